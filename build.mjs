@@ -1,0 +1,7 @@
+// Second half of `npm run build`: puts the kernels (*.wesl) beside the compiled modules that load them.
+import { cpSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+for (const name of readdirSync('gpu', { recursive: true })) {
+  if (name.endsWith('.wesl')) cpSync(join('gpu', name), join('dist', 'gpu', name))
+}

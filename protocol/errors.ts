@@ -1,0 +1,40 @@
+/** The closed set of error codes. A code never changes its meaning; `docs/protocol.md` lists what each asks of a client. */
+export const ERROR_CODES = [
+  'BAD_REQUEST',
+  'UNKNOWN_INDEX',
+  'INDEX_EXISTS',
+  'WRONG_KEY_TYPE',
+  'DUPLICATE_KEY',
+  'TOO_LARGE',
+  'OUT_OF_DEVICE_MEMORY',
+  'NO_ADAPTER',
+  'DEVICE_LOST',
+  'DAMAGED_FILE',
+  'OVERLOADED',
+  'UNAUTHORISED',
+  'CANCELLED',
+  'DEADLINE_EXCEEDED',
+  'CONNECTION_LOST',
+  'SHUTTING_DOWN',
+  'INTERNAL',
+] as const
+
+export type ErrorCode = (typeof ERROR_CODES)[number]
+
+/** Every error that the project raises on purpose. The message says what was wrong and what would be right. */
+export class WarpdexError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'WarpdexError'
+    this.code = code
+  }
+}
+
+/** Any thrown value as a WarpdexError; what was not raised on purpose becomes `INTERNAL`. */
+export function toWarpdexError(thrown: unknown): WarpdexError {
+  if (thrown instanceof WarpdexError) return thrown
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return new WarpdexError('INTERNAL', message, { cause: thrown })
+}

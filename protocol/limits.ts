@@ -1,0 +1,35 @@
+const MIB = 1024 * 1024
+
+/** Every limit of the system with its default. `docs/limits.md` explains each to users; keep the two in step. */
+export const LIMITS = {
+  /** Bytes of one frame. Large enough for a million u64 keys with u64 payloads, small enough to buffer per connection. */
+  frameBytes: 64 * MIB,
+  /** Bytes of a frame's msgpack header: names and options only, columns travel in sections. */
+  headerBytes: 64 * 1024,
+  /** Sections of one frame. No operation needs more than eight. */
+  sections: 16,
+  /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */
+  batchItems: 1 << 20,
+  /** Entries that one scan request returns over all its ranges; a token continues it. */
+  scanEntries: 1 << 18,
+  /** Bytes of one payload of kind `bytes`. */
+  payloadBytes: MIB,
+  /** Bytes of a payload of kind `fixed(n)`: it lies in the tuple, so it is read with every lookup. */
+  fixedPayloadBytes: 64,
+  /** UTF-8 bytes of an index name. */
+  indexNameBytes: 128,
+  /** Indexes of one server. */
+  indexes: 10_000,
+  /** Requests of one connection that may be unanswered before the server stops reading its socket. */
+  requestsInFlight: 256,
+  /** Bytes of unanswered requests of one connection before the server stops reading its socket. */
+  bytesInFlight: 256 * MIB,
+  /** Bytes of replies that wait for a client that does not read; past it the connection is closed. */
+  replyBytesQueued: 256 * MIB,
+  /** Connections of one server. */
+  connections: 1024,
+  /** Fragments and buffered chunks of one WebSocket message: a defence against floods of tiny ones. */
+  messageFragments: 4096,
+  /** Write ids remembered for each client, so that a retried write is applied once. */
+  writeIdsPerClient: 1024,
+} as const
