@@ -1,0 +1,195 @@
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { BufferPool } from '../memory/buffer-pool.js'
+import { Scratch } from '../memory/scratch.js'
+import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
+import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
+import { Recorder } from './recorder.js'
+
+/** What of an adapter matters to the rest. */
+export interface AdapterFacts {
+  readonly name: string
+  /** True where the CPU does the work: correct, and slow. */
+  readonly software: boolean
+  /** Bytes of the largest storage binding, hence of the largest buffer that a kernel can use. */
+  readonly bindingBytes: number
+}
+
+/** Bytes of unused scratch and readback buffers that stay allocated on a GPU, and on the CPU's own memory. */
+const POOL_BYTES = { hardware: 8 * 2 ** 30, software: 512 * 2 ** 20 }
+
+/**
+ * The one owner of instance, adapter and device. It keeps all three referenced until `destroy`, because Dawn takes the
+ * process down when the instance is collected before the device.
+ */
+export class Device {
+  readonly facts: AdapterFacts
+  readonly gpu: GPUDevice
+  /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
+  readonly lost: Promise<WarpdexError>
+  readonly #found: FoundAdapter
+  readonly #kernels = new Map<string, Promise<Kernel>>()
+  readonly #scratch: BufferPool
+  readonly #readback: BufferPool
+  #loss: WarpdexError | undefined
+  #reported: WarpdexError | undefined
+  #destroyed = false
+
+  private constructor(found: FoundAdapter, gpu: GPUDevice) {
+    this.#found = found
+    this.gpu = gpu
+    const bindingBytes = Math.floor(gpu.limits.maxStorageBufferBindingSize / 4) * 4
+    this.facts = { name: found.name, software: found.software, bindingBytes }
+    const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
+    const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
+    const scratchUsage = STORAGE | COPY_SRC | COPY_DST
+    this.#scratch = new BufferPool(
+      (size) => gpu.createBuffer({ size, usage: scratchUsage }),
+      bindingBytes,
+      kept,
+    )
+    const readbackUsage = MAP_READ | COPY_DST
+    this.#readback = new BufferPool(
+      (size) => gpu.createBuffer({ size, usage: readbackUsage }),
+      bindingBytes,
+      kept,
+    )
+    this.lost = this.#watchLoss()
+    gpu.addEventListener('uncapturederror', (event) => {
+      const { error } = event
+      const code = error instanceof GPUOutOfMemoryError ? 'OUT_OF_DEVICE_MEMORY' : 'INTERNAL'
+      this.#reported ??= new WarpdexError(code, `the device reported: ${error.message}`)
+    })
+  }
+
+  /** @throws WarpdexError `NO_ADAPTER` with what to install */
+  static async open(choice: AdapterChoice = 'auto'): Promise<Device> {
+    const found = await findAdapter(choice)
+    const { limits } = found.adapter
+    const gpu = await found.adapter.requestDevice({
+      requiredFeatures: (['subgroups', 'timestamp-query'] as const).filter((name) =>
+        found.adapter.features.has(name),
+      ),
+      requiredLimits: {
+        maxBufferSize: limits.maxBufferSize,
+        maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize,
+        maxStorageBuffersPerShaderStage: limits.maxStorageBuffersPerShaderStage,
+        maxComputeWorkgroupStorageSize: limits.maxComputeWorkgroupStorageSize,
+        maxComputeInvocationsPerWorkgroup: limits.maxComputeInvocationsPerWorkgroup,
+        maxComputeWorkgroupSizeX: limits.maxComputeWorkgroupSizeX,
+      },
+    })
+    return new Device(found, gpu)
+  }
+
+  /** The kernel of this description, made once. */
+  kernel(description: KernelDescription): Promise<Kernel> {
+    const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
+    let kernel = this.#kernels.get(key)
+    if (kernel === undefined) {
+      kernel = createKernel(this.gpu, description)
+      this.#kernels.set(key, kernel)
+    }
+    return kernel
+  }
+
+  record(): Recorder {
+    return new Recorder(this.gpu)
+  }
+
+  /** Scratch memory for one operation; release it when the operation's work is submitted. */
+  scratch(): Scratch {
+    return new Scratch(this.#scratch)
+  }
+
+  /**
+   * Makes a storage buffer, zeroed.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async allocate(bytes: number, label: string): Promise<GPUBuffer> {
+    if (bytes > this.facts.bindingBytes) {
+      throw new WarpdexError(
+        'OUT_OF_DEVICE_MEMORY',
+        `${label} would need ${bytes} bytes in one piece; ${this.facts.name} binds at most ${this.facts.bindingBytes}`,
+      )
+    }
+    const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage
+    this.gpu.pushErrorScope('out-of-memory')
+    const buffer = this.gpu.createBuffer({ label, size: bytes, usage: STORAGE | COPY_SRC | COPY_DST })
+    const error = await this.gpu.popErrorScope()
+    if (error === null) return buffer
+    buffer.destroy()
+    throw new WarpdexError(
+      'OUT_OF_DEVICE_MEMORY',
+      `the device has no room for ${bytes} bytes of ${label}: ${error.message}`,
+    )
+  }
+
+  /** Writes a column into a buffer from its start; a last partial word is filled up with zeros. */
+  upload(buffer: GPUBuffer, column: Uint8Array): void {
+    const whole = column.byteLength & ~3
+    if (whole > 0) this.gpu.queue.writeBuffer(buffer, 0, column as Uint8Array<ArrayBuffer>, 0, whole)
+    if (whole < column.byteLength) {
+      const tail = new Uint8Array(4)
+      tail.set(column.subarray(whole))
+      this.gpu.queue.writeBuffer(buffer, whole, tail)
+    }
+  }
+
+  /**
+   * Waits for everything submitted so far and passes `bytes` bytes of a buffer to `consume`. The view dies when `consume`
+   * returns, so that it must copy what it keeps.
+   * @throws WarpdexError `DEVICE_LOST`, `OUT_OF_DEVICE_MEMORY` or `INTERNAL` when the device failed
+   */
+  async read<T>(buffer: GPUBuffer, bytes: number, consume: (view: Uint8Array) => T, offset = 0): Promise<T> {
+    if (bytes === 0) return consume(new Uint8Array(0))
+    const padded = Math.ceil(bytes / 4) * 4
+    const staging = this.#readback.acquire(padded)
+    const recorder = this.record()
+    recorder.copy(buffer, offset, staging, 0, padded)
+    recorder.submit()
+    try {
+      await staging.mapAsync(GPUMapMode.READ, 0, padded)
+      this.check()
+      return consume(new Uint8Array(staging.getMappedRange(0, padded), 0, bytes))
+    } catch (thrown) {
+      this.check()
+      throw toWarpdexError(thrown)
+    } finally {
+      staging.unmap()
+      this.#readback.release(staging)
+    }
+  }
+
+  /** Reads the first `words` 32-bit words of a buffer. */
+  readWords(buffer: GPUBuffer, words: number, offset = 0): Promise<Uint32Array> {
+    return this.read(buffer, words * 4, (view) => new Uint32Array(view.slice().buffer), offset)
+  }
+
+  /**
+   * @throws WarpdexError `DEVICE_LOST` once the device is lost; else, once, the first error that it reported since the last
+   * check (WebGPU reports errors late and to nobody in particular)
+   */
+  check(): void {
+    const error = this.#loss ?? this.#reported
+    this.#reported = undefined
+    if (error !== undefined) throw error
+  }
+
+  /** Destroys the device; the adapter and the instance go after it. */
+  destroy(): void {
+    this.#destroyed = true
+    this.#scratch.destroy()
+    this.#readback.destroy()
+    this.gpu.destroy()
+  }
+
+  #watchLoss(): Promise<WarpdexError> {
+    return new Promise((resolve) => {
+      void this.gpu.lost.then(({ message }) => {
+        if (this.#destroyed) return
+        this.#loss = new WarpdexError('DEVICE_LOST', `the device ${this.#found.name} was lost: ${message}`)
+        resolve(this.#loss)
+      })
+    })
+  }
+}

@@ -1,0 +1,78 @@
+import type { Kernel } from './kernel.js'
+
+/** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
+export const GROUP_SIZE = 256
+
+/**
+ * Records device work in order: dispatches, copies and clears. Dispatches that follow each other share a compute pass, and
+ * each sees what the ones before it wrote. Nothing runs before `submit`.
+ */
+export class Recorder {
+  readonly #queue: GPUQueue
+  readonly #encoder: GPUCommandEncoder
+  readonly #groupsPerDimension: number
+  #pass: GPUComputePassEncoder | undefined
+
+  constructor(device: GPUDevice) {
+    this.#queue = device.queue
+    this.#encoder = device.createCommandEncoder()
+    this.#groupsPerDimension = device.limits.maxComputeWorkgroupsPerDimension
+  }
+
+  /** Runs a kernel with at least `invocations` invocations; the kernel ignores those past its own count. */
+  dispatch(
+    kernel: Kernel,
+    buffers: readonly GPUBuffer[],
+    params: readonly number[],
+    invocations: number,
+  ): void {
+    this.dispatchGroups(kernel, buffers, params, Math.ceil(invocations / GROUP_SIZE))
+  }
+
+  /** Runs a kernel with at least `groups` workgroups; the kernel ignores those past its own count. */
+  dispatchGroups(
+    kernel: Kernel,
+    buffers: readonly GPUBuffer[],
+    params: readonly number[],
+    groups: number,
+  ): void {
+    if (groups === 0) return
+    this.#pass ??= this.#encoder.beginComputePass()
+    this.#pass.setPipeline(kernel.pipeline)
+    this.#pass.setBindGroup(0, kernel.bindGroup(buffers))
+    if (kernel.description.params > 0) this.#pass.setImmediates(0, paramBlock(kernel, params))
+    const x = Math.min(groups, this.#groupsPerDimension)
+    this.#pass.dispatchWorkgroups(x, Math.ceil(groups / x))
+  }
+
+  /** Copies `size` bytes; offsets and size are multiples of 4. */
+  copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void {
+    if (size === 0) return
+    this.#endPass()
+    this.#encoder.copyBufferToBuffer(source, sourceOffset, target, targetOffset, size)
+  }
+
+  /** Zeroes `size` bytes from `offset`, both multiples of 4; to the buffer's end without a size. */
+  clear(buffer: GPUBuffer, offset = 0, size?: number): void {
+    if (size === 0) return
+    this.#endPass()
+    this.#encoder.clearBuffer(buffer, offset, size)
+  }
+
+  /** Hands everything recorded to the device's queue. A recorder is used once. */
+  submit(): void {
+    this.#endPass()
+    this.#queue.submit([this.#encoder.finish()])
+  }
+
+  #endPass(): void {
+    this.#pass?.end()
+    this.#pass = undefined
+  }
+}
+
+function paramBlock(kernel: Kernel, params: readonly number[]): Uint32Array<ArrayBuffer> {
+  const block = new Uint32Array(kernel.description.params)
+  block.set(params)
+  return block
+}

@@ -1,0 +1,57 @@
+/** The smallest size class; also the alignment that WebGPU wants of binding offsets. */
+const SMALLEST = 256
+
+/**
+ * Buffers of one usage in size classes of powers of two, kept for the next user. Content is whatever the last user left. A
+ * buffer may be released once the work that uses it is submitted: the queue is in order, so a later user comes after.
+ */
+export class BufferPool {
+  readonly #create: (size: number) => GPUBuffer
+  readonly #largest: number
+  readonly #keptBytes: number
+  readonly #free = new Map<number, GPUBuffer[]>()
+  #freeBytes = 0
+
+  /**
+   * @param create makes a buffer of exactly this many bytes
+   * @param largest bytes of the largest buffer, which need not be a power of two
+   * @param keptBytes bytes of unused buffers to keep; what is released past it is destroyed
+   */
+  constructor(create: (size: number) => GPUBuffer, largest: number, keptBytes: number) {
+    this.#create = create
+    this.#largest = largest
+    this.#keptBytes = keptBytes
+  }
+
+  /** A buffer of at least `bytes` bytes. */
+  acquire(bytes: number): GPUBuffer {
+    const size = this.#sizeClass(bytes)
+    const buffer = this.#free.get(size)?.pop()
+    if (buffer === undefined) return this.#create(size)
+    this.#freeBytes -= size
+    return buffer
+  }
+
+  release(buffer: GPUBuffer): void {
+    if (this.#freeBytes + buffer.size > this.#keptBytes) {
+      buffer.destroy()
+      return
+    }
+    this.#freeBytes += buffer.size
+    const list = this.#free.get(buffer.size)
+    if (list === undefined) this.#free.set(buffer.size, [buffer])
+    else list.push(buffer)
+  }
+
+  /** Destroys every unused buffer. */
+  destroy(): void {
+    for (const list of this.#free.values()) for (const buffer of list) buffer.destroy()
+    this.#free.clear()
+    this.#freeBytes = 0
+  }
+
+  #sizeClass(bytes: number): number {
+    const power = 2 ** Math.ceil(Math.log2(Math.max(bytes, SMALLEST)))
+    return bytes <= this.#largest ? Math.min(power, this.#largest) : power
+  }
+}

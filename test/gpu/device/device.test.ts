@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { Device } from '../../../gpu/device/device.js'
+import { openDevice } from '../open-device.js'
+
+t.test('what is uploaded is read back, whole words or not', async (t) => {
+  const device = await openDevice(t)
+  for (const length of [1, 3, 4, 255, 256, 1021]) {
+    const column = Uint8Array.from({ length }, (_, i) => (i * 7) & 255)
+    const scratch = device.scratch()
+    const buffer = scratch.bytes(length)
+    device.upload(buffer, column)
+    t.same(await device.read(buffer, length, (view) => view.slice()), column)
+    scratch.release()
+  }
+})
+
+t.test('twenty devices one after the other', async (t) => {
+  for (let i = 0; i < 20; i++) {
+    const device = await Device.open()
+    const buffer = await device.allocate(1024, 'test')
+    t.equal((await device.readWords(buffer, 4)).join(), '0,0,0,0')
+    device.destroy()
+  }
+})
+
+t.test('a lost device is reported to whoever waits, as a typed error', async (t) => {
+  const device = await Device.open()
+  device.gpu.destroy()
+  t.match(await device.lost, { code: 'DEVICE_LOST' })
+  t.throws(() => device.check(), { code: 'DEVICE_LOST' })
+  device.destroy()
+})
+
+t.test('a buffer past the binding limit is refused with a typed error', async (t) => {
+  const device = await openDevice(t)
+  await t.rejects(device.allocate(2 ** 50, 'test'), { code: 'OUT_OF_DEVICE_MEMORY' })
+  const buffer = await device.allocate(256, 'test')
+  t.equal((await device.readWords(buffer, 1))[0], 0)
+})
+
+t.test('a process that ends with a device alive ends well', async (t) => {
+  const module = new URL('../../../gpu/device/device.ts', import.meta.url).href
+  const script = `import { Device } from ${JSON.stringify(module)}
+    const device = await Device.open()
+    await device.readWords(device.scratch().words(1), 1)
+    if (process.argv[1] === 'destroy') device.destroy()
+    else process.exit(0)`
+  for (const how of ['destroy', 'exit']) {
+    const { status, signal, stderr } = spawnSync(
+      process.execPath,
+      ['--input-type=module', '-e', script, how],
+      {
+        encoding: 'utf8',
+      },
+    )
+    t.equal(status, 0, stderr)
+    t.equal(signal, null)
+  }
+})
