@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import { openDevice } from '../open-device.js'
@@ -40,20 +41,11 @@ t.test('a buffer past the binding limit is refused with a typed error', async (t
 })
 
 t.test('a process that ends with a device alive ends well', async (t) => {
-  const module = new URL('../../../gpu/device/device.ts', import.meta.url).href
-  const script = `import { Device } from ${JSON.stringify(module)}
-    const device = await Device.open()
-    await device.readWords(device.scratch().words(1), 1)
-    if (process.argv[1] === 'destroy') device.destroy()
-    else process.exit(0)`
+  const script = fileURLToPath(new URL('./open-and-leave.ts', import.meta.url))
   for (const how of ['destroy', 'exit']) {
-    const { status, signal, stderr } = spawnSync(
-      process.execPath,
-      ['--input-type=module', '-e', script, how],
-      {
-        encoding: 'utf8',
-      },
-    )
+    const { status, signal, stderr } = spawnSync(process.execPath, [...process.execArgv, script, how], {
+      encoding: 'utf8',
+    })
     t.equal(status, 0, stderr)
     t.equal(signal, null)
   }

@@ -1,0 +1,134 @@
+import type { KeyType, WriteOp } from '../protocol/types.js'
+
+/** What a structure on the device must know of its index. It knows nothing of names, files or sockets. */
+export interface IndexShape {
+  readonly keyType: KeyType
+  /** Bytes of one payload as columns hold it: 4, 8, n of `fixed(n)`, or 16 for `bytes` (row id and content hash). */
+  readonly payloadBytes: number
+  readonly unique: boolean
+  /** First 32-bit word of a payload that deletePair compares: 2 for `bytes` (its content hash), else 0. */
+  readonly matchFrom: number
+}
+
+/** First payload of each key. */
+export interface GetResult {
+  /** Bit i of byte i >> 3 is set when key i has a payload. */
+  readonly found: Uint8Array
+  /** One payload a key; zeros where there is none. */
+  readonly payloads: Uint8Array
+}
+
+/** All payloads of each key: those of key i are entries offsets[i] to offsets[i + 1] of `payloads`. */
+export interface GetAllResult {
+  readonly offsets: Uint32Array
+  readonly payloads: Uint8Array
+}
+
+/** A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. */
+export interface ScanRequest {
+  readonly ranges: number
+  readonly from?: Uint8Array | undefined
+  readonly to?: Uint8Array | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+  /**
+   * Positions to continue after, one a range, key bytes then sequence number (u32): they replace `from`, or `to` of a reverse
+   * scan. A position of all ones (0xff bytes) is past the end: that range yields nothing.
+   */
+  readonly tokens?: Uint8Array | undefined
+  readonly reverse?: boolean | undefined
+  /** Entries to return for each range. */
+  readonly limit: number
+}
+
+export interface ScanResult {
+  /** Entries of range i are offsets[i] to offsets[i + 1] of `keys` and `payloads`. */
+  readonly offsets: Uint32Array
+  readonly keys: Uint8Array
+  readonly payloads: Uint8Array
+  /** One byte a range: 1 when the range was cut at the limit. */
+  readonly more: Uint8Array
+  /** One position a range, of its last entry; zeros for a range without entries. */
+  readonly tokens: Uint8Array
+}
+
+export interface GetNextRequest {
+  readonly keys: Uint8Array
+  /** Sequence numbers (u32) to continue after within each key; without them the search continues after the whole key. */
+  readonly sequences?: Uint8Array | undefined
+  readonly reverse?: boolean | undefined
+}
+
+export interface GetNextResult {
+  readonly found: Uint8Array
+  readonly keys: Uint8Array
+  readonly payloads: Uint8Array
+  readonly sequences: Uint8Array
+}
+
+/** An ordered batch of inserts and deletes, applied as if one after the other. */
+export interface WriteBatch {
+  /** One kind for all items, or one byte an item. */
+  readonly ops: WriteOp | Uint8Array
+  readonly keys: Uint8Array
+  /** One payload an item; not needed when every item is deleteKey. */
+  readonly payloads?: Uint8Array | undefined
+}
+
+/** A write batch whose outcome is known and whose memory is made sure of, but which has changed nothing yet. */
+export interface PreparedWrite {
+  /** One ResultCode an item. */
+  readonly codes: Uint8Array
+  /** Applies the batch: every read that is called after this returns sees all of it. */
+  apply(): void
+  /** Gives the batch up without a trace. */
+  discard(): void
+}
+
+/** One part of a structure's image: a name, its length and its bytes in order. */
+export interface ImagePart {
+  readonly name: string
+  readonly bytes: number
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
+/** All that is needed to bring a structure back on any device. */
+export interface StructureImage {
+  /** Plain numbers and strings that describe the parts. */
+  readonly meta: Readonly<Record<string, number | string | boolean>>
+  readonly parts: readonly ImagePart[]
+}
+
+export interface StructureStats {
+  readonly keys: number
+  readonly payloads: number
+  /** Bytes of device memory that the structure owns. */
+  readonly deviceBytes: number
+  /** Bytes of it that hold live or dead content; the rest is room to grow. */
+  readonly usedBytes: number
+  /** Bytes of content that compaction would give back. */
+  readonly garbageBytes: number
+}
+
+/**
+ * An index on the device. Reads may overlap each other and are answered as of the last applied write. Writes come one at a
+ * time: `prepare` is not called again before the last prepared write was applied or discarded. Columns are little-endian bytes.
+ */
+export interface IndexStructure {
+  readonly shape: IndexShape
+  get(keys: Uint8Array): Promise<GetResult>
+  /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
+  getAll(keys: Uint8Array, limit: number): Promise<GetAllResult>
+  /** Payloads of each key, u32. */
+  count(keys: Uint8Array): Promise<Uint8Array>
+  scan(request: ScanRequest): Promise<ScanResult>
+  getNext(request: GetNextRequest): Promise<GetNextResult>
+  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed */
+  prepare(batch: WriteBatch): Promise<PreparedWrite>
+  /** Rebuilds the structure without its garbage when that is worthwhile; called between writes. Returns whether it did. */
+  compactIfWorthwhile(): Promise<boolean>
+  /** An image as of the last applied write; later writes do not change it. */
+  image(): Promise<StructureImage>
+  stats(): StructureStats
+  destroy(): void
+}
