@@ -1,0 +1,94 @@
+import type { Device } from '../device/device.js'
+
+/** Bytes of a page, the unit in which regions are sized. Small, because most indexes of a server are. */
+export const PAGE_BYTES = 16 * 1024
+
+/**
+ * Pages of one role (nodes, tuples, …) of an arena in one buffer, handed out by a bump pointer. References into it are relative
+ * to its start, so it grows by being copied (Volk §4.2). What was never handed out is zero.
+ */
+export class Region {
+  readonly label: string
+  readonly #device: Device
+  readonly #wordsPerRecord: number
+  #buffer: GPUBuffer
+  #records = 0
+
+  private constructor(device: Device, label: string, wordsPerRecord: number, buffer: GPUBuffer) {
+    this.#device = device
+    this.label = label
+    this.#wordsPerRecord = wordsPerRecord
+    this.#buffer = buffer
+  }
+
+  /**
+   * A region with room for `records` records of `wordsPerRecord` words.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async create(
+    device: Device,
+    label: string,
+    wordsPerRecord: number,
+    records: number,
+  ): Promise<Region> {
+    const bytes = pages(records * wordsPerRecord * 4) * PAGE_BYTES
+    return new Region(
+      device,
+      label,
+      wordsPerRecord,
+      await device.allocate(Math.min(bytes, device.facts.bindingBytes), label),
+    )
+  }
+
+  get buffer(): GPUBuffer {
+    return this.#buffer
+  }
+
+  /** Records handed out. */
+  get records(): number {
+    return this.#records
+  }
+
+  get usedBytes(): number {
+    return this.#records * this.#wordsPerRecord * 4
+  }
+
+  get bytes(): number {
+    return this.#buffer.size
+  }
+
+  /**
+   * Makes room for `records` more records. Doubles at least, so that growing stays linear.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
+   */
+  async reserve(records: number): Promise<void> {
+    const needed = (this.#records + records) * this.#wordsPerRecord * 4
+    if (needed <= this.#buffer.size) return
+    const { bindingBytes } = this.#device.facts
+    const wanted = Math.max(needed, Math.min(2 * this.#buffer.size, bindingBytes))
+    const grown = await this.#device.allocate(
+      Math.max(needed, Math.min(pages(wanted) * PAGE_BYTES, bindingBytes)),
+      this.label,
+    )
+    const recorder = this.#device.record()
+    recorder.copy(this.#buffer, 0, grown, 0, this.usedBytes)
+    recorder.submit()
+    this.#buffer.destroy()
+    this.#buffer = grown
+  }
+
+  /** Hands out `records` records; the first one's number. They must have been reserved. */
+  take(records: number): number {
+    const first = this.#records
+    this.#records += records
+    return first
+  }
+
+  destroy(): void {
+    this.#buffer.destroy()
+  }
+}
+
+function pages(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / PAGE_BYTES))
+}

@@ -1,0 +1,60 @@
+import type { Device } from '../device/device.js'
+import { Region } from '../memory/region.js'
+import { EXTENT_HEADER, SLOTS, type TreeShape } from './layout.js'
+
+/** How many records of each role something takes. Extents are counted in words, since they differ in size. */
+export interface ArenaNeed {
+  readonly nodes: number
+  readonly tuples: number
+  readonly extentWords: number
+}
+
+/** The device memory of one prefix tree: a region for each role. It starts with the root node and nothing else. */
+export class Arena {
+  readonly nodes: Region
+  readonly tuples: Region
+  readonly extents: Region
+
+  private constructor(nodes: Region, tuples: Region, extents: Region) {
+    this.nodes = nodes
+    this.tuples = tuples
+    this.extents = extents
+    nodes.take(1)
+    // A link of 0 means that there is no extent, so none may start there.
+    extents.take(EXTENT_HEADER)
+  }
+
+  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
+  static async create(device: Device, shape: TreeShape, need: ArenaNeed): Promise<Arena> {
+    const nodes = await Region.create(device, 'tree nodes', SLOTS, need.nodes + 1)
+    const tuples = await Region.create(device, 'tuples', shape.tupleStride, need.tuples)
+    const extents = await Region.create(device, 'payload extents', 1, need.extentWords + EXTENT_HEADER)
+    return new Arena(nodes, tuples, extents)
+  }
+
+  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
+  get buffers(): GPUBuffer[] {
+    return [this.nodes.buffer, this.tuples.buffer, this.extents.buffer]
+  }
+
+  get bytes(): number {
+    return this.nodes.bytes + this.tuples.bytes + this.extents.bytes
+  }
+
+  get usedBytes(): number {
+    return this.nodes.usedBytes + this.tuples.usedBytes + this.extents.usedBytes
+  }
+
+  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost */
+  async reserve(need: ArenaNeed): Promise<void> {
+    await this.nodes.reserve(need.nodes)
+    await this.tuples.reserve(need.tuples)
+    await this.extents.reserve(need.extentWords)
+  }
+
+  destroy(): void {
+    this.nodes.destroy()
+    this.tuples.destroy()
+    this.extents.destroy()
+  }
+}
