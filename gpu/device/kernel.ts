@@ -81,7 +81,7 @@ export async function createKernel(device: GPUDevice, description: KernelDescrip
   const { module, entryPoint, bindings, params, conditions = {} } = description
   const label = `${module} ${entryPoint}`
   const linked = await link({
-    rootModuleName: module,
+    rootModuleName: moduleName(module),
     weslSrc: kernelSources(),
     conditions: { ...conditions },
   })
@@ -114,8 +114,13 @@ function kernelSources(): Record<string, string> {
     sources = Object.fromEntries(
       names
         .filter((name) => name.endsWith('.wesl'))
-        .map((name) => [name.replaceAll('\\', '/'), readFileSync(new URL(name, root), 'utf8')]),
+        .map((name) => [moduleName(name), readFileSync(new URL(name, root), 'utf8')]),
     )
   }
   return sources
+}
+
+/** WESL names modules by identifiers, so that `prefix-tree/key.wesl` is `package::prefix_tree::key` to those who import it. */
+function moduleName(path: string): string {
+  return path.replaceAll('\\', '/').replaceAll('-', '_')
 }
