@@ -1,0 +1,83 @@
+import type { AdapterChoice } from '../../gpu/device/adapter.js'
+
+/** Everything that a user decides about a server. */
+export interface Config {
+  readonly directory: string
+  readonly host: string
+  readonly port: number
+  readonly token: string
+  readonly allowUnauthenticated: boolean
+  readonly adapter: AdapterChoice
+  readonly snapshotLogBytes: number
+}
+
+/** One setting: what it is for, how a value of it looks, and how one is recognised. */
+export interface Setting<T> {
+  readonly type: 'string' | 'number' | 'boolean'
+  readonly description: string
+  readonly fallback: T
+  /** What a right value is, to end the sentence "it must be …". */
+  readonly expected: string
+  readonly accepts: (value: unknown) => value is T
+}
+
+const MIB = 2 ** 20
+
+/** The settings by name. Flags are `--kebab-case`, environment variables `WARPDEX_UPPER_CASE`, a file's keys as here. */
+export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
+  directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', 1),
+  host: text('Address to listen on', '127.0.0.1', 1),
+  port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
+  token: text('Secret that clients must send; empty asks for none', '', 0),
+  allowUnauthenticated: {
+    type: 'boolean',
+    description: 'Listen on other addresses than this machine without a token',
+    fallback: false,
+    expected: 'true or false',
+    accepts: (value) => typeof value === 'boolean',
+  },
+  adapter: {
+    type: 'string',
+    description: 'Adapter to compute on: auto prefers a GPU and falls back to software',
+    fallback: 'auto',
+    expected: 'auto, hardware or software',
+    accepts: (value) => value === 'auto' || value === 'hardware' || value === 'software',
+  },
+  snapshotLogBytes: whole(
+    'Bytes of write log of an index after which a snapshot of it is taken',
+    256 * MIB,
+    MIB,
+    2 ** 50,
+  ),
+}
+
+function text(description: string, fallback: string, least: number): Setting<string> {
+  return {
+    type: 'string',
+    description,
+    fallback,
+    expected: least === 0 ? 'a text' : 'a text that is not empty',
+    accepts: (value): value is string => typeof value === 'string' && value.length >= least,
+  }
+}
+
+function whole(description: string, fallback: number, least: number, most: number): Setting<number> {
+  return {
+    type: 'number',
+    description,
+    fallback,
+    expected: `a whole number from ${least} to ${most}`,
+    accepts: (value): value is number =>
+      typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most,
+  }
+}
+
+/** The name as flags have it. */
+export function flagName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** The name as environment variables have it. */
+export function variableName(name: string): string {
+  return `WARPDEX_${flagName(name).replaceAll('-', '_').toUpperCase()}`
+}

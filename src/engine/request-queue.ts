@@ -1,0 +1,88 @@
+type Waiting<Write> =
+  | { readonly kind: 'read' | 'exclusive'; readonly run: () => Promise<void> }
+  | { readonly kind: 'write'; readonly write: Write }
+
+/**
+ * The requests of one index in order of arrival. Neighbouring reads run together; a write or an exclusive task waits for all
+ * before it and holds up all after it. Neighbouring writes are handed over together, so that they share one log record and
+ * one sync: while one batch of writes is being made durable, the next one gathers here.
+ */
+export class RequestQueue<Write> {
+  readonly #runWrites: (writes: readonly Write[]) => Promise<void>
+  readonly #fits: (writes: readonly Write[], next: Write) => boolean
+  readonly #waiting: Waiting<Write>[] = []
+  #reads = 0
+  #exclusive = false
+
+  /**
+   * @param runWrites answers every write that it is given; it does not reject
+   * @param fits whether `next` may share a batch with the writes before it
+   */
+  constructor(
+    runWrites: (writes: readonly Write[]) => Promise<void>,
+    fits: (writes: readonly Write[], next: Write) => boolean,
+  ) {
+    this.#runWrites = runWrites
+    this.#fits = fits
+  }
+
+  read<T>(run: () => Promise<T>): Promise<T> {
+    return this.#enqueue('read', run)
+  }
+
+  /** Runs a task with no other task of the index beside it. */
+  exclusive<T>(run: () => Promise<T>): Promise<T> {
+    return this.#enqueue('exclusive', run)
+  }
+
+  write(write: Write): void {
+    this.#waiting.push({ kind: 'write', write })
+    this.#advance()
+  }
+
+  #enqueue<T>(kind: 'read' | 'exclusive', run: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ kind, run: () => run().then(resolve, reject) })
+      this.#advance()
+    })
+  }
+
+  #advance(): void {
+    while (!this.#exclusive) {
+      const next = this.#waiting[0]
+      if (next === undefined) return
+      if (next.kind === 'read') {
+        this.#waiting.shift()
+        this.#reads++
+        void next.run().then(() => {
+          this.#reads--
+          this.#advance()
+        })
+        continue
+      }
+      if (this.#reads > 0) return
+      this.#exclusive = true
+      const done =
+        next.kind === 'exclusive' ? this.#runExclusive(next.run) : this.#runWrites(this.#takeWrites())
+      void done.then(() => {
+        this.#exclusive = false
+        this.#advance()
+      })
+    }
+  }
+
+  #runExclusive(run: () => Promise<void>): Promise<void> {
+    this.#waiting.shift()
+    return run()
+  }
+
+  #takeWrites(): readonly Write[] {
+    const writes: Write[] = []
+    for (let next = this.#waiting[0]; next?.kind === 'write'; next = this.#waiting[0]) {
+      if (writes.length > 0 && !this.#fits(writes, next.write)) break
+      writes.push(next.write)
+      this.#waiting.shift()
+    }
+    return writes
+  }
+}

@@ -1,0 +1,337 @@
+import type {
+  GetAllResult,
+  GetNextRequest,
+  GetNextResult,
+  GetResult,
+  IndexShape,
+  IndexStructure,
+  PreparedWrite,
+  ScanRequest,
+  ScanResult,
+  StructureImage,
+  StructureStats,
+  WriteBatch,
+} from '../gpu/index-structure.js'
+import { WarpdexError } from '../protocol/errors.js'
+import { type KeyType, keyBytes, ResultCode, WriteOp } from '../protocol/types.js'
+
+interface Entry {
+  readonly sequence: number
+  readonly payload: Uint8Array
+}
+
+interface Payloads {
+  nextSequence: number
+  entries: Entry[]
+}
+
+/** A place in the order of entries: the key's rank and the sequence number. */
+interface Place {
+  readonly rank: bigint
+  readonly sequence: number
+}
+
+const FIRST = -1
+const LAST = 2 ** 32
+
+/**
+ * An index as plain an ordered map as can be: the oracle that structures on the device are compared with, and a stand-in for
+ * them where a test is about something else.
+ */
+export class ModelStructure implements IndexStructure {
+  readonly shape: IndexShape
+  #keys = new Map<bigint, Payloads>()
+  #sorted: bigint[] | undefined
+
+  constructor(shape: IndexShape) {
+    this.shape = shape
+  }
+
+  async get(keys: Uint8Array): Promise<GetResult> {
+    const ranks = ranksOf(this.shape.keyType, keys)
+    const found = new Uint8Array(Math.ceil(ranks.length / 8))
+    const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
+    ranks.forEach((rank, i) => {
+      const first = this.#entries(rank)[0]
+      if (first === undefined) return
+      found[i >> 3] |= 1 << (i & 7)
+      payloads.set(first.payload, i * this.shape.payloadBytes)
+    })
+    return { found, payloads }
+  }
+
+  async getAll(keys: Uint8Array, limit: number): Promise<GetAllResult> {
+    const lists = ranksOf(this.shape.keyType, keys).map((rank) => this.#entries(rank))
+    const offsets = offsetsOf(lists)
+    if (offsets[lists.length] > limit) throw new WarpdexError('TOO_LARGE', `more than ${limit} payloads`)
+    return { offsets, payloads: concat(lists.flat().map(({ payload }) => payload)) }
+  }
+
+  async count(keys: Uint8Array): Promise<Uint8Array> {
+    const counts = ranksOf(this.shape.keyType, keys).map((rank) => this.#entries(rank).length)
+    return new Uint8Array(Uint32Array.from(counts).buffer)
+  }
+
+  async scan(request: ScanRequest): Promise<ScanResult> {
+    const cut = Array.from({ length: request.ranges }, (_, range) => this.#scanRange(request, range))
+    const entries = cut.flatMap(({ entries }) => entries)
+    const tokenBytes = keyBytes(this.shape.keyType) + 4
+    return {
+      offsets: offsetsOf(cut.map(({ entries }) => entries)),
+      keys: concat(entries.map(({ rank }) => keyOf(this.shape.keyType, rank))),
+      payloads: concat(entries.map(({ entry }) => entry.payload)),
+      more: Uint8Array.from(cut, ({ more }) => Number(more)),
+      tokens: concat(
+        cut.map(({ entries }) => {
+          const last = entries.at(-1)
+          if (last === undefined) return new Uint8Array(tokenBytes)
+          return concat([keyOf(this.shape.keyType, last.rank), word(last.entry.sequence)])
+        }),
+      ),
+    }
+  }
+
+  async getNext({ keys, sequences, reverse = false }: GetNextRequest): Promise<GetNextResult> {
+    const ranks = ranksOf(this.shape.keyType, keys)
+    const past = reverse ? FIRST : LAST
+    const given = sequences === undefined ? undefined : wordsOf(sequences)
+    const next = ranks.map((rank, i) => {
+      const place = rank === undefined ? undefined : { rank, sequence: given?.[i] ?? past }
+      return place === undefined ? undefined : this.#walk(place, reverse).next().value
+    })
+    const found = new Uint8Array(Math.ceil(ranks.length / 8))
+    next.forEach((entry, i) => {
+      if (entry !== undefined) found[i >> 3] |= 1 << (i & 7)
+    })
+    const { keyType, payloadBytes } = this.shape
+    const none = { key: new Uint8Array(keyBytes(keyType)), payload: new Uint8Array(payloadBytes) }
+    return {
+      found,
+      keys: concat(next.map((at) => (at === undefined ? none.key : keyOf(keyType, at.rank)))),
+      payloads: concat(next.map((at) => at?.entry.payload ?? none.payload)),
+      sequences: concat(next.map((at) => word(at?.entry.sequence ?? 0))),
+    }
+  }
+
+  async prepare(batch: WriteBatch): Promise<PreparedWrite> {
+    const ranks = ranksOf(this.shape.keyType, batch.keys)
+    const changed = new Map<bigint, Payloads>()
+    const size = this.shape.payloadBytes
+    const codes = Uint8Array.from(ranks, (rank, i) => {
+      if (rank === undefined) return ResultCode.notANumber
+      let payloads = changed.get(rank)
+      if (payloads === undefined) {
+        const { nextSequence, entries } = this.#keys.get(rank) ?? { nextSequence: 0, entries: [] }
+        payloads = { nextSequence, entries: [...entries] }
+        changed.set(rank, payloads)
+      }
+      const op = typeof batch.ops === 'number' ? batch.ops : batch.ops[i]
+      return this.#writeItem(payloads, op, batch.payloads?.slice(i * size, (i + 1) * size))
+    })
+    return {
+      codes,
+      apply: () => {
+        for (const [rank, payloads] of changed) {
+          if (payloads.entries.length === 0) this.#keys.delete(rank)
+          else this.#keys.set(rank, payloads)
+        }
+        this.#sorted = undefined
+      },
+      discard: () => {},
+    }
+  }
+
+  async compactIfWorthwhile(): Promise<boolean> {
+    return false
+  }
+
+  async image(): Promise<StructureImage> {
+    const ranks = this.#order()
+    const rows = ranks.flatMap((rank) => this.#entries(rank).map((entry) => ({ rank, entry })))
+    const parts = {
+      keys: concat(rows.map(({ rank }) => keyOf(this.shape.keyType, rank))),
+      sequences: concat(rows.map(({ entry }) => word(entry.sequence))),
+      payloads: concat(rows.map(({ entry }) => entry.payload)),
+    }
+    return {
+      meta: { structure: 'model', rows: rows.length },
+      parts: Object.entries(parts).map(([name, bytes]) => ({
+        name,
+        bytes: bytes.byteLength,
+        chunks: chunked(bytes),
+      })),
+    }
+  }
+
+  /** Brings an image back, from its parts as whole columns. */
+  static restore(shape: IndexShape, parts: ReadonlyMap<string, Uint8Array>): ModelStructure {
+    const structure = new ModelStructure(shape)
+    const sequences = wordsOf(parts.get('sequences')!)
+    const payloads = parts.get('payloads')!
+    ranksOf(shape.keyType, parts.get('keys')!).forEach((rank, i) => {
+      const list = structure.#keys.get(rank!) ?? { nextSequence: 0, entries: [] }
+      list.entries.push({
+        sequence: sequences[i],
+        payload: payloads.slice(i * shape.payloadBytes, (i + 1) * shape.payloadBytes),
+      })
+      list.nextSequence = sequences[i] + 1
+      structure.#keys.set(rank!, list)
+    })
+    return structure
+  }
+
+  stats(): StructureStats {
+    let payloads = 0
+    for (const { entries } of this.#keys.values()) payloads += entries.length
+    const usedBytes = payloads * (keyBytes(this.shape.keyType) + this.shape.payloadBytes)
+    return { keys: this.#keys.size, payloads, deviceBytes: usedBytes, usedBytes, garbageBytes: 0 }
+  }
+
+  destroy(): void {
+    this.#keys.clear()
+  }
+
+  #entries(rank: bigint | undefined): readonly Entry[] {
+    return (rank === undefined ? undefined : this.#keys.get(rank)?.entries) ?? []
+  }
+
+  #order(): readonly bigint[] {
+    this.#sorted ??= [...this.#keys.keys()].sort((a, b) => (a < b ? -1 : 1))
+    return this.#sorted
+  }
+
+  #writeItem(payloads: Payloads, op: number, payload: Uint8Array | undefined): ResultCode {
+    const existed = payloads.entries.length > 0
+    if (op === WriteOp.deleteKey || op === WriteOp.deletePair) {
+      const from = this.shape.matchFrom * 4
+      const kept = payloads.entries.filter(
+        (entry) =>
+          op === WriteOp.deletePair &&
+          Buffer.compare(entry.payload.subarray(from), payload!.subarray(from)) !== 0,
+      )
+      const deleted = kept.length < payloads.entries.length
+      payloads.entries = kept
+      return deleted ? ResultCode.deleted : ResultCode.notFound
+    }
+    if (existed && (op === WriteOp.insertIfAbsent || (op === WriteOp.insert && this.shape.unique))) {
+      return ResultCode.exists
+    }
+    if (op === WriteOp.replace) payloads.entries = []
+    payloads.entries.push({ sequence: this.shape.unique ? 0 : payloads.nextSequence++, payload: payload! })
+    return existed && op === WriteOp.replace ? ResultCode.replaced : ResultCode.inserted
+  }
+
+  #scanRange(
+    request: ScanRequest,
+    range: number,
+  ): { entries: { rank: bigint; entry: Entry }[]; more: boolean } {
+    const { keyType } = this.shape
+    const { reverse = false, limit } = request
+    const width = keyBytes(keyType)
+    const token = request.tokens?.subarray(range * (width + 4), (range + 1) * (width + 4))
+    if (token?.every((byte) => byte === 0xff)) return { entries: [], more: false }
+    const bound = (column: Uint8Array | undefined) =>
+      column === undefined
+        ? undefined
+        : ranksOf(keyType, column.subarray(range * width, (range + 1) * width))[0]
+    const low = bound(request.from)
+    const high = bound(request.to)
+    const before = ({ rank }: Place) =>
+      low !== undefined && (rank < low || (request.fromExclusive === true && rank === low))
+    const after = ({ rank }: Place) =>
+      high !== undefined && (rank > high || (request.toExclusive === true && rank === high))
+    const start: Place | undefined =
+      token === undefined
+        ? undefined
+        : { rank: ranksOf(keyType, token.subarray(0, width))[0]!, sequence: wordsOf(token.slice(width))[0] }
+    const entries: { rank: bigint; entry: Entry }[] = []
+    for (const at of this.#walk(start, reverse)) {
+      const place = { rank: at.rank, sequence: at.entry.sequence }
+      if (reverse ? after(place) : before(place)) continue
+      if (reverse ? before(place) : after(place)) break
+      if (entries.length === limit) return { entries, more: true }
+      entries.push(at)
+    }
+    return { entries, more: false }
+  }
+
+  /** The entries strictly after a place, or all of them, in ascending or descending order. */
+  *#walk(start: Place | undefined, reverse: boolean): Generator<{ rank: bigint; entry: Entry }, undefined> {
+    const ranks = reverse ? this.#order().toReversed() : this.#order()
+    for (const rank of ranks) {
+      const entries = reverse ? this.#entries(rank).toReversed() : this.#entries(rank)
+      for (const entry of entries) {
+        if (start !== undefined) {
+          const order =
+            rank === start.rank ? Math.sign(entry.sequence - start.sequence) : rank < start.rank ? -1 : 1
+          if (reverse ? order >= 0 : order <= 0) continue
+        }
+        yield { rank, entry }
+      }
+    }
+    return undefined
+  }
+}
+
+/** Each key of a column as a number in key order, or `undefined` for NaN. */
+export function ranksOf(type: KeyType, column: Uint8Array): (bigint | undefined)[] {
+  const width = keyBytes(type)
+  const view = new DataView(column.buffer, column.byteOffset, column.byteLength)
+  return Array.from({ length: column.byteLength / width }, (_, i) => {
+    if (type === 'u32') return BigInt(view.getUint32(i * 4, true))
+    if (type === 'i32') return BigInt(view.getInt32(i * 4, true))
+    if (type === 'u64') return view.getBigUint64(i * 8, true)
+    if (type === 'i64') return view.getBigInt64(i * 8, true)
+    const value = type === 'f32' ? view.getFloat32(i * 4, true) : view.getFloat64(i * 8, true)
+    if (Number.isNaN(value)) return undefined
+    const bits = BigInt.asUintN(64, new BigInt64Array(new Float64Array([Math.abs(value)]).buffer)[0])
+    return value < 0 ? -bits : bits
+  })
+}
+
+/** The wire bytes of a key of that rank. */
+export function keyOf(type: KeyType, rank: bigint): Uint8Array {
+  const bytes = new Uint8Array(keyBytes(type))
+  const view = new DataView(bytes.buffer)
+  if (type === 'u32') view.setUint32(0, Number(rank), true)
+  else if (type === 'i32') view.setInt32(0, Number(rank), true)
+  else if (type === 'u64') view.setBigUint64(0, rank, true)
+  else if (type === 'i64') view.setBigInt64(0, rank, true)
+  else {
+    const size = new Float64Array(new BigInt64Array([rank < 0n ? -rank : rank]).buffer)[0]
+    const value = rank < 0n ? -size : size
+    if (type === 'f32') view.setFloat32(0, value, true)
+    else view.setFloat64(0, value, true)
+  }
+  return bytes
+}
+
+export function concat(columns: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(columns.reduce((sum, { byteLength }) => sum + byteLength, 0))
+  let position = 0
+  for (const column of columns) {
+    joined.set(column, position)
+    position += column.byteLength
+  }
+  return joined
+}
+
+function offsetsOf(lists: readonly { readonly length: number }[]): Uint32Array {
+  const offsets = new Uint32Array(lists.length + 1)
+  lists.forEach(({ length }, i) => {
+    offsets[i + 1] = offsets[i] + length
+  })
+  return offsets
+}
+
+function word(value: number): Uint8Array {
+  return new Uint8Array(new Uint32Array([value]).buffer)
+}
+
+function wordsOf(column: Uint8Array): Uint32Array {
+  return new Uint32Array(column.slice().buffer)
+}
+
+async function* chunked(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += 1 << 16) yield bytes.subarray(at, at + (1 << 16))
+}

@@ -1,0 +1,60 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig } from '../../../src/config/load.js'
+import { SETTINGS } from '../../../src/config/settings.js'
+
+const file = join(t.testdir(), 'warpdex.json')
+
+t.test('defaults, file, environment and flags, a later one wins', async (t) => {
+  t.equal(loadConfig().port, SETTINGS.port.fallback)
+  writeFileSync(file, JSON.stringify({ port: 1, host: 'file', directory: 'file', token: 'file' }))
+  const environment = { WARPDEX_PORT: '2', WARPDEX_HOST: 'environment', PATH: '/bin' }
+  const config = loadConfig({ file, environment, flags: { port: 3, adapter: undefined } })
+  t.match(config, { port: 3, host: 'environment', directory: 'file', token: 'file', adapter: 'auto' })
+})
+
+t.test('the environment names the file, and texts stand for numbers and booleans', async (t) => {
+  writeFileSync(file, JSON.stringify({ host: 'file' }))
+  const environment = {
+    WARPDEX_CONFIG: file,
+    WARPDEX_URL: 'ws://elsewhere',
+    WARPDEX_SNAPSHOT_LOG_BYTES: '2097152',
+    WARPDEX_ALLOW_UNAUTHENTICATED: 'true',
+  }
+  t.match(loadConfig({ environment }), {
+    host: 'file',
+    snapshotLogBytes: 2097152,
+    allowUnauthenticated: true,
+  })
+})
+
+t.test('unknown settings are refused, naming the right ones', async (t) => {
+  const refused = (sources: Parameters<typeof loadConfig>[0], message: RegExp) =>
+    t.throws(() => loadConfig(sources), { code: 'BAD_REQUEST', message })
+  refused({ flags: { prot: 1 } }, /unknown flag prot; use one of .*--port.*--allow-unauthenticated/)
+  refused({ environment: { WARPDEX_PROT: '1' } }, /unknown environment variable WARPDEX_PROT; .*WARPDEX_PORT/)
+  writeFileSync(file, '{"prot": 1}')
+  refused({ file }, /unknown setting in .*warpdex.json prot; use one of .*snapshotLogBytes/)
+})
+
+t.test('values of a wrong kind are refused, saying what is right', async (t) => {
+  const refused = (sources: Parameters<typeof loadConfig>[0], message: RegExp) =>
+    t.throws(() => loadConfig(sources), { code: 'BAD_REQUEST', message })
+  refused({ flags: { port: 65536 } }, /flag --port is 65536; it must be a whole number from 0 to 65535/)
+  refused({ flags: { directory: '' } }, /--directory is ""; it must be a text that is not empty/)
+  refused({ environment: { WARPDEX_PORT: 'http' } }, /WARPDEX_PORT is "http"/)
+  refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
+  refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
+  writeFileSync(file, '{"port": "7000"}')
+  refused({ file }, /port is "7000"/)
+  writeFileSync(file, '[]')
+  refused({ file }, /must hold one JSON object/)
+  writeFileSync(file, '{')
+  refused({ file }, /cannot be read/)
+  refused({ file: join(t.testdir(), 'none.json') }, /cannot be read/)
+})
+
+t.test('a token is never shown', async (t) => {
+  t.throws(() => loadConfig({ flags: { token: 1234567 } }), { message: /^(?!.*1234567)/ })
+})

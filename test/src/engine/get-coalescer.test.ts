@@ -1,0 +1,79 @@
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { GetCoalescer } from '../../../src/engine/get-coalescer.js'
+
+/** Looks up u32 keys that are all there and are their own payloads; dispatches end when they are told to. */
+function openCoalescer() {
+  const dispatches: { keys: number; end: (error?: Error) => Promise<void> }[] = []
+  const coalescer = new GetCoalescer(
+    (keys) =>
+      new Promise((resolve, reject) => {
+        const count = keys.byteLength / 4
+        const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
+        const end = (error?: Error) => {
+          if (error === undefined) resolve({ found, payloads: keys.slice() })
+          else reject(error)
+          return setImmediate()
+        }
+        dispatches.push({ keys: count, end })
+      }),
+    4,
+    4,
+  )
+  return { coalescer, dispatches }
+}
+
+const column = (...keys: number[]) => new Uint8Array(Uint32Array.from(keys).buffer)
+
+t.test('gets that arrive while the device is busy share a dispatch, each with its own answer', async (t) => {
+  const { coalescer, dispatches } = openCoalescer()
+  const asked = [
+    column(1),
+    column(2, 3),
+    column(4),
+    column(5, 6, 7, 8, 9, 10, 11, 12, 13),
+    column(14),
+    column(),
+  ]
+  const answers = asked.map((keys) => coalescer.get(keys))
+  t.same(
+    dispatches.map(({ keys }) => keys),
+    [1, 2],
+  )
+  await dispatches[0].end()
+  t.equal(dispatches.length, 3)
+  t.equal(dispatches[2].keys, 8 + 16 + 8)
+  await dispatches[1].end()
+  await dispatches[2].end()
+  for (const [i, answer] of answers.entries()) {
+    const { found, payloads } = await answer
+    t.same(payloads, asked[i])
+    const count = asked[i].byteLength / 4
+    t.equal(found.byteLength, Math.ceil(count / 8))
+    t.equal(
+      [...found].reduce((bits, byte) => bits + byte.toString(2).replaceAll('0', '').length, 0),
+      dispatches[i]?.keys === count ? found.byteLength * 8 : count,
+    )
+  }
+})
+
+t.test('a failure reaches every get that shared the dispatch, and no other', async (t) => {
+  const { coalescer, dispatches } = openCoalescer()
+  const answers = [1, 2, 3, 4].map((key) => coalescer.get(column(key)))
+  const settled = Promise.allSettled(answers)
+  await dispatches[0].end()
+  await dispatches[2].end(new Error('on purpose'))
+  await dispatches[1].end()
+  t.same(
+    (await settled).map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'rejected'],
+  )
+})
+
+t.test('large gets go at once', async (t) => {
+  const { coalescer, dispatches } = openCoalescer()
+  const answers = Array.from({ length: 4 }, () => coalescer.get(new Uint8Array(5000 * 4)))
+  t.equal(dispatches.length, 4)
+  for (const dispatch of dispatches) await dispatch.end()
+  await Promise.all(answers)
+})
