@@ -14,6 +14,14 @@ export interface AdapterFacts {
   readonly bindingBytes: number
 }
 
+/** A column that lies in a buffer. */
+export interface DeviceColumn {
+  readonly buffer: GPUBuffer
+  readonly bytes: number
+  /** Byte offset of its start, a multiple of 4; 0 if absent. */
+  readonly offset?: number
+}
+
 /** Bytes of unused scratch and readback buffers that stay allocated on a GPU, and on the CPU's own memory. */
 const POOL_BYTES = { hardware: 8 * 2 ** 30, software: 512 * 2 ** 20 }
 
@@ -141,23 +149,24 @@ export class Device {
    * @throws WarpdexError `DEVICE_LOST`, `OUT_OF_DEVICE_MEMORY` or `INTERNAL` when the device failed
    */
   async read<T>(buffer: GPUBuffer, bytes: number, consume: (view: Uint8Array) => T, offset = 0): Promise<T> {
-    if (bytes === 0) return consume(new Uint8Array(0))
-    const padded = Math.ceil(bytes / 4) * 4
-    const staging = this.#readback.acquire(padded)
-    const recorder = this.record()
-    recorder.copy(buffer, offset, staging, 0, padded)
-    recorder.submit()
-    try {
-      await staging.mapAsync(GPUMapMode.READ, 0, padded)
-      this.check()
-      return consume(new Uint8Array(staging.getMappedRange(0, padded), 0, bytes))
-    } catch (thrown) {
-      this.check()
-      throw toWarpdexError(thrown)
-    } finally {
-      staging.unmap()
-      this.#readback.release(staging)
+    return this.#readBack(this.record(), [{ buffer, bytes, offset }], bytes, consume)
+  }
+
+  /**
+   * Submits what was recorded and reads columns that it wrote, all in one round trip. Nothing is waited for before the
+   * submission, so that what is submitted later comes later.
+   * @returns one view a column into memory of their own, each aligned to 8 bytes
+   * @throws as `read`
+   */
+  async submitAndRead(recorder: Recorder, columns: readonly DeviceColumn[]): Promise<Uint8Array[]> {
+    const offsets: number[] = []
+    let bytes = 0
+    for (const column of columns) {
+      offsets.push(bytes)
+      bytes += alignedBytes(column)
     }
+    const all = await this.#readBack(recorder, columns, bytes, (view) => view.slice())
+    return columns.map((column, i) => all.subarray(offsets[i], offsets[i] + column.bytes))
   }
 
   /** Reads the first `words` 32-bit words of a buffer. */
@@ -183,6 +192,37 @@ export class Device {
     this.gpu.destroy()
   }
 
+  async #readBack<T>(
+    recorder: Recorder,
+    columns: readonly DeviceColumn[],
+    bytes: number,
+    consume: (view: Uint8Array) => T,
+  ): Promise<T> {
+    const capacity = columns.reduce((sum, column) => sum + alignedBytes(column), 0)
+    if (capacity === 0) {
+      recorder.submit()
+      return consume(new Uint8Array(0))
+    }
+    const staging = this.#readback.acquire(capacity)
+    let at = 0
+    for (const column of columns) {
+      recorder.copy(column.buffer, column.offset ?? 0, staging, at, Math.ceil(column.bytes / 4) * 4)
+      at += alignedBytes(column)
+    }
+    recorder.submit()
+    try {
+      await staging.mapAsync(GPUMapMode.READ, 0, capacity)
+      this.check()
+      return consume(new Uint8Array(staging.getMappedRange(0, capacity), 0, bytes))
+    } catch (thrown) {
+      this.check()
+      throw toWarpdexError(thrown)
+    } finally {
+      staging.unmap()
+      this.#readback.release(staging)
+    }
+  }
+
   #watchLoss(): Promise<WarpdexError> {
     return new Promise((resolve) => {
       void this.gpu.lost.then(({ message }) => {
@@ -192,4 +232,9 @@ export class Device {
       })
     })
   }
+}
+
+/** Bytes that a column takes in a readback: typed views of up to 64 bits can start at each. */
+function alignedBytes(column: DeviceColumn): number {
+  return Math.ceil(column.bytes / 8) * 8
 }

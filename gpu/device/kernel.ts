@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { link } from 'wesl'
+import { link, RecordResolver } from 'wesl'
 import { WarpdexError } from '../../protocol/errors.js'
 
 /** How a kernel uses a binding: `read` is `var<storage, read>`, `write` is `var<storage, read_write>`. */
@@ -10,8 +10,10 @@ export interface KernelDescription {
   /** Path of the `.wesl` module below `gpu/`, without its ending, e.g. `primitives/prefix-scan`. */
   readonly module: string
   readonly entryPoint: string
-  /** Access of each binding of group 0, by binding number. */
+  /** Access of each binding of group 0, from `firstBinding` on. */
   readonly bindings: readonly Access[]
+  /** Number of the first binding: 0 unless said otherwise. */
+  readonly firstBinding?: number
   /** Number of u32 words in the kernel's `var<immediate>` block; 16 at most. */
   readonly params: number
   /** Values of `@if` conditions in the module. */
@@ -40,8 +42,8 @@ export class Kernel {
 
   /** The bind group over whole buffers, in binding order. Making one costs more than a dispatch, so they are kept. */
   bindGroup(buffers: readonly GPUBuffer[]): GPUBindGroup {
-    if (buffers.length !== this.description.bindings.length) {
-      const { module, entryPoint, bindings } = this.description
+    const { module, entryPoint, bindings, firstBinding = 0 } = this.description
+    if (buffers.length !== bindings.length) {
       throw new WarpdexError(
         'INTERNAL',
         `${module} ${entryPoint} takes ${bindings.length} buffers, not ${buffers.length}`,
@@ -53,7 +55,7 @@ export class Kernel {
       if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
       group = this.#device.createBindGroup({
         layout: this.#layout,
-        entries: buffers.map((buffer, binding) => ({ binding, resource: { buffer } })),
+        entries: buffers.map((buffer, i) => ({ binding: firstBinding + i, resource: { buffer } })),
       })
       this.#bindGroups.set(key, group)
     }
@@ -76,19 +78,14 @@ function bufferNumber(buffer: GPUBuffer): number {
   return number
 }
 
-/** Links a kernel's modules and makes its pipeline. */
+/** Makes a kernel's pipeline. */
 export async function createKernel(device: GPUDevice, description: KernelDescription): Promise<Kernel> {
-  const { module, entryPoint, bindings, params, conditions = {} } = description
+  const { module, entryPoint, bindings, firstBinding = 0, params, conditions = {} } = description
   const label = `${module} ${entryPoint}`
-  const linked = await link({
-    rootModuleName: moduleName(module),
-    weslSrc: kernelSources(),
-    conditions: { ...conditions },
-  })
   const layout = device.createBindGroupLayout({
     label,
-    entries: bindings.map((access, binding) => ({
-      binding,
+    entries: bindings.map((access, i) => ({
+      binding: firstBinding + i,
       visibility: COMPUTE_STAGE,
       buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
     })),
@@ -96,26 +93,47 @@ export async function createKernel(device: GPUDevice, description: KernelDescrip
   const pipeline = await device.createComputePipelineAsync({
     label,
     layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize: params * 4 }),
-    compute: { module: device.createShaderModule({ label, code: linked.dest }), entryPoint },
+    compute: { module: await shaderModule(device, module, conditions), entryPoint },
   })
   return new Kernel(device, description, pipeline, layout)
+}
+
+const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<GPUShaderModule>>>()
+
+/** The linked module, which all its entry points share. */
+function shaderModule(
+  device: GPUDevice,
+  module: string,
+  conditions: Readonly<Record<string, boolean>>,
+): Promise<GPUShaderModule> {
+  const modules = shaderModules.get(device) ?? new Map<string, Promise<GPUShaderModule>>()
+  shaderModules.set(device, modules)
+  const label = `${module} ${JSON.stringify(conditions)}`
+  let shader = modules.get(label)
+  if (shader === undefined) {
+    const resolver = kernelSources()
+    shader = link({ rootModuleName: moduleName(module), resolver, conditions: { ...conditions } }).then(
+      ({ dest }) => device.createShaderModule({ label, code: dest }),
+    )
+    modules.set(label, shader)
+  }
+  return shader
 }
 
 /** `GPUShaderStage.COMPUTE`; the globals of WebGPU exist only once an adapter was asked for. */
 const COMPUTE_STAGE = 4
 
-let sources: Record<string, string> | undefined
+let sources: RecordResolver | undefined
 
-/** The text of every kernel module below `gpu/`, by its path there. */
-function kernelSources(): Record<string, string> {
+/** Every kernel module below `gpu/`, by its path there, parsed once. */
+function kernelSources(): RecordResolver {
   if (sources === undefined) {
     const root = new URL('../', import.meta.url)
     const names = readdirSync(fileURLToPath(root), { recursive: true, encoding: 'utf8' })
-    sources = Object.fromEntries(
-      names
-        .filter((name) => name.endsWith('.wesl'))
-        .map((name) => [moduleName(name), readFileSync(new URL(name, root), 'utf8')]),
-    )
+    const texts = names
+      .filter((name) => name.endsWith('.wesl'))
+      .map((name) => [moduleName(name), readFileSync(new URL(name, root), 'utf8')])
+    sources = new RecordResolver(Object.fromEntries(texts), { packageName: 'package' })
   }
   return sources
 }

@@ -1,0 +1,48 @@
+import { WriteOp } from '../../../protocol/types.js'
+import type { Device } from '../../device/device.js'
+import type { IndexShape, WriteBatch } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
+
+/** In place of one kind for all items; `items.wesl` has the same number. */
+export const MIXED = 255
+
+/** A write batch on the device. */
+export interface Items {
+  readonly count: number
+  /** One kind for all items, or MIXED. */
+  readonly op: number
+  /** Kinds, a byte an item, when mixed. */
+  readonly ops: GPUBuffer
+  readonly keys: GPUBuffer
+  readonly payloads: GPUBuffer
+  readonly hasPairs: boolean
+  /** Every item is a plain insert into an index that is not unique: none depends on another. */
+  readonly appends: boolean
+}
+
+/** Uploads a batch. */
+export function uploadItems(
+  device: Device,
+  scratch: Scratch,
+  shape: IndexShape,
+  batch: WriteBatch,
+  count: number,
+): Items {
+  const { ops } = batch
+  const mixed = typeof ops !== 'number'
+  const keys = scratch.bytes(batch.keys.byteLength)
+  device.upload(keys, batch.keys)
+  const payloads = scratch.bytes(batch.payloads?.byteLength ?? 0)
+  if (batch.payloads !== undefined) device.upload(payloads, batch.payloads)
+  const kinds = scratch.bytes(mixed ? count : 0)
+  if (mixed) device.upload(kinds, ops)
+  return {
+    count,
+    op: mixed ? MIXED : ops,
+    ops: kinds,
+    keys,
+    payloads,
+    hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
+    appends: !shape.unique && ops === WriteOp.insert,
+  }
+}

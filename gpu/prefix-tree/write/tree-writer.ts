@@ -1,0 +1,194 @@
+import { ResultCode } from '../../../protocol/types.js'
+import type { Device } from '../../device/device.js'
+import type { IndexShape, WriteBatch } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import type { Arena } from '../arena.js'
+import { type TreeShape, treeShape } from '../layout.js'
+import { Builder, type NodePlan } from './build.js'
+import { COUNTS, Count } from './counts.js'
+import { type Entries, EntryLister } from './entries.js'
+import { type Items, uploadItems } from './items.js'
+import { PairMatcher, type Pairs } from './pairs.js'
+import { PayloadWriter } from './payloads.js'
+import { type Plan, Planner } from './plan.js'
+import { Remover } from './remove.js'
+import { type Outcome, Resolver } from './resolve.js'
+import { RunFinder, type Runs } from './runs.js'
+
+/** How a batch changes what the tree holds. */
+export interface WriteEffect {
+  readonly tuplesCreated: number
+  readonly tuplesRemoved: number
+  readonly payloadsAdded: number
+  readonly payloadsRemoved: number
+  readonly garbageBytes: number
+}
+
+/** A batch that is settled but not applied. Its scratch buffers live until it is applied or discarded. */
+export interface PreparedBatch {
+  readonly codes: Uint8Array
+  readonly effect: WriteEffect
+  /** Changes the tree; reads submitted later see the whole batch. */
+  apply(): void
+  discard(): void
+}
+
+/** Everything that the first half of a write leaves on the device for the second. */
+interface Settled {
+  readonly items: Items
+  readonly counts: GPUBuffer
+  readonly runs: Runs
+  readonly pairs: Pairs | undefined
+  readonly outcome: Outcome
+  readonly plan: Plan
+  readonly entries: Entries
+  readonly nodes: NodePlan
+}
+
+interface Stages {
+  readonly runs: RunFinder
+  readonly pairs: PairMatcher
+  readonly resolver: Resolver
+  readonly planner: Planner
+  readonly entries: EntryLister
+  readonly builder: Builder
+  readonly payloads: PayloadWriter
+  readonly remover: Remover
+}
+
+/**
+ * Bulk-synchronous writes (design, "Insert" and "Delete"): no locks, every phase a dispatch. A batch is sorted and its keys are
+ * located, its outcome is settled, and its need of memory is counted, all without changing the tree; once the memory is made
+ * sure of it is applied: payloads dead by pair are marked, tuples and payloads written, new tuples hung in, removed ones
+ * taken out.
+ */
+export class TreeWriter {
+  readonly #device: Device
+  readonly #index: IndexShape
+  readonly #shape: TreeShape
+  readonly #stages: Stages
+
+  private constructor(device: Device, index: IndexShape, stages: Stages) {
+    this.#device = device
+    this.#index = index
+    this.#shape = treeShape(index)
+    this.#stages = stages
+  }
+
+  static async create(device: Device, primitives: Primitives, index: IndexShape): Promise<TreeWriter> {
+    const shape = treeShape(index)
+    const { payloadBytes, unique } = index
+    const [runs, pairs, resolver, planner, entries, builder, payloads, remover] = await Promise.all([
+      RunFinder.create(device, primitives, shape),
+      PairMatcher.create(device, primitives, shape, payloadBytes),
+      Resolver.create(device, primitives, shape, payloadBytes),
+      Planner.create(device, primitives, shape),
+      EntryLister.create(device, primitives, shape),
+      Builder.create(device, primitives, shape),
+      PayloadWriter.create(device, shape, payloadBytes, unique),
+      Remover.create(device, shape),
+    ])
+    return new TreeWriter(device, index, {
+      runs,
+      pairs,
+      resolver,
+      planner,
+      entries,
+      builder,
+      payloads,
+      remover,
+    })
+  }
+
+  /**
+   * Settles a batch and makes sure of its memory.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
+   */
+  async prepare(arena: Arena, batch: WriteBatch): Promise<PreparedBatch> {
+    const scratch = this.#device.scratch()
+    try {
+      const count = batch.keys.byteLength / (4 * this.#shape.keyWords)
+      const settled = this.#settle(scratch, arena, batch, count)
+      const [counts, codes] = await Promise.all([
+        this.#device.readWords(settled.counts, COUNTS),
+        this.#readCodes(settled),
+      ])
+      await arena.reserve({
+        nodes: counts[Count.nodes]!,
+        tuples: counts[Count.creates]!,
+        extentWords: counts[Count.extentWords]!,
+      })
+      return {
+        codes,
+        effect: effectOf(counts),
+        apply: () => {
+          this.#apply(scratch, arena, settled, counts)
+          scratch.release()
+        },
+        discard: () => scratch.release(),
+      }
+    } catch (error) {
+      scratch.release()
+      throw error
+    }
+  }
+
+  #settle(scratch: Scratch, arena: Arena, batch: WriteBatch, count: number): Settled {
+    const stages = this.#stages
+    const recorder = this.#device.record()
+    const counts = scratch.words(COUNTS)
+    recorder.clear(counts)
+    const items = uploadItems(this.#device, scratch, this.#index, batch, count)
+    const runs = stages.runs.record(recorder, scratch, arena, items.keys, count, counts)
+    const pairs = items.hasPairs
+      ? stages.pairs.record(recorder, scratch, arena, items, runs, counts)
+      : undefined
+    const outcome = stages.resolver.record(recorder, scratch, arena, items, runs, pairs, counts)
+    const plan = stages.planner.record(recorder, scratch, arena, runs, outcome, count, counts)
+    const entries = stages.entries.record(recorder, scratch, arena, runs, plan, count, counts)
+    const nodes = stages.builder.recordCount(recorder, scratch, entries, counts)
+    recorder.submit()
+    return { items, counts, runs, pairs, outcome, plan, entries, nodes }
+  }
+
+  /** Integer keys that are appended are all inserted: that needs no reading back. */
+  async #readCodes({ items, outcome }: Settled): Promise<Uint8Array> {
+    const isFloat = this.#index.keyType.startsWith('f')
+    if (items.appends && !isFloat) return new Uint8Array(items.count).fill(ResultCode.inserted)
+    return this.#device.read(outcome.codes, items.count, (view) => view.slice())
+  }
+
+  #apply(scratch: Scratch, arena: Arena, settled: Settled, totals: Uint32Array): void {
+    const { items, counts, runs, pairs, outcome, plan, entries, nodes } = settled
+    const stages = this.#stages
+    const recorder = this.#device.record()
+    if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
+    const firstNode = arena.nodes.take(totals[Count.nodes]!)
+    stages.payloads.record(recorder, scratch, arena, items, runs, outcome, plan, counts, {
+      runs: totals[Count.runs]!,
+      longMoves: totals[Count.longMoves]!,
+      extentWords: totals[Count.extentWords]!,
+      firstTuple: arena.tuples.take(totals[Count.creates]!),
+      firstExtent: arena.extents.take(totals[Count.extentWords]!),
+    })
+    if (totals[Count.entries]! > 0) {
+      const { builder } = stages
+      builder.recordBuild(recorder, arena.nodes.buffer, entries, nodes, totals[Count.entries]!, firstNode)
+    }
+    if (totals[Count.removes]! > 0) {
+      stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
+    }
+    recorder.submit()
+  }
+}
+
+function effectOf(counts: Uint32Array): WriteEffect {
+  return {
+    tuplesCreated: counts[Count.creates]!,
+    tuplesRemoved: counts[Count.removes]!,
+    payloadsAdded: counts[Count.payloadsAdded]!,
+    payloadsRemoved: counts[Count.payloadsRemoved]!,
+    garbageBytes: counts[Count.garbageWords]! * 4,
+  }
+}
