@@ -23,7 +23,10 @@ export function payloadBytes(kind: PayloadKind): number | undefined {
 
 export function parseKeyType(value: unknown): KeyType {
   if (KEY_TYPES.includes(value as KeyType)) return value as KeyType
-  throw new WarpdexError('BAD_REQUEST', `unknown key type ${JSON.stringify(value)}; use one of ${KEY_TYPES.join(', ')}`)
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    `unknown key type ${JSON.stringify(value)}; use one of ${KEY_TYPES.join(', ')}`,
+  )
 }
 
 export function parsePayloadKind(value: unknown): PayloadKind {

@@ -1,0 +1,49 @@
+import { WarpdexError } from './errors.js'
+import type { KeyType } from './types.js'
+
+/** The typed array that holds keys of each type. */
+export interface KeyArrays {
+  u32: Uint32Array
+  i32: Int32Array
+  f32: Float32Array
+  u64: BigUint64Array
+  i64: BigInt64Array
+  f64: Float64Array
+}
+
+export type KeyArray = KeyArrays[KeyType]
+
+export interface ColumnConstructor<T> {
+  readonly BYTES_PER_ELEMENT: number
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): T
+}
+
+/** Constructors of the typed arrays that hold keys. */
+export const KEY_ARRAYS: { readonly [Type in KeyType]: ColumnConstructor<KeyArrays[Type]> } = {
+  u32: Uint32Array,
+  i32: Int32Array,
+  f32: Float32Array,
+  u64: BigUint64Array,
+  i64: BigInt64Array,
+  f64: Float64Array,
+}
+
+/**
+ * The bytes as a typed array: a view where they are aligned to its elements, else a copy. Columns are little-endian, and so
+ * is every platform that runs JavaScript engines today.
+ *
+ * @throws WarpdexError `BAD_REQUEST` when the length is not a whole number of elements
+ */
+export function aligned<T>(bytes: Uint8Array, Column: ColumnConstructor<T>): T {
+  const width = Column.BYTES_PER_ELEMENT
+  if (bytes.byteLength % width !== 0) {
+    throw new WarpdexError('BAD_REQUEST', `a column of ${bytes.byteLength} bytes is no multiple of ${width}`)
+  }
+  const source = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes)
+  return new Column(source.buffer, source.byteOffset, source.byteLength / width)
+}
+
+/** The memory of a typed array as bytes, without a copy. */
+export function asBytes(column: ArrayBufferView): Uint8Array {
+  return new Uint8Array(column.buffer, column.byteOffset, column.byteLength)
+}

@@ -1,0 +1,310 @@
+import { ERROR_CODES, WarpdexError } from './errors.js'
+import type { Frame, Section } from './frame.js'
+import { LIMITS } from './limits.js'
+import { RequestReader } from './request-reader.js'
+import {
+  type IndexDefinition,
+  type KeyType,
+  type PayloadKind,
+  parseKeyType,
+  parsePayloadKind,
+} from './types.js'
+
+/** Version of the protocol; hello names it, and the server refuses another. */
+export const PROTOCOL_VERSION = 1
+
+/** What an insert does with a key that is there already; the first is the default. */
+export const INSERT_MODES = ['append', 'replace', 'ifAbsent'] as const
+export type InsertMode = (typeof INSERT_MODES)[number]
+
+/** A request on the columns of one index. */
+interface IndexRequest {
+  readonly id: number
+  readonly index: string
+}
+
+interface WriteIdentity {
+  /** A write of the same client with the same number is applied once, however often it is sent. */
+  readonly writeId?: number | undefined
+}
+
+/** One payload an item; `payloadOffsets` (u32, items + 1) cuts `payloads` where the index's payloads are of kind `bytes`. */
+interface PayloadSections {
+  readonly payloads: Section
+  readonly payloadOffsets?: Section | undefined
+}
+
+/** Payloads of a write that can do without: a deletion of keys needs none. */
+interface OptionalPayloadSections {
+  readonly payloads?: Section | undefined
+  readonly payloadOffsets?: Section | undefined
+}
+
+export interface HelloRequest {
+  readonly id: number
+  readonly op: 'hello'
+  readonly protocol: number
+  /** Name of the client, the same over all its connections: write ids are its own. */
+  readonly client: string
+  readonly token?: string | undefined
+}
+
+export interface CreateIndexRequest extends IndexRequest {
+  readonly op: 'createIndex'
+  readonly keyType: KeyType
+  readonly payloadKind: PayloadKind
+  readonly unique: boolean
+  readonly ifNotExists: boolean
+}
+
+export interface DropIndexRequest extends IndexRequest {
+  readonly op: 'dropIndex'
+  readonly ifExists: boolean
+}
+
+export interface ListIndexesRequest {
+  readonly id: number
+  readonly op: 'listIndexes'
+}
+
+export interface StatsRequest {
+  readonly id: number
+  readonly op: 'stats'
+  readonly index?: string | undefined
+}
+
+export interface GetRequest extends IndexRequest {
+  readonly op: 'get'
+  readonly all: boolean
+  readonly keys: Section
+}
+
+export interface CountRequest extends IndexRequest {
+  readonly op: 'count'
+  readonly keys: Section
+}
+
+export interface ScanRequest extends IndexRequest {
+  readonly op: 'scan'
+  /** Entries a range. */
+  readonly limit: number
+  readonly reverse: boolean
+  readonly fromExclusive: boolean
+  readonly toExclusive: boolean
+  readonly from?: Section | undefined
+  readonly to?: Section | undefined
+  readonly tokens?: Section | undefined
+}
+
+export interface GetNextRequest extends IndexRequest {
+  readonly op: 'getNext'
+  readonly reverse: boolean
+  readonly keys: Section
+  readonly sequences?: Section | undefined
+}
+
+export interface InsertRequest extends IndexRequest, WriteIdentity, PayloadSections {
+  readonly op: 'insert'
+  readonly mode: InsertMode
+  readonly keys: Section
+}
+
+export interface DeleteRequest extends IndexRequest, WriteIdentity, OptionalPayloadSections {
+  readonly op: 'delete'
+  readonly keys: Section
+}
+
+export interface WriteRequest extends IndexRequest, WriteIdentity, OptionalPayloadSections {
+  readonly op: 'write'
+  readonly ops: Section
+  readonly keys: Section
+}
+
+export interface SnapshotRequest {
+  readonly id: number
+  readonly op: 'snapshot'
+  readonly index?: string | undefined
+}
+
+export interface CancelRequest {
+  readonly id: number
+  readonly op: 'cancel'
+  readonly target: number
+}
+
+export type Request =
+  | HelloRequest
+  | CreateIndexRequest
+  | DropIndexRequest
+  | ListIndexesRequest
+  | StatsRequest
+  | GetRequest
+  | CountRequest
+  | ScanRequest
+  | GetNextRequest
+  | InsertRequest
+  | DeleteRequest
+  | WriteRequest
+  | SnapshotRequest
+  | CancelRequest
+
+export type Op = Request['op']
+
+export interface AdapterInfo {
+  readonly name: string
+  /** True when a CPU does the device's work. */
+  readonly software: boolean
+}
+
+export interface IndexStats extends IndexDefinition {
+  readonly keys: number
+  readonly payloads: number
+  readonly deviceBytes: number
+  /** Further figures; they may differ between versions. */
+  readonly [figure: string]: unknown
+}
+
+export interface SnapshotInfo {
+  readonly index: string
+  /** Position in the index's write log that the snapshot stands for. */
+  readonly position: number
+  readonly bytes: number
+}
+
+type NoFields = Readonly<Record<never, never>>
+
+/** Header fields of a successful reply, beside `id` and `ok`. Columns come as sections, see `docs/protocol.md`. */
+export interface ReplyFields {
+  readonly hello: {
+    readonly server: string
+    readonly protocol: number
+    readonly adapter: AdapterInfo
+    readonly limits: Pick<typeof LIMITS, 'frameBytes' | 'batchItems' | 'scanEntries' | 'payloadBytes'>
+  }
+  readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
+  readonly dropIndex: { readonly dropped: boolean }
+  readonly listIndexes: { readonly indexes: readonly IndexDefinition[] }
+  readonly stats: {
+    readonly server: Readonly<Record<string, unknown>>
+    readonly indexes: readonly IndexStats[]
+  }
+  readonly get: NoFields
+  readonly count: NoFields
+  readonly scan: NoFields
+  readonly getNext: NoFields
+  readonly insert: NoFields
+  readonly delete: NoFields
+  readonly write: NoFields
+  readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
+  readonly cancel: { readonly cancelled: boolean }
+}
+
+/** Header of a successful reply. */
+export function replyHeader<O extends Op>(id: number, fields: ReplyFields[O]): object {
+  return { id, ok: true, ...fields }
+}
+
+/** Longest message of an error reply in characters: messages quote what was sent, and a header has a limit. */
+const ERROR_MESSAGE_LENGTH = 2000
+
+/** Header of an error reply; `id` is null when the request's could not be read. */
+export function errorHeader(id: number | null, { code, message }: WarpdexError): object {
+  return { id, ok: false, error: { code, message: message.slice(0, ERROR_MESSAGE_LENGTH) } }
+}
+
+/** The error that a reply carries, or undefined for a successful one. */
+export function replyError({ header }: Frame): WarpdexError | undefined {
+  if (header.ok === true) return undefined
+  const { code, message } = Object(header.error)
+  const known = ERROR_CODES.find((candidate) => candidate === code) ?? 'INTERNAL'
+  return new WarpdexError(known, typeof message === 'string' ? message : 'the server gave no reason')
+}
+
+type Unnumbered<R> = R extends { readonly op: Op } ? Omit<R, 'id' | 'op'> : never
+type Parsers = {
+  readonly [O in Op]: (reader: RequestReader) => Unnumbered<Extract<Request, { readonly op: O }>>
+}
+
+const PARSERS: Parsers = {
+  hello: (r) => ({
+    protocol: r.whole('protocol'),
+    client: r.clientName('client'),
+    token: r.optionalText('token'),
+  }),
+  createIndex: (r) => ({
+    index: r.indexName('index'),
+    keyType: parseKeyType(r.text('keyType')),
+    payloadKind: parsePayloadKind(r.text('payloadKind')),
+    unique: r.flag('unique'),
+    ifNotExists: r.flag('ifNotExists'),
+  }),
+  dropIndex: (r) => ({ index: r.indexName('index'), ifExists: r.flag('ifExists') }),
+  listIndexes: () => ({}),
+  stats: (r) => ({ index: r.optionalIndexName('index') }),
+  get: (r) => ({ index: r.indexName('index'), all: r.flag('all'), keys: r.section('keys') }),
+  count: (r) => ({ index: r.indexName('index'), keys: r.section('keys') }),
+  scan: (r) => ({
+    index: r.indexName('index'),
+    limit: r.whole('limit', 1, LIMITS.scanEntries),
+    reverse: r.flag('reverse'),
+    fromExclusive: r.flag('fromExclusive'),
+    toExclusive: r.flag('toExclusive'),
+    from: r.optionalSection('from'),
+    to: r.optionalSection('to'),
+    tokens: r.optionalSection('tokens'),
+  }),
+  getNext: (r) => ({
+    index: r.indexName('index'),
+    reverse: r.flag('reverse'),
+    keys: r.section('keys'),
+    sequences: r.optionalSection('sequences'),
+  }),
+  insert: (r) => ({
+    index: r.indexName('index'),
+    mode: r.choice('mode', INSERT_MODES),
+    writeId: r.optionalWhole('writeId'),
+    keys: r.section('keys'),
+    payloads: r.section('payloads'),
+    payloadOffsets: r.optionalSection('payloadOffsets'),
+  }),
+  delete: (r) => ({
+    index: r.indexName('index'),
+    writeId: r.optionalWhole('writeId'),
+    keys: r.section('keys'),
+    payloads: r.optionalSection('payloads'),
+    payloadOffsets: r.optionalSection('payloadOffsets'),
+  }),
+  write: (r) => ({
+    index: r.indexName('index'),
+    writeId: r.optionalWhole('writeId'),
+    ops: r.section('ops'),
+    keys: r.section('keys'),
+    payloads: r.optionalSection('payloads'),
+    payloadOffsets: r.optionalSection('payloadOffsets'),
+  }),
+  snapshot: (r) => ({ index: r.optionalIndexName('index') }),
+  cancel: (r) => ({ target: r.whole('target') }),
+}
+
+/** Names of all operations. */
+export const OPS = Object.keys(PARSERS) as readonly Op[]
+
+/**
+ * Reads a request: its fields' types and ranges, and that it has the sections it needs and no others. What depends on the
+ * index (widths and lengths of columns) is checked by `request-columns.ts`.
+ *
+ * @throws WarpdexError `BAD_REQUEST` that names what is allowed
+ */
+export function parseRequest(frame: Frame): Request {
+  const { id, header } = frame
+  if (id === null)
+    throw new WarpdexError('BAD_REQUEST', 'a request needs an id, a whole number from 0 to 2^53 - 1')
+  const op = OPS.find((candidate) => candidate === header.op)
+  if (op === undefined) {
+    throw new WarpdexError('BAD_REQUEST', `unknown or missing op; use one of ${OPS.join(', ')}`)
+  }
+  const reader = new RequestReader(op, frame)
+  const body = PARSERS[op](reader)
+  reader.finish()
+  return { id, op, ...body } as Request
+}

@@ -1,0 +1,74 @@
+import { WarpdexError } from './errors.js'
+
+/** Bytes that follow the lead byte of a msgpack value, for the leads 0xc0 to 0xdf of fixed size; undefined elsewhere. */
+const FIXED_BYTES: readonly (number | undefined)[] = Array.from({ length: 32 }, (_, i) => {
+  const sizes: Record<number, number> = {
+    0: 0, // nil
+    2: 0, // false
+    3: 0, // true
+    10: 4, // float 32
+    11: 8, // float 64
+    12: 1, // unsigned integers
+    13: 2,
+    14: 4,
+    15: 8,
+    16: 1, // signed integers
+    17: 2,
+    18: 4,
+    19: 8,
+  }
+  return sizes[i]
+})
+
+/**
+ * Refuses msgpack that is anything but one complete value made of nil, booleans, numbers, strings, arrays and maps. The
+ * decoder understands more (records that define code, references, expressions, binary), all of which an attacker could
+ * use and no header needs, and it trusts counts; after this walk every count is covered by bytes that are there.
+ *
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function checkPlain(bytes: Uint8Array): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let position = 0
+  let missing = 1
+  while (missing > 0) {
+    // Every missing value takes a byte at least, so this also bounds the counts of arrays and maps.
+    if (missing > bytes.length - position) throw malformed('it ends inside a value')
+    const lead = bytes[position++]
+    missing--
+    if (lead <= 0x7f || lead >= 0xe0) continue
+    if (lead <= 0x8f) missing += (lead & 0x0f) * 2
+    else if (lead <= 0x9f) missing += lead & 0x0f
+    else if (lead <= 0xbf) position += lead & 0x1f
+    else {
+      const size = FIXED_BYTES[lead - 0xc0]
+      if (size !== undefined) {
+        position += size
+        continue
+      }
+      const width = countWidth(lead)
+      if (width > bytes.length - position) throw malformed('it ends inside a value')
+      const count =
+        width === 1 ? bytes[position] : width === 2 ? view.getUint16(position) : view.getUint32(position)
+      position += width
+      if (lead <= 0xdb) position += count
+      else missing += lead <= 0xdd ? count : count * 2
+    }
+  }
+  if (position !== bytes.length) throw malformed('its length is not that of one value')
+}
+
+/** Bytes of the count after the lead of a long string, array or map. */
+function countWidth(lead: number): 1 | 2 | 4 {
+  if (lead === 0xd9) return 1
+  if (lead === 0xda || lead === 0xdc || lead === 0xde) return 2
+  if (lead === 0xdb || lead === 0xdd || lead === 0xdf) return 4
+  throw malformed('it holds binary or extension values')
+}
+
+function malformed(what: string): WarpdexError {
+  return new WarpdexError(
+    'BAD_REQUEST',
+    `the frame header is not plain msgpack: ${what}; a header is one map of nil, booleans, numbers, strings, arrays and maps`,
+  )
+}

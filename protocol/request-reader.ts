@@ -1,0 +1,129 @@
+import { WarpdexError } from './errors.js'
+import type { Frame, Section } from './frame.js'
+import { LIMITS } from './limits.js'
+
+/**
+ * Takes a request's fields and sections out of its frame one by one, each checked, and then refuses what nobody asked for: a
+ * misspelt option must not be silently ignored.
+ *
+ * Every method throws WarpdexError `BAD_REQUEST`.
+ */
+export class RequestReader {
+  readonly #op: string
+  readonly #frame: Frame
+  readonly #fields = new Set(['id', 'op'])
+  readonly #sections = new Set<string>()
+
+  constructor(op: string, frame: Frame) {
+    this.#op = op
+    this.#frame = frame
+  }
+
+  text(name: string): string {
+    return this.optionalText(name) ?? this.#missing(name)
+  }
+
+  optionalText(name: string): string | undefined {
+    const value = this.#field(name)
+    return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'a string')
+  }
+
+  /** A boolean, false where it is absent. */
+  flag(name: string): boolean {
+    const value = this.#field(name) ?? false
+    return typeof value === 'boolean' ? value : this.#refuse(name, 'true or false')
+  }
+
+  whole(name: string, least = 0, most: number = Number.MAX_SAFE_INTEGER): number {
+    const value = this.optionalWhole(name) ?? this.#missing(name)
+    return value >= least && value <= most
+      ? value
+      : this.#refuse(name, `a whole number from ${least} to ${most}`)
+  }
+
+  optionalWhole(name: string): number | undefined {
+    const value = this.#field(name)
+    if (value === undefined || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0))
+      return value
+    return this.#refuse(name, 'a whole number from 0 to 2^53 - 1')
+  }
+
+  /** One of the given strings, the first where it is absent. */
+  choice<T extends string>(name: string, values: readonly [T, ...T[]]): T {
+    const value = this.#field(name) ?? values[0]
+    return (
+      values.find((candidate) => candidate === value) ?? this.#refuse(name, `one of ${values.join(', ')}`)
+    )
+  }
+
+  indexName(name: string): string {
+    return this.optionalIndexName(name) ?? this.#missing(name)
+  }
+
+  optionalIndexName(name: string): string | undefined {
+    const value = this.optionalText(name)
+    if (value === undefined || isIndexName(value)) return value
+    return this.#refuse(name, `of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`)
+  }
+
+  clientName(name: string): string {
+    const value = this.text(name)
+    return /^[\x21-\x7e]{1,64}$/.test(value)
+      ? value
+      : this.#refuse(name, '1 to 64 printable ASCII characters, best a UUID')
+  }
+
+  section(name: string): Section {
+    const section = this.optionalSection(name)
+    if (section === undefined) throw this.#bad(`needs a section "${name}"`)
+    return section
+  }
+
+  optionalSection(name: string): Section | undefined {
+    this.#sections.add(name)
+    return this.#frame.sections.get(name)
+  }
+
+  /** Refuses fields and sections that were not asked for. */
+  finish(): void {
+    const field = Object.keys(this.#frame.header).find((name) => !this.#fields.has(name))
+    if (field !== undefined) {
+      throw this.#bad(`has no option ${quote(field)}; its fields are ${[...this.#fields].join(', ')}`)
+    }
+    const section = [...this.#frame.sections.keys()].find((name) => !this.#sections.has(name))
+    if (section !== undefined) {
+      const known = [...this.#sections].join(', ')
+      throw this.#bad(
+        `has no section ${quote(section)}; ${known === '' ? 'it takes none' : `its sections are ${known}`}`,
+      )
+    }
+  }
+
+  #field(name: string): unknown {
+    this.#fields.add(name)
+    return this.#frame.header[name] ?? undefined
+  }
+
+  #missing(name: string): never {
+    throw this.#bad(`needs a field "${name}"`)
+  }
+
+  #refuse(name: string, right: string): never {
+    throw this.#bad(`takes a "${name}" that is ${right}`)
+  }
+
+  #bad(what: string): WarpdexError {
+    return new WarpdexError('BAD_REQUEST', `${this.#op} ${what}`)
+  }
+}
+
+/** Lone surrogates are refused with the control characters: two such names would be one name in UTF-8. */
+function isIndexName(name: string): boolean {
+  if (name === '' || /[\p{Cc}\p{Cs}]/u.test(name)) return false
+  return new TextEncoder().encode(name).length <= LIMITS.indexNameBytes
+}
+
+/** What a client sent, short enough to stand in a message. */
+function quote(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
+}
