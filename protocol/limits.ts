@@ -32,4 +32,10 @@ export const LIMITS = {
   messageFragments: 4096,
   /** Write ids remembered for each client, so that a retried write is applied once. */
   writeIdsPerClient: 1024,
+  /** Bytes of result codes remembered for each client: more than the requests of `bytesInFlight` have. */
+  writeIdBytesPerClient: 64 * MIB,
+  /** Hours after a client's last write at which its write ids are forgotten. */
+  writeIdHours: 24,
+  /** Bytes that one transaction on disk takes: a frame's batch with all that is derived from it. LMDB is known to crash past 200 MB. */
+  transactionBytes: 160 * MIB,
 } as const
