@@ -28,8 +28,10 @@ export const LIMITS = {
   replyBytesQueued: 256 * MIB,
   /** Connections of one server. */
   connections: 1024,
-  /** Fragments and buffered chunks of one WebSocket message: a defence against floods of tiny ones. */
+  /** Fragments of one WebSocket message: a defence against floods of tiny ones. */
   messageFragments: 4096,
+  /** Pieces in which one WebSocket frame may come off the network: a slow one delivers 64 MiB in packets of a kilobyte. */
+  messageChunks: 1 << 17,
   /** Write ids remembered for each client, so that a retried write is applied once. */
   writeIdsPerClient: 1024,
   /** Bytes of result codes remembered for each client: more than the requests of `bytesInFlight` have. */
