@@ -132,14 +132,14 @@ export class Device {
     )
   }
 
-  /** Writes a column into a buffer from its start; a last partial word is filled up with zeros. */
-  upload(buffer: GPUBuffer, column: Uint8Array): void {
+  /** Writes a column into a buffer from byte `offset`, a multiple of 4; a last partial word is filled up with zeros. */
+  upload(buffer: GPUBuffer, column: Uint8Array, offset = 0): void {
     const whole = column.byteLength & ~3
-    if (whole > 0) this.gpu.queue.writeBuffer(buffer, 0, column as Uint8Array<ArrayBuffer>, 0, whole)
+    if (whole > 0) this.gpu.queue.writeBuffer(buffer, offset, column as Uint8Array<ArrayBuffer>, 0, whole)
     if (whole < column.byteLength) {
       const tail = new Uint8Array(4)
       tail.set(column.subarray(whole))
-      this.gpu.queue.writeBuffer(buffer, whole, tail)
+      this.gpu.queue.writeBuffer(buffer, offset + whole, tail)
     }
   }
 

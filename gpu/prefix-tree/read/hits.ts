@@ -1,0 +1,28 @@
+import type { Scratch } from '../../memory/scratch.js'
+
+/** The entries that a search of ranges found, on the device: in scan order, `limit` places a range. */
+export interface Hits {
+  /** | tuple | entry | of each hit. */
+  readonly hits: GPUBuffer
+  /** Number of hits of each range, u32, and one word more. */
+  readonly found: GPUBuffer
+  /** 1 for each range that has an entry past its hits, u32. */
+  readonly more: GPUBuffer
+}
+
+/** Ranges to search, on the device. */
+export interface RangeSearch {
+  readonly count: number
+  readonly ranges: GPUBuffer
+  readonly reverse: boolean
+  /** Hits of each range. */
+  readonly limit: number
+}
+
+export function allocateHits(scratch: Scratch, { count, limit }: RangeSearch): Hits {
+  return {
+    hits: scratch.words(2 * count * limit),
+    found: scratch.words(count + 1),
+    more: scratch.words(count),
+  }
+}

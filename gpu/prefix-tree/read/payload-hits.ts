@@ -1,0 +1,82 @@
+import type { Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Arena } from '../arena.js'
+import { allocateHits, type Hits, type RangeSearch } from './hits.js'
+import { type ReadContext, TREE } from './read-context.js'
+
+/** Tuples of ranges, on the device: `width` places a range, of which the first `lengths[range]` are taken. */
+export interface ListedTuples {
+  readonly tuples: GPUBuffer
+  readonly width: number
+  readonly lengths: GPUBuffer
+}
+
+/** Workgroups that share the long lists with gaps; there are seldom more than two such lists a range. */
+const LONG_GROUPS = 64
+
+/** Finds the live payloads of listed tuples. */
+export class PayloadHits {
+  readonly #context: ReadContext
+  readonly #measure: Kernel
+  readonly #measureLong: Kernel
+  readonly #place: Kernel
+  readonly #placeLong: Kernel
+
+  private constructor(context: ReadContext, kernels: readonly Kernel[]) {
+    this.#context = context
+    this.#measure = kernels[0]
+    this.#measureLong = kernels[1]
+    this.#place = kernels[2]
+    this.#placeLong = kernels[3]
+  }
+
+  static async create(context: ReadContext): Promise<PayloadHits> {
+    const kernel = (entryPoint: string, ...bindings: ('read' | 'write')[]) =>
+      context.kernel('payload-hits', entryPoint, [...TREE, ...bindings], 5)
+    return new PayloadHits(
+      context,
+      await Promise.all([
+        kernel('measure_lists', 'read', 'read', 'read', 'write', 'write', 'write', 'write'),
+        kernel('measure_long', 'read', 'read', 'read', 'read', 'write'),
+        kernel('place_hits', 'read', 'read', 'read', 'write', 'write', 'write'),
+        kernel('place_long', 'read', 'read', 'read', 'read', 'read', 'write'),
+      ]),
+    )
+  }
+
+  /**
+   * The first `limit` live payloads of each range's tuples.
+   * @returns the hits, and how many payloads there are before each place and in all, of which at most `limit` + 1 of any one
+   * tuple are counted
+   */
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    search: RangeSearch,
+    { tuples, width, lengths }: ListedTuples,
+  ): { hits: Hits; positions: GPUBuffer } {
+    const { primitives, tree } = this.#context
+    const { count, ranges, limit, reverse } = search
+    const places = count * width
+    const counts = scratch.words(places + 1)
+    const positions = scratch.words(places + 1)
+    const windows = scratch.words(2 * places)
+    const longCount = scratch.words(1)
+    const longList = scratch.words(places)
+    const result = allocateHits(scratch, search)
+    const params = [count, tree.word, limit, reverse ? 1 : 0, width]
+    recorder.clear(longCount, 0, 4)
+    const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows, longCount, longList]
+    recorder.dispatch(this.#measure, measuring, params, places + 1)
+    const measuringLong = [...arena.buffers, tuples, windows, longCount, longList, counts]
+    recorder.dispatchGroups(this.#measureLong, measuringLong, params, LONG_GROUPS)
+    primitives.scan(recorder, scratch, counts, positions, places + 1)
+    const placing = [...arena.buffers, tuples, windows, positions, result.hits, result.found, result.more]
+    recorder.dispatch(this.#place, placing, params, count * limit)
+    const placingLong = [...arena.buffers, tuples, windows, positions, longCount, longList, result.hits]
+    recorder.dispatchGroups(this.#placeLong, placingLong, params, LONG_GROUPS)
+    return { hits: result, positions }
+  }
+}

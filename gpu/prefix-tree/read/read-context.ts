@@ -1,0 +1,116 @@
+import type { Device, DeviceColumn } from '../../device/device.js'
+import type { Access, Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { IndexShape } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import { type TreeShape, treeShape } from '../layout.js'
+
+/** A column with something for each entry of a result. */
+export interface EntryColumn {
+  readonly buffer: GPUBuffer
+  /** Bytes an entry. */
+  readonly entryBytes: number
+}
+
+/** What every read operation of a tree works with. */
+export class ReadContext {
+  readonly device: Device
+  readonly primitives: Primitives
+  readonly tree: TreeShape
+  readonly keyBytes: number
+  /** Bytes of a payload in a column. */
+  readonly payloadBytes: number
+  /** Bytes of a payload in the tree, and in kernels' results. */
+  readonly paddedBytes: number
+
+  constructor(device: Device, primitives: Primitives, shape: IndexShape) {
+    this.device = device
+    this.primitives = primitives
+    this.tree = treeShape(shape)
+    this.keyBytes = 4 * this.tree.keyWords
+    this.payloadBytes = shape.payloadBytes
+    this.paddedBytes = 4 * this.tree.payloadWords
+  }
+
+  /** A kernel of this folder. */
+  kernel(name: string, entryPoint: string, bindings: readonly Access[], params: number): Promise<Kernel> {
+    const conditions = { wide: this.tree.keyWords === 2 }
+    return this.device.kernel({
+      module: `prefix-tree/read/${name}`,
+      entryPoint,
+      bindings,
+      params,
+      conditions,
+    })
+  }
+
+  /** A column on the device; without one a buffer that stands in where a kernel does not look. */
+  upload(scratch: Scratch, column: Uint8Array | undefined): GPUBuffer {
+    const buffer = scratch.bytes(column?.byteLength ?? 0)
+    if (column !== undefined) this.device.upload(buffer, column)
+    return buffer
+  }
+
+  /** Records, submits and reads back in one round trip; all is submitted when it returns its promise. */
+  async run(
+    record: (recorder: Recorder, scratch: Scratch) => readonly DeviceColumn[],
+  ): Promise<Uint8Array[]> {
+    const scratch = this.device.scratch()
+    let columns: Promise<Uint8Array[]>
+    try {
+      const recorder = this.device.record()
+      columns = this.device.submitAndRead(recorder, record(recorder, scratch))
+    } finally {
+      scratch.release()
+    }
+    return columns
+  }
+
+  /**
+   * Submits and reads a result whose size only the device knows: columns of known length and columns of entries. Small results
+   * come in one round trip, larger ones bring their size first. Everything is submitted when it returns its promise; the
+   * columns must not be reused before it settles.
+   * @param most entries that there are at most
+   * @param total the number of entries, from the columns of known length
+   */
+  async readEntries(
+    recorder: Recorder,
+    known: readonly DeviceColumn[],
+    columns: readonly EntryColumn[],
+    most: number,
+    total: (known: readonly Uint8Array[]) => number,
+  ): Promise<{ known: Uint8Array[]; entries: Uint8Array[] }> {
+    const slices = (count: number) => {
+      return columns.map(({ buffer, entryBytes }) => ({ buffer, bytes: count * entryBytes }))
+    }
+    const eager = Math.min(EAGER_ENTRIES, most)
+    const first = await this.device.submitAndRead(recorder, [...known, ...slices(eager)])
+    const sizes = first.slice(0, known.length)
+    const count = total(sizes)
+    const entries =
+      count <= eager
+        ? first.slice(known.length)
+        : await this.device.submitAndRead(this.device.record(), slices(count))
+    return {
+      known: sizes,
+      entries: entries.map((bytes, i) => bytes.subarray(0, count * columns[i].entryBytes)),
+    }
+  }
+}
+
+/** Entries that are read back together with the sizes. */
+const EAGER_ENTRIES = 4096
+
+/** Access of the tree's buffers, the first bindings of every kernel that reads a tree. */
+export const TREE: readonly Access[] = ['read', 'read', 'read']
+
+/** The words of a column. */
+export function words(column: Uint8Array): Uint32Array {
+  return new Uint32Array(column.buffer, column.byteOffset, column.byteLength / 4)
+}
+
+/** Bytes of a bitmap of n bits. */
+export function bitmapBytes(bits: number): number {
+  return Math.ceil(bits / 8)
+}

@@ -1,0 +1,60 @@
+import type { Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Arena } from '../arena.js'
+import type { Hits, RangeSearch } from './hits.js'
+import type { NarrowPayloads } from './narrow-payloads.js'
+import { type ReadContext, TREE } from './read-context.js'
+
+/** A scan's result on the device: the columns of `ScanResult`. */
+export interface ScanColumns {
+  readonly offsets: GPUBuffer
+  readonly keys: GPUBuffer
+  readonly payloads: GPUBuffer
+  readonly more: GPUBuffer
+  readonly tokens: GPUBuffer
+}
+
+/** Turns the hits of a search into the columns of a reply. */
+export class ScanResultWriter {
+  readonly #context: ReadContext
+  readonly #narrow: NarrowPayloads
+  readonly #kernel: Kernel
+
+  private constructor(context: ReadContext, narrow: NarrowPayloads, kernel: Kernel) {
+    this.#context = context
+    this.#narrow = narrow
+    this.#kernel = kernel
+  }
+
+  static async create(context: ReadContext, narrow: NarrowPayloads): Promise<ScanResultWriter> {
+    const bindings = [...TREE, 'read', 'read', 'read', 'write', 'write', 'write'] as const
+    return new ScanResultWriter(
+      context,
+      narrow,
+      await context.kernel('scan-result', 'write_result', bindings, 3),
+    )
+  }
+
+  record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch, hits: Hits): ScanColumns {
+    const { primitives, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { count, limit } = search
+    const entries = count * limit
+    // One element more than there are ranges, so that the last offset is the number of all entries.
+    recorder.clear(hits.found, 4 * count, 4)
+    const offsets = scratch.words(count + 1)
+    primitives.scan(recorder, scratch, hits.found, offsets, count + 1)
+    const keys = scratch.bytes(entries * keyBytes)
+    const padded = scratch.bytes(entries * paddedBytes)
+    const tokens = scratch.bytes(count * (keyBytes + 4))
+    const buffers = [...arena.buffers, hits.hits, hits.found, offsets, keys, padded, tokens]
+    recorder.dispatch(this.#kernel, buffers, [count, tree.word, limit], entries)
+    return {
+      offsets,
+      keys,
+      payloads: this.#narrow.record(recorder, scratch, padded, entries, payloadBytes),
+      more: this.#narrow.record(recorder, scratch, hits.more, count, 1),
+      tokens,
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import type { Device } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type {
+  GetAllResult,
+  GetNextRequest,
+  GetNextResult,
+  GetResult,
+  IndexShape,
+  ScanRequest,
+  ScanResult,
+} from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import type { Arena } from '../arena.js'
+import { BreadthFirst } from './breadth-first.js'
+import { Count } from './count.js'
+import { Get } from './get.js'
+import { GetAll } from './get-all.js'
+import { GetNext } from './get-next.js'
+import { NarrowPayloads } from './narrow-payloads.js'
+import { PayloadHits } from './payload-hits.js'
+import { ReadContext } from './read-context.js'
+import { Scan, type SearchForm } from './scan.js'
+import { ScanResultWriter } from './scan-result.js'
+
+/**
+ * The reads of a prefix tree. Each is one submission, made before its promise is returned, so that it sees the arena as it is
+ * at the time of the call, whatever is written or destroyed afterwards.
+ */
+export class TreeReader {
+  readonly #get: Get
+  readonly #getAll: GetAll
+  readonly #count: Count
+  readonly #getNext: GetNext
+  readonly #scan: Scan
+  readonly #breadthFirst: BreadthFirst
+
+  private constructor(
+    get: Get,
+    getAll: GetAll,
+    count: Count,
+    getNext: GetNext,
+    scan: Scan,
+    breadthFirst: BreadthFirst,
+  ) {
+    this.#get = get
+    this.#getAll = getAll
+    this.#count = count
+    this.#getNext = getNext
+    this.#scan = scan
+    this.#breadthFirst = breadthFirst
+  }
+
+  static async create(device: Device, primitives: Primitives, shape: IndexShape): Promise<TreeReader> {
+    const context = new ReadContext(device, primitives, shape)
+    const narrow = await NarrowPayloads.create(context)
+    const payloadHits = await PayloadHits.create(context)
+    const result = await ScanResultWriter.create(context, narrow)
+    const breadthFirst = await BreadthFirst.create(context, payloadHits)
+    const [get, getAll, count, getNext, scan] = await Promise.all([
+      Get.create(context, narrow),
+      GetAll.create(context, payloadHits, result),
+      Count.create(context),
+      GetNext.create(context, narrow),
+      Scan.create(context, breadthFirst, result),
+    ])
+    return new TreeReader(get, getAll, count, getNext, scan, breadthFirst)
+  }
+
+  /** The first payload of each key. */
+  get(arena: Arena, keys: Uint8Array): Promise<GetResult> {
+    return this.#get.run(arena, keys)
+  }
+
+  /**
+   * All payloads of each key in insertion order.
+   * @throws WarpdexError `TOO_LARGE` when there are more than `limit`
+   */
+  getAll(arena: Arena, keys: Uint8Array, limit: number): Promise<GetAllResult> {
+    return this.#getAll.run(arena, keys, limit)
+  }
+
+  /** The number of payloads of each key, u32. */
+  count(arena: Arena, keys: Uint8Array): Promise<Uint8Array> {
+    return this.#count.run(arena, keys)
+  }
+
+  /**
+   * Entries of each range in order; `limit` is at least 1. A bound that is NaN is above every number.
+   * @param form how to search; by default by the limit
+   * @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range
+   */
+  scan(arena: Arena, request: ScanRequest, form?: SearchForm): Promise<ScanResult> {
+    return this.#scan.run(arena, request, form)
+  }
+
+  /** The entry after, or before, each position; none for NaN. */
+  getNext(arena: Arena, request: GetNextRequest): Promise<GetNextResult> {
+    return this.#getNext.run(arena, request)
+  }
+
+  /** Records the numbers of all `tupleCount` tuples in ascending key order into a scratch buffer. */
+  order(recorder: Recorder, scratch: Scratch, arena: Arena, tupleCount: number): GPUBuffer {
+    return this.#breadthFirst.order(recorder, scratch, arena, tupleCount)
+  }
+}

@@ -1,0 +1,26 @@
+import t from 'tap'
+import { KEY_TYPES } from '../../../protocol/types.js'
+import { randomShape, runProgram } from '../../differential.js'
+import { freshSeed, Random } from '../../random.js'
+import { openDevice } from '../open-device.js'
+import { treeSubject } from './tree-subject.js'
+
+const PROGRAMS_PER_TYPE = 4
+const STEPS = 12
+
+t.test('random programs of batched operations against an ordered map', async (t) => {
+  const device = await openDevice(t)
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  let keys = 0
+  for (const keyType of KEY_TYPES) {
+    for (let program = 0; program < PROGRAMS_PER_TYPE; program++) {
+      const programSeed = seed + program
+      const random = new Random(programSeed)
+      const shape = randomShape(random, keyType)
+      t.comment(`${keyType}: WARPDEX_SEED=${programSeed} ${JSON.stringify(shape)}`)
+      keys += await runProgram(treeSubject(device), random, shape, STEPS)
+    }
+  }
+  t.comment(`${keys} keys`)
+  t.pass('every answer equals the model')
+})
