@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { WarpdexError } from '../../protocol/errors.js'
+import { decodeFrame, encodeFrame, type Section, type SectionType } from '../../protocol/frame.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { errorHeader, OPS, parseRequest, replyError, replyHeader } from '../../protocol/messages.js'
+
+function section(type: SectionType, length: number): Section {
+  return { type, bytes: new Uint8Array(length) }
+}
+
+function parse(header: object, sections: Record<string, Section> = {}) {
+  return parseRequest(decodeFrame(encodeFrame({ id: 1, ...header }, sections)))
+}
+
+const keys = section('u32', 8)
+
+t.test('every operation in its shortest form, with its defaults', async (t) => {
+  const create = { op: 'createIndex', index: 'a', keyType: 'f64', payloadKind: 'fixed(12)' }
+  t.match(parse({ op: 'hello', protocol: 1, client: 'c' }), { id: 1, op: 'hello', token: undefined })
+  t.match(parse(create), { ...create, unique: false, ifNotExists: false })
+  t.match(parse({ op: 'dropIndex', index: 'a' }), { ifExists: false })
+  t.match(parse({ op: 'listIndexes' }), { op: 'listIndexes' })
+  t.match(parse({ op: 'stats' }), { index: undefined })
+  t.match(parse({ op: 'get', index: 'a' }, { keys }), { all: false, keys })
+  t.match(parse({ op: 'count', index: 'a' }, { keys }), { keys })
+  t.match(parse({ op: 'scan', index: 'a', limit: 3 }), { limit: 3, reverse: false, fromExclusive: false })
+  t.match(parse({ op: 'getNext', index: 'a' }, { keys }), { reverse: false, sequences: undefined })
+  t.match(parse({ op: 'insert', index: 'a' }, { keys, payloads: keys }), {
+    mode: 'append',
+    writeId: undefined,
+  })
+  t.match(parse({ op: 'delete', index: 'a', writeId: 7 }, { keys }), { payloads: undefined, writeId: 7 })
+  t.match(parse({ op: 'write', index: 'a' }, { keys, ops: section('u8', 2) }), { keys })
+  t.match(parse({ op: 'snapshot' }), { index: undefined })
+  t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
+  t.equal(OPS.length, 14)
+})
+
+t.test('what is wrong with a request is said, and what would be right', async (t) => {
+  const cases: [object, Record<string, Section>, RegExp][] = [
+    [{ id: null, op: 'stats' }, {}, /needs an id/],
+    [{}, {}, /use one of hello, createIndex/],
+    [{ op: 'toString' }, {}, /use one of hello/],
+    [{ op: 7 }, {}, /use one of hello/],
+    [{ op: 'get' }, { keys }, /get needs a field "index"/],
+    [{ op: 'get', index: 'a' }, {}, /get needs a section "keys"/],
+    [{ op: 'get', index: 'a', al: true }, { keys }, /no option "al"; its fields are id, op, index, all/],
+    [{ op: 'get', index: 'a', all: 1 }, { keys }, /"all" that is true or false/],
+    [{ op: 'get', index: 'a' }, { keys, payloads: keys }, /no section "payloads"; its sections are keys/],
+    [{ op: 'stats' }, { keys }, /no section "keys"; it takes none/],
+    [{ op: 'stats', index: '' }, {}, /"index" that is of 1 to 128 bytes/],
+    [{ op: 'stats', index: 'a\n' }, {}, /without control characters/],
+    [{ op: 'stats', index: 'ä'.repeat(65) }, {}, /of 1 to 128 bytes/],
+    [{ op: 'stats', index: 5 }, {}, /"index" that is a string/],
+    [{ op: 'stats', ['x'.repeat(9999)]: 5 }, {}, /no option "x{40}…"/],
+    [{ op: 'createIndex', index: 'a', payloadKind: 'u32' }, {}, /field "keyType"/],
+    [{ op: 'createIndex', index: 'a', keyType: 'u16', payloadKind: 'u32' }, {}, /use one of u32, i32/],
+    [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'fixed(65)' }, {}, /n from 1 to 64/],
+    [{ op: 'scan', index: 'a' }, {}, /field "limit"/],
+    [{ op: 'scan', index: 'a', limit: 0 }, {}, /"limit" that is a whole number from 1/],
+    [{ op: 'scan', index: 'a', limit: LIMITS.scanEntries + 1 }, {}, /from 1 to 262144/],
+    [{ op: 'scan', index: 'a', limit: 1.5 }, {}, /whole number/],
+    [{ op: 'insert', index: 'a', mode: 'upsert' }, { keys, payloads: keys }, /append, replace, ifAbsent/],
+    [{ op: 'insert', index: 'a', writeId: -1 }, { keys, payloads: keys }, /"writeId" that is a whole number/],
+    [{ op: 'insert', index: 'a' }, { keys }, /section "payloads"/],
+    [{ op: 'hello', protocol: 1, client: 'a b' }, {}, /printable ASCII/],
+    [{ op: 'cancel', target: 'x' }, {}, /"target"/],
+  ]
+  for (const [header, sections, message] of cases) {
+    t.throws(
+      () => parse(header, sections),
+      { name: 'WarpdexError', code: 'BAD_REQUEST', message },
+      String(message),
+    )
+  }
+})
+
+t.test('no header makes the parser fail otherwise than with a code', async (t) => {
+  const seed = Date.now() % 2 ** 31
+  t.comment(`seed ${seed}`)
+  const value = fc.oneof(
+    fc.string(),
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(fc.nat()),
+    fc.object(),
+  )
+  const names = [
+    'index',
+    'keyType',
+    'payloadKind',
+    'limit',
+    'mode',
+    'protocol',
+    'client',
+    'target',
+    'writeId',
+  ]
+  const header = fc
+    .tuple(fc.constantFrom(...OPS), fc.dictionary(fc.constantFrom(...names), value))
+    .map(([op, fields]) => ({ ...fields, op }))
+  fc.assert(
+    fc.property(header, fc.boolean(), (fields, withKeys) => {
+      try {
+        parse(fields, withKeys ? { keys } : {})
+      } catch (error) {
+        if (!(error instanceof WarpdexError)) throw error
+      }
+    }),
+    { numRuns: 3000, seed },
+  )
+})
+
+t.test('replies carry success or an error', async (t) => {
+  const good = decodeFrame(encodeFrame(replyHeader<'dropIndex'>(3, { dropped: true })))
+  t.match(good, { id: 3, header: { ok: true, dropped: true } })
+  t.equal(replyError(good), undefined)
+  const error = new WarpdexError('TOO_LARGE', 'x'.repeat(100_000))
+  const bad = decodeFrame(encodeFrame(errorHeader(null, error)))
+  t.equal(bad.id, null)
+  t.match(replyError(bad), { code: 'TOO_LARGE', message: /^x{2000}$/ })
+  const foreign = decodeFrame(encodeFrame({ id: 3, ok: false, error: { code: 'NEW_CODE', message: 'm' } }))
+  t.match(replyError(foreign), { code: 'INTERNAL', message: 'm' })
+  t.match(replyError(decodeFrame(encodeFrame({ id: 3 }))), { code: 'INTERNAL' })
+})
