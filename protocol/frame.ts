@@ -57,7 +57,8 @@ const PACKING = { useRecords: false, skipValues: [undefined], int64AsType: 'numb
 const packr = new Packr(PACKING)
 
 /**
- * Settles where everything of a frame lies, before its sections' bytes exist.
+ * Settles where everything of a frame lies, before its sections' bytes exist. A header with a field `ok` is a reply's, which
+ * may be larger than a request's.
  *
  * @param header plain values only (null, booleans, numbers, strings, arrays, objects); no `sections` field
  * @param shapes name, type and length in bytes of each section
@@ -83,7 +84,7 @@ export function layoutFrame(
       continue
     }
     const byteLength = Math.max(headerEnd, end)
-    checkSizes(packed.length, byteLength)
+    checkSizes(packed.length, byteLength, 'ok' in header ? LIMITS.replyHeaderBytes : LIMITS.headerBytes)
     return { byteLength, header: packed, sections }
   }
 }
@@ -119,12 +120,13 @@ export function encodeFrame(header: object, sections: Sections = {}): Uint8Array
 /**
  * Reads a frame and checks everything about it but the meaning of its fields.
  *
+ * @param headerLimit bytes that the header may have; a client gives `LIMITS.replyHeaderBytes`
  * @throws FrameError `TOO_LARGE` or `BAD_REQUEST`
  */
-export function decodeFrame(bytes: Uint8Array): Frame {
+export function decodeFrame(bytes: Uint8Array, headerLimit: number = LIMITS.headerBytes): Frame {
   let id: number | null = null
   try {
-    const headerEnd = PREFIX + headerLength(bytes)
+    const headerEnd = PREFIX + headerLength(bytes, headerLimit)
     const { sections: table, ...header } = unpackHeader(bytes.subarray(PREFIX, headerEnd))
     if (isId(header.id)) id = header.id
     else if (header.id !== null)
@@ -135,10 +137,10 @@ export function decodeFrame(bytes: Uint8Array): Frame {
   }
 }
 
-function headerLength(bytes: Uint8Array): number {
+function headerLength(bytes: Uint8Array, limit: number): number {
   if (bytes.length < PREFIX) throw bad(`a frame of ${bytes.length} bytes has no header length`)
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
-  checkSizes(length, bytes.length)
+  checkSizes(length, bytes.length, limit)
   if (length > bytes.length - PREFIX) {
     throw bad(`the header length is ${length}, but only ${bytes.length - PREFIX} bytes follow`)
   }
@@ -200,15 +202,12 @@ export function sectionElementBytes(type: SectionType): 1 | 4 | 8 {
   return type.endsWith('64') ? 8 : 4
 }
 
-function checkSizes(header: number, frame: number): void {
+function checkSizes(header: number, frame: number, headerLimit: number): void {
   if (frame > LIMITS.frameBytes) {
     throw new WarpdexError('TOO_LARGE', `the frame has ${frame} bytes; ${LIMITS.frameBytes} are allowed`)
   }
-  if (header > LIMITS.headerBytes) {
-    throw new WarpdexError(
-      'TOO_LARGE',
-      `the frame header has ${header} bytes; ${LIMITS.headerBytes} are allowed`,
-    )
+  if (header > headerLimit) {
+    throw new WarpdexError('TOO_LARGE', `the frame header has ${header} bytes; ${headerLimit} are allowed`)
   }
 }
 

@@ -4,8 +4,10 @@ const MIB = 1024 * 1024
 export const LIMITS = {
   /** Bytes of one frame. Large enough for a million u64 keys with u64 payloads, small enough to buffer per connection. */
   frameBytes: 64 * MIB,
-  /** Bytes of a frame's msgpack header: names and options only, columns travel in sections. */
+  /** Bytes of a request's msgpack header: names and options only, columns travel in sections. */
   headerBytes: 64 * 1024,
+  /** Bytes of a reply's msgpack header: lists of all indexes and their figures go there. */
+  replyHeaderBytes: 16 * MIB,
   /** Sections of one frame. No operation needs more than eight. */
   sections: 16,
   /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */
