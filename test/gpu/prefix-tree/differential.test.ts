@@ -11,13 +11,14 @@ const STEPS = 12
 t.test('random programs of batched operations against an ordered map', async (t) => {
   const device = await openDevice(t)
   const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
   let keys = 0
-  for (const keyType of KEY_TYPES) {
+  for (const [i, keyType] of KEY_TYPES.entries()) {
     for (let program = 0; program < PROGRAMS_PER_TYPE; program++) {
-      const programSeed = seed + program
+      const programSeed = seed + i * PROGRAMS_PER_TYPE + program
       const random = new Random(programSeed)
       const shape = randomShape(random, keyType)
-      t.comment(`${keyType}: WARPDEX_SEED=${programSeed} ${JSON.stringify(shape)}`)
+      t.comment(`seed ${programSeed}: ${JSON.stringify(shape)}`)
       keys += await runProgram(treeSubject(device), random, shape, STEPS)
     }
   }

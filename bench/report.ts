@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** One measured line: what was measured, and figures by name. */
+export interface Row {
+  readonly name: string
+  readonly figures: Readonly<Record<string, number | string>>
+}
+
+export interface Report {
+  readonly suite: string
+  readonly adapter: string
+  readonly rows: readonly Row[]
+}
+
+/** Prints rows as a table; rows of one table have the same figures. */
+export function printTable(title: string, rows: readonly Row[]): void {
+  if (rows.length === 0) return
+  const columns = Object.keys(rows[0]!.figures)
+  const lines = [
+    ['', ...columns],
+    ...rows.map(({ name, figures }) => [name, ...columns.map((c) => show(figures[c]))]),
+  ]
+  const widths = lines[0]!.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)))
+  console.log(`\n${title}`)
+  for (const line of lines) {
+    console.log(
+      line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  '),
+    )
+  }
+}
+
+function show(figure: number | string | undefined): string {
+  if (figure === undefined) return ''
+  if (typeof figure === 'string') return figure
+  return figure >= 100 ? figure.toFixed(0) : figure.toPrecision(3)
+}
+
+export function writeReport(path: string, report: Report): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`)
+}
+
+/** An adapter's name as a folder's. */
+export function folderName(adapter: string): string {
+  return adapter
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+}
+
+/** The middle of several measurements. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)]!
+}

@@ -1,0 +1,117 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Device } from '../device/device.js'
+import type { ImagePart, StructureImage } from '../index-structure.js'
+import type { Region } from '../memory/region.js'
+import { Arena } from './arena.js'
+import type { TreeShape } from './layout.js'
+
+/** Raised whenever the records' layout changes: an image of another layout is refused, and the index replayed instead. */
+const LAYOUT_VERSION = 1
+
+/** Bytes that are read back at a time. */
+const CHUNK_BYTES = 16 * 1024 * 1024
+
+/** Numbers that belong to a tree and are not on the device. */
+export interface TreeTotals {
+  readonly keys: number
+  readonly payloads: number
+  readonly tuplesRemoved: number
+  readonly garbageBytes: number
+}
+
+/** Reads the named part of an image, in order. */
+export type ReadPart = (name: string) => AsyncIterable<Uint8Array>
+
+const ROLES = ['nodes', 'tuples', 'extents'] as const
+
+/** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
+export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
+  const parts: ImagePart[] = []
+  const meta: Record<string, number> = { layout: LAYOUT_VERSION, ...totals }
+  const sizes = ROLES.map((role) => arena[role].usedBytes)
+  const copies: GPUBuffer[] = []
+  for (const [i, role] of ROLES.entries())
+    copies.push(await device.allocate(Math.max(sizes[i]!, 4), `image of ${role}`))
+  const recorder = device.record()
+  for (const [i, role] of ROLES.entries()) {
+    recorder.copy(arena[role].buffer, 0, copies[i]!, 0, sizes[i]!)
+    meta[role] = arena[role].records
+    parts.push({ name: role, bytes: sizes[i]!, chunks: readBack(device, copies[i]!, sizes[i]!) })
+  }
+  recorder.submit()
+  return { meta, parts }
+}
+
+async function* readBack(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+  try {
+    for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
+      const size = Math.min(CHUNK_BYTES, bytes - offset)
+      yield await device.read(copy, size, (view) => view.slice(), offset)
+    }
+  } finally {
+    copy.destroy()
+  }
+}
+
+/**
+ * Brings an arena back.
+ * @throws WarpdexError `DAMAGED_FILE` when the image is of another layout or shorter than it says
+ */
+export async function arenaFromImage(
+  device: Device,
+  shape: TreeShape,
+  meta: StructureImage['meta'],
+  readPart: ReadPart,
+): Promise<{ arena: Arena; totals: TreeTotals }> {
+  if (meta.layout !== LAYOUT_VERSION) {
+    throw new WarpdexError(
+      'DAMAGED_FILE',
+      `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`,
+    )
+  }
+  const arena = await Arena.create(device, shape, {
+    nodes: numberOf(meta, 'nodes'),
+    tuples: numberOf(meta, 'tuples'),
+    extentWords: numberOf(meta, 'extents'),
+  })
+  try {
+    for (const role of ROLES) await fill(device, arena[role], numberOf(meta, role), readPart(role))
+  } catch (error) {
+    arena.destroy()
+    throw error
+  }
+  const totals = {
+    keys: numberOf(meta, 'keys'),
+    payloads: numberOf(meta, 'payloads'),
+    tuplesRemoved: numberOf(meta, 'tuplesRemoved'),
+    garbageBytes: numberOf(meta, 'garbageBytes'),
+  }
+  return { arena, totals }
+}
+
+async function fill(
+  device: Device,
+  region: Region,
+  records: number,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  region.take(records - region.records)
+  let offset = 0
+  for await (const chunk of chunks) {
+    if (offset + chunk.byteLength > region.usedBytes) break
+    device.upload(region.buffer, chunk, offset)
+    offset += chunk.byteLength
+  }
+  if (offset !== region.usedBytes) {
+    throw new WarpdexError(
+      'DAMAGED_FILE',
+      `the image's ${region.label} are not ${region.usedBytes} bytes long`,
+    )
+  }
+}
+
+function numberOf(meta: StructureImage['meta'], name: string): number {
+  const value = meta[name]
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new WarpdexError('DAMAGED_FILE', `the image's ${name} is ${JSON.stringify(value)}, not a number`)
+}

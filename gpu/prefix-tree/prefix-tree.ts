@@ -1,0 +1,225 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import { keyBytes } from '../../protocol/types.js'
+import type { Device } from '../device/device.js'
+import type {
+  GetAllResult,
+  GetNextRequest,
+  GetNextResult,
+  GetResult,
+  IndexShape,
+  IndexStructure,
+  PreparedWrite,
+  ScanRequest,
+  ScanResult,
+  StructureImage,
+  StructureStats,
+  WriteBatch,
+} from '../index-structure.js'
+import { Primitives } from '../primitives/primitives.js'
+import { Arena } from './arena.js'
+import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image.js'
+import { treeShape } from './layout.js'
+import { TreeReader } from './read/tree-reader.js'
+import { Compactor } from './write/compact.js'
+import { TreeWriter, type WriteEffect } from './write/tree-writer.js'
+
+/** Room of a new arena; regions double from there. */
+const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
+
+/** Garbage that is left alone: collecting it would free next to nothing. */
+const LITTLE_GARBAGE_BYTES = 1024 * 1024
+const LITTLE_GARBAGE_TUPLES = 16 * 1024
+
+const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
+
+/**
+ * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"). An empty tree owns no
+ * device memory.
+ */
+export class PrefixTree implements IndexStructure {
+  readonly shape: IndexShape
+  readonly #device: Device
+  readonly #reader: TreeReader
+  readonly #writer: TreeWriter
+  readonly #compactor: Compactor
+  #arena: Arena | undefined
+  #totals: TreeTotals
+
+  private constructor(
+    device: Device,
+    shape: IndexShape,
+    parts: { reader: TreeReader; writer: TreeWriter; compactor: Compactor },
+    content?: { arena: Arena; totals: TreeTotals },
+  ) {
+    this.#device = device
+    this.shape = shape
+    this.#reader = parts.reader
+    this.#writer = parts.writer
+    this.#compactor = parts.compactor
+    this.#arena = content?.arena
+    this.#totals = content?.totals ?? NOTHING
+  }
+
+  /** An empty tree. */
+  static async create(device: Device, shape: IndexShape): Promise<PrefixTree> {
+    return new PrefixTree(device, shape, await PrefixTree.#parts(device, shape))
+  }
+
+  /**
+   * A tree from its image.
+   * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
+   */
+  static async restore(
+    device: Device,
+    shape: IndexShape,
+    meta: StructureImage['meta'],
+    readPart: ReadPart,
+  ): Promise<PrefixTree> {
+    const parts = await PrefixTree.#parts(device, shape)
+    if (meta.keys === 0) return new PrefixTree(device, shape, parts)
+    return new PrefixTree(
+      device,
+      shape,
+      parts,
+      await arenaFromImage(device, treeShape(shape), meta, readPart),
+    )
+  }
+
+  static async #parts(device: Device, shape: IndexShape) {
+    const primitives = await Primitives.create(device)
+    const [reader, writer, compactor] = await Promise.all([
+      TreeReader.create(device, primitives, shape),
+      TreeWriter.create(device, primitives, shape),
+      Compactor.create(device, primitives, treeShape(shape)),
+    ])
+    return { reader, writer, compactor }
+  }
+
+  async get(keys: Uint8Array): Promise<GetResult> {
+    const count = this.#count(keys)
+    if (this.#arena !== undefined && count > 0) return this.#reader.get(this.#arena, keys)
+    return {
+      found: new Uint8Array(Math.ceil(count / 8)),
+      payloads: new Uint8Array(count * this.shape.payloadBytes),
+    }
+  }
+
+  async getAll(keys: Uint8Array, limit: number): Promise<GetAllResult> {
+    const count = this.#count(keys)
+    if (this.#arena !== undefined && count > 0) return this.#reader.getAll(this.#arena, keys, limit)
+    return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
+  }
+
+  async count(keys: Uint8Array): Promise<Uint8Array> {
+    const count = this.#count(keys)
+    if (this.#arena !== undefined && count > 0) return this.#reader.count(this.#arena, keys)
+    return new Uint8Array(count * 4)
+  }
+
+  async scan(request: ScanRequest): Promise<ScanResult> {
+    const { ranges, limit } = request
+    if (this.#arena !== undefined && ranges > 0 && limit > 0) return this.#reader.scan(this.#arena, request)
+    return {
+      offsets: new Uint32Array(ranges + 1),
+      keys: new Uint8Array(0),
+      payloads: new Uint8Array(0),
+      more: new Uint8Array(ranges),
+      tokens: new Uint8Array(ranges * (keyBytes(this.shape.keyType) + 4)),
+    }
+  }
+
+  async getNext(request: GetNextRequest): Promise<GetNextResult> {
+    const count = this.#count(request.keys)
+    if (this.#arena !== undefined && count > 0) return this.#reader.getNext(this.#arena, request)
+    return {
+      found: new Uint8Array(Math.ceil(count / 8)),
+      keys: new Uint8Array(request.keys.byteLength),
+      payloads: new Uint8Array(count * this.shape.payloadBytes),
+      sequences: new Uint8Array(count * 4),
+    }
+  }
+
+  async prepare(batch: WriteBatch): Promise<PreparedWrite> {
+    if (this.#count(batch.keys) === 0) return { codes: new Uint8Array(0), apply() {}, discard() {} }
+    this.#arena ??= await Arena.create(this.#device, treeShape(this.shape), FIRST_NEED)
+    const prepared = await this.#writer.prepare(this.#arena, batch)
+    return {
+      codes: prepared.codes,
+      apply: () => {
+        prepared.apply()
+        this.#totals = after(this.#totals, prepared.effect)
+      },
+      discard: () => prepared.discard(),
+    }
+  }
+
+  async compactIfWorthwhile(): Promise<boolean> {
+    const arena = this.#arena
+    const { keys, tuplesRemoved, garbageBytes } = this.#totals
+    if (arena === undefined) return false
+    const worthwhile =
+      garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
+      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys)
+    if (!worthwhile) return false
+    await this.#compact(arena)
+    return true
+  }
+
+  /** Rebuilds the tree without its garbage, whether that is worthwhile or not. */
+  async compact(): Promise<void> {
+    if (this.#arena !== undefined) await this.#compact(this.#arena)
+  }
+
+  async image(): Promise<StructureImage> {
+    if (this.#arena !== undefined) return imageOf(this.#device, this.#arena, this.#totals)
+    return { meta: { keys: 0 }, parts: [] }
+  }
+
+  stats(): StructureStats {
+    const { keys, payloads, garbageBytes } = this.#totals
+    return {
+      keys,
+      payloads,
+      deviceBytes: this.#arena?.bytes ?? 0,
+      usedBytes: this.#arena?.usedBytes ?? 0,
+      garbageBytes,
+    }
+  }
+
+  destroy(): void {
+    this.#arena?.destroy()
+    this.#arena = undefined
+    this.#totals = NOTHING
+  }
+
+  async #compact(arena: Arena): Promise<void> {
+    const { keys } = this.#totals
+    if (keys === 0) {
+      this.#arena = undefined
+    } else {
+      this.#arena = await this.#compactor.compact(arena, keys, (recorder, scratch) =>
+        this.#reader.order(recorder, scratch, arena, keys),
+      )
+    }
+    arena.destroy()
+    this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }
+  }
+
+  #count(keys: Uint8Array): number {
+    const size = keyBytes(this.shape.keyType)
+    if (keys.byteLength % size === 0) return keys.byteLength / size
+    throw new WarpdexError(
+      'WRONG_KEY_TYPE',
+      `${keys.byteLength} bytes are no column of ${this.shape.keyType} keys, which take ${size} bytes each`,
+    )
+  }
+}
+
+function after(totals: TreeTotals, effect: WriteEffect): TreeTotals {
+  return {
+    keys: totals.keys + effect.tuplesCreated - effect.tuplesRemoved,
+    payloads: totals.payloads + effect.payloadsAdded - effect.payloadsRemoved,
+    tuplesRemoved: totals.tuplesRemoved + effect.tuplesRemoved,
+    garbageBytes: totals.garbageBytes + effect.garbageBytes,
+  }
+}

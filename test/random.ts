@@ -1,0 +1,41 @@
+/** A small seeded generator (xorshift32), so that every random test can be run again. */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = (seed ^ 0x9e3779b9) >>> 0 || 1
+    for (let i = 0; i < 8; i++) this.word()
+  }
+
+  /** 32 random bits. */
+  word(): number {
+    let x = this.#state
+    x ^= x << 13
+    x ^= x >>> 17
+    x ^= x << 5
+    this.#state = x >>> 0
+    return this.#state
+  }
+
+  /** An integer from 0 to below `bound`. */
+  below(bound: number): number {
+    return Math.floor((this.word() / 2 ** 32) * bound)
+  }
+
+  chance(probability: number): boolean {
+    return this.word() / 2 ** 32 < probability
+  }
+
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.below(choices.length)]!
+  }
+
+  bytes(count: number): Uint8Array {
+    return Uint8Array.from({ length: count }, () => this.word() & 255)
+  }
+}
+
+/** A seed for a test that should try something new each time. Print it. */
+export function freshSeed(): number {
+  return Math.floor(Math.random() * 2 ** 31)
+}
