@@ -1,0 +1,78 @@
+import type { Device } from '../device/device.js'
+import type { Kernel } from '../device/kernel.js'
+import type { Recorder } from '../device/recorder.js'
+import type { Scratch } from '../memory/scratch.js'
+import { type DeviceWord, readableBeside, unboundedCount } from './device-count.js'
+
+/** Words that one workgroup scans; `tile.wesl` has the same number. */
+export const TILE_WORDS = 4096
+
+type Kernels = Readonly<Record<'reduce' | 'scan' | 'scanInPlace', Kernel>>
+
+/** Exclusive prefix sums (`prefix-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, then five. */
+export class PrefixScan {
+  readonly #kernels: Kernels
+  readonly #unbounded: DeviceWord
+
+  private constructor(kernels: Kernels, unbounded: DeviceWord) {
+    this.#kernels = kernels
+    this.#unbounded = unbounded
+  }
+
+  static async create(device: Device): Promise<PrefixScan> {
+    const module = 'primitives/prefix-scan'
+    const scanTiles = { module, entryPoint: 'scan_tiles', params: 5 }
+    const [reduce, scan, scanInPlace, unbounded] = await Promise.all([
+      device.kernel({
+        module,
+        entryPoint: 'reduce_tiles',
+        bindings: ['read', 'read', 'write'],
+        params: 5,
+        conditions: { quads: true },
+      }),
+      device.kernel({
+        ...scanTiles,
+        bindings: ['read', 'read', 'read', 'write', 'write'],
+        conditions: { quads: true },
+      }),
+      device.kernel({
+        ...scanTiles,
+        firstBinding: 1,
+        bindings: ['read', 'read', 'write', 'write'],
+        conditions: { quads: true, in_place: true },
+      }),
+      unboundedCount(device),
+    ])
+    return new PrefixScan({ reduce, scan, scanInPlace }, unbounded)
+  }
+
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    input: GPUBuffer,
+    output: GPUBuffer,
+    count: number,
+    total?: DeviceWord,
+    deviceCount: DeviceWord = this.#unbounded,
+  ): void {
+    const live = readableBeside(recorder, scratch, deviceCount, total?.buffer)
+    // A scan of nothing still has a sum to write.
+    const tiles = Math.max(1, Math.ceil(count / TILE_WORDS))
+    const sums = tiles > 1 ? scratch.words(tiles) : live.buffer
+    if (tiles > 1) {
+      recorder.dispatchGroups(
+        this.#kernels.reduce,
+        [input, live.buffer, sums],
+        [count, live.index, tiles],
+        tiles,
+      )
+      this.record(recorder, scratch, sums, sums, tiles, total)
+    }
+    const totalInOutput = total?.buffer === output
+    const totals = tiles > 1 || totalInOutput ? undefined : total?.buffer
+    const buffers = [live.buffer, sums, output, totals ?? scratch.words(1)]
+    const params = [count, live.index, tiles, total?.index ?? 0, totalInOutput ? 1 : 0]
+    if (input === output) recorder.dispatchGroups(this.#kernels.scanInPlace, buffers, params, tiles)
+    else recorder.dispatchGroups(this.#kernels.scan, [input, ...buffers], params, tiles)
+  }
+}

@@ -1,0 +1,143 @@
+import type { Device } from '../device/device.js'
+import type { Recorder } from '../device/recorder.js'
+import type { Scratch } from '../memory/scratch.js'
+import { Compaction } from './compact.js'
+import type { DeviceWord } from './device-count.js'
+import { type AffineFunction, AffineMap } from './map.js'
+import { Movement } from './move.js'
+import { PrefixScan } from './prefix-scan.js'
+import { type KeyWords, RadixSort, type SortedPairs, type SortOptions } from './sort.js'
+
+export type { DeviceWord } from './device-count.js'
+export type { AffineFunction } from './map.js'
+export type { KeyWords, SortedPairs, SortOptions } from './sort.js'
+
+/**
+ * The data-parallel primitives that other kernels are built from (He et al. §3.1): each records device work on buffers of u32
+ * words, reads nothing back, and takes what it needs besides from `scratch`. Counts are known to the host; where a
+ * `deviceCount` can be given, `count` is its upper bound and fewer elements count if that word of the device is smaller.
+ * Buffers that are read and buffers that are written must differ, except where said.
+ */
+export class Primitives {
+  readonly #scan: PrefixScan
+  readonly #sort: RadixSort
+  readonly #compact: Compaction
+  readonly #movement: Movement
+  readonly #map: AffineMap
+
+  private constructor(
+    scan: PrefixScan,
+    sort: RadixSort,
+    compact: Compaction,
+    movement: Movement,
+    map: AffineMap,
+  ) {
+    this.#scan = scan
+    this.#sort = sort
+    this.#compact = compact
+    this.#movement = movement
+    this.#map = map
+  }
+
+  /** Makes every pipeline. */
+  static async create(device: Device): Promise<Primitives> {
+    const scanning = PrefixScan.create(device)
+    const [scan, sort, compact, movement, map] = await Promise.all([
+      scanning,
+      scanning.then((scan) => RadixSort.create(device, scan)),
+      scanning.then((scan) => Compaction.create(device, scan)),
+      Movement.create(device),
+      AffineMap.create(device),
+    ])
+    return new Primitives(scan, sort, compact, movement, map)
+  }
+
+  /**
+   * Exclusive prefix sums modulo 2^32: output[i] = input[0] + … + input[i-1].
+   * @param output may be the input; always gets `count` words, in which elements past the device count are zeros
+   * @param total gets the sum of all elements; may lie behind the `count` words of the output
+   */
+  scan(
+    recorder: Recorder,
+    scratch: Scratch,
+    input: GPUBuffer,
+    output: GPUBuffer,
+    count: number,
+    total?: DeviceWord,
+    deviceCount?: DeviceWord,
+  ): void {
+    this.#scan.record(recorder, scratch, input, output, count, total, deviceCount)
+  }
+
+  /**
+   * Sorts pairs of a key and a u32 value by key, stably. Keys and values are left as they are.
+   * @param values the positions 0…count-1 if undefined
+   * @param keyWords 1 for u32 keys, 2 for u64 keys (low word first)
+   * @returns scratch buffers with the sorted keys and their values
+   */
+  sort(
+    recorder: Recorder,
+    scratch: Scratch,
+    keys: GPUBuffer,
+    values: GPUBuffer | undefined,
+    count: number,
+    keyWords: KeyWords,
+    options?: SortOptions,
+  ): SortedPairs {
+    return this.#sort.record(recorder, scratch, keys, values, count, keyWords, options)
+  }
+
+  /** Writes the positions of the flags that are not 0, ascending, to `output`, and the number of them to `total`. */
+  compact(
+    recorder: Recorder,
+    scratch: Scratch,
+    flags: GPUBuffer,
+    count: number,
+    output: GPUBuffer,
+    total: DeviceWord,
+    deviceCount?: DeviceWord,
+  ): void {
+    this.#compact.record(recorder, scratch, flags, count, output, total, deviceCount)
+  }
+
+  /** output[i] = source[indices[i]] for elements of `words` u32 words each. */
+  gather(
+    recorder: Recorder,
+    source: GPUBuffer,
+    indices: GPUBuffer,
+    output: GPUBuffer,
+    count: number,
+    words: number,
+    deviceCount?: DeviceWord,
+  ): void {
+    this.#movement.recordGather(recorder, source, indices, output, count, words, deviceCount)
+  }
+
+  /** output[indices[i]] = source[i] for elements of `words` u32 words each; of equal indices any one wins, word by word. */
+  scatter(
+    recorder: Recorder,
+    source: GPUBuffer,
+    indices: GPUBuffer,
+    output: GPUBuffer,
+    count: number,
+    words: number,
+    deviceCount?: DeviceWord,
+  ): void {
+    this.#movement.recordScatter(recorder, source, indices, output, count, words, deviceCount)
+  }
+
+  /** output[i] = multiplier * input[i] + addend modulo 2^32. Any other function of an element is a kernel of its own. */
+  map(recorder: Recorder, input: GPUBuffer, output: GPUBuffer, count: number, affine: AffineFunction): void {
+    this.#map.record(recorder, input, output, count, affine)
+  }
+
+  /** output[i] = value */
+  fill(recorder: Recorder, output: GPUBuffer, count: number, value: number): void {
+    this.#map.record(recorder, undefined, output, count, { multiplier: 0, addend: value })
+  }
+
+  /** output[i] = first + i modulo 2^32 */
+  iota(recorder: Recorder, output: GPUBuffer, count: number, first = 0): void {
+    this.#map.record(recorder, undefined, output, count, { multiplier: 1, addend: first })
+  }
+}
