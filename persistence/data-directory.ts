@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isLockFile } from './directory-lock.js'
+import { damaged } from './record.js'
+
+const FORMAT = 1
+const FORMAT_FILE = 'warpdex.format'
+const FORMAT_DRAFT = `${FORMAT_FILE}.tmp`
+
+/**
+ * Looks at a directory without changing it.
+ *
+ * @returns whether it holds a store, as opposed to nothing
+ * @throws WarpdexError `DAMAGED_FILE` when it holds something else, or a store of another format
+ */
+export async function holdsStore(directory: string): Promise<boolean> {
+  if (!existsSync(directory)) return false
+  const names = await readdir(directory)
+  if (!names.includes(FORMAT_FILE)) {
+    const foreign = names.find((name) => !isLockFile(name) && name !== FORMAT_DRAFT)
+    if (foreign === undefined) return false
+    throw damaged(
+      `${directory} holds ${foreign} and is no warpdex data directory; name an empty or a new directory`,
+    )
+  }
+  const text = await readFile(join(directory, FORMAT_FILE), 'latin1')
+  const match = /^warpdex data, format (\d+)\n$/.exec(text)
+  if (match === null) {
+    throw damaged(`${join(directory, FORMAT_FILE)} is damaged; bring the data directory back from a backup`)
+  }
+  if (Number(match[1]) !== FORMAT) {
+    throw damaged(
+      `${directory} has data format ${match[1]}; this program reads format ${FORMAT}, so use the version that wrote it`,
+    )
+  }
+  return true
+}
+
+/** Makes an empty directory one that holds a store. */
+export async function markAsStore(directory: string): Promise<void> {
+  const draft = join(directory, FORMAT_DRAFT)
+  const file = await open(draft, 'w')
+  try {
+    await file.writeFile(`warpdex data, format ${FORMAT}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(draft, join(directory, FORMAT_FILE))
+  await syncDirectory(directory)
+}
+
+/** Makes a directory with its parents. */
+export async function makeDirectory(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true })
+}
+
+/** Makes the names in a directory durable: a new or renamed file can vanish in a power cut without this. */
+export async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

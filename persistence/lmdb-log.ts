@@ -1,0 +1,155 @@
+import { WarpdexError } from '../protocol/errors.js'
+import { LIMITS } from '../protocol/limits.js'
+import type { WriteOp } from '../protocol/types.js'
+import { type Change, type Committer, type Keyspace, valueBytes } from './committer.js'
+import { keysOfIndex, numberedKey, numberOf } from './keys.js'
+import type { PayloadStore } from './payload-store.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+import type { LogBatch, LogEntry, LogPosition, LogRecord, WriteLog } from './write-log.js'
+import type { WriteOutcome, WriteOutcomes } from './write-outcomes.js'
+
+/** Records that one transaction removes. */
+const REMOVALS = 4096
+
+/** What a record's sections are; the meta object of a record. */
+interface BatchMeta {
+  /** The kind of all items; without it the first section holds one byte an item. */
+  readonly op?: WriteOp
+  /** Whether the last section holds payloads. */
+  readonly payloads: boolean
+}
+
+interface Positions {
+  first: number
+  /** The last position that is durable. */
+  last: number
+  /** The last position that has been given out. */
+  reserved: number
+}
+
+/** The write log in LMDB: one entry a batch, under index id and position. */
+export class LmdbLog implements WriteLog {
+  readonly #committer: Committer
+  readonly #keyspace: Keyspace
+  readonly #payloads: PayloadStore
+  readonly #outcomes: WriteOutcomes
+  readonly #positions = new Map<number, Positions>()
+
+  constructor(committer: Committer, keyspace: Keyspace, payloads: PayloadStore, outcomes: WriteOutcomes) {
+    this.#committer = committer
+    this.#keyspace = keyspace
+    this.#payloads = payloads
+    this.#outcomes = outcomes
+  }
+
+  /** Takes up the log of an index. */
+  open(index: number): void {
+    const { start, end } = keysOfIndex(index)
+    const [first] = this.#keyspace.getKeys({ start, end, limit: 1 })
+    const [last] = this.#keyspace.getKeys({ start: end, end: start, reverse: true, limit: 1 })
+    const lastPosition = last === undefined ? 0 : numberOf(last)
+    this.#positions.set(index, {
+      first: first === undefined ? 1 : numberOf(first),
+      last: lastPosition,
+      reserved: lastPosition,
+    })
+  }
+
+  /** Takes no more records of an index. */
+  close(index: number): void {
+    this.#positions.delete(index)
+  }
+
+  /** Removes the log of an index that was closed. */
+  async remove(index: number): Promise<void> {
+    await this.#committer.removeIndex(this.#keyspace, index)
+  }
+
+  async append(index: number, record: LogRecord): Promise<LogPosition> {
+    const positions = this.#of(index)
+    const { segment, outcomes = [] } = record
+    const position = positions.reserved + 1
+    const key = numberedKey(index, position)
+    const value = encodeBatch(key, record)
+    const segments = segment === undefined ? [] : this.#payloads.cut(index, segment)
+    const changes: Change[] = [
+      { keyspace: this.#keyspace, key, value },
+      ...segments.map(({ change }) => change),
+    ]
+    checkSize(changes, outcomes)
+    // From here on nothing may go wrong but the disk, after whose failure no write is taken.
+    positions.reserved = position
+    this.#payloads.reserve(index, segments)
+    for (const outcome of outcomes) changes.push(...this.#outcomes.add(index, position, outcome))
+    await this.#committer.commit(changes)
+    positions.last = position
+    this.#payloads.add(index, segments)
+    return { position, bytes: value.length }
+  }
+
+  async *read(index: number, after: number): AsyncGenerator<LogEntry> {
+    const { first, last } = this.#of(index)
+    if (after < last && after + 1 < first) {
+      throw damaged(`the log of index ${index} begins at position ${first}; position ${after + 1} is missing`)
+    }
+    for (let position = after + 1; position <= last; position++) {
+      const key = numberedKey(index, position)
+      const value = this.#keyspace.getBinary(key)
+      const what = `the log record of index ${index} at position ${position}`
+      if (value === undefined) throw damaged(`${what} is missing`)
+      yield { ...decodeBatch(key, value, what), position, bytes: value.length }
+    }
+  }
+
+  async trim(index: number, through: number): Promise<void> {
+    const positions = this.#of(index)
+    const limit = Math.min(through, positions.last - 1)
+    while (positions.first <= limit) {
+      const next = Math.min(positions.first + REMOVALS, limit + 1)
+      const keys = Array.from({ length: next - positions.first }, (_, i) =>
+        numberedKey(index, positions.first + i),
+      )
+      positions.first = next
+      await this.#committer.commit(keys.map((key) => ({ keyspace: this.#keyspace, key })))
+    }
+  }
+
+  first(index: number): number {
+    return this.#of(index).first
+  }
+
+  last(index: number): number {
+    return this.#of(index).last
+  }
+
+  #of(index: number): Positions {
+    const positions = this.#positions.get(index)
+    if (positions === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${index}`)
+    return positions
+  }
+}
+
+function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {
+  const bytes = outcomes.reduce((sum, { codes }) => sum + codes.length, valueBytes(changes))
+  if (bytes > LIMITS.transactionBytes) {
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `a write of ${bytes} bytes does not fit in one transaction of at most ${LIMITS.transactionBytes}; send smaller batches`,
+    )
+  }
+}
+
+function encodeBatch(key: Buffer, { ops, keys, payloads }: LogBatch): Buffer {
+  const meta: BatchMeta = {
+    ...(typeof ops === 'number' ? { op: ops } : {}),
+    payloads: payloads !== undefined,
+  }
+  const sections = [typeof ops === 'number' ? [] : [ops], [keys], payloads === undefined ? [] : [payloads]]
+  return encodeRecord(RecordKind.write, key, meta, sections.flat())
+}
+
+function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
+  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
+  const columns = meta.op === undefined ? sections.slice(1) : sections
+  return { ops: meta.op ?? sections[0], keys: columns[0], payloads: meta.payloads ? columns[1] : undefined }
+}

@@ -1,0 +1,46 @@
+import { bodyBytes, type Segment, type SegmentBody } from './segment.js'
+
+/** Bounds the segments that are in memory: the least recently used ones are let go. */
+export class SegmentCache {
+  readonly #capacity: number
+  /** In the order of their last use. */
+  readonly #segments = new Map<Segment, SegmentBody>()
+  #bytes = 0
+
+  /** @param capacity bytes */
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get capacity(): number {
+    return this.#capacity
+  }
+
+  /** Takes a segment in, or notes that it was used. */
+  use(segment: Segment, body: SegmentBody): void {
+    if (this.#segments.delete(segment)) {
+      this.#segments.set(segment, body)
+      return
+    }
+    segment.body = body
+    this.#segments.set(segment, body)
+    this.#bytes += bodyBytes(body)
+    for (const oldest of this.#segments.keys()) {
+      if (this.#bytes <= this.#capacity) break
+      this.remove(oldest)
+      oldest.body = undefined
+    }
+  }
+
+  /** Counts a segment no longer, without touching its body. */
+  remove(segment: Segment): void {
+    const body = this.#segments.get(segment)
+    if (body === undefined) return
+    this.#segments.delete(segment)
+    this.#bytes -= bodyBytes(body)
+  }
+}

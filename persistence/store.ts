@@ -1,0 +1,240 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { open, type RootDatabase } from 'lmdb'
+import type { IndexDefinition } from '../protocol/types.js'
+import { Committer, type Keyspace } from './committer.js'
+import { holdsStore, makeDirectory, markAsStore } from './data-directory.js'
+import { Dictionary, type StoredIndex } from './dictionary.js'
+import { DirectoryLock } from './directory-lock.js'
+import { LmdbLog } from './lmdb-log.js'
+import { PayloadStore } from './payload-store.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+import { Snapshots } from './snapshots.js'
+import type { WriteLog } from './write-log.js'
+import { type StoredOutcome, WriteOutcomes } from './write-outcomes.js'
+
+export interface StoreOptions {
+  /** Bytes of payloads of kind `bytes` to keep in memory, over all indexes. */
+  readonly payloadCacheBytes?: number
+}
+
+const PAYLOAD_CACHE_BYTES = 256 * 1024 * 1024
+const DATA_FILE = 'data.mdb'
+const SNAPSHOT_DIRECTORY = 'snapshots'
+const FORMAT_KEY = Buffer.from('warpdex')
+
+const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const
+
+/** A data directory: everything about the indexes that survives the process. One process has it open at a time. */
+export class Store {
+  readonly directory: string
+  /** Payloads of kind `bytes`. */
+  readonly payloads: PayloadStore
+  readonly snapshots: Snapshots
+  readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #lock: DirectoryLock
+  readonly #committer: Committer
+  readonly #dictionary: Dictionary
+  readonly #outcomes: WriteOutcomes
+  readonly #log: LmdbLog
+  /** Removes the data of dropped indexes, one after the other. */
+  #removal: Promise<void> = Promise.resolve()
+  #closing: Promise<void> | undefined
+
+  private constructor(root: RootDatabase<Buffer, Buffer>, parts: StoreParts) {
+    this.#root = root
+    this.directory = parts.directory
+    this.payloads = parts.payloads
+    this.snapshots = parts.snapshots
+    this.#lock = parts.lock
+    this.#committer = parts.committer
+    this.#dictionary = parts.dictionary
+    this.#outcomes = parts.outcomes
+    this.#log = parts.log
+  }
+
+  /**
+   * Opens a data directory, or makes one where there is none.
+   *
+   * @throws WarpdexError `DAMAGED_FILE` when the directory holds something else, another format or damage, and is left as it is;
+   *   `BAD_REQUEST` when another process has it open
+   */
+  static async open(path: string, options: StoreOptions = {}): Promise<Store> {
+    const directory = resolve(path)
+    await holdsStore(directory)
+    await makeDirectory(directory)
+    const lock = await DirectoryLock.acquire(directory)
+    try {
+      const exists = await holdsStore(directory)
+      if (
+        exists &&
+        !existsSync(join(directory, DATA_FILE)) &&
+        existsSync(join(directory, SNAPSHOT_DIRECTORY))
+      ) {
+        throw damaged(`${join(directory, DATA_FILE)} is missing; bring the data directory back from a backup`)
+      }
+      if (!exists) await markAsStore(directory)
+      const root = openRoot(directory)
+      try {
+        return await Store.#load(root, directory, lock, options.payloadCacheBytes ?? PAYLOAD_CACHE_BYTES)
+      } catch (error) {
+        await root.close()
+        throw error
+      }
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+  }
+
+  static async #load(
+    root: RootDatabase<Buffer, Buffer>,
+    directory: string,
+    lock: DirectoryLock,
+    payloadCacheBytes: number,
+  ): Promise<Store> {
+    const committer = new Committer(root)
+    await checkFormat(root, committer, directory)
+    const keyspace = (name: string): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
+    const dictionary = Dictionary.load(committer, keyspace('indexes'))
+    const outcomes = await WriteOutcomes.load(committer, keyspace('outcomes'))
+    const payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes)
+    const log = new LmdbLog(committer, keyspace('log'), payloads, outcomes)
+    const snapshots = new Snapshots(
+      committer,
+      keyspace('snapshots'),
+      log,
+      join(directory, SNAPSHOT_DIRECTORY),
+    )
+    await snapshots.prepare()
+    const store = new Store(root, {
+      directory,
+      lock,
+      committer,
+      dictionary,
+      outcomes,
+      payloads,
+      log,
+      snapshots,
+    })
+    for (const { id } of dictionary.list()) store.#openIndex(id)
+    for (const id of dictionary.dropped()) store.#removeLater(id)
+    return store
+  }
+
+  get log(): WriteLog {
+    return this.#log
+  }
+
+  indexes(): StoredIndex[] {
+    return this.#dictionary.list()
+  }
+
+  /** @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE` */
+  async createIndex(definition: IndexDefinition): Promise<StoredIndex> {
+    const index = await this.#dictionary.create(definition)
+    this.#openIndex(index.id)
+    return index
+  }
+
+  /**
+   * Drops an index. Its definition is gone when this resolves; its data is removed in the background, and after a crash at the
+   * next opening. Nothing else of the index may be under way.
+   *
+   * @throws WarpdexError `UNKNOWN_INDEX`
+   */
+  async dropIndex(id: number): Promise<void> {
+    await this.#dictionary.drop(id)
+    this.#log.close(id)
+    this.payloads.close(id)
+    this.snapshots.close(id)
+    this.#removeLater(id)
+  }
+
+  /** What became of a client's write, while that is remembered. */
+  outcome(client: string, write: number): StoredOutcome | undefined {
+    return this.#outcomes.find(client, write)
+  }
+
+  /** Resolves when the data of all dropped indexes is removed. */
+  async removed(): Promise<void> {
+    await this.#removal
+  }
+
+  /** Waits for the writes that were accepted and closes the directory. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await this.#committer.close()
+    await this.#removal
+    await this.#root.close()
+    await this.#lock.release()
+  }
+
+  #openIndex(id: number): void {
+    this.#log.open(id)
+    this.payloads.open(id)
+    this.snapshots.open(id)
+  }
+
+  #removeLater(id: number): void {
+    this.#removal = this.#removal.then(async () => {
+      try {
+        await this.#log.remove(id)
+        await this.payloads.remove(id)
+        await this.snapshots.remove(id)
+        await this.#dictionary.forget(id)
+      } catch {
+        // The store was closed or its disk failed, which every write reports; the next opening goes on with this.
+      }
+    })
+  }
+}
+
+interface StoreParts {
+  readonly directory: string
+  readonly lock: DirectoryLock
+  readonly committer: Committer
+  readonly dictionary: Dictionary
+  readonly outcomes: WriteOutcomes
+  readonly payloads: PayloadStore
+  readonly log: LmdbLog
+  readonly snapshots: Snapshots
+}
+
+function openRoot(directory: string): RootDatabase<Buffer, Buffer> {
+  try {
+    return open<Buffer, Buffer>({
+      ...ENCODING,
+      path: directory,
+      // A name with a dot would be taken for a file's.
+      noSubdir: false,
+      // A commit then resolves when it is synced, and the state that a crash leaves is always a synced one.
+      overlappingSync: false,
+      // The committer makes its own groups.
+      eventTurnBatching: false,
+    })
+  } catch (error) {
+    throw damaged(`${join(directory, DATA_FILE)} cannot be opened: ${String(error)}`, error)
+  }
+}
+
+/** The data file carries the mark too, so that one that was brought from elsewhere is noticed before anything is added. */
+async function checkFormat(
+  root: RootDatabase<Buffer, Buffer>,
+  committer: Committer,
+  directory: string,
+): Promise<void> {
+  const value = root.getBinary(FORMAT_KEY)
+  const what = join(directory, DATA_FILE)
+  if (value !== undefined) {
+    decodeRecord(RecordKind.format, FORMAT_KEY, value, `the format record of ${what}`)
+    return
+  }
+  if ([...root.getKeys({ limit: 1 })].length > 0) throw damaged(`${what} is the data file of another program`)
+  const record = encodeRecord(RecordKind.format, FORMAT_KEY, {})
+  await committer.commit([{ keyspace: root, key: FORMAT_KEY, value: record }])
+}

@@ -1,0 +1,162 @@
+import { LIMITS } from '../protocol/limits.js'
+import type { Change, Committer, Keyspace } from './committer.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+
+/** What became of a client's write. */
+export interface WriteOutcome {
+  /** The client's own id, at most 255 bytes of UTF-8; write numbers count within it. */
+  readonly client: string
+  /** The client's number of the write, a whole number from 0 to 2^53 - 1. */
+  readonly write: number
+  /** One ResultCode an item. */
+  readonly codes: Uint8Array
+}
+
+/** A remembered outcome. */
+export interface StoredOutcome {
+  readonly index: number
+  /** Position of the log record that holds the write. */
+  readonly position: number
+  readonly codes: Uint8Array
+}
+
+/** Result codes as stored: most batches have one code throughout. */
+interface OutcomeMeta {
+  readonly index: number
+  readonly position: number
+  readonly uniform?: { readonly code: number; readonly count: number }
+}
+
+interface RememberedWrite {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly codeBytes: number
+}
+
+interface Client {
+  /** In the order in which they were written. */
+  readonly writes: Map<number, RememberedWrite>
+  codeBytes: number
+  lastAt: number
+}
+
+const EXPIRY = LIMITS.writeIdHours * 3_600_000
+
+/**
+ * The outcomes of the last writes of each client, so that a write that is sent again is answered and not applied again. Which
+ * ones there are is in memory, the result codes are on disk. A key also holds time and size, so that opening reads no values.
+ */
+export class WriteOutcomes {
+  readonly #keyspace: Keyspace
+  /** In the order of their last writes. */
+  readonly #clients = new Map<string, Client>()
+
+  private constructor(keyspace: Keyspace) {
+    this.#keyspace = keyspace
+  }
+
+  /** Loads what is remembered and forgets the clients that have not written for long. */
+  static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
+    const outcomes = new WriteOutcomes(keyspace)
+    const stored = [...keyspace.getKeys({})].map(parseKey).sort((a, b) => a.at - b.at)
+    for (const { client, write, at, codeBytes } of stored)
+      outcomes.#remember(client, write, { at, codeBytes })
+    const expired = outcomes.#forgetExpired(Date.now())
+    if (expired.length > 0) await committer.commit(expired)
+    return outcomes
+  }
+
+  /** The outcome of a write that is durable, while it is remembered. */
+  find(client: string, write: number): StoredOutcome | undefined {
+    const remembered = this.#clients.get(client)?.writes.get(write)
+    if (remembered === undefined) return undefined
+    const key = outcomeKey(client, write, remembered)
+    const value = this.#keyspace.getBinary(key)
+    if (value === undefined) return undefined
+    const what = `the outcome of write ${write} of client ${client}`
+    const { meta, sections } = decodeRecord<OutcomeMeta>(RecordKind.outcome, key, value, what)
+    const { index, position, uniform } = meta
+    const codes = uniform === undefined ? sections[0] : new Uint8Array(uniform.count).fill(uniform.code)
+    return { index, position, codes }
+  }
+
+  /** Remembers an outcome, and forgets what has become too old or too much; the changes go with the write itself. */
+  add(index: number, position: number, { client, write, codes }: WriteOutcome): Change[] {
+    const at = Date.now()
+    const uniform = codes.length > 0 && codes.every((code) => code === codes[0])
+    const remembered: RememberedWrite = { at, codeBytes: uniform ? 0 : codes.length }
+    const key = outcomeKey(client, write, remembered)
+    const meta: OutcomeMeta = uniform
+      ? { index, position, uniform: { code: codes[0], count: codes.length } }
+      : { index, position }
+    const value = encodeRecord(RecordKind.outcome, key, meta, uniform ? [] : [codes])
+    const changes = this.#forget(client, write)
+    this.#remember(client, write, remembered)
+    changes.push(...this.#forgetExcess(client), ...this.#forgetExpired(at))
+    changes.push({ keyspace: this.#keyspace, key, value })
+    return changes
+  }
+
+  #remember(name: string, write: number, remembered: RememberedWrite): void {
+    const client = this.#clients.get(name) ?? { writes: new Map(), codeBytes: 0, lastAt: 0 }
+    client.writes.set(write, remembered)
+    client.codeBytes += remembered.codeBytes
+    client.lastAt = remembered.at
+    this.#clients.delete(name)
+    this.#clients.set(name, client)
+  }
+
+  #forget(name: string, write: number): Change[] {
+    const client = this.#clients.get(name)
+    const remembered = client?.writes.get(write)
+    if (client === undefined || remembered === undefined) return []
+    client.writes.delete(write)
+    client.codeBytes -= remembered.codeBytes
+    return [{ keyspace: this.#keyspace, key: outcomeKey(name, write, remembered) }]
+  }
+
+  #forgetExcess(name: string): Change[] {
+    const client = this.#clients.get(name)
+    const changes: Change[] = []
+    for (const write of client?.writes.keys() ?? []) {
+      const { writes, codeBytes } = client!
+      if (writes.size <= LIMITS.writeIdsPerClient && codeBytes <= LIMITS.writeIdBytesPerClient) break
+      changes.push(...this.#forget(name, write))
+    }
+    return changes
+  }
+
+  /** Looks no further than the first client that is not old enough, so that every write can afford it. */
+  #forgetExpired(now: number): Change[] {
+    const changes: Change[] = []
+    for (const [name, { lastAt, writes }] of this.#clients) {
+      if (now - lastAt < EXPIRY) break
+      for (const write of writes.keys()) changes.push(...this.#forget(name, write))
+      this.#clients.delete(name)
+    }
+    return changes
+  }
+}
+
+/** Length of the client's name (u8), name, number of the write (u64), time (u64), bytes of its result codes (u32). */
+function outcomeKey(client: string, write: number, { at, codeBytes }: RememberedWrite): Buffer {
+  const name = Buffer.from(client)
+  const key = Buffer.allocUnsafe(1 + name.length + 20)
+  let end = key.writeUInt8(name.length, 0)
+  end += name.copy(key, end)
+  end = key.writeBigUInt64BE(BigInt(write), end)
+  end = key.writeBigUInt64BE(BigInt(at), end)
+  key.writeUInt32BE(codeBytes, end)
+  return key
+}
+
+function parseKey(key: Buffer): { client: string; write: number } & RememberedWrite {
+  const end = 1 + key[0]
+  if (key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
+  return {
+    client: key.toString('utf8', 1, end),
+    write: Number(key.readBigUInt64BE(end)),
+    at: Number(key.readBigUInt64BE(end + 8)),
+    codeBytes: key.readUInt32BE(end + 16),
+  }
+}
