@@ -14,6 +14,7 @@ import type {
 } from '../gpu/index-structure.js'
 import { WarpdexError } from '../protocol/errors.js'
 import { type KeyType, keyBytes, ResultCode, WriteOp } from '../protocol/types.js'
+import type { StructureFactory } from '../src/engine/structures.js'
 
 interface Entry {
   readonly sequence: number
@@ -271,6 +272,20 @@ export class ModelStructure implements IndexStructure {
     }
     return undefined
   }
+}
+
+/** Makes models in the place of structures on a device. */
+export const modelStructures: StructureFactory = {
+  create: async (_device, shape) => new ModelStructure(shape),
+  restore: async (_device, shape, _meta, readPart) => {
+    const parts = new Map<string, Uint8Array>()
+    for (const name of ['keys', 'sequences', 'payloads']) {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of readPart(name)) chunks.push(chunk)
+      parts.set(name, concat(chunks))
+    }
+    return ModelStructure.restore(shape, parts)
+  },
 }
 
 /** Each key of a column as a number in key order, or `undefined` for NaN. */

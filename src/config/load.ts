@@ -45,6 +45,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     allowUnauthenticated: pick('allowUnauthenticated'),
     adapter: pick('adapter'),
     snapshotLogBytes: pick('snapshotLogBytes'),
+    payloadCacheBytes: pick('payloadCacheBytes'),
   }
 }
 

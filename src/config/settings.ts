@@ -9,6 +9,7 @@ export interface Config {
   readonly allowUnauthenticated: boolean
   readonly adapter: AdapterChoice
   readonly snapshotLogBytes: number
+  readonly payloadCacheBytes: number
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -49,6 +50,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     MIB,
     2 ** 50,
   ),
+  payloadCacheBytes: whole('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB, 2 ** 50),
 }
 
 function text(description: string, fallback: string, least: number): Setting<string> {

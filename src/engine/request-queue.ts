@@ -9,21 +9,18 @@ type Waiting<Write> =
  */
 export class RequestQueue<Write> {
   readonly #runWrites: (writes: readonly Write[]) => Promise<void>
-  readonly #fits: (writes: readonly Write[], next: Write) => boolean
+  readonly #weigh: (write: Write) => number
   readonly #waiting: Waiting<Write>[] = []
   #reads = 0
   #exclusive = false
 
   /**
    * @param runWrites answers every write that it is given; it does not reject
-   * @param fits whether `next` may share a batch with the writes before it
+   * @param weigh how much of a batch a write fills; those that go together fill one at the most
    */
-  constructor(
-    runWrites: (writes: readonly Write[]) => Promise<void>,
-    fits: (writes: readonly Write[], next: Write) => boolean,
-  ) {
+  constructor(runWrites: (writes: readonly Write[]) => Promise<void>, weigh: (write: Write) => number) {
     this.#runWrites = runWrites
-    this.#fits = fits
+    this.#weigh = weigh
   }
 
   read<T>(run: () => Promise<T>): Promise<T> {
@@ -78,8 +75,10 @@ export class RequestQueue<Write> {
 
   #takeWrites(): readonly Write[] {
     const writes: Write[] = []
+    let weight = 0
     for (let next = this.#waiting[0]; next?.kind === 'write'; next = this.#waiting[0]) {
-      if (writes.length > 0 && !this.#fits(writes, next.write)) break
+      weight += this.#weigh(next.write)
+      if (writes.length > 0 && weight > 1) break
       writes.push(next.write)
       this.#waiting.shift()
     }

@@ -1,5 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
+import { PrefixTree } from '../../gpu/prefix-tree/prefix-tree.js'
 
 /** Reads one part of a stored image. */
 export type PartReader = (name: string) => AsyncIterable<Uint8Array>
@@ -7,11 +8,17 @@ export type PartReader = (name: string) => AsyncIterable<Uint8Array>
 /** Makes the structures that indexes are held in. */
 export interface StructureFactory {
   create(device: Device, shape: IndexShape): Promise<IndexStructure>
-  /** Brings back what `image` wrote. */
+  /** Brings back what `image` gave. */
   restore(
     device: Device,
     shape: IndexShape,
     meta: StructureImage['meta'],
     readPart: PartReader,
   ): Promise<IndexStructure>
+}
+
+/** The structure of every index today; a read-optimised one would be chosen here. */
+export const prefixTrees: StructureFactory = {
+  create: (device, shape) => PrefixTree.create(device, shape),
+  restore: (device, shape, meta, readPart) => PrefixTree.restore(device, shape, meta, readPart),
 }

@@ -13,7 +13,7 @@ function openQueue() {
     })
   const queue = new RequestQueue<string>(
     (writes) => run(writes.join('+'))(),
-    (writes) => writes.length < 2,
+    () => 0.5,
   )
   const end = async (name: string) => {
     ends.get(name)!()

@@ -1,0 +1,268 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AdapterChoice } from '../../gpu/device/adapter.js'
+import { type AdapterFacts, Device } from '../../gpu/device/device.js'
+import { Store } from '../../persistence/store.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import type { IndexDefinition } from '../../protocol/types.js'
+import { VERSION } from '../version.js'
+import type { ReplayProgress } from './index-loader.js'
+import { Index, unknownIndex } from './named-index.js'
+import { prefixTrees, type StructureFactory } from './structures.js'
+
+export interface EngineOptions {
+  /** Folder that holds all data; made where it is missing. */
+  readonly directory: string
+  readonly adapter?: AdapterChoice | undefined
+  /** Bytes of write log of an index after which a snapshot of it is taken. */
+  readonly snapshotLogBytes?: number | undefined
+  /** Bytes of payloads of kind `bytes` to keep in memory. */
+  readonly payloadCacheBytes?: number | undefined
+  readonly structures?: StructureFactory | undefined
+  /** Opens a device, at first and after a loss; by default the adapter's. */
+  readonly openDevice?: (() => Promise<Device>) | undefined
+  /** Told of long work at the start. */
+  readonly onProgress?: ((progress: ReplayProgress) => void) | undefined
+  /** Told of what went wrong without a request to answer. */
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+export interface ServerStats {
+  readonly version: string
+  readonly uptimeSeconds: number
+  readonly adapter: { readonly name: string; readonly software: boolean }
+  /** Bytes of device memory that indexes own. */
+  readonly deviceBytes: number
+  /** Bytes of the store on disk. */
+  readonly storeBytes: number
+  /** Bytes of payloads of kind `bytes` in memory. */
+  readonly cachedPayloadBytes: number
+}
+
+export interface EngineStats {
+  readonly server: ServerStats & Readonly<Record<string, unknown>>
+  readonly indexes: readonly IndexStats[]
+}
+
+const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
+
+/** All indexes of one data directory on one device. */
+export class Engine {
+  readonly #store: Store
+  readonly #options: EngineOptions
+  readonly #openDevice: () => Promise<Device>
+  readonly #indexes = new Map<string, Index>()
+  /** Drops that are under way, by name. */
+  readonly #drops = new Map<string, Promise<void>>()
+  readonly #openedAt = Date.now()
+  #device: Promise<Device>
+  #adapter: AdapterFacts
+  #closing: Promise<void> | undefined
+
+  private constructor(
+    store: Store,
+    device: Device,
+    openDevice: () => Promise<Device>,
+    options: EngineOptions,
+  ) {
+    this.#store = store
+    this.#options = options
+    this.#openDevice = openDevice
+    this.#device = Promise.resolve(device)
+    this.#adapter = device.facts
+    this.#watch(device)
+  }
+
+  /**
+   * Opens the store and the device and brings all indexes to it.
+   * @throws WarpdexError `NO_ADAPTER`, `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`, or `BAD_REQUEST` when another process has the
+   * directory open
+   */
+  static async open(options: EngineOptions): Promise<Engine> {
+    const { directory, adapter, payloadCacheBytes } = options
+    const openDevice = options.openDevice ?? (() => Device.open(adapter))
+    const store = await Store.open(directory, payloadCacheBytes === undefined ? {} : { payloadCacheBytes })
+    let engine: Engine | undefined
+    try {
+      engine = new Engine(store, await openDevice(), openDevice, options)
+      await engine.#load()
+      return engine
+    } catch (error) {
+      await (engine ?? store).close()
+      throw error
+    }
+  }
+
+  /** What the engine computes on. */
+  get adapter(): AdapterFacts {
+    return this.#adapter
+  }
+
+  /**
+   * Creates an index. Requests to it may be made at once; they wait.
+   * @returns false if `ifNotExists` is set and there is such an index already
+   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`
+   */
+  async createIndex(definition: IndexDefinition, options: { ifNotExists?: boolean } = {}): Promise<boolean> {
+    this.#refuse()
+    const { name } = definition
+    const existing = this.#indexes.get(name)
+    if (existing !== undefined) {
+      if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
+        throw indexExists(existing.definition)
+      }
+      await existing.ready()
+      return false
+    }
+    const index = this.#register(definition)
+    const drop = this.#drops.get(name)
+    try {
+      await index.start(async () => {
+        await drop
+        return this.#store.createIndex(definition)
+      })
+    } catch (error) {
+      if (this.#indexes.get(name) === index) this.#indexes.delete(name)
+      throw error
+    }
+    return true
+  }
+
+  /**
+   * Removes an index with all its data.
+   * @returns false if `ifExists` is set and there is no such index
+   * @throws WarpdexError `UNKNOWN_INDEX`
+   */
+  async dropIndex(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
+    this.#refuse()
+    const index = this.#indexes.get(name)
+    if (index === undefined) {
+      if (options.ifExists === true) return false
+      throw unknownIndex(name)
+    }
+    this.#indexes.delete(name)
+    const drop = index.drop()
+    this.#drops.set(name, drop)
+    try {
+      await drop
+    } finally {
+      if (this.#drops.get(name) === drop) this.#drops.delete(name)
+    }
+    return true
+  }
+
+  list(): readonly IndexDefinition[] {
+    return this.#loaded().map(({ definition }) => definition)
+  }
+
+  /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
+  index(name: string): Index {
+    this.#refuse()
+    const index = this.#indexes.get(name)
+    if (index === undefined) throw unknownIndex(name)
+    return index
+  }
+
+  /** Figures of the server, and of one index or all. */
+  stats(name?: string): EngineStats {
+    const all = this.#loaded().map((index) => index.stats())
+    const { name: adapter, software } = this.#adapter
+    return {
+      server: {
+        version: VERSION,
+        uptimeSeconds: Math.floor((Date.now() - this.#openedAt) / 1000),
+        adapter: { name: adapter, software },
+        deviceBytes: all.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
+        storeBytes: statSync(join(this.#store.directory, 'data.mdb')).size,
+        cachedPayloadBytes: this.#store.payloads.cachedBytes,
+      },
+      indexes: name === undefined ? all : [this.index(name).stats()],
+    }
+  }
+
+  /** Takes a snapshot of one index or of all, each with everything that was written before. */
+  async snapshot(name?: string): Promise<readonly SnapshotInfo[]> {
+    const indexes = name === undefined ? this.#loaded() : [this.index(name)]
+    const taken: SnapshotInfo[] = []
+    for (const index of indexes) taken.push(await index.snapshot())
+    return taken
+  }
+
+  /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const closings = [...this.#indexes.values()].map((index) => index.close())
+    await Promise.allSettled([...closings, ...this.#drops.values()])
+    await this.#store.close()
+    const device = await this.#device.catch(() => undefined)
+    device?.destroy()
+  }
+
+  async #load(): Promise<void> {
+    for (const stored of this.#store.indexes()) {
+      await this.#register(stored.definition).start(async () => stored)
+    }
+  }
+
+  #register(definition: IndexDefinition): Index {
+    const { onProgress = () => {}, onWarning = () => {} } = this.#options
+    const index = new Index(definition, {
+      store: this.#store,
+      structures: this.#options.structures ?? prefixTrees,
+      snapshotLogBytes: this.#options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
+      device: () => this.#device,
+      onProgress,
+      onWarning,
+    })
+    this.#indexes.set(definition.name, index)
+    return index
+  }
+
+  #loaded(): readonly Index[] {
+    return [...this.#indexes.values()].filter(({ isLoaded }) => isLoaded)
+  }
+
+  #watch(device: Device): void {
+    void device.lost.then(({ message }) => {
+      if (this.#closing !== undefined) return
+      this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
+      this.#device = this.#replace()
+      // Every rebuild reports a failure itself.
+      const rebuilds = [...this.#indexes.values()].map((index) => index.rebuild())
+      void Promise.all([this.#device.catch(() => {}), ...rebuilds]).then(() => device.destroy())
+    })
+  }
+
+  async #replace(): Promise<Device> {
+    try {
+      const device = await this.#openDevice()
+      this.#adapter = device.facts
+      this.#watch(device)
+      return device
+    } catch (thrown) {
+      const { message } = toWarpdexError(thrown)
+      throw new WarpdexError('DEVICE_LOST', `the device was lost and there is no other: ${message}`)
+    }
+  }
+
+  #refuse(): void {
+    if (this.#closing === undefined) return
+    throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down; try again when it is back')
+  }
+}
+
+function sameDefinition(one: IndexDefinition, other: IndexDefinition): boolean {
+  return one.keyType === other.keyType && one.payloadKind === other.payloadKind && one.unique === other.unique
+}
+
+function indexExists({ name, keyType, payloadKind, unique }: IndexDefinition): WarpdexError {
+  return new WarpdexError(
+    'INDEX_EXISTS',
+    `there is an index ${JSON.stringify(name)} already, of ${keyType} keys and ${payloadKind} payloads, ${unique ? '' : 'not '}unique; drop it first or choose another name`,
+  )
+}

@@ -1,0 +1,97 @@
+import type { Device } from '../../gpu/device/device.js'
+import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
+import type { Store } from '../../persistence/store.js'
+import type { LogEntry } from '../../persistence/write-log.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { type IndexDefinition, keyBytes, payloadBytes } from '../../protocol/types.js'
+import type { StructureFactory } from './structures.js'
+import { joinBatches } from './write-batch.js'
+
+/** How far the replay of an index's log is, in records. */
+export interface ReplayProgress {
+  readonly index: string
+  readonly done: number
+  readonly total: number
+}
+
+export interface LoadOptions {
+  readonly store: Store
+  readonly structures: StructureFactory
+  readonly device: Device
+  readonly id: number
+  readonly definition: IndexDefinition
+  readonly onProgress: (progress: ReplayProgress) => void
+  readonly onWarning: (message: string) => void
+}
+
+export interface LoadedStructure {
+  readonly structure: IndexStructure
+  /** Bytes of log that had to be replayed. */
+  readonly replayedBytes: number
+}
+
+/** What a structure must know of an index of that definition. */
+export function shapeOf({ keyType, payloadKind, unique }: IndexDefinition): IndexShape {
+  const size = payloadBytes(payloadKind)
+  return size === undefined
+    ? { keyType, payloadBytes: 16, unique, matchFrom: 2 }
+    : { keyType, payloadBytes: size, unique, matchFrom: 0 }
+}
+
+/**
+ * Brings an index to the device: its newest sound snapshot, and the log after it.
+ * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`
+ */
+export async function loadStructure(options: LoadOptions): Promise<LoadedStructure> {
+  const { store, structures, device, id, definition, onWarning } = options
+  const { snapshot, damage } = await store.snapshots.newest(id)
+  for (const { message } of damage) onWarning(`a snapshot is passed over: ${message}`)
+  const shape = shapeOf(definition)
+  const structure =
+    snapshot === undefined
+      ? await structures.create(device, shape)
+      : await structures.restore(device, shape, imageMeta(snapshot.reader.meta), (name) =>
+          snapshot.reader.read(name),
+        )
+  try {
+    const replayedBytes = await replay(structure, snapshot?.position ?? 0, options)
+    return { structure, replayedBytes }
+  } catch (error) {
+    structure.destroy()
+    throw error
+  }
+}
+
+/** The checksum vouches that this is what `image` gave. */
+function imageMeta(meta: unknown): StructureImage['meta'] {
+  return meta as StructureImage['meta']
+}
+
+/** Applies the log after a position. Neighbouring records go together: a small one costs as much as thousands of items. */
+async function replay(structure: IndexStructure, after: number, options: LoadOptions): Promise<number> {
+  const { store, id, definition, onProgress } = options
+  const { keyType, payloadBytes } = structure.shape
+  const width = keyBytes(keyType)
+  const total = store.log.last(id) - after
+  let gathered: LogEntry[] = []
+  let items = 0
+  let bytes = 0
+  const apply = async (): Promise<void> => {
+    if (gathered.length === 0) return
+    const prepared = await structure.prepare(joinBatches(gathered, width, payloadBytes))
+    prepared.apply()
+    await structure.compactIfWorthwhile()
+    onProgress({ index: definition.name, done: gathered[gathered.length - 1].position - after, total })
+    gathered = []
+    items = 0
+  }
+  for await (const entry of store.log.read(id, after)) {
+    const count = entry.keys.byteLength / width
+    if (items + count > LIMITS.batchItems) await apply()
+    gathered.push(entry)
+    items += count
+    bytes += entry.bytes
+  }
+  await apply()
+  return bytes
+}

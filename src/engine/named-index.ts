@@ -1,0 +1,307 @@
+import type { Device } from '../../gpu/device/device.js'
+import type {
+  GetAllResult,
+  GetNextRequest,
+  GetNextResult,
+  GetResult,
+  IndexStructure,
+  ScanRequest,
+  ScanResult,
+} from '../../gpu/index-structure.js'
+import type { StoredIndex } from '../../persistence/dictionary.js'
+import type { Store } from '../../persistence/store.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
+import { type IndexDefinition, keyBytes } from '../../protocol/types.js'
+import { GetCoalescer } from './get-coalescer.js'
+import { type LoadedStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
+import { IndexSnapshots, type InTurn } from './index-snapshots.js'
+import { type Cancellation, IndexWriter, type PendingWrite, type WriteId, weigh } from './index-writer.js'
+import { type PayloadColumns, PayloadReader } from './payload-reader.js'
+import { RequestQueue } from './request-queue.js'
+import type { StructureFactory } from './structures.js'
+
+/** A batch of ranges to scan. */
+export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
+
+/** A structure's result with the payloads that clients know. */
+export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns
+
+/** What an index needs of its engine. */
+export interface IndexHost {
+  readonly store: Store
+  readonly structures: StructureFactory
+  readonly snapshotLogBytes: number
+  /** The device, which may be another one than before after a loss. */
+  device(): Promise<Device>
+  onProgress(progress: ReplayProgress): void
+  onWarning(message: string): void
+}
+
+/** All that an index has once it is loaded. */
+interface Loaded {
+  readonly stored: StoredIndex
+  readonly structure: IndexStructure
+  readonly writer: IndexWriter
+  readonly snapshots: IndexSnapshots
+  /** Only where payloads are of kind `bytes`. */
+  readonly payloads: PayloadReader | undefined
+}
+
+/**
+ * One named index: the order of its requests, and their way to the structure on the device and to the store. Columns must have
+ * passed the checks of `protocol/request-columns.ts`. Requests run in the order of the calls, and a write is seen by all that is
+ * called after it.
+ *
+ * Every request may throw WarpdexError `UNKNOWN_INDEX` once the index is dropped, `SHUTTING_DOWN` once it is closed, `CANCELLED`
+ * when it was cancelled before its turn came, `DEVICE_LOST`, and what structure and store throw.
+ */
+export class Index {
+  readonly definition: IndexDefinition
+  readonly #host: IndexHost
+  readonly #queue: RequestQueue<PendingWrite>
+  readonly #gets: GetCoalescer
+  #loaded: Loaded | undefined
+  #refusal: WarpdexError | undefined
+
+  constructor(definition: IndexDefinition, host: IndexHost) {
+    this.definition = definition
+    this.#host = host
+    const shape = shapeOf(definition)
+    const width = keyBytes(definition.keyType)
+    this.#queue = new RequestQueue(
+      (writes) => this.#runWrites(writes),
+      (write) => weigh(write, shape),
+    )
+    this.#gets = new GetCoalescer((keys) => this.#live().structure.get(keys), width, shape.payloadBytes)
+  }
+
+  /** The first payload of each key. */
+  get(keys: Uint8Array, cancellation?: Cancellation): Promise<WithPayloads<GetResult>> {
+    return this.#read(cancellation, async ({ payloads }) => {
+      const { found, payloads: column } = await this.#gets.get(keys)
+      return { found, ...(await readAll(payloads, column, found)) }
+    })
+  }
+
+  /** All payloads of each key. */
+  getAll(keys: Uint8Array, cancellation?: Cancellation): Promise<WithPayloads<GetAllResult>> {
+    return this.#read(cancellation, async ({ structure, payloads }) => {
+      const { offsets, payloads: column } = await structure.getAll(keys, LIMITS.scanEntries)
+      return { offsets, ...(await readAll(payloads, column)) }
+    })
+  }
+
+  /** The number of payloads of each key, u32. */
+  count(keys: Uint8Array, cancellation?: Cancellation): Promise<Uint8Array> {
+    return this.#read(cancellation, ({ structure }) => structure.count(keys))
+  }
+
+  /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
+  scan(request: IndexScan, cancellation?: Cancellation): Promise<WithPayloads<ScanResult>> {
+    return this.#read(cancellation, ({ structure, payloads }) =>
+      payloads === undefined ? structure.scan(request) : payloads.scan(structure, request),
+    )
+  }
+
+  /** The entry that follows each key. */
+  getNext(request: GetNextRequest, cancellation?: Cancellation): Promise<WithPayloads<GetNextResult>> {
+    return this.#read(cancellation, async ({ structure, payloads }) => {
+      const next = await structure.getNext(request)
+      return { ...next, ...(await readAll(payloads, next.payloads, next.found)) }
+    })
+  }
+
+  /**
+   * Applies an ordered batch of inserts and deletes; resolves when it is durable and visible.
+   *
+   * @param id with it the batch is applied once, and a repeat is answered with the first outcome
+   * @returns one ResultCode an item
+   */
+  async write(columns: WriteColumns, id?: WriteId, cancellation?: Cancellation): Promise<Uint8Array> {
+    this.#refuse()
+    return new Promise((resolve, reject) => {
+      this.#queue.write({ columns, id, cancellation, resolve, reject })
+    })
+  }
+
+  /** Takes a snapshot of all that was written before the call. */
+  async snapshot(): Promise<SnapshotInfo> {
+    this.#refuse()
+    await this.ready()
+    const { position, bytes } = await this.#live().snapshots.take(this.#inTurn)
+    return { index: this.definition.name, position, bytes }
+  }
+
+  stats(): IndexStats {
+    const { stored, structure, snapshots, payloads } = this.#live()
+    const { id } = stored
+    const { store } = this.#host
+    return {
+      ...this.definition,
+      ...structure.stats(),
+      logPosition: store.log.last(id),
+      logRecords: store.log.last(id) + 1 - store.log.first(id),
+      snapshotPosition: snapshots.newest?.position ?? 0,
+      ...(payloads === undefined ? {} : { storedPayloads: store.payloads.stats(id) }),
+    }
+  }
+
+  /** Whether the index exists, as opposed to being on its way. */
+  get isLoaded(): boolean {
+    return this.#loaded !== undefined
+  }
+
+  /** Resolves when everything before the call is done; rejects when the index did not come to be. */
+  ready(): Promise<void> {
+    return this.#queue.read(async () => void this.#live())
+  }
+
+  /**
+   * Brings the index to the device. Requests may be made at once; they wait.
+   * @param obtain finds the index in the store, or creates it there
+   */
+  start(obtain: () => Promise<StoredIndex>): Promise<void> {
+    return this.#queue.exclusive(async () => {
+      try {
+        await this.#load(await obtain())
+      } catch (error) {
+        this.#refusal = toWarpdexError(error)
+        throw error
+      }
+    })
+  }
+
+  /** Brings the index to another device. Requests that are running fail, those made after the call wait. */
+  rebuild(): Promise<void> {
+    return this.#queue.exclusive(async () => {
+      if (this.#loaded !== undefined) await this.#reload(this.#loaded)
+    })
+  }
+
+  /** Answers what came before, then removes the index for good. */
+  drop(): Promise<void> {
+    this.#refusal = unknownIndex(this.definition.name)
+    return this.#queue.exclusive(async () => {
+      const loaded = this.#loaded
+      await this.#unload()
+      if (loaded !== undefined) await this.#host.store.dropIndex(loaded.stored.id)
+    })
+  }
+
+  /** Answers what came before, takes a snapshot if that is worthwhile, and gives the device memory back. */
+  async close(): Promise<void> {
+    this.#refusal ??= new WarpdexError(
+      'SHUTTING_DOWN',
+      'the server is shutting down; try again when it is back',
+    )
+    await this.#queue.exclusive(async () => {})
+    const snapshots = this.#loaded?.snapshots
+    if (snapshots?.worthwhile === true) {
+      await snapshots.take(this.#inTurn).catch((thrown) => this.#warn('has no new snapshot', thrown))
+    }
+    await snapshots?.idle()
+    await this.#unload()
+  }
+
+  async #load(stored: StoredIndex): Promise<void> {
+    const { store, snapshotLogBytes } = this.#host
+    const { payloadKind } = this.definition
+    const snapshots = new IndexSnapshots(store, stored.id, snapshotLogBytes)
+    const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes) =>
+      snapshots.logged(bytes),
+    )
+    const payloads = payloadKind === 'bytes' ? new PayloadReader(store.payloads, stored.id) : undefined
+    const { structure, replayedBytes } = await this.#loadStructure(stored.id)
+    snapshots.logged(replayedBytes)
+    this.#loaded = { stored, structure, writer, snapshots, payloads }
+  }
+
+  /** Builds the structure anew from what is stored. If that fails the index refuses every request. */
+  async #reload(loaded: Loaded): Promise<void> {
+    await this.#unload()
+    try {
+      this.#loaded = { ...loaded, structure: (await this.#loadStructure(loaded.stored.id)).structure }
+    } catch (thrown) {
+      const { code, message } = toWarpdexError(thrown)
+      this.#warn('could not be rebuilt', thrown)
+      this.#refusal = new WarpdexError(code, `the index could not be rebuilt: ${message}; restart the server`)
+    }
+  }
+
+  async #loadStructure(id: number): Promise<LoadedStructure> {
+    const { definition } = this
+    return loadStructure({ ...this.#host, device: await this.#host.device(), id, definition })
+  }
+
+  /** Called with nothing else of the index running. */
+  async #unload(): Promise<void> {
+    const loaded = this.#loaded
+    this.#loaded = undefined
+    await loaded?.snapshots.written()
+    loaded?.structure.destroy()
+  }
+
+  #read<T>(cancellation: Cancellation | undefined, run: (loaded: Loaded) => Promise<T>): Promise<T> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
+    return this.#queue.read(async () => {
+      if (cancellation?.cancelled === true) {
+        throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
+      }
+      return run(this.#live())
+    })
+  }
+
+  async #runWrites(writes: readonly PendingWrite[]): Promise<void> {
+    const loaded = this.#loaded
+    if (loaded === undefined) {
+      for (const { reject } of writes) reject(this.#refusal ?? unknownIndex(this.definition.name))
+      return
+    }
+    const sound = await loaded.writer.run(loaded.structure, writes)
+    if (sound) await this.#tend(loaded)
+    else await this.#reload(loaded)
+  }
+
+  /** What is due between writes. */
+  async #tend({ structure, snapshots }: Loaded): Promise<void> {
+    try {
+      await structure.compactIfWorthwhile()
+    } catch (thrown) {
+      this.#warn('could not be compacted', thrown)
+    }
+    if (snapshots.due) {
+      snapshots.take(this.#inTurn).catch((thrown) => this.#warn('has no new snapshot', thrown))
+    }
+  }
+
+  readonly #inTurn: InTurn = (task) => this.#queue.read(() => task(this.#live().structure))
+
+  #live(): Loaded {
+    if (this.#loaded !== undefined) return this.#loaded
+    throw this.#refusal ?? unknownIndex(this.definition.name)
+  }
+
+  #refuse(): void {
+    if (this.#refusal !== undefined) throw this.#refusal
+  }
+
+  #warn(what: string, thrown: unknown): void {
+    const { name } = this.definition
+    this.#host.onWarning(`index ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
+  }
+}
+
+export function unknownIndex(name: string): WarpdexError {
+  return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}; create it first`)
+}
+
+async function readAll(
+  payloads: PayloadReader | undefined,
+  column: Uint8Array,
+  present?: Uint8Array,
+): Promise<PayloadColumns> {
+  return payloads === undefined ? { payloads: column } : payloads.read(column, present)
+}

@@ -1,0 +1,115 @@
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { hostAndPort } from './binding.js'
+
+type Status = 'starting' | 'ready' | 'stopping'
+
+/** What the front needs of a connection. */
+interface Admitted {
+  close(): Promise<void>
+}
+
+/** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
+export class Front {
+  readonly #http = createServer((request, response) => this.#answer(request, response))
+  readonly #webSockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: LIMITS.frameBytes,
+    maxFragments: LIMITS.messageFragments,
+    maxBufferedChunks: LIMITS.messageChunks,
+  })
+  readonly #mayConnect: (origin: string | undefined) => boolean
+  readonly #connections = new Set<Admitted>()
+  #status: Status = 'starting'
+  #connect: ((socket: WebSocket, stream: Duplex) => Admitted) | undefined
+
+  /** @param mayConnect whether to let in a WebSocket with that Origin header */
+  constructor(mayConnect: (origin: string | undefined) => boolean) {
+    this.#mayConnect = mayConnect
+    this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
+  }
+
+  /**
+   * @returns the port, which is a free one if 0 was asked for
+   * @throws WarpdexError `BAD_REQUEST`
+   */
+  async listen(host: string, port: number): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#http.once('error', (error) => reject(listenError(error, host, port)))
+      this.#http.listen(port, host, resolve)
+    })
+    const address = this.#http.address()
+    return typeof address === 'object' && address !== null ? address.port : port
+  }
+
+  /** Opens the door: every WebSocket is handed to `connect` with the stream below it. */
+  admit(connect: (socket: WebSocket, stream: Duplex) => Admitted): void {
+    this.#connect = connect
+    this.#status = 'ready'
+  }
+
+  /** Lets nobody in any more, has `finish` end the work behind the door, and sees everybody out. */
+  async close(finish: () => Promise<void>): Promise<void> {
+    this.#status = 'stopping'
+    const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()))
+    try {
+      await finish()
+    } finally {
+      await Promise.all([...this.#connections].map((connection) => connection.close()))
+      this.#http.closeAllConnections()
+      await closed
+    }
+  }
+
+  #answer({ method, url }: IncomingMessage, response: ServerResponse): void {
+    const known = method === 'GET' && url === '/health'
+    response.statusCode = !known ? 404 : this.#status === 'ready' ? 200 : 503
+    response.setHeader('content-type', 'application/json')
+    const body = known
+      ? { status: this.#status }
+      : { error: 'there is GET /health, and WebSocket for the rest' }
+    response.end(`${JSON.stringify(body)}\n`)
+  }
+
+  #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+    const connect = this.#connect
+    if (connect === undefined || this.#status !== 'ready' || this.#connections.size >= LIMITS.connections) {
+      refuse(stream, 503)
+      return
+    }
+    if (!this.#mayConnect(request.headers.origin)) {
+      refuse(stream, 403)
+      return
+    }
+    this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
+      const connection = connect(socket, stream)
+      this.#connections.add(connection)
+      socket.on('close', () => this.#connections.delete(connection))
+    })
+  }
+}
+
+function refuse(stream: Duplex, status: 403 | 503): void {
+  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): WarpdexError {
+  const where = hostAndPort(host, port)
+  if (error.code === 'EADDRINUSE') {
+    return new WarpdexError(
+      'BAD_REQUEST',
+      `${where} is in use, perhaps by another warpdex; choose another port`,
+    )
+  }
+  if (error.code === 'EADDRNOTAVAIL') {
+    return new WarpdexError('BAD_REQUEST', `${host} is no address of this machine; 127.0.0.1 is`)
+  }
+  if (error.code === 'EACCES') {
+    return new WarpdexError('BAD_REQUEST', `this user may not listen on ${where}; choose a port from 1024 on`)
+  }
+  return toWarpdexError(error)
+}

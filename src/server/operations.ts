@@ -1,0 +1,128 @@
+import { asBytes } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Section, Sections, SectionType } from '../../protocol/frame.js'
+import type { Op, ReplyFields, Request } from '../../protocol/messages.js'
+import { getNextColumns, requireKeys, scanColumns, writeColumns } from '../../protocol/request-columns.js'
+import type { Engine } from '../engine/engine.js'
+import type { Cancellation } from '../engine/index-writer.js'
+import type { Index } from '../engine/named-index.js'
+import type { PayloadColumns } from '../engine/payload-reader.js'
+
+/** Fields and columns of a successful reply. */
+export interface Reply {
+  readonly fields: object
+  readonly sections?: Sections
+}
+
+/** The requests that concern the engine; the others concern the connection only. */
+export type EngineRequest = Exclude<Request, { op: 'hello' | 'cancel' }>
+
+/** The requests for the columns of one index. */
+type IndexRequest = Extract<
+  EngineRequest,
+  { op: 'get' | 'count' | 'scan' | 'getNext' | 'insert' | 'delete' | 'write' }
+>
+
+/** Who asks, and whether it still wants to know. */
+export interface Asker {
+  /** The client's name, known after hello: write ids are its own. */
+  readonly client: string | undefined
+  readonly cancellation: Cancellation
+}
+
+/** Hands a request to the engine before it returns, so that requests run in the order of these calls. */
+export async function runRequest(engine: Engine, request: EngineRequest, asker: Asker): Promise<Reply> {
+  switch (request.op) {
+    case 'createIndex': {
+      const { index: name, keyType, payloadKind, unique, ifNotExists } = request
+      const definition = { name, keyType, payloadKind, unique }
+      return reply<'createIndex'>({
+        definition,
+        created: await engine.createIndex(definition, { ifNotExists }),
+      })
+    }
+    case 'dropIndex': {
+      const { index, ifExists } = request
+      return reply<'dropIndex'>({ dropped: await engine.dropIndex(index, { ifExists }) })
+    }
+    case 'listIndexes':
+      return reply<'listIndexes'>({ indexes: engine.list() })
+    case 'stats':
+      return reply<'stats'>(engine.stats(request.index))
+    case 'snapshot':
+      return reply<'snapshot'>({ snapshots: await engine.snapshot(request.index) })
+    default:
+      return { fields: {}, sections: await runOnIndex(engine.index(request.index), request, asker) }
+  }
+}
+
+/** A reply of fields only. */
+export function reply<O extends Op>(fields: ReplyFields[O]): Reply {
+  return { fields }
+}
+
+async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Promise<Sections> {
+  const { definition } = index
+  const { cancellation } = asker
+  switch (request.op) {
+    case 'get': {
+      const keys = requireKeys(request.keys, definition)
+      if (!request.all) {
+        const { found, ...payloads } = await index.get(keys, cancellation)
+        return { found: column('u8', found), ...payloadSections(payloads) }
+      }
+      const { offsets, ...payloads } = await index.getAll(keys, cancellation)
+      return { offsets: column('u32', offsets), ...payloadSections(payloads) }
+    }
+    case 'count':
+      return { counts: column('u32', await index.count(requireKeys(request.keys, definition), cancellation)) }
+    case 'scan': {
+      const { limit, reverse, fromExclusive, toExclusive } = request
+      const ranges = scanColumns(request, definition)
+      const scan = { ...ranges, limit, reverse, fromExclusive, toExclusive }
+      const { offsets, keys, more, tokens, ...payloads } = await index.scan(scan, cancellation)
+      return {
+        offsets: column('u32', offsets),
+        keys: column(definition.keyType, keys),
+        ...payloadSections(payloads),
+        more: column('u8', more),
+        tokens: column('bytes', tokens),
+      }
+    }
+    case 'getNext': {
+      const columns = getNextColumns(request, definition)
+      const next = await index.getNext({ ...columns, reverse: request.reverse }, cancellation)
+      const { found, keys, sequences, ...payloads } = next
+      return {
+        found: column('u8', found),
+        keys: column(definition.keyType, keys),
+        ...payloadSections(payloads),
+        sequences: column('u32', sequences),
+      }
+    }
+    default: {
+      const { writeId } = request
+      const id = writeId === undefined ? undefined : { client: requireClient(asker), number: writeId }
+      return { codes: column('u8', await index.write(writeColumns(request, definition), id, cancellation)) }
+    }
+  }
+}
+
+function payloadSections({ payloads, payloadOffsets }: PayloadColumns): Sections {
+  const section = { payloads: column('bytes', payloads) }
+  return payloadOffsets === undefined
+    ? section
+    : { payloadOffsets: column('u32', payloadOffsets), ...section }
+}
+
+function column(type: SectionType, values: ArrayBufferView): Section {
+  return { type, bytes: asBytes(values) }
+}
+
+function requireClient({ client }: Asker): string {
+  if (client !== undefined) return client
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    'a write with a writeId needs a hello before it that names the client',
+  )
+}

@@ -1,0 +1,45 @@
+import type { Test } from 'tap'
+import { Device } from '../../../gpu/device/device.js'
+import { Engine, type EngineOptions } from '../../../src/engine/index.js'
+import { modelStructures } from '../../model-structure.js'
+
+/** An engine over models of structures, closed when the test is over. */
+export async function openEngine(t: Test, options: Partial<EngineOptions> = {}): Promise<Engine> {
+  const engine = await Engine.open({
+    structures: modelStructures,
+    openDevice: () => Device.open('software'),
+    onWarning: (message) => t.comment(message),
+    ...options,
+    directory: options.directory ?? t.testdir(),
+  })
+  t.teardown(() => engine.close())
+  return engine
+}
+
+/** A column of u32 values as bytes. */
+export function u32(...values: number[]): Uint8Array {
+  return new Uint8Array(Uint32Array.from(values).buffer)
+}
+
+/** A column of u32 values from its bytes. */
+export function values(column: Uint8Array): number[] {
+  return [...new Uint32Array(column.slice().buffer)]
+}
+
+/** Payloads of kind `bytes`. */
+export function blobs(...texts: string[]): { bytes: Uint8Array; offsets: Uint32Array } {
+  const parts = texts.map((text) => Buffer.from(text))
+  const offsets = new Uint32Array(parts.length + 1)
+  parts.forEach(({ length }, i) => {
+    offsets[i + 1] = offsets[i] + length
+  })
+  return { bytes: Buffer.concat(parts), offsets }
+}
+
+/** The texts of payloads of kind `bytes`. */
+export function texts(columns: { payloads: Uint8Array; payloadOffsets?: Uint32Array | undefined }): string[] {
+  const { payloads, payloadOffsets = Uint32Array.of(0) } = columns
+  return Array.from({ length: payloadOffsets.length - 1 }, (_, i) =>
+    Buffer.from(payloads.subarray(payloadOffsets[i], payloadOffsets[i + 1])).toString(),
+  )
+}

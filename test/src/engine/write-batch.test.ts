@@ -1,0 +1,53 @@
+import t from 'tap'
+import { ResultCode, WriteOp } from '../../../protocol/types.js'
+import { joinBatches, joinBlobs, numberRows, storedPayloads } from '../../../src/engine/write-batch.js'
+
+const bytes = (...values: number[]) => Uint8Array.from(values)
+
+t.test('batches are joined in order', async (t) => {
+  const one = { ops: WriteOp.insert, keys: bytes(1, 1), payloads: bytes(5) }
+  t.equal(joinBatches([one], 2, 1), one)
+  t.same(joinBatches([one, { ...one, keys: bytes(2, 2) }], 2, 1), {
+    ops: WriteOp.insert,
+    keys: bytes(1, 1, 2, 2),
+    payloads: bytes(5, 5),
+  })
+  const deletes = { ops: WriteOp.deleteKey, keys: bytes(3, 3, 4, 4) }
+  const mixed = { ops: bytes(WriteOp.replace), keys: bytes(6, 6), payloads: bytes(7) }
+  t.same(joinBatches([one, deletes, mixed], 2, 1), {
+    ops: bytes(WriteOp.insert, WriteOp.deleteKey, WriteOp.deleteKey, WriteOp.replace),
+    keys: bytes(1, 1, 3, 3, 4, 4, 6, 6),
+    payloads: bytes(5, 0, 0, 7),
+  })
+  t.equal(joinBatches([deletes, deletes], 2, 1).payloads, undefined)
+})
+
+t.test('blobs are joined in order, with empty payloads for batches that have none', async (t) => {
+  const blob = { bytes: bytes(1, 2, 3), offsets: Uint32Array.of(0, 2, 3) }
+  t.equal(joinBlobs([{ blob, count: 2 }]), blob)
+  t.same(
+    joinBlobs([
+      { blob, count: 2 },
+      { blob: undefined, count: 2 },
+      { blob, count: 2 },
+    ]),
+    { bytes: bytes(1, 2, 3, 1, 2, 3), offsets: Uint32Array.of(0, 2, 3, 3, 3, 5, 6) },
+  )
+})
+
+t.test('only what was inserted or replaced is stored', async (t) => {
+  const blob = { bytes: bytes(1, 2, 3, 4), offsets: Uint32Array.of(0, 2, 3, 4) }
+  const { inserted, replaced, exists, deleted } = ResultCode
+  t.equal(storedPayloads(blob, bytes(inserted, replaced, inserted)), blob)
+  t.equal(storedPayloads(blob, bytes(exists, deleted, exists)), undefined)
+  t.same(storedPayloads(blob, bytes(exists, inserted, replaced)), {
+    bytes: bytes(3, 4),
+    offsets: Uint32Array.of(0, 0, 1, 2),
+  })
+})
+
+t.test('rows are numbered past 32 bits', async (t) => {
+  const rows = new Uint32Array(12).fill(9)
+  numberRows(rows, 2 ** 32 - 1)
+  t.same([...rows], [2 ** 32 - 1, 0, 9, 9, 0, 1, 9, 9, 1, 1, 9, 9])
+})
