@@ -12,9 +12,6 @@ export interface ListedTuples {
   readonly lengths: GPUBuffer
 }
 
-/** Workgroups that share the long lists with gaps; there are seldom more than two such lists a range. */
-const LONG_GROUPS = 64
-
 /** Finds the live payloads of listed tuples. */
 export class PayloadHits {
   readonly #context: ReadContext
@@ -67,16 +64,17 @@ export class PayloadHits {
     const longList = scratch.words(places)
     const result = allocateHits(scratch, search)
     const params = [count, tree.word, limit, reverse ? 1 : 0, width]
+    const longGroups = Math.min(places, this.#context.enoughGroups)
     recorder.clear(longCount, 0, 4)
     const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows, longCount, longList]
     recorder.dispatch(this.#measure, measuring, params, places + 1)
     const measuringLong = [...arena.buffers, tuples, windows, longCount, longList, counts]
-    recorder.dispatchGroups(this.#measureLong, measuringLong, params, LONG_GROUPS)
+    recorder.dispatchGroups(this.#measureLong, measuringLong, params, longGroups)
     primitives.scan(recorder, scratch, counts, positions, places + 1)
     const placing = [...arena.buffers, tuples, windows, positions, result.hits, result.found, result.more]
-    recorder.dispatch(this.#place, placing, params, count * limit)
+    recorder.dispatch(this.#place, placing, params, places)
     const placingLong = [...arena.buffers, tuples, windows, positions, longCount, longList, result.hits]
-    recorder.dispatchGroups(this.#placeLong, placingLong, params, LONG_GROUPS)
+    recorder.dispatchGroups(this.#placeLong, placingLong, params, longGroups)
     return { hits: result, positions }
   }
 }

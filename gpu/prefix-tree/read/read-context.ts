@@ -33,6 +33,11 @@ export class ReadContext {
     this.paddedBytes = 4 * this.tree.payloadWords
   }
 
+  /** Workgroups that keep the adapter busy, for kernels that loop over as much work as the device finds. */
+  get enoughGroups(): number {
+    return this.device.facts.software ? 16 : 512
+  }
+
   /** A kernel of this folder. */
   kernel(name: string, entryPoint: string, bindings: readonly Access[], params: number): Promise<Kernel> {
     const conditions = { wide: this.tree.keyWords === 2 }

@@ -1,5 +1,5 @@
 import type { Kernel } from '../../device/kernel.js'
-import type { Recorder } from '../../device/recorder.js'
+import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { Hits, RangeSearch } from './hits.js'
@@ -28,7 +28,7 @@ export class ScanResultWriter {
   }
 
   static async create(context: ReadContext, narrow: NarrowPayloads): Promise<ScanResultWriter> {
-    const bindings = [...TREE, 'read', 'read', 'read', 'write', 'write', 'write'] as const
+    const bindings = [...TREE, 'read', 'read', 'write', 'write', 'write'] as const
     return new ScanResultWriter(
       context,
       narrow,
@@ -47,12 +47,15 @@ export class ScanResultWriter {
     const keys = scratch.bytes(entries * keyBytes)
     const padded = scratch.bytes(entries * paddedBytes)
     const tokens = scratch.bytes(count * (keyBytes + 4))
-    const buffers = [...arena.buffers, hits.hits, hits.found, offsets, keys, padded, tokens]
-    recorder.dispatch(this.#kernel, buffers, [count, tree.word, limit], entries)
+    const buffers = [...arena.buffers, hits.hits, offsets, keys, padded, tokens]
+    const groups = Math.min(Math.ceil(entries / GROUP_SIZE), this.#context.enoughGroups)
+    recorder.clear(tokens, 0, count * (keyBytes + 4))
+    recorder.dispatchGroups(this.#kernel, buffers, [count, tree.word, limit], groups)
+    const total = { buffer: offsets, index: count }
     return {
       offsets,
       keys,
-      payloads: this.#narrow.record(recorder, scratch, padded, entries, payloadBytes),
+      payloads: this.#narrow.record(recorder, scratch, padded, entries, payloadBytes, total),
       more: this.#narrow.record(recorder, scratch, hits.more, count, 1),
       tokens,
     }

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { AdapterFacts } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ScanRequest, ScanResult } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -14,13 +15,14 @@ import { Walk } from './walk.js'
 export type SearchForm = 'walk' | 'breadth-first'
 
 /**
- * Entries a range up to which walking is faster. A walking thread reads its entries one after the other; breadth-first pays
- * for several dispatches a level, however few entries there are.
+ * Entries a range up to which walking is faster on a GPU. A walking thread reads its entries one after the other;
+ * breadth-first pays for several dispatches a level, however few entries there are.
  */
 export const WALK_LIMIT = 256
 
-export function searchForm(limit: number): SearchForm {
-  return limit <= WALK_LIMIT ? 'walk' : 'breadth-first'
+/** The faster form. Where a CPU does the work there is no width to fill, and walking does the least of it. */
+export function searchForm({ software }: AdapterFacts, limit: number): SearchForm {
+  return software || limit <= WALK_LIMIT ? 'walk' : 'breadth-first'
 }
 
 /** Ordered scans of a batch of ranges in three phases: count, scan, write (He §4.2). */
@@ -61,7 +63,14 @@ export class Scan {
     const scratch = device.scratch()
     try {
       const recorder = device.record()
-      const columns = this.#record(recorder, scratch, arena, request, limit, form ?? searchForm(limit))
+      const columns = this.#record(
+        recorder,
+        scratch,
+        arena,
+        request,
+        limit,
+        form ?? searchForm(device.facts, limit),
+      )
       return await this.#read(recorder, columns, request.ranges, limit)
     } finally {
       scratch.release()

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { ScanRequest } from '../../../../gpu/index-structure.js'
 import { type SearchForm, searchForm, WALK_LIMIT } from '../../../../gpu/prefix-tree/read/scan.js'
 import { KEY_TYPES, keyBytes } from '../../../../protocol/types.js'
-import { concat, keyOf } from '../../../model-structure.js'
+import { concat, keyOf, ranksOf } from '../../../model-structure.js'
 import type { Random } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 import { queries, randomKeys, randomPayload, type Subject, same, seeded, subjectOf } from './subject.js'
@@ -17,7 +17,7 @@ async function compare(t: Test, { reader, arena, model }: Subject, request: Scan
 /** Ranges at random: open, closed, inverted, empty, continued from live and from deleted entries, finished. */
 function randomRequest(subject: Subject, random: Random): ScanRequest {
   const ranges = random.pick([1, 1, 3, 40])
-  const column = () => (random.chance(0.6) ? queries(subject, random, ranges) : undefined)
+  const column = () => (random.chance(0.6) ? bounds(subject, random, ranges) : undefined)
   const request = {
     ranges,
     from: column(),
@@ -30,6 +30,12 @@ function randomRequest(subject: Subject, random: Random): ScanRequest {
   if (random.chance(0.5)) return request
   const near = request.reverse ? { to: undefined } : { from: undefined }
   return { ...request, ...near, tokens: concat(Array.from({ length: ranges }, () => token(subject, random))) }
+}
+
+/** Keys to bound ranges with: NaN is refused before a scan. */
+function bounds(subject: Subject, random: Random, count: number): Uint8Array {
+  const { keyType } = subject.shape
+  return concat(ranksOf(keyType, queries(subject, random, count)).map((rank) => keyOf(keyType, rank ?? 0n)))
 }
 
 function token({ shape, keys }: Subject, random: Random): Uint8Array {
@@ -158,8 +164,10 @@ t.test('pages of a long list, from its middle and through gaps, in both directio
   }
 })
 
-t.test('the form follows from the limit', (t) => {
-  t.equal(searchForm(WALK_LIMIT), 'walk')
-  t.equal(searchForm(WALK_LIMIT + 1), 'breadth-first')
+t.test('the form follows from the adapter and the limit', (t) => {
+  const gpu = { name: 'a GPU', software: false, bindingBytes: 2 ** 31 }
+  t.equal(searchForm(gpu, WALK_LIMIT), 'walk')
+  t.equal(searchForm(gpu, WALK_LIMIT + 1), 'breadth-first')
+  t.equal(searchForm({ ...gpu, software: true }, WALK_LIMIT + 1), 'walk')
   t.end()
 })
