@@ -3,23 +3,27 @@ import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import { type DeviceWord, readableBeside, unboundedCount } from './device-count.js'
+import { groupsFor, type Strategy } from './strategy.js'
 
-/** Words that one workgroup scans; `tile.wesl` has the same number. */
-export const TILE_WORDS = 4096
+/** Words of a tile; `tile.wesl`, `prefix-scan.wesl` and `compact.wesl` have the same numbers. */
+export const TILE_WORDS = { cooperative: 4096, serial: 256 }
 
 type Kernels = Readonly<Record<'reduce' | 'scan' | 'scanInPlace', Kernel>>
 
-/** Exclusive prefix sums (`prefix-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, then five. */
+/** Exclusive prefix sums (`prefix-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, and so on. */
 export class PrefixScan {
+  readonly #strategy: Strategy
   readonly #kernels: Kernels
   readonly #unbounded: DeviceWord
 
-  private constructor(kernels: Kernels, unbounded: DeviceWord) {
+  private constructor(strategy: Strategy, kernels: Kernels, unbounded: DeviceWord) {
+    this.#strategy = strategy
     this.#kernels = kernels
     this.#unbounded = unbounded
   }
 
-  static async create(device: Device): Promise<PrefixScan> {
+  static async create(device: Device, strategy: Strategy): Promise<PrefixScan> {
+    const serial = strategy === 'serial'
     const module = 'primitives/prefix-scan'
     const scanTiles = { module, entryPoint: 'scan_tiles', params: 5 }
     const [reduce, scan, scanInPlace, unbounded] = await Promise.all([
@@ -28,22 +32,22 @@ export class PrefixScan {
         entryPoint: 'reduce_tiles',
         bindings: ['read', 'read', 'write'],
         params: 5,
-        conditions: { quads: true },
+        conditions: { serial },
       }),
       device.kernel({
         ...scanTiles,
         bindings: ['read', 'read', 'read', 'write', 'write'],
-        conditions: { quads: true },
+        conditions: { serial },
       }),
       device.kernel({
         ...scanTiles,
         firstBinding: 1,
         bindings: ['read', 'read', 'write', 'write'],
-        conditions: { quads: true, in_place: true },
+        conditions: { serial, in_place: true },
       }),
       unboundedCount(device),
     ])
-    return new PrefixScan({ reduce, scan, scanInPlace }, unbounded)
+    return new PrefixScan(strategy, { reduce, scan, scanInPlace }, unbounded)
   }
 
   record(
@@ -57,14 +61,15 @@ export class PrefixScan {
   ): void {
     const live = readableBeside(recorder, scratch, deviceCount, total?.buffer)
     // A scan of nothing still has a sum to write.
-    const tiles = Math.max(1, Math.ceil(count / TILE_WORDS))
+    const tiles = Math.max(1, Math.ceil(count / TILE_WORDS[this.#strategy]))
+    const groups = groupsFor(this.#strategy, tiles)
     const sums = tiles > 1 ? scratch.words(tiles) : live.buffer
     if (tiles > 1) {
       recorder.dispatchGroups(
         this.#kernels.reduce,
         [input, live.buffer, sums],
         [count, live.index, tiles],
-        tiles,
+        groups,
       )
       this.record(recorder, scratch, sums, sums, tiles, total)
     }
@@ -72,7 +77,7 @@ export class PrefixScan {
     const totals = tiles > 1 || totalInOutput ? undefined : total?.buffer
     const buffers = [live.buffer, sums, output, totals ?? scratch.words(1)]
     const params = [count, live.index, tiles, total?.index ?? 0, totalInOutput ? 1 : 0]
-    if (input === output) recorder.dispatchGroups(this.#kernels.scanInPlace, buffers, params, tiles)
-    else recorder.dispatchGroups(this.#kernels.scan, [input, ...buffers], params, tiles)
+    if (input === output) recorder.dispatchGroups(this.#kernels.scanInPlace, buffers, params, groups)
+    else recorder.dispatchGroups(this.#kernels.scan, [input, ...buffers], params, groups)
   }
 }

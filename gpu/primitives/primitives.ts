@@ -7,10 +7,12 @@ import { type AffineFunction, AffineMap } from './map.js'
 import { Movement } from './move.js'
 import { PrefixScan } from './prefix-scan.js'
 import { type KeyWords, RadixSort, type SortedPairs, type SortOptions } from './sort.js'
+import { type Strategy, strategyFor } from './strategy.js'
 
 export type { DeviceWord } from './device-count.js'
 export type { AffineFunction } from './map.js'
 export type { KeyWords, SortedPairs, SortOptions } from './sort.js'
+export type { Strategy } from './strategy.js'
 
 /**
  * The data-parallel primitives that other kernels are built from (He et al. §3.1): each records device work on buffers of u32
@@ -39,13 +41,16 @@ export class Primitives {
     this.#map = map
   }
 
-  /** Makes every pipeline. */
-  static async create(device: Device): Promise<Primitives> {
-    const scanning = PrefixScan.create(device)
+  /**
+   * Makes every pipeline.
+   * @param strategy the one that suits the device, unless given
+   */
+  static async create(device: Device, strategy: Strategy = strategyFor(device)): Promise<Primitives> {
+    const scanning = PrefixScan.create(device, strategy)
     const [scan, sort, compact, movement, map] = await Promise.all([
       scanning,
-      scanning.then((scan) => RadixSort.create(device, scan)),
-      scanning.then((scan) => Compaction.create(device, scan)),
+      scanning.then((scan) => RadixSort.create(device, strategy, scan)),
+      scanning.then((scan) => Compaction.create(device, strategy, scan)),
       Movement.create(device),
       AffineMap.create(device),
     ])

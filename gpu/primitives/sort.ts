@@ -1,11 +1,12 @@
 import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Access, Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { PrefixScan } from './prefix-scan.js'
+import { groupsFor, type Strategy } from './strategy.js'
 
-/** Pairs that one workgroup sorts, digits of a pass and their bits; `sort.wesl` has the same numbers. */
-export const TILE_PAIRS = 4096
+/** Pairs of a tile, digits of a pass and their bits; the kernels have the same numbers. */
+const TILE_PAIRS = { cooperative: 4096, serial: 1024 }
 const DIGITS = 256
 const DIGIT_BITS = 8
 
@@ -33,22 +34,31 @@ interface ValueKernels {
 interface Kernels {
   readonly countDigits: Kernel
   readonly scatterTiles: ValueKernels
-  readonly sortTile: ValueKernels
+  /** Sorts what one tile holds; only where a workgroup shares a tile. */
+  readonly sortTile: ValueKernels | undefined
 }
 
-/** Stable radix sort (`sort.wesl`): one dispatch up to a tile, else a count, a scan and a scatter for each byte of the keys. */
+/**
+ * Stable radix sort (`sort.wesl`, `serial-sort.wesl`): a count, a scan and a scatter for each byte of the keys; one dispatch
+ * where a workgroup can sort the whole.
+ */
 export class RadixSort {
+  readonly #strategy: Strategy
   readonly #scan: PrefixScan
   readonly #kernels: Readonly<Record<KeyWords, Kernels>>
 
-  private constructor(scan: PrefixScan, kernels: Readonly<Record<KeyWords, Kernels>>) {
+  private constructor(strategy: Strategy, scan: PrefixScan, kernels: Readonly<Record<KeyWords, Kernels>>) {
+    this.#strategy = strategy
     this.#scan = scan
     this.#kernels = kernels
   }
 
-  static async create(device: Device, scan: PrefixScan): Promise<RadixSort> {
-    const [narrow, wide] = await Promise.all([createKernels(device, false), createKernels(device, true)])
-    return new RadixSort(scan, { 1: narrow, 2: wide })
+  static async create(device: Device, strategy: Strategy, scan: PrefixScan): Promise<RadixSort> {
+    const [narrow, wide] = await Promise.all([
+      createKernels(device, strategy, false),
+      createKernels(device, strategy, true),
+    ])
+    return new RadixSort(strategy, scan, { 1: narrow, 2: wide })
   }
 
   record(
@@ -61,18 +71,14 @@ export class RadixSort {
     { bits = keyWords * 32 }: SortOptions = {},
   ): SortedPairs {
     const kernels = this.#kernels[keyWords]
-    const tiles = Math.ceil(count / TILE_PAIRS)
     const allocate = () => ({ keys: scratch.words(count * keyWords), values: scratch.words(count) })
     let sorted = allocate()
-    if (tiles <= 1) {
-      dispatch(
-        recorder,
-        kernels.sortTile,
-        values,
-        [keys, sorted.keys, sorted.values],
-        [count, tiles, 0, bits],
-        tiles,
-      )
+    if (count === 0) return sorted
+    const tiles = Math.ceil(count / TILE_PAIRS[this.#strategy])
+    const groups = groupsFor(this.#strategy, tiles)
+    if (tiles <= 1 && kernels.sortTile !== undefined) {
+      const buffers = [keys, sorted.keys, sorted.values]
+      dispatch(recorder, kernels.sortTile, values, buffers, [count, tiles, 0, bits], groups)
       return sorted
     }
     const starts = scratch.words(DIGITS * tiles)
@@ -81,10 +87,10 @@ export class RadixSort {
     for (let shift = 0; shift < bits; shift += DIGIT_BITS) {
       const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
       if (shift > 0) [sorted, spare] = [spare ?? allocate(), sorted]
-      recorder.dispatchGroups(kernels.countDigits, [source.keys, starts], params, tiles)
+      recorder.dispatchGroups(kernels.countDigits, [source.keys, starts], params, groups)
       this.#scan.record(recorder, scratch, starts, starts, DIGITS * tiles)
       const buffers = [source.keys, sorted.keys, sorted.values, starts]
-      dispatch(recorder, kernels.scatterTiles, source.values, buffers, params, tiles)
+      dispatch(recorder, kernels.scatterTiles, source.values, buffers, params, groups)
       source = sorted
     }
     return sorted
@@ -97,27 +103,26 @@ function dispatch(
   values: GPUBuffer | undefined,
   buffers: readonly GPUBuffer[],
   params: readonly number[],
-  tiles: number,
+  groups: number,
 ): void {
-  if (values === undefined) recorder.dispatchGroups(positions, buffers, params, tiles)
-  else recorder.dispatchGroups(given, [values, ...buffers], params, tiles)
+  if (values === undefined) recorder.dispatchGroups(positions, buffers, params, groups)
+  else recorder.dispatchGroups(given, [values, ...buffers], params, groups)
 }
 
-async function createKernels(device: Device, wide: boolean): Promise<Kernels> {
-  const common = { module: 'primitives/sort', firstBinding: 1, params: 4 }
-  const withValues = async (
-    entryPoint: string,
-    ...bindings: readonly ('read' | 'write')[]
-  ): Promise<ValueKernels> => {
+async function createKernels(device: Device, strategy: Strategy, wide: boolean): Promise<Kernels> {
+  const serial = strategy === 'serial'
+  const module = serial ? 'primitives/serial-sort' : 'primitives/sort'
+  const common = { module, params: 4 }
+  const withValues = async (entryPoint: string, bindings: readonly Access[]): Promise<ValueKernels> => {
     const [given, positions] = await Promise.all([
+      device.kernel({ ...common, entryPoint, bindings: ['read', ...bindings], conditions: { wide } }),
       device.kernel({
         ...common,
         entryPoint,
-        firstBinding: 0,
-        bindings: ['read', ...bindings],
-        conditions: { wide },
+        firstBinding: 1,
+        bindings,
+        conditions: { wide, positions: true },
       }),
-      device.kernel({ ...common, entryPoint, bindings, conditions: { wide, positions: true } }),
     ])
     return { given, positions }
   }
@@ -125,11 +130,12 @@ async function createKernels(device: Device, wide: boolean): Promise<Kernels> {
     device.kernel({
       ...common,
       entryPoint: 'count_digits',
+      firstBinding: 1,
       bindings: ['read', 'write'],
       conditions: { wide },
     }),
-    withValues('scatter_tiles', 'read', 'write', 'write', 'read'),
-    withValues('sort_tile', 'read', 'write', 'write'),
+    withValues('scatter_tiles', ['read', 'write', 'write', serial ? 'write' : 'read']),
+    serial ? undefined : withValues('sort_tile', ['read', 'write', 'write']),
   ])
   return { countDigits, scatterTiles, sortTile }
 }
