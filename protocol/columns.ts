@@ -14,6 +14,7 @@ export interface KeyArrays {
 export type KeyArray = KeyArrays[KeyType]
 
 export interface ColumnConstructor<T> {
+  readonly name: string
   readonly BYTES_PER_ELEMENT: number
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): T
 }

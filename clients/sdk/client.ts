@@ -1,0 +1,105 @@
+import type { WarpdexError } from '../../protocol/errors.js'
+import type { ReplyFields, SnapshotInfo } from '../../protocol/messages.js'
+import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import { Connection } from './connection.js'
+import type { CallOptions, ConnectOptions } from './options.js'
+import { Index } from './remote-index.js'
+
+/**
+ * Connects to a server.
+ *
+ * @param url such as `ws://127.0.0.1:7070`
+ * @throws WarpdexError `CONNECTION_LOST` when there is no answer, `UNAUTHORISED` for a wrong token, `BAD_REQUEST`
+ */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  return new Client(await Connection.open(url, options))
+}
+
+/**
+ * A server's client. Any number of calls may be under way; those to one index are carried out in their order. After a lost
+ * connection it connects again: reads are sent again, writes once more under the same write id (which the server applies
+ * once), and createIndex and dropIndex fail with `CONNECTION_LOST`.
+ */
+export class Client {
+  readonly #connection: Connection
+  readonly #indexes = new Map<string, Index>()
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** What the server said of itself when the connection was last made. */
+  get server(): ReplyFields['hello'] {
+    return this.#connection.server
+  }
+
+  /** Resolves when the client is closed for good: with the error that it gave up on, or undefined after `close()`. */
+  get closed(): Promise<WarpdexError | undefined> {
+    return this.#connection.closed
+  }
+
+  /** An index by name. Nothing is sent: the first call on it says whether it exists. */
+  index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>(name: string): Index<K, P> {
+    const known = this.#indexes.get(name) ?? new Index(this.#connection, name)
+    this.#indexes.set(name, known)
+    // K and P are only the caller's names for what the index is.
+    return known as unknown as Index<K, P>
+  }
+
+  /**
+   * Creates an index.
+   *
+   * @param options with `ifNotExists` an equal index that is there already is right
+   * @returns whether it was made now
+   * @throws WarpdexError `INDEX_EXISTS`
+   */
+  async createIndex(
+    { name, keyType, payloadKind, unique }: IndexDefinition,
+    options: CallOptions & { readonly ifNotExists?: boolean } = {},
+  ): Promise<boolean> {
+    const fields = { index: name, keyType, payloadKind, unique, ifNotExists: options.ifNotExists }
+    return (await this.#request('createIndex', fields, options)).created
+  }
+
+  /**
+   * Drops an index with all that it holds.
+   *
+   * @param options with `ifExists` a missing index is right
+   * @returns whether it was there
+   * @throws WarpdexError `UNKNOWN_INDEX`
+   */
+  async dropIndex(
+    name: string,
+    options: CallOptions & { readonly ifExists?: boolean } = {},
+  ): Promise<boolean> {
+    this.#indexes.delete(name)
+    return (await this.#request('dropIndex', { index: name, ifExists: options.ifExists }, options)).dropped
+  }
+
+  async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
+    return (await this.#request('listIndexes', {}, options)).indexes
+  }
+
+  /** Figures of the server and its indexes. */
+  async stats(options: CallOptions = {}): Promise<ReplyFields['stats']> {
+    return this.#request('stats', {}, options)
+  }
+
+  /** Takes a snapshot of one index, or of all, so that a restart need not replay their logs. */
+  async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
+    return (await this.#request('snapshot', { index: name }, options)).snapshots
+  }
+
+  /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
+  close(): void {
+    this.#connection.close()
+  }
+
+  async #request<O extends keyof ReplyFields>(
+    op: O,
+    fields: object,
+    options: CallOptions,
+  ): Promise<ReplyFields[O]> {
+    return (await this.#connection.request(op, fields, {}, this.#connection.bounds(options))).fields
+  }
+}

@@ -1,0 +1,226 @@
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { encodeFrame, type Frame, type Section, type Sections } from '../../protocol/frame.js'
+import { type Op, type ReplyFields, replyError } from '../../protocol/messages.js'
+import { CallTable } from './call-table.js'
+import { FIRST_ID, type Link, openLink } from './link.js'
+import {
+  type Bounds,
+  type CallOptions,
+  type ConnectOptions,
+  DEFAULT_RECONNECT,
+  type ReconnectOptions,
+  toBounds,
+  withinBounds,
+} from './options.js'
+
+/** A server's answer: its fields, and its columns by name. */
+export interface Reply<O extends Op> {
+  readonly fields: ReplyFields[O]
+  /** The bytes of a section, which is there if the server keeps to the protocol. */
+  readonly section: (name: string) => Uint8Array
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** A read does no harm however often it is sent, but one that ends every connection must not go on for ever. */
+const READ_SENDS = 4
+/** A write is sent again once, under the same write id, so that the server applies it once. */
+const WRITE_SENDS = 2
+/** Whether an index was there before cannot be known after a loss, so these are for the caller to repeat. */
+const DEFINITION_SENDS = 1
+
+/** A client's lasting connection: links to the server one after the other, and the calls that outlive them. */
+export class Connection {
+  /** Resolves when the client is closed for good: with why, or undefined after `close()`. */
+  readonly closed: Promise<WarpdexError | undefined>
+  readonly #url: string
+  readonly #options: ConnectOptions
+  readonly #reconnect: ReconnectOptions
+  /** Scopes the write ids. */
+  readonly #client = randomName()
+  readonly #calls = new CallTable()
+  readonly #closing = new AbortController()
+  #onClosed: (reason: WarpdexError | undefined) => void = () => {}
+  #end: WarpdexError | undefined
+  #link: Link | undefined
+  #server: ReplyFields['hello'] | undefined
+  #nextId = FIRST_ID
+  #nextWriteId = 1
+
+  /** @throws WarpdexError when the first attempt fails */
+  static async open(url: string, options: ConnectOptions): Promise<Connection> {
+    const connection = new Connection(url, options)
+    void connection.#stayConnected(await connection.#openLink())
+    return connection
+  }
+
+  private constructor(url: string, options: ConnectOptions) {
+    this.#url = url
+    this.#options = options
+    this.#reconnect = { ...DEFAULT_RECONNECT, ...options.reconnect }
+    this.closed = new Promise((resolve) => {
+      this.#onClosed = resolve
+    })
+  }
+
+  /** What the server said of itself when the connection was last made. */
+  get server(): ReplyFields['hello'] {
+    if (this.#server === undefined) throw new WarpdexError('CONNECTION_LOST', 'the server has not said hello')
+    return this.#server
+  }
+
+  /** A write id that was not used before. */
+  newWriteId(): number {
+    return this.#nextWriteId++
+  }
+
+  bounds(options: CallOptions): Bounds {
+    return toBounds({ deadline: options.deadline ?? this.#options.deadline, signal: options.signal })
+  }
+
+  /** Sends a request, now or when there is room or a connection again. */
+  async request<O extends Op>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
+    const id = this.#nextId++
+    const frame = encodeFrame({ id, op, ...fields }, sections)
+    const reply = await withinBounds<Frame>(
+      bounds,
+      (resolve, reject) => {
+        if (this.#end !== undefined) return reject(this.#end)
+        this.#calls.add({ id, frame, sends: sendsOf(op), resolve, reject })
+        this.#send()
+      },
+      () => this.#abandon(id),
+    )
+    // The server is trusted to keep to the protocol in what it says, so fields are not checked one by one.
+    const replyFields = reply.header as unknown as ReplyFields[O]
+    return { fields: replyFields, section: (name) => requireSection(reply, op, name).bytes }
+  }
+
+  /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
+  close(): void {
+    this.#finish(new WarpdexError('CANCELLED', 'the client was closed'), undefined)
+  }
+
+  #finish(reason: WarpdexError, cause: WarpdexError | undefined): void {
+    if (this.#end !== undefined) return
+    this.#end = reason
+    this.#closing.abort()
+    this.#link?.close()
+    this.#link = undefined
+    this.#calls.rejectAll(reason)
+    this.#onClosed(cause)
+  }
+
+  async #openLink(): Promise<Link> {
+    const link = await openLink({
+      url: this.#url,
+      client: this.#client,
+      token: this.#options.token,
+      timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
+      onReply: (reply) => this.#receive(reply),
+    })
+    this.#server = link.server
+    this.#link = link
+    return link
+  }
+
+  async #stayConnected(first: Link): Promise<void> {
+    let link = first
+    for (;;) {
+      const reason = await link.lost
+      this.#link = undefined
+      if (this.#end !== undefined) return
+      this.#calls.connectionLost(reason)
+      try {
+        this.#options.onDisconnect?.(reason)
+        link = await this.#comeBack(reason)
+        this.#options.onReconnect?.()
+      } catch (thrown) {
+        const error = toWarpdexError(thrown)
+        this.#finish(error, error)
+        return
+      }
+      this.#send()
+    }
+  }
+
+  async #comeBack(reason: WarpdexError): Promise<Link> {
+    const { attempts, firstDelay, maxDelay } = this.#reconnect
+    let failure = reason
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const delay = Math.min(maxDelay, firstDelay * 2 ** attempt)
+      // Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
+      await sleep(delay * (0.5 + Math.random() / 2), this.#closing.signal)
+      if (this.#end !== undefined) throw this.#end
+      try {
+        const link = await this.#openLink()
+        if (this.#end === undefined) return link
+        link.close()
+        throw this.#end
+      } catch (thrown) {
+        failure = toWarpdexError(thrown)
+        if (isFinal(failure)) break
+      }
+    }
+    throw failure
+  }
+
+  #send(): void {
+    while (this.#link !== undefined) {
+      const call = this.#calls.next()
+      if (call === undefined) return
+      this.#link.send(call.frame)
+    }
+  }
+
+  #receive(reply: Frame): void {
+    const call = reply.id === null ? undefined : this.#calls.takeSent(reply.id)
+    // Replies to abandoned calls, and to the cancel requests that followed them, have no call.
+    if (call === undefined) return
+    const error = replyError(reply)
+    if (error === undefined) call.resolve(reply)
+    else call.reject(error)
+    this.#send()
+  }
+
+  #abandon(id: number): void {
+    if (this.#calls.takeSent(id) === undefined) {
+      this.#calls.takeWaiting(id)
+      return
+    }
+    this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
+    this.#send()
+  }
+}
+
+/** Whether another attempt to connect would fail in the same way. */
+function isFinal({ code }: WarpdexError): boolean {
+  return code === 'UNAUTHORISED' || code === 'BAD_REQUEST' || code === 'CANCELLED'
+}
+
+function sendsOf(op: Op): number {
+  if (op === 'createIndex' || op === 'dropIndex') return DEFINITION_SENDS
+  return op === 'insert' || op === 'delete' || op === 'write' ? WRITE_SENDS : READ_SENDS
+}
+
+function requireSection(reply: Frame, op: Op, name: string): Section {
+  const section = reply.sections.get(name)
+  if (section !== undefined) return section
+  throw new WarpdexError('INTERNAL', `the server's reply to ${op} has no section "${name}"`)
+}
+
+/** 128 random bits. Not `crypto.randomUUID`, which pages that came over plain HTTP do not have. */
+function randomName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Waits, but not beyond the signal. */
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

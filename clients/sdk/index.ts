@@ -1,0 +1,26 @@
+export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
+export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+export { LIMITS } from '../../protocol/limits.js'
+export type {
+  AdapterInfo,
+  IndexStats,
+  InsertMode,
+  ReplyFields,
+  SnapshotInfo,
+} from '../../protocol/messages.js'
+export {
+  type IndexDefinition,
+  type KeyType,
+  type PayloadKind,
+  ResultCode,
+  WriteOp,
+} from '../../protocol/types.js'
+export { type Client, connect } from './client.js'
+export type { Key, Keys } from './keys.js'
+export type { CallOptions, ConnectOptions, ReconnectOptions } from './options.js'
+export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
+export type { Payload, PayloadArray, Payloads } from './payloads.js'
+export type { Index, MixedWrite } from './remote-index.js'
+export type { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
+export type { Scan, ScanEntry, ScanOptions } from './scan.js'
+export { type PayloadToStore, WriteBatch } from './write-batch.js'

@@ -1,0 +1,59 @@
+import { aligned, type KeyArray } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+
+/** Parts of a batch are multiples of this, so that their bitmaps can be put one after the other. */
+const PART_UNIT = 8
+
+/**
+ * Asks for a batch of keys in as many requests as it takes, and gives their replies in order. A part whose answer would be
+ * too large is asked for in halves.
+ */
+export async function askInParts<R>(keys: KeyArray, ask: (part: KeyArray) => Promise<R>): Promise<R[]> {
+  if (keys.length > LIMITS.batchItems) return askParts(keys, LIMITS.batchItems, ask)
+  try {
+    return [await ask(keys)]
+  } catch (error) {
+    const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
+    if (!tooLarge || keys.length <= PART_UNIT) throw error
+    return askParts(keys, Math.ceil(keys.length / 2 / PART_UNIT) * PART_UNIT, ask)
+  }
+}
+
+async function askParts<R>(keys: KeyArray, size: number, ask: (part: KeyArray) => Promise<R>): Promise<R[]> {
+  const parts: Promise<R[]>[] = []
+  for (let start = 0; start < keys.length; start += size) {
+    parts.push(askInParts(keys.subarray(start, start + size), ask))
+  }
+  return (await Promise.all(parts)).flat()
+}
+
+/** The columns one after the other. */
+export function joinBytes(columns: readonly Uint8Array[]): Uint8Array {
+  if (columns.length === 1) return columns[0]
+  const joined = new Uint8Array(columns.reduce((sum, { length }) => sum + length, 0))
+  let end = 0
+  for (const column of columns) {
+    joined.set(column, end)
+    end += column.length
+  }
+  return joined
+}
+
+/** Columns of u32 offsets one after the other: each continues where the one before it ended. */
+export function joinOffsets(columns: readonly Uint8Array[]): Uint32Array {
+  const parts = columns.map((bytes) => aligned(bytes, Uint32Array))
+  if (parts.length === 1) return parts[0]
+  const joined = new Uint32Array(parts.reduce((sum, { length }) => sum + length - 1, 1))
+  let start = 0
+  let base = 0
+  for (const part of parts) {
+    for (let i = 1; i < part.length; i++) joined[start + i] = base + part[i]
+    start += part.length - 1
+    base += part[part.length - 1]
+    if (base > 0xffffffff) {
+      throw new WarpdexError('TOO_LARGE', 'the answer has more than 4 GiB; ask for fewer keys at a time')
+    }
+  }
+  return joined
+}

@@ -1,0 +1,85 @@
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { decodeFrame, encodeFrame, type Frame } from '../../protocol/frame.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { PROTOCOL_VERSION, type ReplyFields, replyError } from '../../protocol/messages.js'
+import { openSocket } from './socket-node.js'
+
+/** One connection to a server, after both sides have said hello. */
+export interface Link {
+  readonly server: ReplyFields['hello']
+  /** Why the connection ended, when it has. */
+  readonly lost: Promise<WarpdexError>
+  send(frame: Uint8Array): void
+  close(): void
+}
+
+export interface LinkOptions {
+  readonly url: string
+  /** Name of the client. */
+  readonly client: string
+  readonly token: string | undefined
+  /** Milliseconds for connecting and hello together. */
+  readonly timeout: number
+  readonly onReply: (reply: Frame) => void
+}
+
+const HELLO_ID = 0
+/** Ids from here on are free for requests. */
+export const FIRST_ID = HELLO_ID + 1
+
+/** @throws WarpdexError `CONNECTION_LOST`, or the server's answer to hello, or `BAD_REQUEST` for a URL that is none */
+export function openLink({ url, client, token, timeout, onReply }: LinkOptions): Promise<Link> {
+  return new Promise((resolve, reject) => {
+    let lose: (reason: WarpdexError) => void = () => {}
+    const lost = new Promise<WarpdexError>((resolveLost) => {
+      lose = resolveLost
+    })
+    const fail = (reason: WarpdexError) => {
+      clearTimeout(timer)
+      socket.close()
+      lose(reason)
+      reject(reason)
+    }
+    const onFrame = (frame: Frame) => {
+      const error = replyError(frame)
+      if (frame.id === null)
+        return fail(error ?? connectionLost(url, 'the server sent a reply without an id'))
+      if (frame.id !== HELLO_ID) return onReply(frame)
+      if (error !== undefined) return fail(error)
+      clearTimeout(timer)
+      const server = frame.header as unknown as ReplyFields['hello']
+      resolve({ server, lost, send: (bytes) => socket.send(bytes), close: () => socket.close() })
+    }
+    const socket = openOrRefuse(url, {
+      onOpen: () => {
+        const hello = { id: HELLO_ID, op: 'hello', protocol: PROTOCOL_VERSION, client, token }
+        socket.send(encodeFrame(hello))
+      },
+      onMessage: (bytes) => {
+        try {
+          onFrame(decodeFrame(bytes, LIMITS.replyHeaderBytes))
+        } catch (thrown) {
+          fail(toWarpdexError(thrown))
+        }
+      },
+      onClose: (reason) => fail(connectionLost(url, reason)),
+    })
+    const timer = setTimeout(
+      () => fail(connectionLost(url, `no answer within ${timeout} milliseconds`)),
+      timeout,
+    )
+  })
+}
+
+function openOrRefuse(...[url, handlers]: Parameters<typeof openSocket>): ReturnType<typeof openSocket> {
+  try {
+    return openSocket(url, handlers)
+  } catch (cause) {
+    const message = `${JSON.stringify(url)} is no address of a server; one is ws://127.0.0.1:7070`
+    throw new WarpdexError('BAD_REQUEST', message, { cause })
+  }
+}
+
+function connectionLost(url: string, reason: string): WarpdexError {
+  return new WarpdexError('CONNECTION_LOST', `no connection to ${url}: ${reason}`)
+}

@@ -1,0 +1,100 @@
+import { WarpdexError } from '../../protocol/errors.js'
+
+/** Options of every call. */
+export interface CallOptions {
+  /** Milliseconds after which the call fails with `DEADLINE_EXCEEDED`; none by default. */
+  readonly deadline?: number | undefined
+  /** Aborting it makes the call fail with `CANCELLED`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How to come back after a lost connection. Delays are in milliseconds and double from attempt to attempt. */
+export interface ReconnectOptions {
+  /** Attempts before the client gives up and closes; 0 for none. */
+  readonly attempts: number
+  readonly firstDelay: number
+  readonly maxDelay: number
+}
+
+export const DEFAULT_RECONNECT: ReconnectOptions = { attempts: 20, firstDelay: 50, maxDelay: 5000 }
+
+/** Options of a client. */
+export interface ConnectOptions {
+  /** What the server demands to be told, where it demands something. */
+  readonly token?: string | undefined
+  /** Milliseconds for one attempt to connect; 10 seconds by default. */
+  readonly connectTimeout?: number | undefined
+  /** Deadline in milliseconds of the calls that name none; none by default. */
+  readonly deadline?: number | undefined
+  readonly reconnect?: Partial<ReconnectOptions> | undefined
+  /** Called when the connection is lost, before the first attempt to come back. */
+  readonly onDisconnect?: ((reason: WarpdexError) => void) | undefined
+  /** Called when the connection is there again; what can be sent again is sent after this. */
+  readonly onReconnect?: (() => void) | undefined
+}
+
+/** When a call ends at the latest: at a time (of `performance.now()`), or by a signal. */
+export interface Bounds {
+  readonly until: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** A timer cannot wait longer. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+
+/** @throws WarpdexError `BAD_REQUEST` */
+export function toBounds({ deadline = Number.POSITIVE_INFINITY, signal }: CallOptions): Bounds {
+  if (!(deadline >= 0)) {
+    throw new WarpdexError('BAD_REQUEST', `a deadline is a number of milliseconds from 0, not ${deadline}`)
+  }
+  return { until: performance.now() + deadline, signal }
+}
+
+/**
+ * A promise that ends within its bounds.
+ *
+ * @param start begins the work; not called when a bound is reached already
+ * @param abandon ends the work when a bound is reached first
+ */
+export function withinBounds<T>(
+  { until, signal }: Bounds,
+  start: (resolve: (value: T) => void, reject: (reason: unknown) => void) => void,
+  abandon: () => void,
+): Promise<T> {
+  const remaining = until - performance.now()
+  if (signal?.aborted) return Promise.reject(cancelled())
+  if (remaining <= 0) return Promise.reject(exceeded())
+  return new Promise((resolve, reject) => {
+    const giveUp = (reason: WarpdexError) => {
+      release()
+      abandon()
+      reject(reason)
+    }
+    const onAbort = () => giveUp(cancelled())
+    const timer =
+      remaining <= LONGEST_TIMEOUT ? setTimeout(() => giveUp(exceeded()), Math.ceil(remaining)) : undefined
+    const release = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    signal?.addEventListener('abort', onAbort)
+    start(
+      (value) => {
+        release()
+        resolve(value)
+      },
+      (reason) => {
+        release()
+        reject(reason)
+      },
+    )
+  })
+}
+
+function cancelled(): WarpdexError {
+  return new WarpdexError('CANCELLED', 'the call was cancelled')
+}
+
+function exceeded(): WarpdexError {
+  return new WarpdexError('DEADLINE_EXCEEDED', 'the call was not answered before its deadline')
+}

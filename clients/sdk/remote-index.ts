@@ -1,0 +1,301 @@
+import {
+  aligned,
+  asBytes,
+  type ColumnConstructor,
+  KEY_ARRAYS,
+  type KeyArray,
+  type KeyArrays,
+} from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Sections } from '../../protocol/frame.js'
+import type { IndexStats, InsertMode, Op } from '../../protocol/messages.js'
+import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import type { Connection, Reply } from './connection.js'
+import { GetBatcher } from './get-batcher.js'
+import { askInParts, joinBytes, joinOffsets } from './key-parts.js'
+import { type Key, type Keys, keyColumn, keySection } from './keys.js'
+import { type Bounds, type CallOptions, toBounds, withinBounds } from './options.js'
+import { type PayloadsInput, payloadColumn } from './payload-column.js'
+import { type Payload, Payloads } from './payloads.js'
+import { GetAllResult, GetResult, NextResult } from './results.js'
+import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
+import { filledPayloads, type WriteBatch, type WriteList } from './write-batch.js'
+import { type WriteItems, writePieces, writeSections } from './write-pieces.js'
+
+/** A mixed write as columns: `ops` holds one WriteOp an item. */
+export interface MixedWrite<K extends KeyType> {
+  readonly ops: Uint8Array
+  readonly keys: Keys<K>
+  /** One an item; needed unless every item is deleteKey, for which it is ignored. */
+  readonly payloads?: PayloadsInput | undefined
+}
+
+/**
+ * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
+ * compiler, the server has the last word.
+ *
+ * All methods fail with a WarpdexError: with the server's codes, or `WRONG_KEY_TYPE` and `BAD_REQUEST` before anything is
+ * sent, `DEADLINE_EXCEEDED`, `CANCELLED`, or `CONNECTION_LOST`.
+ */
+export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
+  readonly name: string
+  readonly #connection: Connection
+  readonly #single: GetBatcher<Payload<P>>
+  #definition: Promise<IndexDefinition> | undefined
+
+  constructor(connection: Connection, name: string) {
+    this.name = name
+    this.#connection = connection
+    this.#single = new GetBatcher((keys) => this.#get(keys, connection.bounds({})))
+  }
+
+  /** What the index was created as; asked for once. */
+  async definition(options: CallOptions = {}): Promise<IndexDefinition> {
+    return this.#define(this.#connection.bounds(options))
+  }
+
+  /** Size of the index and its memory. */
+  async stats(options: CallOptions = {}): Promise<IndexStats> {
+    return this.#stats(this.#connection.bounds(options))
+  }
+
+  /** The first payload of each key. */
+  async get(keys: Keys<K>, options: CallOptions = {}): Promise<GetResult<P>> {
+    return this.#get(keys, this.#connection.bounds(options))
+  }
+
+  /** The first payload of one key, or undefined. Calls of the same turn share a request. */
+  async getOne(key: Key<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    // A key that does not fit must not spoil the request that it would share.
+    keyColumn([key], definition)
+    return withinBounds<Payload<P> | undefined>(
+      bounds,
+      (resolve, reject) => this.#single.get(key, resolve, reject),
+      () => {},
+    )
+  }
+
+  /** All payloads of each key. */
+  async getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const replies = await this.#askForKeys(
+      'get',
+      { all: true },
+      keyColumn(keys, definition),
+      definition,
+      bounds,
+    )
+    return new GetAllResult(joinOffsets(columns(replies, 'offsets')), readPayloads(replies, definition))
+  }
+
+  /** The number of payloads of each key. */
+  async count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const replies = await this.#askForKeys('count', {}, keyColumn(keys, definition), definition, bounds)
+    return aligned(joinBytes(columns(replies, 'counts')), Uint32Array)
+  }
+
+  /**
+   * The entry after each key, or before it.
+   *
+   * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that place
+   */
+  async getNext(
+    keys: Keys<K>,
+    options: CallOptions & { readonly reverse?: boolean; readonly sequences?: Uint32Array } = {},
+  ): Promise<NextResult<K, P>> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const sections: Sections = {
+      keys: keySection(keyColumn(keys, definition), definition),
+      ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
+    }
+    const reply = await this.#request('getNext', { reverse: options.reverse }, sections, bounds)
+    return new NextResult<K, P>(
+      reply.section('found'),
+      readKeys<K>(reply.section('keys'), definition),
+      readPayloads<P>([reply], definition),
+      aligned(reply.section('sequences'), Uint32Array),
+    )
+  }
+
+  /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
+  scan(options: ScanOptions<K> = {}): Scan<K, P> {
+    return new Scan<K, P>((limit, after) => this.#scanPage(options, limit, after), options)
+  }
+
+  /**
+   * Stores one payload a key. A batch over the limits of a request goes out in several, one after the other.
+   *
+   * @returns a ResultCode for each item
+   */
+  async insert(
+    keys: Keys<K>,
+    payloads: PayloadsInput,
+    options: CallOptions & { readonly mode?: InsertMode } = {},
+  ): Promise<Uint8Array> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const column = keyColumn(keys, definition)
+    const items = { keys: column, payloads: payloadColumn(payloads, definition, column.length) }
+    return this.#writePieces('insert', { mode: options.mode }, items, definition, bounds)
+  }
+
+  /**
+   * Deletes all payloads of each key or, with `payloads` (one a key), those that equal the given one.
+   *
+   * @returns a ResultCode for each item
+   */
+  async delete(
+    keys: Keys<K>,
+    options: CallOptions & { readonly payloads?: PayloadsInput } = {},
+  ): Promise<Uint8Array> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const column = keyColumn(keys, definition)
+    const payloads = options.payloads && payloadColumn(options.payloads, definition, column.length)
+    return this.#writePieces('delete', {}, { keys: column, payloads }, definition, bounds)
+  }
+
+  /**
+   * Applies an ordered mix of writes, all or none.
+   *
+   * @returns a ResultCode for each item
+   */
+  async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: CallOptions = {}): Promise<Uint8Array> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const keys = keyColumn(batch.keys, definition)
+    const payloads = isList(batch) ? filledPayloads(batch, definition) : batch.payloads
+    const items = { keys, payloads: payloads && payloadColumn(payloads, definition, keys.length) }
+    const sections: Sections = {
+      ops: { type: 'u8', bytes: Uint8Array.from(batch.ops) },
+      ...writeSections(items, definition),
+    }
+    const reply = await this.#request('write', { writeId: this.#connection.newWriteId() }, sections, bounds)
+    return reply.section('codes')
+  }
+
+  async #get(keys: Keys<K>, bounds: Bounds): Promise<GetResult<P>> {
+    const definition = await this.#define(bounds)
+    const replies = await this.#askForKeys('get', {}, keyColumn(keys, definition), definition, bounds)
+    return new GetResult(joinBytes(columns(replies, 'found')), readPayloads<P>(replies, definition))
+  }
+
+  #askForKeys<O extends 'get' | 'count'>(
+    op: O,
+    fields: object,
+    keys: KeyArray,
+    definition: IndexDefinition,
+    bounds: Bounds,
+  ): Promise<Reply<O>[]> {
+    return askInParts(keys, (part) =>
+      this.#request(op, fields, { keys: keySection(part, definition) }, bounds),
+    )
+  }
+
+  async #scanPage(
+    options: ScanOptions<K>,
+    limit: number,
+    after: Uint8Array | undefined,
+  ): Promise<FetchedPage<K, P>> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const { from, to, reverse, fromExclusive, toExclusive } = options
+    const sections: Sections = {
+      ...(from !== undefined && { from: keySection(keyColumn([from], definition), definition) }),
+      ...(to !== undefined && { to: keySection(keyColumn([to], definition), definition) }),
+      ...(after && { tokens: { type: 'bytes', bytes: after } }),
+    }
+    const fields = { limit, reverse, fromExclusive, toExclusive }
+    const reply = await this.#request('scan', fields, sections, bounds)
+    const keys = readKeys<K>(reply.section('keys'), definition)
+    const more = reply.section('more')[0] === 1
+    if (more && keys.length === 0) {
+      throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
+    }
+    const page = {
+      length: keys.length,
+      keys,
+      payloads: readPayloads<P>([reply], definition),
+      token: reply.section('tokens'),
+    }
+    return { page, more }
+  }
+
+  async #writePieces(
+    op: 'insert' | 'delete',
+    fields: object,
+    items: WriteItems,
+    definition: IndexDefinition,
+    bounds: Bounds,
+  ): Promise<Uint8Array> {
+    const codes: Uint8Array[] = []
+    for (const piece of writePieces(items, definition)) {
+      const withId = { ...fields, writeId: this.#connection.newWriteId() }
+      const reply = await this.#request(op, withId, writeSections(piece, definition), bounds)
+      codes.push(reply.section('codes'))
+    }
+    return joinBytes(codes)
+  }
+
+  /** Asked for without bounds, because all calls share the answer; each waits for it within its own. */
+  #define(bounds: Bounds): Promise<IndexDefinition> {
+    return withinBounds(
+      bounds,
+      (resolve, reject) => {
+        this.#definition ??= this.#stats(toBounds({})).catch((error: unknown) => {
+          this.#definition = undefined
+          throw error
+        })
+        this.#definition.then(resolve, reject)
+      },
+      () => {},
+    )
+  }
+
+  async #stats(bounds: Bounds): Promise<IndexStats> {
+    const { fields } = await this.#request('stats', {}, {}, bounds)
+    return fields.indexes[0]
+  }
+
+  async #request<O extends Op>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
+    try {
+      return await this.#connection.request(op, { index: this.name, ...fields }, sections, bounds)
+    } catch (error) {
+      // The index may have been dropped, and made anew as another.
+      if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code))
+        this.#definition = undefined
+      throw error
+    }
+  }
+}
+
+const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_INDEX', 'WRONG_KEY_TYPE']
+
+function isList(batch: object): batch is WriteList {
+  return 'payloads' in batch && Array.isArray(batch.payloads) && 'ops' in batch && Array.isArray(batch.ops)
+}
+
+function columns(replies: readonly Reply<Op>[], name: string): Uint8Array[] {
+  return replies.map((reply) => reply.section(name))
+}
+
+function readKeys<K extends KeyType>(bytes: Uint8Array, { keyType }: IndexDefinition): KeyArrays[K] {
+  const Column: ColumnConstructor<KeyArray> = KEY_ARRAYS[keyType]
+  // K is what the caller said of the index.
+  return aligned(bytes, Column) as KeyArrays[K]
+}
+
+function readPayloads<P extends PayloadKind>(
+  replies: readonly Reply<Op>[],
+  definition: IndexDefinition,
+): Payloads<P> {
+  const isBlob = definition.payloadKind === 'bytes'
+  const offsets = isBlob ? joinOffsets(columns(replies, 'payloadOffsets')) : undefined
+  return new Payloads<P>(definition, { bytes: joinBytes(columns(replies, 'payloads')), offsets })
+}

@@ -1,0 +1,83 @@
+import type { KeyArrays } from '../../protocol/columns.js'
+import type { KeyType, PayloadKind } from '../../protocol/types.js'
+import type { Payload, Payloads } from './payloads.js'
+
+/** The first payload of each key of a batch. */
+export class GetResult<P extends PayloadKind> {
+  readonly length: number
+  /** Bit i of byte i >> 3 is set when key i has a payload. */
+  readonly found: Uint8Array
+  /** One payload a key: zeros, or no bytes, where there is none. */
+  readonly payloads: Payloads<P>
+
+  constructor(found: Uint8Array, payloads: Payloads<P>) {
+    this.length = payloads.length
+    this.found = found
+    this.payloads = payloads
+  }
+
+  has(i: number): boolean {
+    return isSet(this.found, i)
+  }
+
+  /** The payload of key i, or undefined. */
+  payload(i: number): Payload<P> | undefined {
+    return this.has(i) ? this.payloads.at(i) : undefined
+  }
+}
+
+/** All payloads of each key of a batch. */
+export class GetAllResult<P extends PayloadKind> {
+  readonly length: number
+  /** Those of key i are number offsets[i] to offsets[i + 1] of `payloads`. */
+  readonly offsets: Uint32Array
+  readonly payloads: Payloads<P>
+
+  constructor(offsets: Uint32Array, payloads: Payloads<P>) {
+    this.length = offsets.length - 1
+    this.offsets = offsets
+    this.payloads = payloads
+  }
+
+  /** The payloads of key i, in the order in which they were inserted. */
+  of(i: number): Payload<P>[] {
+    const first = this.offsets[i]
+    return Array.from({ length: this.offsets[i + 1] - first }, (_, j) => this.payloads.at(first + j))
+  }
+}
+
+/** The entry after (or before) each key of a batch. */
+export class NextResult<K extends KeyType, P extends PayloadKind> {
+  readonly length: number
+  /** Bit i of byte i >> 3 is set when there is an entry after key i. */
+  readonly found: Uint8Array
+  readonly keys: KeyArrays[K]
+  readonly payloads: Payloads<P>
+  /** Place of each entry among its key's payloads: with its key, where to continue. */
+  readonly sequences: Uint32Array
+
+  constructor(found: Uint8Array, keys: KeyArrays[K], payloads: Payloads<P>, sequences: Uint32Array) {
+    this.length = keys.length
+    this.found = found
+    this.keys = keys
+    this.payloads = payloads
+    this.sequences = sequences
+  }
+
+  has(i: number): boolean {
+    return isSet(this.found, i)
+  }
+}
+
+/** One page of a scan. */
+export interface ScanPage<K extends KeyType, P extends PayloadKind> {
+  readonly length: number
+  readonly keys: KeyArrays[K]
+  readonly payloads: Payloads<P>
+  /** Where the page ends; a scan with it as `after` continues there, also much later. */
+  readonly token: Uint8Array
+}
+
+function isSet(bitmap: Uint8Array, i: number): boolean {
+  return ((bitmap[i >> 3] >> (i & 7)) & 1) === 1
+}

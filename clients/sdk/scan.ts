@@ -1,0 +1,100 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { KeyType, PayloadKind } from '../../protocol/types.js'
+import type { Key } from './keys.js'
+import type { CallOptions } from './options.js'
+import type { Payload } from './payloads.js'
+import type { ScanPage } from './results.js'
+
+/** A range of keys, and how to go through it. The deadline is that of each page. */
+export interface ScanOptions<K extends KeyType> extends CallOptions {
+  /** Smallest key; from the smallest of the index by default. */
+  readonly from?: Key<K> | undefined
+  /** Largest key; to the largest of the index by default. */
+  readonly to?: Key<K> | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+  /** From the largest key down, and within a key from the last payload to the first. */
+  readonly reverse?: boolean | undefined
+  /** Entries in all; no limit by default. */
+  readonly limit?: number | undefined
+  /** Entries of a page. */
+  readonly pageSize?: number | undefined
+  /** Token of a page, to continue after it. */
+  readonly after?: Uint8Array | undefined
+}
+
+export interface ScanEntry<K extends KeyType, P extends PayloadKind> {
+  readonly key: Key<K>
+  readonly payload: Payload<P>
+}
+
+/** A page, and whether there may be more after it. */
+export interface FetchedPage<K extends KeyType, P extends PayloadKind> {
+  readonly page: ScanPage<K, P>
+  readonly more: boolean
+}
+
+type FetchPage<K extends KeyType, P extends PayloadKind> = (
+  limit: number,
+  after: Uint8Array | undefined,
+) => Promise<FetchedPage<K, P>>
+
+const PAGE_ENTRIES = 8192
+
+/**
+ * A scan: `for await` goes through its entries, `pages()` through its pages without work for each entry. Every loop starts
+ * anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once.
+ */
+export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIterable<ScanEntry<K, P>> {
+  readonly #fetch: FetchPage<K, P>
+  readonly #limit: number
+  readonly #pageSize: number
+  readonly #after: Uint8Array | undefined
+
+  /** @throws WarpdexError `BAD_REQUEST` */
+  constructor(fetch: FetchPage<K, P>, options: ScanOptions<K>) {
+    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = options
+    if (!(limit >= 0))
+      throw new WarpdexError('BAD_REQUEST', `a scan's limit is a number from 0, not ${limit}`)
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LIMITS.scanEntries) {
+      const message = `a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`
+      throw new WarpdexError('BAD_REQUEST', message)
+    }
+    this.#fetch = fetch
+    this.#limit = Math.floor(limit)
+    this.#pageSize = pageSize
+    this.#after = options.after
+  }
+
+  async *pages(): AsyncGenerator<ScanPage<K, P>, void, undefined> {
+    let left = this.#limit
+    let after = this.#after
+    while (left > 0) {
+      const { page, more } = await this.#fetchWhatFits(Math.min(left, this.#pageSize), after)
+      if (page.length > 0) yield page
+      if (!more) return
+      left -= page.length
+      after = page.token
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ScanEntry<K, P>, void, undefined> {
+    for await (const { length, keys, payloads } of this.pages()) {
+      for (let i = 0; i < length; i++) {
+        // The typed array of the key type K holds keys of that type.
+        yield { key: keys[i] as Key<K>, payload: payloads.at(i) }
+      }
+    }
+  }
+  /** Large payloads may be too much for one frame: then the page gets smaller. */
+  async #fetchWhatFits(limit: number, after: Uint8Array | undefined): Promise<FetchedPage<K, P>> {
+    try {
+      return await this.#fetch(limit, after)
+    } catch (error) {
+      const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
+      if (!tooLarge || limit === 1) throw error
+      return this.#fetchWhatFits(limit >> 1, after)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { WebSocket } from 'ws'
+import { LIMITS } from '../../protocol/limits.js'
+import type { Socket, SocketHandlers } from './socket.js'
+
+const NO_TEXT = 'the server sent text instead of a frame'
+/**
+ * Compression is on in this library's clients by default; it costs more than it saves on columns. `closeTimeout`
+ * (milliseconds for the server to answer the closing of a connection) is missing from the library's types.
+ */
+const OPTIONS = { perMessageDeflate: false, maxPayload: LIMITS.frameBytes, closeTimeout: 2000 }
+
+/**
+ * Opens a WebSocket.
+ *
+ * @throws SyntaxError when the URL is none that a WebSocket can connect to
+ */
+export function openSocket(url: string, handlers: SocketHandlers): Socket {
+  const socket = new WebSocket(url, OPTIONS)
+  let failure = ''
+  socket.on('open', () => handlers.onOpen())
+  socket.on('message', (data, isBinary) => {
+    if (isBinary && data instanceof Uint8Array) handlers.onMessage(data)
+    else socket.close(1003, NO_TEXT)
+  })
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    failure = error.message || (error.code ?? '')
+  })
+  socket.on('close', (code, reason) => handlers.onClose(failure || reason.toString() || `close code ${code}`))
+  return { send: (bytes) => socket.send(bytes), close: () => socket.close() }
+}

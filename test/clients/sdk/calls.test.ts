@@ -1,0 +1,250 @@
+import t, { type Test } from 'tap'
+import {
+  type Client,
+  connect,
+  type IndexDefinition,
+  LIMITS,
+  ResultCode,
+  WriteBatch,
+  WriteOp,
+} from '../../../clients/sdk/index.js'
+import { FakeServer } from './fake-server.js'
+
+const numbers = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
+const texts = { name: 'texts', keyType: 'u64', payloadKind: 'bytes', unique: false } as const
+const rows = { name: 'rows', keyType: 'f64', payloadKind: 'fixed(3)', unique: true } as const
+
+async function open(
+  t: Test,
+  ...definitions: IndexDefinition[]
+): Promise<{ server: FakeServer; client: Client }> {
+  const server = new FakeServer()
+  await server.start()
+  const client = await connect(server.url)
+  t.teardown(async () => {
+    client.close()
+    await server.stop()
+  })
+  for (const definition of definitions) await client.createIndex(definition)
+  return { server, client }
+}
+
+const text = (bytes: Uint8Array | undefined) =>
+  bytes === undefined ? undefined : new TextDecoder().decode(bytes)
+
+t.test('indexes are made, listed, measured and dropped', async (t) => {
+  const { client } = await open(t)
+  t.equal(client.server.server, 'fake')
+  t.equal(await client.createIndex(numbers), true)
+  t.equal(await client.createIndex(numbers, { ifNotExists: true }), false)
+  await t.rejects(client.createIndex(numbers), { code: 'INDEX_EXISTS' })
+  t.strictSame(await client.listIndexes(), [numbers])
+  t.match(await client.stats(), { indexes: [{ name: 'numbers', payloads: 0 }] })
+  t.match(await client.index('numbers').stats(), { name: 'numbers' })
+  t.match(await client.index('numbers').definition(), numbers)
+  t.match(await client.snapshot('numbers'), [{ index: 'numbers' }])
+  t.equal(await client.dropIndex('numbers'), true)
+  await t.rejects(client.index('numbers').get(Uint32Array.of(1)), {
+    code: 'UNKNOWN_INDEX',
+    message: /no index "numbers"/,
+  })
+  t.equal(await client.createIndex(numbers), true)
+  t.equal(await client.index('numbers').getOne(1), undefined, 'an index that was missing is asked for again')
+})
+
+t.test('typed arrays go in and come out', async (t) => {
+  const { client } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  t.strictSame([...(await index.insert(Uint32Array.of(5, 7, 5), Uint32Array.of(50, 70, 51)))], [0, 0, 0])
+  const got = await index.get(Uint32Array.of(7, 6, 5))
+  t.strictSame([got.has(0), got.has(1), got.has(2), got.length], [true, false, true, 3])
+  t.strictSame(got.payloads.array, Uint32Array.of(70, 0, 50))
+  t.strictSame([got.payload(0), got.payload(1)], [70, undefined])
+  const all = await index.getAll(Uint32Array.of(5, 6, 7))
+  t.strictSame([all.of(0), all.of(1), all.of(2), all.length], [[50, 51], [], [70], 3])
+  t.strictSame(await index.count(Uint32Array.of(5, 6)), Uint32Array.of(2, 0))
+  t.strictSame([...(await index.delete(Uint32Array.of(5, 6)))], [ResultCode.deleted, ResultCode.notFound])
+  t.strictSame(await index.count([5, 7]), Uint32Array.of(0, 1))
+  t.equal((await index.get([])).length, 0)
+})
+
+t.test('lists, texts and bigints are taken too', async (t) => {
+  const { client } = await open(t, texts, rows)
+  const index = client.index<'u64', 'bytes'>('texts')
+  await index.insert([1n, 2, 2n ** 63n], ['eins', new TextEncoder().encode('zwei'), 'drei · 3'])
+  t.equal(text(await index.getOne(2n ** 63n)), 'drei · 3')
+  t.strictSame([...(await index.get([2, 9, 1])).payloads].map(text), ['zwei', '', 'eins'])
+  t.strictSame((await index.getAll([1n, 9n])).of(0).map(text), ['eins'])
+  await index.insert([1n], ['noch eins'])
+  t.strictSame([...(await index.delete([1n], { payloads: ['eins'] }))], [ResultCode.deleted])
+  t.equal(text(await index.getOne(1n)), 'noch eins')
+  const blob = { bytes: new TextEncoder().encode('abc'), offsets: Uint32Array.of(0, 1, 3) }
+  await index.insert(BigUint64Array.of(20n, 21n), blob)
+  t.equal(text(await index.getOne(21n)), 'bc')
+  const fixed = client.index<'f64', 'fixed(3)'>('rows')
+  await fixed.insert([-1.5, 2.5], ['abc', Uint8Array.of(1, 2, 3)])
+  t.strictSame([...(await fixed.getOne(2.5))!], [1, 2, 3])
+  t.strictSame([...(await fixed.insert([2.5], ['xyz']))], [ResultCode.exists])
+  t.strictSame([...(await fixed.insert([2.5], ['xyz'], { mode: 'replace' }))], [ResultCode.replaced])
+})
+
+t.test('what does not fit is refused before it is sent', async (t) => {
+  const { client, server } = await open(t, numbers, texts, rows)
+  const index = client.index<'u32', 'u32'>('numbers')
+  const loose = client.index('numbers')
+  await index.definition()
+  const before = server.requests.length
+  await t.rejects(loose.get(Float32Array.of(1)), {
+    code: 'WRONG_KEY_TYPE',
+    message: /keys are a Float32Array; index "numbers" has u32 keys, a Uint32Array/,
+  })
+  for (const key of [1.5, -1, 2 ** 32, Number.NaN, 3n])
+    await t.rejects(loose.get([key]), { code: 'BAD_REQUEST' })
+  await t.rejects(index.insert([1, 2], [1]), { message: /2 keys came with 1 payloads/ })
+  await t.rejects(index.insert([1], new Uint8Array(4)), { message: /given as a Uint32Array/ })
+  await t.rejects(index.insert([1], [-1]), { code: 'BAD_REQUEST' })
+  await t.rejects(index.get([1], { deadline: Number.NaN }), { message: /a deadline is/ })
+  t.throws(() => index.scan({ pageSize: 0 }), { code: 'BAD_REQUEST' })
+  t.throws(() => index.scan({ limit: -1 }), { code: 'BAD_REQUEST' })
+  t.equal(server.requests.length, before)
+  await t.rejects(client.index('texts').get([2n ** 64n]), { code: 'BAD_REQUEST' })
+  await t.rejects(client.index('texts').get([-1]), { code: 'BAD_REQUEST' })
+  await t.rejects(client.index('texts').insert([1n], [1]), { code: 'BAD_REQUEST' })
+  await t.rejects(client.index('rows').insert([1], ['four']), {
+    message: /list of Uint8Arrays or strings of that length/,
+  })
+})
+
+t.test('a mixed write is applied in its order', async (t) => {
+  const { client } = await open(t, numbers, texts)
+  const index = client.index<'u32', 'u32'>('numbers')
+  const batch = new WriteBatch<'u32', 'u32'>()
+    .insert(1, 10)
+    .insert(1, 11)
+    .deletePair(1, 10)
+    .insertIfAbsent(1, 12)
+    .replace(2, 20)
+    .deleteKey(3)
+  const { inserted, deleted, exists, notFound } = ResultCode
+  t.strictSame([...(await index.write(batch))], [inserted, inserted, deleted, exists, inserted, notFound])
+  t.strictSame((await index.getAll([1])).of(0), [11])
+  const deletes = { ops: Uint8Array.of(WriteOp.deleteKey, WriteOp.deleteKey), keys: Uint32Array.of(1, 2) }
+  t.strictSame([...(await index.write(deletes))], [deleted, deleted])
+  const mixed = new WriteBatch<'u64', 'bytes'>().insert(1n, 'a').deleteKey(1n).insert(1n, 'b')
+  const blobs = client.index<'u64', 'bytes'>('texts')
+  await blobs.write(mixed)
+  t.equal(text(await blobs.getOne(1n)), 'b')
+})
+
+t.test('single gets of a turn share a request', async (t) => {
+  const { client, server } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.insert([1, 2, 3], [10, 20, 30])
+  const keys = Array.from({ length: 100 }, (_, i) => i)
+  const payloads = await Promise.all(keys.map((key) => index.getOne(key)))
+  t.strictSame(payloads.slice(0, 5), [undefined, 10, 20, 30, undefined])
+  t.equal(server.of('get').length, 1)
+  t.equal(server.of('stats').length, 1)
+  const [bad, good] = await Promise.allSettled([index.getOne(-1), index.getOne(3)])
+  t.match(bad, { reason: { code: 'BAD_REQUEST' } }, 'a bad key fails alone')
+  t.match(good, { value: 30 })
+  await client.dropIndex('numbers')
+  const gone = await Promise.allSettled([index.getOne(1), index.getOne(2)])
+  t.match(gone, [{ reason: { code: 'UNKNOWN_INDEX' } }, { reason: { code: 'UNKNOWN_INDEX' } }])
+})
+
+t.test('scans go from page to page by tokens', async (t) => {
+  const { client, server } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  // Key 4 has many payloads, so that pages end within it.
+  const keys = [1, 2, 3, ...Array<number>(10).fill(4), 5, 6]
+  await index.insert(
+    keys,
+    keys.map((_, i) => i),
+  )
+  const payloads = async (options: Parameters<typeof index.scan>[0]) => {
+    const found: number[] = []
+    for await (const { payload } of index.scan(options)) found.push(payload)
+    return found
+  }
+  const all = keys.map((_, i) => i)
+  for (const pageSize of [1, 3, 5, 15, 16]) {
+    t.strictSame(await payloads({ pageSize }), all, `pages of ${pageSize}`)
+    t.strictSame(await payloads({ pageSize, reverse: true }), all.toReversed(), `backwards`)
+  }
+  t.strictSame(await payloads({ from: 2, to: 4, limit: 4, pageSize: 3 }), [1, 2, 3, 4])
+  t.strictSame(await payloads({ from: 3, fromExclusive: true, to: 5, toExclusive: true, limit: 2 }), [3, 4])
+  t.strictSame(await payloads({ from: 7 }), [])
+  t.strictSame(await payloads({ limit: 0 }), [])
+  const pages = index.scan({ pageSize: 6 }).pages()
+  const first = (await pages.next()).value!
+  t.strictSame([first.keys, first.length], [Uint32Array.of(1, 2, 3, 4, 4, 4), 6])
+  await pages.return(undefined)
+  await index.delete([3, 4])
+  t.strictSame(await payloads({ after: first.token }), [13, 14], 'a token outlives its entry')
+  const scans = server.of('scan').length
+  for await (const _ of index.scan({ pageSize: 2 })) break
+  t.equal(server.of('scan').length, scans + 1, 'pages that are not wanted are not asked for')
+})
+
+t.test('getNext continues after a key, or within it', async (t) => {
+  const { client } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.insert([10, 20, 20], [1, 2, 3])
+  const next = await index.getNext([5, 10, 20])
+  t.strictSame([next.keys[0], next.keys[1], next.has(2), next.length], [10, 20, false, 3])
+  t.strictSame([next.payloads.at(0), next.payloads.at(1)], [1, 2])
+  const within = await index.getNext([20], { sequences: next.sequences.subarray(1, 2) })
+  t.equal(within.payloads.at(0), 3)
+  const before = await index.getNext([20], { reverse: true })
+  t.equal(before.keys[0], 10)
+})
+
+t.test('large batches are split, and answered as one', async (t) => {
+  const { client, server } = await open(t, numbers, texts)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.insert([0, LIMITS.batchItems], [1, 2])
+  const keys = Uint32Array.from({ length: LIMITS.batchItems + 3 }, (_, i) => i)
+  const got = await index.get(keys)
+  t.equal(server.of('get').length, 2)
+  t.strictSame(
+    [got.length, got.payload(0), got.payload(1), got.payload(LIMITS.batchItems)],
+    [keys.length, 1, undefined, 2],
+  )
+  const counts = await index.count(keys)
+  t.strictSame([counts.length, counts[0], counts[1], counts[LIMITS.batchItems]], [keys.length, 1, 0, 1])
+  const blobs = client.index<'u64', 'bytes'>('texts')
+  const large = Array.from({ length: 66 }, (_, i) => new Uint8Array(LIMITS.payloadBytes - 8).fill(i))
+  await blobs.insert(
+    large.map(() => 1n),
+    large,
+  )
+  t.equal(server.of('insert').length, 3)
+  const stored = server.indexes.get('texts')!.of(1n)
+  t.ok(
+    stored.every(({ payload }, i) => payload.length === LIMITS.payloadBytes - 8 && payload[0] === i),
+    'in their order',
+  )
+})
+
+t.test('reads whose answer is too large are asked for in smaller parts', async (t) => {
+  const { client, server } = await open(t, texts)
+  server.replyBytes = 1_000_000
+  const index = client.index<'u64', 'bytes'>('texts')
+  const keys = BigUint64Array.from({ length: 40 }, (_, i) => BigInt(i))
+  await index.insert(
+    keys,
+    Array.from(keys, (key) => new Uint8Array(100_000).fill(Number(key))),
+  )
+  const got = await index.get(keys)
+  t.ok(
+    Array.from(keys, (_, i) => got.payload(i)!).every(
+      (row, i) => row.length === 100_000 && row[99_999] === i,
+    ),
+  )
+  const all = await index.getAll(keys)
+  t.ok(Array.from(keys, (_, i) => all.of(i)).every(([row], i) => row.length === 100_000 && row[0] === i))
+  let next = 0
+  for await (const { key } of index.scan()) t.equal(key, BigInt(next++))
+  t.equal(next, 40)
+})

@@ -1,0 +1,230 @@
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import {
+  type Client,
+  type ConnectOptions,
+  connect,
+  LIMITS,
+  WarpdexError,
+} from '../../../clients/sdk/index.js'
+import { FakeServer, type Intervention } from './fake-server.js'
+
+const numbers = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
+/** Quick, so that tests are. */
+const reconnect = { firstDelay: 5, maxDelay: 20 }
+
+async function listen(t: Test): Promise<FakeServer> {
+  const server = new FakeServer()
+  await server.start()
+  t.teardown(() => server.stop())
+  return server
+}
+
+async function open(t: Test, options: ConnectOptions = {}) {
+  const server = await listen(t)
+  const client = await connect(server.url, { reconnect, ...options })
+  t.teardown(() => client.close())
+  await client.createIndex(numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.definition()
+  return { server, client, index }
+}
+
+/** Does this to the first requests of that operation, and nothing to later ones. */
+function first(op: string, intervention: Intervention | WarpdexError, times = 1): FakeServer['intervene'] {
+  let left = times
+  return (request) => (request.op === op && left-- > 0 ? intervention : 'none')
+}
+
+/** Waits until a condition holds. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let i = 0; !holds(); i++) {
+    if (i === 5000) throw new Error(`this did not come true: ${holds}`)
+    await setTimeout(2)
+  }
+}
+
+t.test('a connection that cannot be made is an error with a reason', async (t) => {
+  const server = await listen(t)
+  const { url } = server
+  server.token = 'secret'
+  await t.rejects(connect(url), { code: 'UNAUTHORISED' })
+  const client = await connect(url, { token: 'secret' })
+  client.close()
+  t.equal(await client.closed, undefined)
+  await server.stop()
+  await t.rejects(connect(url), { code: 'CONNECTION_LOST', message: /ECONNREFUSED/ })
+  await t.rejects(connect('cities'), { code: 'BAD_REQUEST', message: /"cities" is no address/ })
+  await server.start()
+})
+
+t.test('requests of an index arrive in the order of the calls', async (t) => {
+  const { server, index } = await open(t)
+  await Promise.all([
+    index.insert([1], [1]),
+    index.count([1]),
+    index.insert([1], [2]),
+    index.getAll([1]),
+    index.delete([1]),
+  ])
+  t.strictSame(
+    server.requests.slice(2).map(({ op }) => op),
+    ['insert', 'count', 'insert', 'get', 'delete'],
+  )
+})
+
+t.test('no more requests are under way than the server reads', async (t) => {
+  const { server, index } = await open(t)
+  server.intervene = (request) => (request.op === 'count' ? 'hold' : 'none')
+  const controller = new AbortController()
+  const calls = Array.from({ length: LIMITS.requestsInFlight + 5 }, (_, i) =>
+    index.count([i], i < 5 ? { signal: controller.signal } : {}).catch(({ code }) => code),
+  )
+  await until(() => server.of('count').length >= LIMITS.requestsInFlight)
+  await setTimeout(20)
+  t.equal(server.of('count').length, LIMITS.requestsInFlight)
+  controller.abort()
+  await until(() => server.of('count').length === LIMITS.requestsInFlight + 5)
+  t.strictSame(await Promise.all(calls.slice(0, 5)), Array(5).fill('CANCELLED'))
+  t.equal(server.of('cancel').length, 5)
+})
+
+t.test('deadlines and signals end a call at once, and tell the server', async (t) => {
+  const { server, index } = await open(t)
+  server.intervene = (request) => (request.op === 'get' ? 'hold' : 'none')
+  const late = index.get([1], { deadline: 500 })
+  await until(() => server.of('get').length === 1)
+  await t.rejects(late, { code: 'DEADLINE_EXCEEDED' })
+  const controller = new AbortController()
+  const call = index.get([1], { signal: controller.signal })
+  await until(() => server.of('get').length === 2)
+  controller.abort()
+  await t.rejects(call, { code: 'CANCELLED' })
+  await until(() => server.of('cancel').length === 2)
+  t.strictSame(
+    server.of('cancel').map(({ target }) => target),
+    server.of('get').map(({ id }) => id),
+  )
+  const sent = server.requests.length
+  await t.rejects(index.get([1], { signal: AbortSignal.abort() }), { code: 'CANCELLED' })
+  await t.rejects(index.get([1], { deadline: 0 }), { code: 'DEADLINE_EXCEEDED' })
+  t.equal(server.requests.length, sent, 'what has ended is not begun')
+  const single = Promise.allSettled([index.getOne(1, { deadline: 5 }), index.getOne(2, { deadline: 5 })])
+  t.match(await single, [
+    { reason: { code: 'DEADLINE_EXCEEDED' } },
+    { reason: { code: 'DEADLINE_EXCEEDED' } },
+  ])
+  server.intervene = () => 'none'
+  t.equal(await index.getOne(1), undefined, 'the connection goes on')
+})
+
+t.test('a client has a deadline for calls that name none', async (t) => {
+  const { server } = await open(t)
+  server.intervene = () => 'hold'
+  const client = await connect(server.url, { deadline: 20 })
+  t.teardown(() => client.close())
+  await t.rejects(client.listIndexes(), { code: 'DEADLINE_EXCEEDED' })
+  await t.rejects(client.index('numbers').getOne(1), { code: 'DEADLINE_EXCEEDED' })
+})
+
+t.test('errors of the server arrive as they are', async (t) => {
+  const { server, index } = await open(t)
+  server.intervene = first('insert', new WarpdexError('OUT_OF_DEVICE_MEMORY', 'full'))
+  const calls = await Promise.allSettled([index.insert([1], [1]), index.insert([2], [2])])
+  t.match(calls, [{ reason: { code: 'OUT_OF_DEVICE_MEMORY', message: 'full' } }, { status: 'fulfilled' }])
+})
+
+t.test('reads are sent again on a new connection', async (t) => {
+  const events: string[] = []
+  const { server, index } = await open(t, {
+    onDisconnect: ({ code }) => events.push(code),
+    onReconnect: () => events.push('again'),
+  })
+  await index.insert([1], [10])
+  server.intervene = first('get', 'dropBefore', 2)
+  t.equal(await index.getOne(1), 10)
+  t.equal(server.of('get').length, 3)
+  t.equal(server.connections, 3)
+  t.strictSame(events, ['CONNECTION_LOST', 'again', 'CONNECTION_LOST', 'again'])
+})
+
+t.test('a read that ends every connection is given up', async (t) => {
+  const { server, index } = await open(t)
+  server.intervene = first('get', 'dropBefore', 1000)
+  await t.rejects(index.get([1]), { code: 'CONNECTION_LOST' })
+  t.equal(server.of('get').length, 4)
+  t.strictSame(await index.count([1]), Uint32Array.of(0), 'others go on')
+})
+
+t.test('a write whose answer was lost is sent again under its id, and applied once', async (t) => {
+  const { server, index } = await open(t)
+  server.intervene = first('insert', 'dropAfter')
+  t.strictSame([...(await index.insert([1], [10]))], [0])
+  const inserts = server.of('insert')
+  t.equal(inserts.length, 2)
+  t.equal(inserts[0].writeId, inserts[1].writeId)
+  t.strictSame((await index.getAll([1])).of(0), [10])
+  await index.insert([1], [11])
+  t.not(server.of('insert')[2].writeId, inserts[0].writeId)
+  server.intervene = first('delete', 'dropBefore', 2)
+  await t.rejects(index.delete([1]), { code: 'CONNECTION_LOST' })
+  t.equal(server.of('delete').length, 2)
+})
+
+t.test('the order of calls outlives the connection', async (t) => {
+  const { server, index } = await open(t)
+  server.intervene = first('insert', 'dropBefore')
+  const keys = [1, 1, 1, 1]
+  await Promise.all(keys.map((key, i) => index.insert([key], [i])))
+  t.strictSame((await index.getAll([1])).of(0), [0, 1, 2, 3])
+})
+
+t.test('creating and dropping are not repeated', async (t) => {
+  const { server, client } = await open(t)
+  server.intervene = first('createIndex', 'dropAfter')
+  await t.rejects(client.createIndex({ ...numbers, name: 'other' }), { code: 'CONNECTION_LOST' })
+  server.intervene = first('dropIndex', 'dropAfter')
+  await t.rejects(client.dropIndex('other'), { code: 'CONNECTION_LOST' })
+  t.strictSame(await client.listIndexes(), [numbers])
+})
+
+t.test('calls made while the server is away wait for it', async (t) => {
+  const { server, client, index } = await open(t)
+  await server.stop()
+  const calls = Promise.all([index.insert([1], [10]), index.getOne(1)])
+  await t.rejects(index.count([1], { deadline: 10 }), { code: 'DEADLINE_EXCEEDED' })
+  await setTimeout(30)
+  await server.start()
+  t.match(await calls, [[0], 10])
+  t.equal(server.of('count').length, 0)
+  client.close()
+})
+
+t.test('a client gives up in the end', async (t) => {
+  const { server, client, index } = await open(t, { reconnect: { attempts: 3, firstDelay: 1 } })
+  await server.stop()
+  await t.rejects(index.get([1]), { code: 'CONNECTION_LOST' })
+  t.match(await client.closed, { code: 'CONNECTION_LOST' })
+  await t.rejects(index.get([1]), { code: 'CONNECTION_LOST' })
+  await server.start()
+  const { server: strict, client: stranger } = await open(t)
+  strict.token = 'changed'
+  strict.drop()
+  t.match(await stranger.closed, { code: 'UNAUTHORISED' }, 'a refusal is final')
+})
+
+t.test('closing ends everything', async (t) => {
+  const { server, client, index } = await open(t)
+  server.intervene = () => 'hold'
+  const call = index.get([1])
+  await until(() => server.of('get').length === 1)
+  client.close()
+  await t.rejects(call, { code: 'CANCELLED', message: /closed/ })
+  await t.rejects(index.get([1]), { code: 'CANCELLED' })
+  t.equal(await client.closed, undefined)
+  const other: { client: Client; server: FakeServer } = await open(t)
+  await other.server.stop()
+  other.client.close()
+  t.equal(await other.client.closed, undefined, 'also while it is trying to come back')
+  await other.server.start()
+})
