@@ -24,7 +24,7 @@ export class DirectoryLock {
   static async acquire(directory: string): Promise<DirectoryLock> {
     const own = `lock.${process.pid}.${randomBytes(4).toString('hex')}`
     const lock = new DirectoryLock(join(directory, own))
-    await writeFile(lock.#path, await processIdentity(process.pid), { flag: 'wx' })
+    await writeFile(lock.#path, (await processIdentity(process.pid)) ?? '', { flag: 'wx' })
     try {
       for (const name of await readdir(directory)) {
         const pid = LOCK_FILE.exec(name)?.[1]
@@ -50,11 +50,11 @@ export class DirectoryLock {
 }
 
 async function isHeld(path: string, pid: number): Promise<boolean> {
-  if (!isAlive(pid)) return false
+  const identity = isAlive(pid) ? await processIdentity(pid) : undefined
+  if (identity === undefined) return false
   const recorded = await readFile(path, 'latin1').catch(() => undefined)
-  if (recorded === undefined) return false
   // A file that was just put down may still be empty; its process lives, so it counts.
-  return recorded === '' || recorded === (await processIdentity(pid))
+  return recorded === '' || recorded === identity
 }
 
 function isAlive(pid: number): boolean {
@@ -68,15 +68,15 @@ function isAlive(pid: number): boolean {
 
 /**
  * What tells a process from a later one with the same number, as containers reuse them: the boot and the time of its start. Where
- * the system does not tell, the number alone has to do.
+ * the system does not tell, the number alone has to do. Undefined for a process that has ended and only waits for its parent.
  */
-async function processIdentity(pid: number): Promise<string> {
+async function processIdentity(pid: number): Promise<string | undefined> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1')
     const status = await readFile(`/proc/${pid}/stat`, 'latin1')
-    // Field 22, counted after the command name, which is field 2 and may hold spaces and brackets.
-    const started = status.slice(status.lastIndexOf(')') + 2).split(' ')[19]
-    return `${boot.trim()} ${started}`
+    // The fields after the command name, which is in brackets and may hold some itself: the state first, the start as twentieth.
+    const fields = status.slice(status.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : `${boot.trim()} ${fields[19]}`
   } catch {
     return 'unknown'
   }

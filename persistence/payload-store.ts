@@ -131,7 +131,7 @@ export class PayloadStore {
 
   async #replace(index: number, { from, to, result, replaced, created }: CompactionStep): Promise<void> {
     const payloads = this.#of(index)
-    // A gather that began before the list changes finds the old segments here when they are gone from disk.
+    // A gather that began with the old list finds the payloads in its segments when they are gone from disk.
     for (const [segment, body] of replaced) {
       this.#cache.remove(segment)
       segment.body = body
@@ -152,8 +152,12 @@ export class PayloadStore {
   }
 
   #load(index: number, segment: Segment): SegmentBody {
-    const body = segment.body ?? this.#read(index, segment)
-    this.#cache.use(segment, body)
+    if (segment.body !== undefined) {
+      this.#cache.touch(segment)
+      return segment.body
+    }
+    const body = this.#read(index, segment)
+    this.#cache.add(segment, body)
     return body
   }
 

@@ -54,7 +54,10 @@ export function recordParts(
   })
   head.set(packed, HEAD_BYTES + sections.length * 4)
   let checksum = crc32(head.subarray(4), crc32(key))
-  for (const section of sections) checksum = crc32(section, checksum)
+  for (const section of sections) {
+    // Of an empty array zlib may see no address, which it takes for a call to begin anew.
+    if (section.byteLength > 0) checksum = crc32(section, checksum)
+  }
   head.writeUInt32LE(checksum, 0)
   return [head, ...sections]
 }

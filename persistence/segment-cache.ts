@@ -20,12 +20,16 @@ export class SegmentCache {
     return this.#capacity
   }
 
-  /** Takes a segment in, or notes that it was used. */
-  use(segment: Segment, body: SegmentBody): void {
-    if (this.#segments.delete(segment)) {
-      this.#segments.set(segment, body)
-      return
-    }
+  /** Notes that a segment was used, if it is counted here. */
+  touch(segment: Segment): void {
+    const body = this.#segments.get(segment)
+    if (body === undefined) return
+    this.#segments.delete(segment)
+    this.#segments.set(segment, body)
+  }
+
+  /** Takes the body of a segment in, and lets others go for it. */
+  add(segment: Segment, body: SegmentBody): void {
     segment.body = body
     this.#segments.set(segment, body)
     this.#bytes += bodyBytes(body)

@@ -6,6 +6,7 @@ import { Committer, type Keyspace } from './committer.js'
 import { holdsStore, makeDirectory, markAsStore } from './data-directory.js'
 import { Dictionary, type StoredIndex } from './dictionary.js'
 import { DirectoryLock } from './directory-lock.js'
+import { checkDataFile } from './lmdb-file.js'
 import { LmdbLog } from './lmdb-log.js'
 import { PayloadStore } from './payload-store.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
@@ -73,7 +74,8 @@ export class Store {
       ) {
         throw damaged(`${join(directory, DATA_FILE)} is missing; bring the data directory back from a backup`)
       }
-      if (!exists) await markAsStore(directory)
+      if (exists) await checkDataFile(join(directory, DATA_FILE))
+      else await markAsStore(directory)
       const root = openRoot(directory)
       try {
         return await Store.#load(root, directory, lock, options.payloadCacheBytes ?? PAYLOAD_CACHE_BYTES)

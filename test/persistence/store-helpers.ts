@@ -61,13 +61,15 @@ export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
-/** Digests of all files below a directory by their paths. */
+/** Digests of all files below a directory by their paths; of LMDB's lock file, which every reader uses, only that it is there. */
 export function digests(directory: string): Record<string, string> {
   const found: Record<string, string> = {}
   if (!existsSync(directory)) return found
   for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()) {
     const path = join(directory, name)
-    if (statSync(path).isFile()) found[name] = createHash('sha256').update(readFileSync(path)).digest('hex')
+    if (!statSync(path).isFile()) continue
+    const content = name === 'lock.mdb' ? '' : readFileSync(path)
+    found[name] = createHash('sha256').update(content).digest('hex')
   }
   return found
 }

@@ -1,0 +1,194 @@
+import { readdirSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { SnapshotPart } from '../../persistence/snapshot-file.js'
+import { Store } from '../../persistence/store.js'
+import {
+  batch,
+  collect,
+  definition,
+  digests,
+  hex,
+  randomNumbers,
+  temporaryDirectory,
+} from './store-helpers.js'
+
+const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+
+async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  // The same buffer is used for every chunk, as a reader of device memory does.
+  const buffer = new Uint8Array(size)
+  for (let start = 0; start < bytes.length; start += size) {
+    const chunk = bytes.subarray(start, start + size)
+    buffer.set(chunk)
+    yield buffer.subarray(0, chunk.length)
+  }
+}
+
+function parts(content: Readonly<Record<string, Uint8Array>>): SnapshotPart[] {
+  return Object.entries(content).map(([name, bytes]) => ({ name, chunks: chunksOf(bytes, 100_000) }))
+}
+
+/** A store with an index, ten log records, and snapshots at some of their positions. */
+async function storeWith(directory: string, positions: readonly number[]): Promise<number> {
+  const store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  for (let i = 0; i < 10; i++) await store.log.append(id, batch(i))
+  for (const position of positions) {
+    await store.snapshots.write(
+      id,
+      position,
+      { position },
+      parts({ nodes: new Uint8Array(300_000).fill(position) }),
+    )
+  }
+  await store.close()
+  return id
+}
+
+function snapshotFiles(directory: string): string[] {
+  const ordered = readdirSync(join(directory, 'snapshots')).sort(
+    (a, b) => Number(a.split('-')[1]) - Number(b.split('-')[1]),
+  )
+  return ordered.map((name) => join(directory, 'snapshots', name))
+}
+
+function flipByte(path: string, at: number): void {
+  const bytes = readFileSync(path)
+  bytes[at < 0 ? bytes.length + at : at] ^= 1
+  writeFileSync(path, bytes)
+}
+
+t.test('a snapshot comes back as it was written', async (t) => {
+  t.comment(`SEED=${SEED}`)
+  const random = randomNumbers(SEED)
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  t.same(await store.snapshots.newest(id), { damage: [] })
+  const content = {
+    nodes: new Uint8Array(9_000_000).map(() => random(256)),
+    empty: new Uint8Array(0),
+    tuples: new Uint8Array(1).fill(7),
+  }
+  const big = { name: 'one chunk', chunks: chunksOf(content.nodes, 9_000_000) }
+  const meta = { levels: 8, name: 'tree', nested: { flag: true } }
+  const info = await store.snapshots.write(id, 0, meta, [...parts(content), big])
+  t.equal(info.bytes, readFileSync(join(directory, 'snapshots', info.file)).length)
+  await store.close()
+
+  const again = await Store.open(directory)
+  const { snapshot, damage } = await again.snapshots.newest(id)
+  t.same(damage, [])
+  t.equal(snapshot?.position, 0)
+  t.same(snapshot?.reader.meta, meta)
+  t.same(snapshot?.reader.parts, ['nodes', 'empty', 'tuples', 'one chunk'])
+  const read = async (name: string) => Buffer.concat(await collect(snapshot!.reader.read(name)))
+  for (const [name, bytes] of Object.entries(content)) t.ok((await read(name)).equals(bytes), name)
+  t.ok((await read('one chunk')).equals(content.nodes))
+  await t.rejects(read('other'), { code: 'DAMAGED_FILE' })
+  await again.close()
+})
+
+t.test('the two newest are kept, and the log is trimmed behind the older one', async (t) => {
+  const directory = temporaryDirectory(t)
+  const id = await storeWith(directory, [2])
+  const store = await Store.open(directory)
+  await store.snapshots.trimLog(id)
+  t.equal(store.log.first(id), 1, 'one snapshot is not enough to trim')
+  for (const position of [5, 5, 9]) await store.snapshots.write(id, position, {}, [])
+  t.same(
+    store.snapshots.list(id).map(({ position }) => position),
+    [9, 5],
+  )
+  t.equal(snapshotFiles(directory).length, 2)
+  await store.snapshots.trimLog(id)
+  t.equal(store.log.first(id), 6)
+  await store.close()
+})
+
+t.test('a snapshot that fails leaves nothing behind', async (t) => {
+  const directory = temporaryDirectory(t)
+  const id = await storeWith(directory, [2])
+  const before = snapshotFiles(directory)
+  const store = await Store.open(directory)
+  const failing = {
+    name: 'nodes',
+    chunks: (async function* () {
+      yield new Uint8Array(10)
+      throw new Error('device lost')
+    })(),
+  }
+  await t.rejects(store.snapshots.write(id, 5, {}, [failing]), { message: 'device lost' })
+  t.same(snapshotFiles(directory), before)
+  await store.close()
+})
+
+t.test('opening removes what a crash has left, and nothing else', async (t) => {
+  const directory = temporaryDirectory(t)
+  await storeWith(directory, [2])
+  const before = snapshotFiles(directory)
+  for (const name of ['1-4-00000000.snapshot.tmp', '1-4-00000000.snapshot', 'notes.txt']) {
+    writeFileSync(join(directory, 'snapshots', name), 'x')
+  }
+  await (await Store.open(directory)).close()
+  t.same(
+    readdirSync(join(directory, 'snapshots')).sort(),
+    [...before.map((path) => path.split('/').at(-1)), 'notes.txt'].sort(),
+  )
+})
+
+const damages: readonly (readonly [string, (path: string) => void])[] = [
+  ['flipped byte in its data', (path) => flipByte(path, 150_000)],
+  ['flipped byte in a length', (path) => flipByte(path, 2)],
+  ['flipped byte at its end', (path) => flipByte(path, -1)],
+  ['cut end', (path) => truncateSync(path, 200_000)],
+  ['cut at a frame', (path) => truncateSync(path, (readFileSync(path).readUInt32LE(0) + 4) * 2)],
+  ['bytes after its end', (path) => writeFileSync(path, 'x', { flag: 'a' })],
+  ['missing file', (path) => unlinkSync(path)],
+  [
+    'content of another snapshot',
+    (path) => writeFileSync(path, readFileSync(snapshotFiles(join(path, '../..'))[0])),
+  ],
+]
+for (const [damage, inflict] of damages) {
+  t.test(`newest snapshot with ${damage}: the older one counts`, async (t) => {
+    const directory = temporaryDirectory(t)
+    const id = await storeWith(directory, [3, 7])
+    inflict(snapshotFiles(directory)[1])
+    const files = digests(join(directory, 'snapshots'))
+    const store = await Store.open(directory)
+    const found = await store.snapshots.newest(id)
+    t.equal(found.snapshot?.position, 3)
+    t.match(found.damage, [{ code: 'DAMAGED_FILE', message: `${id}-7-` }])
+    const [nodes] = await collect(found.snapshot!.reader.read('nodes'))
+    t.equal(hex(nodes), hex(new Uint8Array(100_000).fill(3)))
+    await store.close()
+
+    const again = await Store.open(directory)
+    t.same((await again.snapshots.newest(id)).damage, [], 'it is reported once')
+    for (const position of [8, 9, 10]) await again.snapshots.write(id, position, {}, [])
+    await again.close()
+    t.match(
+      digests(join(directory, 'snapshots')),
+      Object.fromEntries(Object.entries(files).slice(1)),
+      'and left as it is',
+    )
+  })
+}
+
+t.test('all snapshots damaged: the log from its beginning, or else a refusal', async (t) => {
+  const directory = temporaryDirectory(t)
+  const id = await storeWith(directory, [3, 7])
+  for (const path of snapshotFiles(directory)) flipByte(path, 100)
+  const files = digests(join(directory, 'snapshots'))
+  const store = await Store.open(directory)
+  const found = await store.snapshots.newest(id)
+  t.equal(found.snapshot, undefined)
+  t.equal(found.damage.length, 2)
+  t.equal((await collect(store.log.read(id, 0))).length, 10)
+  await store.log.trim(id, 3)
+  await t.rejects(store.snapshots.newest(id), { code: 'DAMAGED_FILE', message: /log begins at position 4/ })
+  await store.close()
+  t.same(digests(join(directory, 'snapshots')), files)
+})

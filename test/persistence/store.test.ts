@@ -1,0 +1,272 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { open } from 'lmdb'
+import t from 'tap'
+import { Store } from '../../persistence/store.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { batch, collect, definition, digests, segmentOf, temporaryDirectory } from './store-helpers.js'
+
+t.test('indexes are kept, with ids that are never used again', async (t) => {
+  const directory = join(temporaryDirectory(t), 'not', 'there', 'yet')
+  const store = await Store.open(directory)
+  const a = await store.createIndex(definition('a'))
+  const b = await store.createIndex({
+    ...definition('b'),
+    keyType: 'f32',
+    payloadKind: 'fixed(12)',
+    unique: true,
+  })
+  t.notSame(a.seed, b.seed)
+  await t.rejects(store.createIndex(definition('a')), { code: 'INDEX_EXISTS' })
+  const both = await Promise.allSettled([1, 2].map(() => store.createIndex(definition('c'))))
+  t.match(both, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'INDEX_EXISTS' } }])
+  await store.dropIndex(3)
+  await t.rejects(store.dropIndex(3), { code: 'UNKNOWN_INDEX' })
+  await store.close()
+
+  const again = await Store.open(directory)
+  t.same(again.indexes(), [a, b])
+  t.equal((await again.createIndex(definition('c'))).id, 4)
+  await again.close()
+})
+
+t.test('a dropped index leaves nothing, even when its removal was cut short', async (t) => {
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  const kept = await store.createIndex(definition('kept'))
+  const dropped = await store.createIndex(definition('dropped'))
+  for (const { id } of [kept, dropped]) {
+    await store.log.append(id, { ...batch(1), segment: segmentOf(0, [Buffer.from('payload')]) })
+    await store.snapshots.write(id, 1, {}, [])
+  }
+  await store.dropIndex(dropped.id)
+  const removed = t.rejects(store.log.append(dropped.id, batch(2)), { code: 'UNKNOWN_INDEX' })
+  await store.close()
+  await removed
+
+  const again = await Store.open(directory)
+  await again.removed()
+  t.same(again.indexes(), [kept])
+  t.same(
+    readdirSync(join(directory, 'snapshots')).map((name) => name.split('-')[0]),
+    [String(kept.id)],
+  )
+  t.equal((await collect(again.log.read(kept.id, 0))).length, 1)
+  await again.close()
+  t.same(entriesByKeyspace(directory), { indexes: 2, log: 1, payloads: 1, snapshots: 1, outcomes: 0 })
+})
+
+function entriesByKeyspace(directory: string): Record<string, number> {
+  const root = open({
+    path: directory,
+    noSubdir: false,
+    readOnly: true,
+    keyEncoding: 'binary',
+    encoding: 'binary',
+  })
+  const count = (name: string) =>
+    root.openDB(name, { keyEncoding: 'binary', encoding: 'binary' }).getKeysCount()
+  const names = ['indexes', 'log', 'payloads', 'snapshots', 'outcomes']
+  const counts = Object.fromEntries(names.map((name) => [name, count(name)]))
+  void root.close()
+  return counts
+}
+
+t.test('foreign and damaged directories are refused and left as they are', async (t) => {
+  const sound = temporaryDirectory(t)
+  const store = await Store.open(sound)
+  await store.createIndex(definition('a'))
+  await store.close()
+  const cases: readonly (readonly [string, RegExp, (directory: string) => void | Promise<void>])[] = [
+    [
+      'other files',
+      /holds notes.txt and is no warpdex data directory/,
+      (d) => writeFileSync(join(d, 'notes.txt'), 'mine'),
+    ],
+    [
+      'an LMDB of another program',
+      /no warpdex data directory/,
+      async (d) => {
+        const other = open({ path: d, noSubdir: false })
+        await other.put('a', 1)
+        await other.close()
+      },
+    ],
+    [
+      'a newer format',
+      /has data format 2; this program reads format 1/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        writeFileSync(join(d, 'warpdex.format'), 'warpdex data, format 2\n')
+      },
+    ],
+    [
+      'a damaged format file',
+      /warpdex.format is damaged/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        writeFileSync(join(d, 'warpdex.format'), 'wxrpdex data, format 1\n')
+      },
+    ],
+    [
+      'a missing data file',
+      /data.mdb is missing/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        rmSync(join(d, 'data.mdb'))
+      },
+    ],
+    [
+      'a data file that is none',
+      /data.mdb is damaged or no LMDB file/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        writeFileSync(join(d, 'data.mdb'), 'x'.repeat(100_000))
+      },
+    ],
+    [
+      'a data file that is cut off',
+      /data.mdb is cut off/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        truncateSync(join(d, 'data.mdb'), 8192)
+      },
+    ],
+    [
+      'the data file of another program',
+      /data file of another program/,
+      async (d) => {
+        cpSync(sound, d, { recursive: true })
+        rmSync(join(d, 'data.mdb'))
+        const other = open({ path: d, noSubdir: false, overlappingSync: false })
+        await other.put('a', 1)
+        await other.close()
+      },
+    ],
+  ]
+  for (const [what, message, make] of cases) {
+    const directory = join(temporaryDirectory(t), 'data')
+    mkdirSync(directory)
+    await make(directory)
+    const before = digests(directory)
+    await t.rejects(Store.open(directory), { code: 'DAMAGED_FILE', message }, what)
+    t.same(digests(directory), before, `${what}: untouched`)
+  }
+})
+
+t.test('a damaged definition is refused', async (t) => {
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  await store.createIndex(definition('NAME-TO-DAMAGE'))
+  await store.close()
+  const path = join(directory, 'data.mdb')
+  const data = readFileSync(path)
+  for (let at = data.indexOf('NAME-TO'); at >= 0; at = data.indexOf('NAME-TO', at + 1)) data[at] ^= 1
+  writeFileSync(path, data)
+  await t.rejects(Store.open(directory), { code: 'DAMAGED_FILE', message: 'the definition of index 1' })
+  t.same(
+    readdirSync(directory).filter((name) => name.startsWith('lock.') && name !== 'lock.mdb'),
+    [],
+  )
+})
+
+t.test('one process at a time, also within a process', async (t) => {
+  const directory = temporaryDirectory(t)
+  const child = spawn(process.execPath, [
+    ...process.execArgv,
+    join(import.meta.dirname, 'append-forever.ts'),
+    directory,
+  ])
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  await t.rejects(Store.open(directory), {
+    code: 'BAD_REQUEST',
+    message: `process ${child.pid} has ${directory} open`,
+  })
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+
+  const store = await Store.open(directory)
+  await t.rejects(Store.open(directory), { code: 'BAD_REQUEST', message: `process ${process.pid} has` })
+  await store.close()
+  await store.close()
+  // A process with the same number as one that was killed, as in a container: its start tells them apart.
+  writeFileSync(join(directory, `lock.${process.pid}.00000000`), 'another boot 1')
+  await (await Store.open(directory)).close()
+  t.same(
+    readdirSync(directory).filter((name) => /^lock\.\d/.test(name)),
+    [],
+  )
+})
+
+t.test('outcomes of writes are remembered', async (t) => {
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  const codes = {
+    mixed: new Uint8Array([0, 2, 5]),
+    uniform: new Uint8Array(1000).fill(3),
+    none: new Uint8Array(0),
+  }
+  await store.log.append(id, {
+    ...batch(1),
+    outcomes: [
+      { client: 'client', write: 1, codes: codes.mixed },
+      { client: 'client', write: 2 ** 53 - 1, codes: codes.uniform },
+      { client: 'client 2', write: 1, codes: codes.none },
+    ],
+  })
+  await store.log.append(id, { ...batch(2), outcomes: [{ client: 'client', write: 3, codes: codes.mixed }] })
+  const check = (store: Store) => {
+    t.same(store.outcome('client', 1), { index: id, position: 1, codes: Buffer.from(codes.mixed) })
+    t.same(store.outcome('client', 2 ** 53 - 1), { index: id, position: 1, codes: codes.uniform })
+    t.same(store.outcome('client 2', 1)?.codes.length, 0)
+    t.equal(store.outcome('client', 3)?.position, 2)
+    t.equal(store.outcome('client', 2), undefined)
+    t.equal(store.outcome('nobody', 1), undefined)
+  }
+  check(store)
+  await store.close()
+  const again = await Store.open(directory)
+  check(again)
+  await again.close()
+})
+
+t.test('old outcomes are forgotten: past the number, past the bytes, past the time', async (t) => {
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  const append = (client: string, write: number, codes: Uint8Array) =>
+    store.log.append(id, { ...batch(1, 1), outcomes: [{ client, write, codes }] })
+  const short = new Uint8Array(1)
+  await Promise.all(Array.from({ length: LIMITS.writeIdsPerClient + 5 }, (_, i) => append('many', i, short)))
+  const long = new Uint8Array(LIMITS.writeIdBytesPerClient / 2)
+  long[0] = 1
+  for (let i = 0; i < 3; i++) await append('large', i, long)
+  await append('large', 2, short)
+  const check = (store: Store) => {
+    t.equal(store.outcome('many', 4), undefined)
+    t.equal(store.outcome('many', 5)?.codes.length, 1)
+    t.equal(store.outcome('large', 0), undefined)
+    t.equal(store.outcome('large', 1)?.codes.length, long.length)
+    t.equal(store.outcome('large', 2)?.codes.length, 1, 'the last outcome of a number counts')
+  }
+  check(store)
+  await store.close()
+
+  let again = await Store.open(directory)
+  check(again)
+  await again.close()
+
+  const { now } = Date
+  t.teardown(() => {
+    Date.now = now
+  })
+  Date.now = () => now() + LIMITS.writeIdHours * 3_600_000
+  again = await Store.open(directory)
+  t.equal(again.outcome('many', 5), undefined)
+  await again.close()
+  t.equal(entriesByKeyspace(directory).outcomes, 0)
+})
