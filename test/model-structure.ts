@@ -344,7 +344,7 @@ function word(value: number): Uint8Array {
 }
 
 function wordsOf(column: Uint8Array): Uint32Array {
-  return new Uint32Array(column.slice().buffer)
+  return new Uint32Array(new Uint8Array(column).buffer)
 }
 
 async function* chunked(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -26,16 +26,17 @@ export interface RunningServer {
  * opening the engine throws
  */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
-  checkBinding(config.host, config.token, config.allowUnauthenticated)
-  const front = new Front((origin) => originMayConnect(origin, config.token))
-  const port = await front.listen(config.host, config.port)
+  const { host, token, directory, adapter, snapshotLogBytes, payloadCacheBytes } = config
+  checkBinding(host, token, config.allowUnauthenticated)
+  const front = new Front((origin) => originMayConnect(origin, token))
+  const port = await front.listen(host, config.port)
   try {
-    const engine = await Engine.open({ ...config, ...options })
+    const engine = await Engine.open({ directory, adapter, snapshotLogBytes, payloadCacheBytes, ...options })
     const limits = { ...LIMITS, ...options.limits }
-    front.admit((socket, stream) => new Connection(socket, stream, { engine, token: config.token, limits }))
+    front.admit((socket, stream) => new Connection(socket, stream, { engine, token, limits }))
     let closed: Promise<void> | undefined
     return {
-      url: `ws://${hostAndPort(config.host, port)}`,
+      url: `ws://${hostAndPort(host, port)}`,
       engine,
       close: () => {
         closed ??= front.close(() => engine.close())

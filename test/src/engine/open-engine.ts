@@ -23,7 +23,7 @@ export function u32(...values: number[]): Uint8Array {
 
 /** A column of u32 values from its bytes. */
 export function values(column: Uint8Array): number[] {
-  return [...new Uint32Array(column.slice().buffer)]
+  return [...new Uint32Array(new Uint8Array(column).buffer)]
 }
 
 /** Payloads of kind `bytes`. */

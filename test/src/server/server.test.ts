@@ -1,0 +1,251 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import type { IndexStructure } from '../../../gpu/index-structure.js'
+import type { Section } from '../../../protocol/frame.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import type { StructureFactory } from '../../../src/engine/index.js'
+import { modelStructures } from '../../model-structure.js'
+import { u32, values } from '../engine/open-engine.js'
+import { RawClient } from './raw-client.js'
+import { start } from './start.js'
+
+const column = (...keys: number[]): Section => ({ type: 'u32', bytes: u32(...keys) })
+const blob = (bytes: Uint8Array): Section => ({ type: 'bytes', bytes })
+const numbers = { op: 'createIndex', index: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
+
+t.test('a conversation', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  const hello = await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'me' })
+  t.match(hello.header, {
+    id: 0,
+    ok: true,
+    protocol: 1,
+    adapter: { software: true },
+    limits: { batchItems: 1048576 },
+  })
+  t.match((await client.ask({ id: 1, ...numbers })).header, { ok: true, created: true })
+  const payloads = { keys: column(1, 2), payloads: blob(u32(10, 20)) }
+  const insert = await client.ask({ id: 2, op: 'insert', index: 'numbers', writeId: 1 }, payloads)
+  t.same([...insert.sections.get('codes')!.bytes], [0, 0])
+  const get = await client.ask({ id: 3, op: 'get', index: 'numbers' }, { keys: column(2, 3) })
+  t.same(values(get.sections.get('payloads')!.bytes), [20, 0])
+  const count = await client.ask({ id: 4, op: 'count', index: 'numbers' }, { keys: column(1) })
+  t.same(values(count.sections.get('counts')!.bytes), [1])
+  const scan = await client.ask({ id: 5, op: 'scan', index: 'numbers', limit: 10 })
+  t.same(values(scan.sections.get('keys')!.bytes), [1, 2])
+  const next = await client.ask({ id: 6, op: 'getNext', index: 'numbers' }, { keys: column(1) })
+  t.same(values(next.sections.get('keys')!.bytes), [2])
+  const remove = await client.ask({ id: 7, op: 'delete', index: 'numbers' }, { keys: column(1) })
+  t.same([...remove.sections.get('codes')!.bytes], [3])
+  t.match((await client.ask({ id: 8, op: 'listIndexes' })).header.indexes, [{ name: 'numbers' }])
+  t.match((await client.ask({ id: 9, op: 'stats' })).header, { indexes: [{ name: 'numbers', payloads: 1 }] })
+  t.match((await client.ask({ id: 10, op: 'snapshot' })).header.snapshots, [
+    { index: 'numbers', position: 2 },
+  ])
+  t.match((await client.ask({ id: 11, op: 'cancel', target: 9 })).header, { cancelled: false })
+  t.match((await client.ask({ id: 12, op: 'dropIndex', index: 'numbers' })).header, { dropped: true })
+})
+
+t.test('bad requests are answered, and harm nothing else', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 1, ...numbers })
+  const refused = async (reply: Promise<{ header: object }>, id: number | null, code: string) =>
+    t.match((await reply).header, { id, ok: false, error: { code } })
+  for (const garbage of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(100, 0xff), Buffer.alloc(100)]) {
+    client.socket.send(garbage)
+    await refused(
+      client.reply(),
+      null,
+      garbage.length === 100 && garbage[0] === 0xff ? 'TOO_LARGE' : 'BAD_REQUEST',
+    )
+  }
+  client.socket.send('text')
+  await refused(client.reply(), null, 'BAD_REQUEST')
+  await refused(client.ask({ id: 2, op: 'fly' }), 2, 'BAD_REQUEST')
+  await refused(client.ask({ id: 3, op: 'get', index: 'none' }, { keys: column(1) }), 3, 'UNKNOWN_INDEX')
+  await refused(
+    client.ask({ id: 4, op: 'get', index: 'numbers' }, { keys: blob(u32(1)) }),
+    4,
+    'WRONG_KEY_TYPE',
+  )
+  await refused(client.ask({ id: 5, ...numbers }), 5, 'INDEX_EXISTS')
+  const writeWithId = { id: 6, op: 'insert', index: 'numbers', writeId: 1 }
+  const columns = { keys: column(1), payloads: blob(u32(1)) }
+  await refused(client.ask(writeWithId, columns), 6, 'BAD_REQUEST')
+  await refused(client.ask({ id: 7, op: 'hello', protocol: 2, client: 'me' }), 7, 'BAD_REQUEST')
+  const many = { keys: { type: 'u32', bytes: new Uint8Array(4 * (LIMITS.batchItems + 1)) } } as const
+  await refused(client.ask({ id: 8, op: 'get', index: 'numbers' }, many), 8, 'TOO_LARGE')
+  t.match((await client.ask({ id: 9, op: 'count', index: 'numbers' }, { keys: column(1) })).header, {
+    ok: true,
+  })
+})
+
+t.test('a message over the frame limit ends the connection, and that one only', async (t) => {
+  const { url } = await start(t)
+  const other = await RawClient.connect(t, url)
+  const client = await RawClient.connect(t, url)
+  client.socket.on('error', () => {})
+  client.socket.send(Buffer.alloc(LIMITS.frameBytes + 1))
+  const [code] = await once(client.socket, 'close')
+  t.ok([1009, 1006].includes(code))
+  t.match((await other.ask({ id: 1, op: 'listIndexes' })).header, { ok: true })
+})
+
+t.test('many requests in flight are answered, in order for each index', async (t) => {
+  const { url } = await start(t, {}, { limits: { requestsInFlight: 8 } })
+  const client = await RawClient.connect(t, url)
+  client.send({ id: 0, ...numbers })
+  for (let id = 1; id < 400; id++) {
+    const columns = { keys: column(7), payloads: blob(u32(id)) }
+    if (id % 2 === 1) client.send({ id, op: 'insert', index: 'numbers' }, columns)
+    else client.send({ id, op: 'count', index: 'numbers' }, { keys: column(7) })
+  }
+  const counted: number[] = []
+  for (let i = 0; i < 400; i++) {
+    const { id, sections } = await client.reply()
+    const counts = sections.get('counts')
+    if (counts !== undefined) counted.push(values(counts.bytes)[0] - Number(id) / 2)
+  }
+  t.same(counted, new Array(199).fill(0), 'each count sees all inserts before it and none after')
+})
+
+t.test('large replies arrive whole', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 0, ...numbers })
+  const bytes = new Uint8Array(Uint32Array.from({ length: 100_001 }, (_, i) => i * 3).buffer)
+  const keys: Section = { type: 'u32', bytes }
+  const columns = { keys, payloads: blob(bytes) }
+  await client.ask({ id: 1, op: 'insert', index: 'numbers' }, columns)
+  const { sections } = await client.ask({ id: 2, op: 'get', index: 'numbers' }, { keys })
+  t.equal(Buffer.compare(sections.get('payloads')!.bytes, bytes), 0)
+  t.equal(sections.get('found')!.bytes.byteLength, 12_501)
+})
+
+/** Structures whose `count` is something else. */
+function countingBy(count: IndexStructure['count']): StructureFactory {
+  return {
+    ...modelStructures,
+    create: async (device, shape) => Object.assign(await modelStructures.create(device, shape), { count }),
+  }
+}
+
+t.test('a client that does not read is closed, and the server goes on', async (t) => {
+  const structures = countingBy(async () => new Uint8Array(2 ** 20))
+  const { url } = await start(t, {}, { structures, limits: { replyBytesQueued: 2 ** 24 } })
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 0, ...numbers })
+  client.socket.pause()
+  for (let id = 1; id < 200; id++) client.send({ id, op: 'count', index: 'numbers' }, { keys: column(1) })
+  const other = await RawClient.connect(t, url)
+  t.match((await other.ask({ id: 1, op: 'listIndexes' })).header, { ok: true })
+  client.socket.resume()
+  const [code, reason] = await once(client.socket, 'close')
+  t.match([code, String(reason)], [1008, /not read/])
+})
+
+t.test('a client that reads late gets everything', async (t) => {
+  const structures = countingBy(async () => new Uint8Array(2 ** 18))
+  const { url } = await start(
+    t,
+    {},
+    { structures, limits: { replyBytesQueued: 2 ** 23, requestsInFlight: 8 } },
+  )
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 0, ...numbers })
+  client.socket.pause()
+  for (let id = 1; id < 100; id++) {
+    client.send({ id, op: 'count', index: 'numbers' }, { keys: column(1) })
+    await setImmediate()
+  }
+  client.socket.resume()
+  for (let id = 1; id < 100; id++) t.match(await client.reply(), { id, header: { ok: true } })
+})
+
+t.test('a token is asked for', async (t) => {
+  const { url } = await start(t, { token: 'secret' })
+  const client = await RawClient.connect(t, url)
+  const unauthorised = { ok: false, error: { code: 'UNAUTHORISED' } }
+  t.match((await client.ask({ id: 1, op: 'listIndexes' })).header, unauthorised)
+  const hello = { id: 2, op: 'hello', protocol: 1, client: 'me' }
+  t.match((await client.ask(hello)).header, unauthorised)
+  t.match((await client.ask({ ...hello, token: 'guess' })).header, unauthorised)
+  t.match((await client.ask({ ...hello, token: 'secret' })).header, { ok: true })
+  t.match((await client.ask({ id: 3, op: 'listIndexes' })).header, { ok: true })
+})
+
+t.test('strangers are kept out', async (t) => {
+  await t.rejects(start(t, { host: '0.0.0.0' }), { code: 'BAD_REQUEST', message: /no token is set/ })
+  const { url } = await start(t, { host: '0.0.0.0', allowUnauthenticated: true })
+  const local = url.replace('0.0.0.0', '127.0.0.1')
+  const statusFor = async (origin: string) => {
+    const socket = new WebSocket(local, { origin })
+    const [event] = await Promise.race([
+      once(socket, 'open').then(() => ['open']),
+      once(socket, 'unexpected-response').then(([, { statusCode }]) => [statusCode]),
+    ])
+    socket.terminate()
+    return event
+  }
+  t.equal(await statusFor('https://example.org'), 403)
+  t.equal(await statusFor('null'), 403)
+  t.equal(await statusFor('http://localhost:3000'), 'open')
+})
+
+t.test('health, and a port in use', async (t) => {
+  const { url } = await start(t)
+  const http = url.replace('ws', 'http')
+  const health = await fetch(`${http}/health`)
+  t.same([health.status, await health.json()], [200, { status: 'ready' }])
+  t.equal((await fetch(`${http}/other`)).status, 404)
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  await t.rejects(start(t, { port }), { code: 'BAD_REQUEST', message: /in use/ })
+})
+
+t.test('closing answers what runs', async (t) => {
+  let release: () => void = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const structures = countingBy(async () => {
+    await held
+    return u32(0)
+  })
+  const server = await start(t, {}, { structures })
+  const client = await RawClient.connect(t, server.url)
+  await client.ask({ id: 0, ...numbers })
+  client.send({ id: 1, op: 'count', index: 'numbers' }, { keys: column(1) })
+  client.send({ id: 2, op: 'cancel', target: 1 })
+  t.match((await client.reply()).header, { id: 2, cancelled: true })
+  const closed = once(client.socket, 'close')
+  const closing = server.close()
+  t.match((await client.ask({ id: 3, op: 'listIndexes' })).header, { id: 3 })
+  const late = await client.ask({ id: 4, op: 'count', index: 'numbers' }, { keys: column(1) })
+  t.match(late.header, { ok: false, error: { code: 'SHUTTING_DOWN' } })
+  release()
+  t.match((await client.reply()).header, { id: 1, ok: true })
+  await closing
+  t.equal((await closed)[0], 1001)
+})
+
+t.test('twenty servers one after the other, on one directory', async (t) => {
+  const directory = t.testdir()
+  for (let i = 0; i < 20; i++) {
+    const server = await start(t, { directory })
+    const client = await RawClient.connect(t, server.url)
+    await client.ask({ id: 0, ...numbers, ifNotExists: true })
+    const columns = { keys: column(i), payloads: blob(u32(i)) }
+    await client.ask({ id: 1, op: 'insert', index: 'numbers' }, columns)
+    const { header } = await client.ask({ id: 2, op: 'stats' })
+    t.match(header, { indexes: [{ payloads: i + 1 }] })
+    await server.close()
+  }
+})
