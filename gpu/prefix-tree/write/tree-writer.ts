@@ -107,17 +107,22 @@ export class TreeWriter {
    */
   async prepare(arena: Arena, batch: WriteBatch): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
+    const count = batch.keys.byteLength / (4 * this.#shape.keyWords)
+    return this.prepareItems(arena, scratch, uploadItems(this.#device, scratch, this.#index, batch, count))
+  }
+
+  /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
+  async prepareItems(arena: Arena, scratch: Scratch, items: Items): Promise<PreparedBatch> {
     try {
-      const count = batch.keys.byteLength / (4 * this.#shape.keyWords)
-      const settled = this.#settle(scratch, arena, batch, count)
+      const settled = this.#settle(scratch, arena, items)
       const [counts, codes] = await Promise.all([
         this.#device.readWords(settled.counts, COUNTS),
         this.#readCodes(settled),
       ])
       await arena.reserve({
-        nodes: counts[Count.nodes]!,
-        tuples: counts[Count.creates]!,
-        extentWords: counts[Count.extentWords]!,
+        nodes: counts[Count.nodes],
+        tuples: counts[Count.creates],
+        extentWords: counts[Count.extentWords],
       })
       return {
         codes,
@@ -134,12 +139,12 @@ export class TreeWriter {
     }
   }
 
-  #settle(scratch: Scratch, arena: Arena, batch: WriteBatch, count: number): Settled {
+  #settle(scratch: Scratch, arena: Arena, items: Items): Settled {
+    const { count } = items
     const stages = this.#stages
     const recorder = this.#device.record()
     const counts = scratch.words(COUNTS)
     recorder.clear(counts)
-    const items = uploadItems(this.#device, scratch, this.#index, batch, count)
     const runs = stages.runs.record(recorder, scratch, arena, items.keys, count, counts)
     const pairs = items.hasPairs
       ? stages.pairs.record(recorder, scratch, arena, items, runs, counts)

@@ -1,0 +1,216 @@
+import type { Device } from '../gpu/device/device.js'
+import type { Kernel } from '../gpu/device/kernel.js'
+import type { Recorder } from '../gpu/device/recorder.js'
+import type { IndexShape } from '../gpu/index-structure.js'
+import { Arena } from '../gpu/prefix-tree/arena.js'
+import { treeShape } from '../gpu/prefix-tree/layout.js'
+import { TreeReader } from '../gpu/prefix-tree/read/tree-reader.js'
+import { uploadItems } from '../gpu/prefix-tree/write/items.js'
+import { TreeWriter } from '../gpu/prefix-tree/write/tree-writer.js'
+import { Primitives } from '../gpu/primitives/primitives.js'
+import { WarpdexError } from '../protocol/errors.js'
+import { WriteOp } from '../protocol/types.js'
+import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
+import { median, type Row } from './report.js'
+
+/** What one line of the device benchmark is about. */
+interface Case {
+  readonly name: string
+  readonly shape: IndexShape
+}
+
+const U32: Case = {
+  name: 'u32 → u32',
+  shape: { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 },
+}
+const U64: Case = {
+  name: 'u64 → u64, unique',
+  shape: { keyType: 'u64', payloadBytes: 8, unique: true, matchFrom: 0 },
+}
+
+/** Repetitions of which the median counts. */
+const REPEATS = 5
+
+/** Queries that a lookup is measured with. */
+const MOST_QUERIES = 1 << 24
+
+/**
+ * Builds, inserts, gets, scans and deletes on indexes of 2^16 keys and more, with everything that goes in already on the
+ * device: what the kernels do, wall clock with submission and the round trips that an operation makes by itself.
+ * @param logarithms sizes as powers of two
+ */
+export async function benchDevice(device: Device, logarithms: readonly number[]): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const one of [U32, U64]) {
+    for (const logarithm of logarithms) {
+      try {
+        const bench = await TreeBench.create(device, one.shape, 2 ** logarithm)
+        rows.push({ name: `${one.name}, 2^${logarithm}`, figures: await bench.run() })
+        bench.destroy()
+        console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
+      } catch (error) {
+        if (!(error instanceof WarpdexError) || error.code !== 'OUT_OF_DEVICE_MEMORY') throw error
+        console.log(`${one.name}, 2^${logarithm}: ${error.message}`)
+      }
+    }
+  }
+  return rows
+}
+
+class TreeBench {
+  readonly #device: Device
+  readonly #shape: IndexShape
+  readonly #count: number
+  readonly #writer: TreeWriter
+  readonly #reader: TreeReader
+  readonly #get: Kernel
+  #arena: Arena | undefined
+
+  private constructor(
+    device: Device,
+    shape: IndexShape,
+    count: number,
+    writer: TreeWriter,
+    reader: TreeReader,
+    get: Kernel,
+  ) {
+    this.#device = device
+    this.#shape = shape
+    this.#count = count
+    this.#writer = writer
+    this.#reader = reader
+    this.#get = get
+  }
+
+  static async create(device: Device, shape: IndexShape, count: number): Promise<TreeBench> {
+    const primitives = await Primitives.create(device)
+    const get = await device.kernel({
+      module: 'prefix-tree/read/get',
+      entryPoint: 'get_first',
+      bindings: ['read', 'read', 'read', 'read', 'write', 'write'],
+      params: 2,
+      conditions: { wide: treeShape(shape).keyWords === 2 },
+    })
+    const writer = await TreeWriter.create(device, primitives, shape)
+    return new TreeBench(
+      device,
+      shape,
+      count,
+      writer,
+      await TreeReader.create(device, primitives, shape),
+      get,
+    )
+  }
+
+  async run(): Promise<Row['figures']> {
+    const buildSeconds: number[] = []
+    for (let repeat = 0; repeat < (this.#count > 1 << 20 ? 3 : REPEATS); repeat++) {
+      this.#arena?.destroy()
+      this.#arena = await Arena.create(this.#device, treeShape(this.#shape), {
+        nodes: 1,
+        tuples: 1,
+        extentWords: 1,
+      })
+      buildSeconds.push(await this.#write(WriteOp.insert, 0, this.#count))
+    }
+    const bytesPerKey = this.#arena!.usedBytes / this.#count
+    const hit = await this.#lookups(this.#count)
+    const halfMiss = await this.#lookups(2 * this.#count)
+    const scan32 = await this.#scans(4096, 32)
+    const scan1000 = await this.#scans(128, 1000)
+    const batch = Math.max(1, this.#count / 16)
+    const insertSeconds = await this.#write(WriteOp.insert, this.#count, batch)
+    const deleteSeconds = await this.#write(WriteOp.deleteKey, this.#count, batch)
+    return {
+      'build Mkeys/s': this.#count / median(buildSeconds) / 1e6,
+      'B/key': bytesPerKey,
+      'get Mkeys/s': hit,
+      'get half miss': halfMiss,
+      'scan 32 Mentries/s': scan32,
+      'scan 1000': scan1000,
+      'insert 1/16 Mkeys/s': batch / insertSeconds / 1e6,
+      'delete 1/16 Mkeys/s': batch / deleteSeconds / 1e6,
+    }
+  }
+
+  destroy(): void {
+    this.#arena?.destroy()
+  }
+
+  /** Seconds to write keys number `first` and following. */
+  async #write(ops: WriteOp, first: number, count: number): Promise<number> {
+    const { keyWords, payloadWords } = treeShape(this.#shape)
+    const device = this.#device
+    const scratch = device.scratch()
+    const batch = {
+      ops,
+      keys: scatteredKeys(keyWords, first, count),
+      payloads: numberedPayloads(payloadWords, first, count),
+    }
+    const items = uploadItems(device, scratch, this.#shape, batch, count)
+    await device.gpu.queue.onSubmittedWorkDone()
+    const start = performance.now()
+    const prepared = await this.#writer.prepareItems(this.#arena!, scratch, items)
+    prepared.apply()
+    await device.gpu.queue.onSubmittedWorkDone()
+    const seconds = (performance.now() - start) / 1000
+    const expected = ops === WriteOp.insert ? prepared.effect.tuplesCreated : prepared.effect.tuplesRemoved
+    if (expected !== count) throw new Error(`${expected} of ${count} keys were written`)
+    return seconds
+  }
+
+  /** Millions of lookups a second of keys with numbers below `bound`; those below the index's size are found. */
+  async #lookups(bound: number): Promise<number> {
+    const { keyWords, payloadWords, word } = treeShape(this.#shape)
+    const device = this.#device
+    const count = Math.min(MOST_QUERIES, this.#count)
+    const { keys, numbers } = sampledKeys(keyWords, bound, count)
+    const scratch = device.scratch()
+    const queries = scratch.bytes(keys.byteLength)
+    device.upload(queries, keys)
+    const found = scratch.bytes(Math.ceil(count / 8))
+    const payloads = scratch.words(count * payloadWords)
+    const buffers = [...this.#arena!.buffers, queries, found, payloads]
+    const dispatches = Math.max(1, Math.min(16, MOST_QUERIES / count))
+    const seconds = await this.#time((recorder) => {
+      for (let i = 0; i < dispatches; i++) recorder.dispatch(this.#get, buffers, [count, word], count)
+    })
+    const answers = await device.readWords(payloads, count * payloadWords)
+    for (let i = 0; i < count; i += 97) {
+      const expected = numbers[i]! < this.#count ? numbers[i]! : 0
+      if (answers[i * payloadWords] !== expected) {
+        throw new Error(`key number ${numbers[i]}: payload ${answers[i * payloadWords]}`)
+      }
+    }
+    scratch.release()
+    return (count * dispatches) / seconds / 1e6
+  }
+
+  /** Millions of entries a second from `ranges` scans of `limit` entries each, results read back. */
+  async #scans(ranges: number, limit: number): Promise<number> {
+    const { keyWords } = treeShape(this.#shape)
+    const { keys } = sampledKeys(keyWords, this.#count, ranges)
+    const seconds: number[] = []
+    let entries = 0
+    for (let repeat = 0; repeat < REPEATS; repeat++) {
+      const start = performance.now()
+      const { offsets } = await this.#reader.scan(this.#arena!, { ranges, from: keys, limit })
+      seconds.push((performance.now() - start) / 1000)
+      entries = offsets[ranges]!
+    }
+    return entries / median(seconds) / 1e6
+  }
+
+  async #time(record: (recorder: Recorder) => void): Promise<number> {
+    const seconds: number[] = []
+    for (let repeat = 0; repeat < REPEATS; repeat++) {
+      const recorder = this.#device.record()
+      record(recorder)
+      const start = performance.now()
+      recorder.submit()
+      await this.#device.gpu.queue.onSubmittedWorkDone()
+      seconds.push((performance.now() - start) / 1000)
+    }
+    return median(seconds)
+  }
+}

@@ -1,0 +1,45 @@
+/** The finaliser of MurmurHash3: a bijection of 32-bit numbers, so that distinct numbers give distinct, scattered keys. */
+function scattered(i: number): number {
+  let h = i
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}
+
+/** Keys number `first` to `first + count` of one fixed random sequence of distinct keys, as wire bytes. */
+export function scatteredKeys(keyWords: 1 | 2, first: number, count: number): Uint8Array {
+  const words = new Uint32Array(count * keyWords)
+  for (let i = 0; i < count; i++) writeKey(words, i, keyWords, first + i)
+  return new Uint8Array(words.buffer)
+}
+
+/** Keys of the same sequence with random numbers below `bound`. */
+export function sampledKeys(
+  keyWords: 1 | 2,
+  bound: number,
+  count: number,
+): { keys: Uint8Array; numbers: Uint32Array } {
+  const words = new Uint32Array(count * keyWords)
+  const numbers = new Uint32Array(count)
+  for (let i = 0; i < count; i++) {
+    numbers[i] = Math.floor((scattered(i + 0x5bd1e995) / 2 ** 32) * bound)
+    writeKey(words, i, keyWords, numbers[i]!)
+  }
+  return { keys: new Uint8Array(words.buffer), numbers }
+}
+
+function writeKey(words: Uint32Array, at: number, keyWords: 1 | 2, number: number): void {
+  if (keyWords === 1) {
+    words[at] = scattered(number)
+  } else {
+    words[2 * at] = scattered(number)
+    words[2 * at + 1] = scattered(number ^ 0x2545f491)
+  }
+}
+
+/** Payloads that say which number a key has, so that answers can be checked. */
+export function numberedPayloads(payloadWords: number, first: number, count: number): Uint8Array {
+  const words = new Uint32Array(count * payloadWords)
+  for (let i = 0; i < count; i++) words[i * payloadWords] = first + i
+  return new Uint8Array(words.buffer)
+}
