@@ -16,14 +16,14 @@ export interface ListedTuples {
 export class PayloadHits {
   readonly #context: ReadContext
   readonly #measure: Kernel
-  readonly #measureLong: Kernel
+  readonly #measureEnds: Kernel
   readonly #place: Kernel
   readonly #placeLong: Kernel
 
   private constructor(context: ReadContext, kernels: readonly Kernel[]) {
     this.#context = context
     this.#measure = kernels[0]
-    this.#measureLong = kernels[1]
+    this.#measureEnds = kernels[1]
     this.#place = kernels[2]
     this.#placeLong = kernels[3]
   }
@@ -34,9 +34,9 @@ export class PayloadHits {
     return new PayloadHits(
       context,
       await Promise.all([
-        kernel('measure_lists', 'read', 'read', 'read', 'write', 'write', 'write', 'write'),
-        kernel('measure_long', 'read', 'read', 'read', 'read', 'write'),
-        kernel('place_hits', 'read', 'read', 'read', 'write', 'write', 'write'),
+        kernel('measure_lists', 'read', 'read', 'read', 'write', 'write'),
+        kernel('measure_ends', 'read', 'read', 'read', 'write'),
+        kernel('place_hits', 'read', 'read', 'read', 'write', 'write', 'write', 'write', 'write'),
         kernel('place_long', 'read', 'read', 'read', 'read', 'read', 'write'),
       ]),
     )
@@ -60,21 +60,25 @@ export class PayloadHits {
     const counts = scratch.words(places + 1)
     const positions = scratch.words(places + 1)
     const windows = scratch.words(2 * places)
-    const longCount = scratch.words(1)
-    const longList = scratch.words(places)
     const result = allocateHits(scratch, search)
     const params = [count, tree.word, limit, reverse ? 1 : 0, width]
-    const longGroups = Math.min(places, this.#context.enoughGroups)
-    recorder.clear(longCount, 0, 4)
-    const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows, longCount, longList]
+    const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows]
     recorder.dispatch(this.#measure, measuring, params, places + 1)
-    const measuringLong = [...arena.buffers, tuples, windows, longCount, longList, counts]
-    recorder.dispatchGroups(this.#measureLong, measuringLong, params, longGroups)
+    recorder.dispatchGroups(
+      this.#measureEnds,
+      [...arena.buffers, tuples, lengths, windows, counts],
+      params,
+      2 * count,
+    )
     primitives.scan(recorder, scratch, counts, positions, places + 1)
-    const placing = [...arena.buffers, tuples, windows, positions, result.hits, result.found, result.more]
-    recorder.dispatch(this.#place, placing, params, places)
-    const placingLong = [...arena.buffers, tuples, windows, positions, longCount, longList, result.hits]
-    recorder.dispatchGroups(this.#placeLong, placingLong, params, longGroups)
+    const longCount = scratch.words(1)
+    const longList = scratch.words(places)
+    recorder.clear(longCount, 0, 4)
+    const listed = [...arena.buffers, tuples, windows, positions]
+    const { hits, found, more } = result
+    recorder.dispatch(this.#place, [...listed, hits, found, more, longCount, longList], params, places)
+    const longGroups = Math.min(places, this.#context.enoughGroups)
+    recorder.dispatchGroups(this.#placeLong, [...listed, longCount, longList, hits], params, longGroups)
     return { hits: result, positions }
   }
 }

@@ -18,7 +18,7 @@ export type SearchForm = 'walk' | 'breadth-first'
  * Entries a range up to which walking is faster on a GPU. A walking thread reads its entries one after the other;
  * breadth-first pays for several dispatches a level, however few entries there are.
  */
-export const WALK_LIMIT = 256
+export const WALK_LIMIT = 128
 
 /** The faster form. Where a CPU does the work there is no width to fill, and walking does the least of it. */
 export function searchForm({ software }: AdapterFacts, limit: number): SearchForm {

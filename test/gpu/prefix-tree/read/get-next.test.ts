@@ -4,8 +4,9 @@ import { KEY_TYPES } from '../../../../protocol/types.js'
 import { openDevice } from '../../open-device.js'
 import { queries, randomKeys, same, seeded, subjectOf } from './subject.js'
 
+const device = await openDevice(t)
+
 t.test('getNext answers as the model does, in both directions, after keys and within them', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   for (const keyType of KEY_TYPES) {
     for (const unique of [true, false]) {
@@ -34,7 +35,6 @@ t.test('getNext answers as the model does, in both directions, after keys and wi
 })
 
 t.test('nothing follows in a tree without keys', async (t) => {
-  const device = await openDevice(t)
   const shape = { keyType: 'i32', payloadBytes: 4, unique: true, matchFrom: 0 } as const
   const { reader, arena, model } = await subjectOf(device, shape, [], seeded(t))
   for (const keys of [new Uint8Array(0), new Uint8Array(12)]) {

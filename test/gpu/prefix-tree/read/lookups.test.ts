@@ -6,8 +6,9 @@ import { queries, randomKeys, randomPayload, same, seeded, subjectOf } from './s
 
 const PAYLOAD_BYTES = [4, 8, 16, 1, 7, 64]
 
+const device = await openDevice(t)
+
 t.test('get, getAll and count answer as the model does', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   for (const keyType of KEY_TYPES) {
     for (const unique of [true, false]) {
@@ -33,7 +34,6 @@ t.test('get, getAll and count answer as the model does', async (t) => {
 })
 
 t.test('no keys, and keys of a tree without any', async (t) => {
-  const device = await openDevice(t)
   const shape = { keyType: 'u64', payloadBytes: 4, unique: false, matchFrom: 0 } as const
   const { reader, arena } = await subjectOf(device, shape, [], seeded(t))
   const none = new Uint8Array(0)
@@ -48,7 +48,6 @@ t.test('no keys, and keys of a tree without any', async (t) => {
 })
 
 t.test('more payloads than 32 bits can count are refused, not counted wrongly', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   const shape = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 } as const
   const length = 1 << 16
@@ -63,7 +62,6 @@ t.test('more payloads than 32 bits can count are refused, not counted wrongly', 
 })
 
 t.test('a read that was called sees the tree as it was, whatever happens to it afterwards', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   const shape = { keyType: 'i64', payloadBytes: 7, unique: false, matchFrom: 0 } as const
   const subject = await subjectOf(device, shape, randomKeys(shape, random, 2000), random)

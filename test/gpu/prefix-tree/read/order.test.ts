@@ -4,8 +4,9 @@ import { concat, ranksOf } from '../../../model-structure.js'
 import { openDevice } from '../../open-device.js'
 import { randomKeys, same, seeded, subjectOf } from './subject.js'
 
+const device = await openDevice(t)
+
 t.test('order lists every tuple once, by ascending key', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   for (const keyType of KEY_TYPES) {
     const shape = { keyType, payloadBytes: 4, unique: true, matchFrom: 0 }

@@ -7,6 +7,7 @@ import type { Random } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 import { queries, randomKeys, randomPayload, type Subject, same, seeded, subjectOf } from './subject.js'
 
+const device = await openDevice(t)
 const FORMS: readonly SearchForm[] = ['walk', 'breadth-first']
 
 async function compare(t: Test, { reader, arena, model }: Subject, request: ScanRequest, name: string) {
@@ -47,7 +48,6 @@ function token({ shape, keys }: Subject, random: Random): Uint8Array {
 }
 
 t.test('both forms answer as the model does', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   for (const keyType of KEY_TYPES) {
     for (const unique of [true, false]) {
@@ -67,7 +67,6 @@ t.test('both forms answer as the model does', async (t) => {
 })
 
 t.test('bounds that meet, pass each other, or leave out all there is', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   const shape = { keyType: 'i32', payloadBytes: 4, unique: false, matchFrom: 0 } as const
   const entries = [0, 1, 2].map((sequence) => ({ sequence, payload: randomPayload(shape, random) }))
@@ -92,7 +91,6 @@ t.test('bounds that meet, pass each other, or leave out all there is', async (t)
 })
 
 t.test('no ranges, and a tree without keys', async (t) => {
-  const device = await openDevice(t)
   const shape = { keyType: 'f64', payloadBytes: 8, unique: false, matchFrom: 0 } as const
   const subject = await subjectOf(device, shape, [], seeded(t))
   await compare(t, subject, { ranges: 0, limit: 10 }, 'no ranges')
@@ -101,7 +99,6 @@ t.test('no ranges, and a tree without keys', async (t) => {
 })
 
 t.test('a bound that is NaN is above every number', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   const shape = { keyType: 'f32', payloadBytes: 4, unique: true, matchFrom: 0 } as const
   const subject = await subjectOf(device, shape, randomKeys(shape, random, 50), random)
@@ -116,7 +113,6 @@ t.test('a bound that is NaN is above every number', async (t) => {
 })
 
 t.test('pages of a long list, from its middle and through gaps, in both directions', async (t) => {
-  const device = await openDevice(t)
   const random = seeded(t)
   const shape = { keyType: 'u64', payloadBytes: 4, unique: false, matchFrom: 0 } as const
   const length = 100_000
