@@ -69,7 +69,7 @@ export function layoutFrame(
   shapes: readonly { readonly name: string; readonly type: SectionType; readonly length: number }[],
 ): FrameLayout {
   // The header holds offsets that depend on its own length: guess where the sections start, and correct a short guess.
-  let start = shapes.length === 0 ? 0 : align8(64 + 48 * shapes.length)
+  let start = shapes.length === 0 ? 0 : align8(48 + 40 * shapes.length)
   for (;;) {
     let end = start
     const sections = shapes.map(({ name, type, length }) => {
@@ -106,7 +106,7 @@ export function writeFrame(layout: FrameLayout, target: Uint8Array): Uint8Array[
 }
 
 /** A whole frame from its header and sections. The `sections` table is made here. */
-export function encodeFrame(header: object, sections: Sections = {}): Uint8Array {
+export function encodeFrame(header: object, sections: Sections = {}): Uint8Array<ArrayBuffer> {
   const entries = Object.entries(sections)
   const shapes = entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength }))
   const layout = layoutFrame(header, shapes)

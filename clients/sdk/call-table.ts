@@ -5,7 +5,7 @@ import { LIMITS } from '../../protocol/limits.js'
 /** A request on its way to an answer. */
 export interface Call {
   readonly id: number
-  readonly frame: Uint8Array
+  readonly frame: Uint8Array<ArrayBuffer>
   /** How often it may still be sent. */
   sends: number
   readonly resolve: (reply: Frame) => void

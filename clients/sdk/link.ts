@@ -9,7 +9,7 @@ export interface Link {
   readonly server: ReplyFields['hello']
   /** Why the connection ended, when it has. */
   readonly lost: Promise<WarpdexError>
-  send(frame: Uint8Array): void
+  send(frame: Uint8Array<ArrayBuffer>): void
   close(): void
 }
 
@@ -59,7 +59,7 @@ export function openLink({ url, client, token, timeout, onReply }: LinkOptions):
         try {
           onFrame(decodeFrame(bytes, LIMITS.replyHeaderBytes))
         } catch (thrown) {
-          fail(toWarpdexError(thrown))
+          fail(connectionLost(url, `the server sent what is no frame: ${toWarpdexError(thrown).message}`))
         }
       },
       onClose: (reason) => fail(connectionLost(url, reason)),

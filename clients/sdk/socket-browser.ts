@@ -14,5 +14,5 @@ export function openSocket(url: string, handlers: SocketHandlers): Socket {
     else socket.close()
   }
   socket.onclose = ({ code, reason }) => handlers.onClose(reason || `close code ${code}`)
-  return { send: (bytes) => socket.send(new Uint8Array(bytes)), close: () => socket.close() }
+  return { send: (bytes) => socket.send(bytes), close: () => socket.close() }
 }

@@ -8,6 +8,6 @@ export interface SocketHandlers {
 
 /** A WebSocket of binary messages, the same in Node and in browsers. */
 export interface Socket {
-  send(bytes: Uint8Array): void
+  send(bytes: Uint8Array<ArrayBuffer>): void
   close(): void
 }

@@ -156,6 +156,16 @@ t.test('a read that ends every connection is given up', async (t) => {
   t.strictSame(await index.count([1]), Uint32Array.of(0), 'others go on')
 })
 
+t.test('a connection on which nonsense arrives is left for another', async (t) => {
+  const reasons: string[] = []
+  const { server, client, index } = await open(t, { onDisconnect: ({ message }) => reasons.push(message) })
+  server.intervene = first('count', 'garbage')
+  t.strictSame(await index.count([1]), Uint32Array.of(0))
+  t.match(reasons, [/what is no frame/])
+  server.intervene = first('dropIndex', 'garbage')
+  await t.rejects(client.dropIndex('numbers'), { code: 'CONNECTION_LOST' })
+})
+
 t.test('a write whose answer was lost is sent again under its id, and applied once', async (t) => {
   const { server, index } = await open(t)
   server.intervene = first('insert', 'dropAfter')

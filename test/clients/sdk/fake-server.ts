@@ -34,8 +34,11 @@ interface Answer {
   readonly sections?: Sections
 }
 
-/** What a test makes of a request: nothing, or an answer that stays out, or a connection that breaks before or after the work. */
-export type Intervention = 'none' | 'hold' | 'dropBefore' | 'dropAfter'
+/**
+ * What a test makes of a request: nothing, or an answer that stays out or makes no sense, or a connection that breaks before or
+ * after the work.
+ */
+export type Intervention = 'none' | 'hold' | 'garbage' | 'dropBefore' | 'dropAfter'
 
 /** A server that answers from lists, one request after the other, and does to them what a test wants. */
 export class FakeServer {
@@ -94,6 +97,7 @@ export class FakeServer {
       const intervention = request.op === 'hello' ? 'none' : this.intervene(request)
       if (intervention === 'dropBefore') return socket.terminate()
       if (intervention === 'hold') return
+      if (intervention === 'garbage') return socket.send(Uint8Array.of(1, 2, 3))
       let frame: Uint8Array
       try {
         if (intervention instanceof WarpdexError) throw intervention
