@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
+import { openDevice } from '../open-device.js'
+
+/** What a primitive is recorded with. */
+export interface Bed {
+  readonly primitives: Primitives
+  readonly recorder: Recorder
+  readonly scratch: Scratch
+  /** A buffer that begins with these words. */
+  upload(words: Uint32Array): GPUBuffer
+}
+
+/** Columns that a test reads: buffers and their lengths in words. */
+export type Outputs = readonly (readonly [buffer: GPUBuffer, words: number])[]
+
+/** Records work, submits it and reads what it wrote. */
+export type Run = (record: (bed: Bed) => Outputs) => Promise<Uint32Array[]>
+
+/** One device and its primitives for all tests of a file. */
+let opened: Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> | undefined
+
+async function open(): Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> {
+  const device = await openDevice(t)
+  const [cooperative, serial] = await Promise.all([
+    Primitives.create(device, 'cooperative'),
+    Primitives.create(device, 'serial'),
+  ])
+  return { device, strategies: new Map([['cooperative', cooperative] as const, ['serial', serial] as const]) }
+}
+
+/** Runs a test with the kernels for GPUs and with those for CPUs, whatever the device is. */
+export async function withEachStrategy(
+  t: Test,
+  body: (t: Test, run: Run, strategy: Strategy) => Promise<void>,
+): Promise<void> {
+  opened ??= open()
+  const { device, strategies } = await opened
+  for (const [strategy, primitives] of strategies) {
+    await t.test(strategy, (t) => body(t, (record) => run(device, primitives, record), strategy))
+  }
+}
+
+async function run(
+  device: Device,
+  primitives: Primitives,
+  record: (bed: Bed) => Outputs,
+): Promise<Uint32Array[]> {
+  const scratch = device.scratch()
+  const recorder = device.record()
+  const upload = (words: Uint32Array) => {
+    const buffer = scratch.words(words.length)
+    device.upload(buffer, new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
+    return buffer
+  }
+  const outputs = record({ primitives, recorder, scratch, upload })
+  const columns = outputs.map(([buffer, words]) => ({ buffer, bytes: words * 4 }))
+  const read = await device.submitAndRead(recorder, columns)
+  scratch.release()
+  return read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4))
+}
+
+/** Checks a property with a fresh seed, which it prints. */
+export async function check<T>(
+  t: Test,
+  arbitrary: fc.Arbitrary<T>,
+  property: (value: T) => Promise<void>,
+  runs: number,
+): Promise<void> {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  t.comment(`seed ${seed}`)
+  await fc.assert(fc.asyncProperty(arbitrary, property), { seed, numRuns: runs })
+}
+
+/** Lengths beside every boundary of a subgroup, a workgroup, a tile and the tiles of tiles that a test can afford. */
+export const LENGTHS = [
+  0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192,
+  8193, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537,
+]
+
+export const anyLength: fc.Arbitrary<number> = fc.oneof(
+  fc.constantFrom(...LENGTHS),
+  fc.integer({ min: 0, max: 10_000 }),
+)
+
+export const anySeed: fc.Arbitrary<number> = fc.integer({ min: 1, max: 2 ** 31 - 1 })
+
+/** Random words, the same ones for the same seed (xorshift). */
+export function randomWords(seed: number, count: number): Uint32Array {
+  let state = seed
+  return Uint32Array.from({ length: count }, () => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return state
+  })
+}
+
+/** The place of the first difference, or undefined; quicker than a deep comparison of long columns. */
+export function firstDifference(found: ArrayLike<number>, wanted: ArrayLike<number>): string | undefined {
+  if (found.length !== wanted.length) return `${found.length} words instead of ${wanted.length}`
+  for (let i = 0; i < wanted.length; i++) {
+    if (found[i] !== wanted[i]) return `word ${i} is ${found[i]} instead of ${wanted[i]}`
+  }
+  return undefined
+}
+
+/** Throws if the columns differ. */
+export function same(found: ArrayLike<number>, wanted: ArrayLike<number>): void {
+  const difference = firstDifference(found, wanted)
+  if (difference !== undefined) throw new Error(difference)
+}
