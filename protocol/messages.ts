@@ -220,6 +220,12 @@ export function replyError({ header }: Frame): WarpdexError | undefined {
   return new WarpdexError(known, typeof message === 'string' ? message : 'the server gave no reason')
 }
 
+/** The fields of a successful reply. The server is trusted to keep to the protocol: they are not checked one by one. */
+export function replyFields<O extends Op>({ header }: Frame): ReplyFields[O] {
+  const { id: _id, ok: _ok, ...fields } = header
+  return fields as unknown as ReplyFields[O]
+}
+
 type Unnumbered<R> = R extends { readonly op: Op } ? Omit<R, 'id' | 'op'> : never
 type Parsers = {
   readonly [O in Op]: (reader: RequestReader) => Unnumbered<Extract<Request, { readonly op: O }>>

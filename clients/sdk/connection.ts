@@ -1,6 +1,6 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Frame, type Section, type Sections } from '../../protocol/frame.js'
-import { type Op, type ReplyFields, replyError } from '../../protocol/messages.js'
+import { type Op, type ReplyFields, replyError, replyFields } from '../../protocol/messages.js'
 import { CallTable } from './call-table.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import {
@@ -90,9 +90,7 @@ export class Connection {
       },
       () => this.#abandon(id),
     )
-    // The server is trusted to keep to the protocol in what it says, so fields are not checked one by one.
-    const replyFields = reply.header as unknown as ReplyFields[O]
-    return { fields: replyFields, section: (name) => requireSection(reply, op, name).bytes }
+    return { fields: replyFields<O>(reply), section: (name) => requireSection(reply, op, name).bytes }
   }
 
   /** Closes the connection; calls that are not answered fail with `CANCELLED`. */

@@ -1,7 +1,7 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Frame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { PROTOCOL_VERSION, type ReplyFields, replyError } from '../../protocol/messages.js'
+import { PROTOCOL_VERSION, type ReplyFields, replyError, replyFields } from '../../protocol/messages.js'
 import { openSocket } from './socket-node.js'
 
 /** One connection to a server, after both sides have said hello. */
@@ -47,8 +47,12 @@ export function openLink({ url, client, token, timeout, onReply }: LinkOptions):
       if (frame.id !== HELLO_ID) return onReply(frame)
       if (error !== undefined) return fail(error)
       clearTimeout(timer)
-      const server = frame.header as unknown as ReplyFields['hello']
-      resolve({ server, lost, send: (bytes) => socket.send(bytes), close: () => socket.close() })
+      resolve({
+        server: replyFields<'hello'>(frame),
+        lost,
+        send: (bytes) => socket.send(bytes),
+        close: () => socket.close(),
+      })
     }
     const socket = openOrRefuse(url, {
       onOpen: () => {

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Socket, SocketHandlers } from './socket.js'
 
@@ -19,7 +20,8 @@ export function openSocket(url: string, handlers: SocketHandlers): Socket {
   let failure = ''
   socket.on('open', () => handlers.onOpen())
   socket.on('message', (data, isBinary) => {
-    if (isBinary && data instanceof Uint8Array) handlers.onMessage(data)
+    // As plain bytes, because a Buffer's methods mean other things than those of the arrays that browsers give.
+    if (isBinary && data instanceof Uint8Array) handlers.onMessage(asBytes(data))
     else socket.close(1003, NO_TEXT)
   })
   socket.on('error', (error: NodeJS.ErrnoException) => {

@@ -3,7 +3,14 @@ import t from 'tap'
 import { WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Section, type SectionType } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { errorHeader, OPS, parseRequest, replyError, replyHeader } from '../../protocol/messages.js'
+import {
+  errorHeader,
+  OPS,
+  parseRequest,
+  replyError,
+  replyFields,
+  replyHeader,
+} from '../../protocol/messages.js'
 
 function section(type: SectionType, length: number): Section {
   return { type, bytes: new Uint8Array(length) }
@@ -117,6 +124,7 @@ t.test('replies carry success or an error', async (t) => {
   const good = decodeFrame(encodeFrame(replyHeader<'dropIndex'>(3, { dropped: true })))
   t.match(good, { id: 3, header: { ok: true, dropped: true } })
   t.equal(replyError(good), undefined)
+  t.strictSame(replyFields(good), { dropped: true })
   const error = new WarpdexError('TOO_LARGE', 'x'.repeat(100_000))
   const bad = decodeFrame(encodeFrame(errorHeader(null, error)))
   t.equal(bad.id, null)
