@@ -14,6 +14,8 @@ export class Arena {
   readonly nodes: Region
   readonly tuples: Region
   readonly extents: Region
+  /** Where each key's first digits lead, in large trees; see `directory.ts`. */
+  directory: GPUBuffer | undefined
 
   private constructor(nodes: Region, tuples: Region, extents: Region) {
     this.nodes = nodes
@@ -38,7 +40,7 @@ export class Arena {
   }
 
   get bytes(): number {
-    return this.nodes.bytes + this.tuples.bytes + this.extents.bytes
+    return this.nodes.bytes + this.tuples.bytes + this.extents.bytes + (this.directory?.size ?? 0)
   }
 
   get usedBytes(): number {
@@ -56,5 +58,6 @@ export class Arena {
     this.nodes.destroy()
     this.tuples.destroy()
     this.extents.destroy()
+    this.directory?.destroy()
   }
 }

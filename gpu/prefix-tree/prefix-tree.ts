@@ -17,6 +17,7 @@ import type {
 } from '../index-structure.js'
 import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
+import { DirectoryKeeper } from './directory.js'
 import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { treeShape } from './layout.js'
 import { TreeReader } from './read/tree-reader.js'
@@ -32,6 +33,13 @@ const LITTLE_GARBAGE_TUPLES = 16 * 1024
 
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
+interface Parts {
+  readonly reader: TreeReader
+  readonly writer: TreeWriter
+  readonly compactor: Compactor
+  readonly directories: DirectoryKeeper
+}
+
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"). An empty tree owns no
  * device memory.
@@ -42,13 +50,14 @@ export class PrefixTree implements IndexStructure {
   readonly #reader: TreeReader
   readonly #writer: TreeWriter
   readonly #compactor: Compactor
+  readonly #directories: DirectoryKeeper
   #arena: Arena | undefined
   #totals: TreeTotals
 
   private constructor(
     device: Device,
     shape: IndexShape,
-    parts: { reader: TreeReader; writer: TreeWriter; compactor: Compactor },
+    parts: Parts,
     content?: { arena: Arena; totals: TreeTotals },
   ) {
     this.#device = device
@@ -56,6 +65,7 @@ export class PrefixTree implements IndexStructure {
     this.#reader = parts.reader
     this.#writer = parts.writer
     this.#compactor = parts.compactor
+    this.#directories = parts.directories
     this.#arena = content?.arena
     this.#totals = content?.totals ?? NOTHING
   }
@@ -85,14 +95,15 @@ export class PrefixTree implements IndexStructure {
     )
   }
 
-  static async #parts(device: Device, shape: IndexShape) {
+  static async #parts(device: Device, shape: IndexShape): Promise<Parts> {
     const primitives = await Primitives.create(device)
-    const [reader, writer, compactor] = await Promise.all([
+    const [reader, writer, compactor, directories] = await Promise.all([
       TreeReader.create(device, primitives, shape),
       TreeWriter.create(device, primitives, shape),
       Compactor.create(device, primitives, treeShape(shape)),
+      DirectoryKeeper.create(device),
     ])
-    return { reader, writer, compactor }
+    return { reader, writer, compactor, directories }
   }
 
   async get(keys: Uint8Array): Promise<GetResult> {
@@ -200,6 +211,7 @@ export class PrefixTree implements IndexStructure {
       this.#arena = await this.#compactor.compact(arena, keys, (recorder, scratch) =>
         this.#reader.order(recorder, scratch, arena, keys),
       )
+      await this.#directories.provide(this.#arena, keys)
     }
     arena.destroy()
     this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }

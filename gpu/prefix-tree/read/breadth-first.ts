@@ -42,6 +42,7 @@ export class BreadthFirst {
     return new BreadthFirst(context, await ScanRanges.create(context), payloadHits, kernels)
   }
 
+  /** The first entries of each range. */
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
     // One entry more than the limit, to know whether there are more, and the tuples at the two ends of the range, which may
     // have no payload in it.

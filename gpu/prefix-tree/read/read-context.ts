@@ -74,8 +74,8 @@ export class ReadContext {
 
   /**
    * Submits and reads a result whose size only the device knows: columns of known length and columns of entries. Small results
-   * come in one round trip, larger ones bring their size first. Everything is submitted when it returns its promise; the
-   * columns must not be reused before it settles.
+   * come in one round trip, larger ones bring their size first. What was recorded is submitted when it returns its promise;
+   * the columns must not be reused before it settles.
    * @param most entries that there are at most
    * @param total the number of entries, from the columns of known length
    */

@@ -67,6 +67,18 @@ export class TreeReader {
     return new TreeReader(get, getAll, count, getNext, scan, breadthFirst)
   }
 
+  /** Records a get of `count` keys that are on the device; see `Get.record`. */
+  recordGet(
+    recorder: Recorder,
+    arena: Arena,
+    queries: GPUBuffer,
+    found: GPUBuffer,
+    payloads: GPUBuffer,
+    count: number,
+  ): void {
+    this.#get.record(recorder, arena, queries, found, payloads, count)
+  }
+
   /** The first payload of each key. */
   get(arena: Arena, keys: Uint8Array): Promise<GetResult> {
     return this.#get.run(arena, keys)

@@ -5,7 +5,10 @@ import type { Arena } from '../arena.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
 import { type ReadContext, TREE } from './read-context.js'
 
-/** Searches ranges with one thread each: for small limits. */
+/**
+ * Searches ranges with one thread each: for small limits. A thread steps over the dead entries between live ones one by one;
+ * that there are never many for long is up to compaction.
+ */
 export class Walk {
   readonly #context: ReadContext
   readonly #kernel: Kernel
@@ -20,6 +23,7 @@ export class Walk {
     return new Walk(context, await context.kernel('walk', 'walk_ranges', bindings, 4))
   }
 
+  /** The first entries of each range. */
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
     const { count, ranges, limit, reverse } = search
     const result = allocateHits(scratch, search)

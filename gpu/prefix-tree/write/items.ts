@@ -18,6 +18,8 @@ export interface Items {
   readonly hasPairs: boolean
   /** Every item is a plain insert into an index that is not unique: none depends on another. */
   readonly appends: boolean
+  /** They are appends, and their keys have no NaN: all of them will be in the index. */
+  readonly allAlive: boolean
 }
 
 /** Uploads a batch. */
@@ -36,6 +38,7 @@ export function uploadItems(
   if (batch.payloads !== undefined) device.upload(payloads, batch.payloads)
   const kinds = scratch.bytes(mixed ? count : 0)
   if (mixed) device.upload(kinds, ops)
+  const appends = !shape.unique && ops === WriteOp.insert
   return {
     count,
     op: mixed ? MIXED : ops,
@@ -43,6 +46,7 @@ export function uploadItems(
     keys,
     payloads,
     hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
-    appends: !shape.unique && ops === WriteOp.insert,
+    appends,
+    allAlive: appends && !shape.keyType.startsWith('f'),
   }
 }

@@ -23,15 +23,22 @@ export interface Plan {
 export class Planner {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
+  readonly #unique: boolean
   readonly #planRuns: Kernel
 
-  private constructor(primitives: Primitives, shape: TreeShape, planRuns: Kernel) {
+  private constructor(primitives: Primitives, shape: TreeShape, unique: boolean, planRuns: Kernel) {
     this.#primitives = primitives
     this.#shape = shape
+    this.#unique = unique
     this.#planRuns = planRuns
   }
 
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<Planner> {
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: TreeShape,
+    unique: boolean,
+  ): Promise<Planner> {
     const planRuns = await device.kernel({
       module: 'prefix-tree/write/plan',
       entryPoint: 'plan_runs',
@@ -43,7 +50,7 @@ export class Planner {
       params: 2,
       conditions: { wide: shape.keyWords === 2 },
     })
-    return new Planner(primitives, shape, planRuns)
+    return new Planner(primitives, shape, unique, planRuns)
   }
 
   record(
@@ -66,8 +73,10 @@ export class Planner {
     const total = { buffer: createRanks, index: count }
     this.#primitives.scan(recorder, scratch, createRanks, createRanks, count, total)
     recorder.copy(createRanks, count * 4, counts, Count.creates * 4, 4)
-    const words = { buffer: counts, index: Count.extentWords }
-    this.#primitives.scan(recorder, scratch, extentOffsets, extentOffsets, count, words)
+    if (!this.#unique) {
+      const words = { buffer: counts, index: Count.extentWords }
+      this.#primitives.scan(recorder, scratch, extentOffsets, extentOffsets, count, words)
+    }
     return { actions, createRanks, extentOffsets, longMoves }
   }
 }

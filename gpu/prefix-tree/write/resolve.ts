@@ -12,8 +12,8 @@ import type { Runs } from './runs.js'
 
 /** What becomes of every item and run. */
 export interface Outcome {
-  /** Result codes, a byte an item, in the order of the batch. */
-  readonly codes: GPUBuffer
+  /** Result codes, a byte an item, in the order of the batch; none where all items are inserted. */
+  readonly codes: GPUBuffer | undefined
   /** Items before each sorted item whose payload will be in the index; `count` + 1 words. */
   readonly aliveRanks: GPUBuffer
   /** Live residents that each run keeps, or that it keeps none. */
@@ -91,22 +91,24 @@ export class Resolver {
     const kernels = this.#kernels
     const params = [count, this.#shape.word, this.#payloadBytes, items.op, pairs === undefined ? 0 : 1]
     const aliveRanks = scratch.words(count + 1)
-    const wideCodes = scratch.words(count)
     const runStates = scratch.words(count)
-    const payloadBuffers = [arena.tuples.buffer, arena.extents.buffer]
+    const tree = [arena.tuples.buffer, arena.extents.buffer]
+    if (items.appends) {
+      recorder.dispatch(kernels.keepResidents, [...tree, runs.residents, counts, runStates], params, count)
+    }
+    if (items.allAlive) {
+      this.#primitives.iota(recorder, aliveRanks, count + 1)
+      recorder.copy(aliveRanks, count * 4, counts, Count.payloadsAdded * 4, 4)
+      return { codes: undefined, aliveRanks, runStates }
+    }
+    const wideCodes = scratch.words(count)
     if (items.appends) {
       const buffers = [runs.runsOf, runs.residents, runs.order, aliveRanks, wideCodes]
       recorder.dispatch(kernels.acceptAppends, buffers, params, count)
-      recorder.dispatch(
-        kernels.keepResidents,
-        [...payloadBuffers, runs.residents, counts, runStates],
-        params,
-        count,
-      )
     } else {
       const inputs = [items.payloads, runs.starts, runs.residents, runs.order, items.ops]
       const links = pairs?.links ?? scratch.words(2)
-      const buffers = [...payloadBuffers, ...inputs, links, aliveRanks, wideCodes, runStates, counts]
+      const buffers = [...tree, ...inputs, links, aliveRanks, wideCodes, runStates, counts]
       recorder.dispatch(kernels.resolveRuns, buffers, params, count)
     }
     this.#primitives.scan(recorder, scratch, aliveRanks, aliveRanks, count, {

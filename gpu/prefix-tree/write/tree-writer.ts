@@ -4,6 +4,7 @@ import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import { DirectoryKeeper } from '../directory.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import { Builder, type NodePlan } from './build.js'
 import { COUNTS, Count } from './counts.js'
@@ -55,6 +56,7 @@ interface Stages {
   readonly builder: Builder
   readonly payloads: PayloadWriter
   readonly remover: Remover
+  readonly directories: DirectoryKeeper
 }
 
 /**
@@ -79,16 +81,18 @@ export class TreeWriter {
   static async create(device: Device, primitives: Primitives, index: IndexShape): Promise<TreeWriter> {
     const shape = treeShape(index)
     const { payloadBytes, unique } = index
-    const [runs, pairs, resolver, planner, entries, builder, payloads, remover] = await Promise.all([
-      RunFinder.create(device, primitives, shape),
-      PairMatcher.create(device, primitives, shape, payloadBytes),
-      Resolver.create(device, primitives, shape, payloadBytes),
-      Planner.create(device, primitives, shape),
-      EntryLister.create(device, primitives, shape),
-      Builder.create(device, primitives, shape),
-      PayloadWriter.create(device, shape, payloadBytes, unique),
-      Remover.create(device, shape),
-    ])
+    const [runs, pairs, resolver, planner, entries, builder, payloads, remover, directories] =
+      await Promise.all([
+        RunFinder.create(device, primitives, shape),
+        PairMatcher.create(device, primitives, shape, payloadBytes),
+        Resolver.create(device, primitives, shape, payloadBytes),
+        Planner.create(device, primitives, shape, unique),
+        EntryLister.create(device, primitives, shape),
+        Builder.create(device, primitives, shape),
+        PayloadWriter.create(device, shape, payloadBytes, unique),
+        Remover.create(device, shape),
+        DirectoryKeeper.create(device),
+      ])
     return new TreeWriter(device, index, {
       runs,
       pairs,
@@ -98,6 +102,7 @@ export class TreeWriter {
       builder,
       payloads,
       remover,
+      directories,
     })
   }
 
@@ -118,12 +123,14 @@ export class TreeWriter {
       const [counts, codes] = await Promise.all([
         this.#device.readWords(settled.counts, COUNTS),
         this.#readCodes(settled),
+        this.#reserveAhead(arena, items),
       ])
       await arena.reserve({
         nodes: counts[Count.nodes],
         tuples: counts[Count.creates],
         extentWords: counts[Count.extentWords],
       })
+      await this.#stages.directories.provide(arena, arena.tuples.records + counts[Count.creates])
       return {
         codes,
         effect: effectOf(counts),
@@ -157,10 +164,16 @@ export class TreeWriter {
     return { items, counts, runs, pairs, outcome, plan, entries, nodes }
   }
 
-  /** Integer keys that are appended are all inserted: that needs no reading back. */
+  /**
+   * A batch that is as large as the tree will mostly create tuples. Allocating takes the host as long as sorting takes the
+   * device, so both go on at once.
+   */
+  async #reserveAhead(arena: Arena, items: Items): Promise<void> {
+    if (items.allAlive && items.count >= arena.tuples.records) await arena.tuples.reserve(items.count)
+  }
+
   async #readCodes({ items, outcome }: Settled): Promise<Uint8Array> {
-    const isFloat = this.#index.keyType.startsWith('f')
-    if (items.appends && !isFloat) return new Uint8Array(items.count).fill(ResultCode.inserted)
+    if (outcome.codes === undefined) return new Uint8Array(items.count).fill(ResultCode.inserted)
     return this.#device.read(outcome.codes, items.count, (view) => view.slice())
   }
 
@@ -184,6 +197,7 @@ export class TreeWriter {
     if (totals[Count.removes]! > 0) {
       stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
     }
+    stages.directories.recordFill(recorder, arena)
     recorder.submit()
   }
 }
