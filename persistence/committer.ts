@@ -81,7 +81,7 @@ export class Committer {
       } catch (error) {
         this.#refusal = new WarpdexError(
           'INTERNAL',
-          `the store takes no more writes because a commit failed: ${String(error)}; mend the disk and restart`,
+          `the store takes no more writes because a commit failed: ${String(error)}; make room on the disk or mend it, and restart`,
           { cause: error },
         )
         for (const { reject } of [...group, ...this.#waiting]) reject(this.#refusal)

@@ -6,7 +6,7 @@ import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import type { PayloadStore } from './payload-store.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 import type { LogBatch, LogEntry, LogPosition, LogRecord, WriteLog } from './write-log.js'
-import type { WriteOutcome, WriteOutcomes } from './write-outcomes.js'
+import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
 
 /** Records that one transaction removes. */
 const REMOVALS = 4096
@@ -76,6 +76,7 @@ export class LmdbLog implements WriteLog {
       { keyspace: this.#keyspace, key, value },
       ...segments.map(({ change }) => change),
     ]
+    outcomes.forEach(checkOutcome)
     checkSize(changes, outcomes)
     // From here on nothing may go wrong but the disk, after whose failure no write is taken.
     positions.reserved = position

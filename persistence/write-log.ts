@@ -41,7 +41,7 @@ export interface WriteLog {
   /**
    * Resolves when the record is durable. Records of one index get their positions in the order of the calls.
    *
-   * @throws WarpdexError `UNKNOWN_INDEX`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
+   * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */
   append(index: number, record: LogRecord): Promise<LogPosition>
   /**

@@ -1,10 +1,11 @@
+import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 
 /** What became of a client's write. */
 export interface WriteOutcome {
-  /** The client's own id, at most 255 bytes of UTF-8; write numbers count within it. */
+  /** The client's own id, 1 to 255 bytes of UTF-8; write numbers count within it. */
   readonly client: string
   /** The client's number of the write, a whole number from 0 to 2^53 - 1. */
   readonly write: number
@@ -40,6 +41,8 @@ interface Client {
   lastAt: number
 }
 
+/** The length of a client's id is one byte of a key. */
+const MAX_CLIENT_BYTES = 255
 const EXPIRY = LIMITS.writeIdHours * 3_600_000
 
 /**
@@ -59,8 +62,9 @@ export class WriteOutcomes {
   static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
     const outcomes = new WriteOutcomes(keyspace)
     const stored = [...keyspace.getKeys({})].map(parseKey).sort((a, b) => a.at - b.at)
-    for (const { client, write, at, codeBytes } of stored)
+    for (const { client, write, at, codeBytes } of stored) {
       outcomes.#remember(client, write, { at, codeBytes })
+    }
     const expired = outcomes.#forgetExpired(Date.now())
     if (expired.length > 0) await committer.commit(expired)
     return outcomes
@@ -91,19 +95,20 @@ export class WriteOutcomes {
       : { index, position }
     const value = encodeRecord(RecordKind.outcome, key, meta, uniform ? [] : [codes])
     const changes = this.#forget(client, write)
-    this.#remember(client, write, remembered)
-    changes.push(...this.#forgetExcess(client), ...this.#forgetExpired(at))
+    const state = this.#remember(client, write, remembered)
+    changes.push(...this.#forgetExcess(client, state), ...this.#forgetExpired(at))
     changes.push({ keyspace: this.#keyspace, key, value })
     return changes
   }
 
-  #remember(name: string, write: number, remembered: RememberedWrite): void {
+  #remember(name: string, write: number, remembered: RememberedWrite): Client {
     const client = this.#clients.get(name) ?? { writes: new Map(), codeBytes: 0, lastAt: 0 }
     client.writes.set(write, remembered)
     client.codeBytes += remembered.codeBytes
     client.lastAt = remembered.at
     this.#clients.delete(name)
     this.#clients.set(name, client)
+    return client
   }
 
   #forget(name: string, write: number): Change[] {
@@ -115,12 +120,11 @@ export class WriteOutcomes {
     return [{ keyspace: this.#keyspace, key: outcomeKey(name, write, remembered) }]
   }
 
-  #forgetExcess(name: string): Change[] {
-    const client = this.#clients.get(name)
+  #forgetExcess(name: string, client: Client): Change[] {
     const changes: Change[] = []
-    for (const write of client?.writes.keys() ?? []) {
-      const { writes, codeBytes } = client!
-      if (writes.size <= LIMITS.writeIdsPerClient && codeBytes <= LIMITS.writeIdBytesPerClient) break
+    for (const write of client.writes.keys()) {
+      const { size } = client.writes
+      if (size <= LIMITS.writeIdsPerClient && client.codeBytes <= LIMITS.writeIdBytesPerClient) break
       changes.push(...this.#forget(name, write))
     }
     return changes
@@ -135,6 +139,20 @@ export class WriteOutcomes {
       this.#clients.delete(name)
     }
     return changes
+  }
+}
+
+/** @throws WarpdexError `BAD_REQUEST` when an outcome cannot be remembered under its names */
+export function checkOutcome({ client, write }: WriteOutcome): void {
+  const bytes = Buffer.byteLength(client)
+  if (bytes === 0 || bytes > MAX_CLIENT_BYTES) {
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `a client id has 1 to ${MAX_CLIENT_BYTES} bytes of UTF-8, not ${bytes}`,
+    )
+  }
+  if (!Number.isSafeInteger(write) || write < 0) {
+    throw new WarpdexError('BAD_REQUEST', `a write id is a whole number from 0 to 2^53 - 1, not ${write}`)
   }
 }
 

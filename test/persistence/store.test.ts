@@ -218,6 +218,10 @@ t.test('outcomes of writes are remembered', async (t) => {
       { client: 'client 2', write: 1, codes: codes.none },
     ],
   })
+  for (const wrong of [{ client: '' }, { client: 'x'.repeat(256) }, { write: -1 }, { write: 0.5 }]) {
+    const outcomes = [{ client: 'client', write: 9, codes: codes.mixed, ...wrong }]
+    await t.rejects(store.log.append(id, { ...batch(2), outcomes }), { code: 'BAD_REQUEST' })
+  }
   await store.log.append(id, { ...batch(2), outcomes: [{ client: 'client', write: 3, codes: codes.mixed }] })
   const check = (store: Store) => {
     t.same(store.outcome('client', 1), { index: id, position: 1, codes: Buffer.from(codes.mixed) })
