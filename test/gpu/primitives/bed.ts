@@ -89,6 +89,11 @@ export const anyLength: fc.Arbitrary<number> = fc.oneof(
 
 export const anySeed: fc.Arbitrary<number> = fc.integer({ min: 1, max: 2 ** 31 - 1 })
 
+/** How much of a column counts, up to more than all of it. */
+export const anyFraction: fc.Arbitrary<number> = fc
+  .integer({ min: 0, max: 120 })
+  .map((hundredths) => hundredths / 100)
+
 /** Random words, the same ones for the same seed (xorshift). */
 export function randomWords(seed: number, count: number): Uint32Array {
   let state = seed

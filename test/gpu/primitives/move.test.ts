@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { anyLength, anySeed, check, type Run, randomWords, same, withEachStrategy } from './bed.js'
+import {
+  anyFraction,
+  anyLength,
+  anySeed,
+  check,
+  type Run,
+  randomWords,
+  same,
+  withEachStrategy,
+} from './bed.js'
 
 const UNTOUCHED = 0xdeadbeef
 
@@ -51,7 +60,7 @@ t.test('gather and scatter of elements of 1 to 16 words', (t) =>
         count: anyLength.map((count) => Math.min(count, 10_000)),
         seed: anySeed,
         words: fc.integer({ min: 1, max: 16 }),
-        fraction: fc.option(fc.double({ min: 0, max: 1.2, noNaN: true }), { nil: 1 }),
+        fraction: fc.option(anyFraction, { nil: 1 }),
       }),
       ({ count, seed, words, fraction }) =>
         moveBothWays(run, seed, count, words, Math.floor(count * fraction)),
