@@ -116,12 +116,8 @@ export class Engine {
       return false
     }
     const index = this.#register(definition)
-    const drop = this.#drops.get(name)
     try {
-      await index.start(async () => {
-        await drop
-        return this.#store.createIndex(definition)
-      })
+      await index.create(this.#drops.get(name))
     } catch (error) {
       if (this.#indexes.get(name) === index) this.#indexes.delete(name)
       throw error
@@ -153,7 +149,9 @@ export class Engine {
   }
 
   list(): readonly IndexDefinition[] {
-    return this.#loaded().map(({ definition }) => definition)
+    return this.#all()
+      .filter(({ exists }) => exists)
+      .map(({ definition }) => definition)
   }
 
   /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
@@ -166,7 +164,9 @@ export class Engine {
 
   /** Figures of the server, and of one index or all. */
   stats(name?: string): EngineStats {
-    const all = this.#loaded().map((index) => index.stats())
+    const all = this.#all()
+      .filter(({ isLoaded }) => isLoaded)
+      .map((index) => index.stats())
     const { name: adapter, software } = this.#adapter
     return {
       server: {
@@ -183,7 +183,7 @@ export class Engine {
 
   /** Takes a snapshot of one index or of all, each with everything that was written before. */
   async snapshot(name?: string): Promise<readonly SnapshotInfo[]> {
-    const indexes = name === undefined ? this.#loaded() : [this.index(name)]
+    const indexes = name === undefined ? this.#all().filter(({ exists }) => exists) : [this.index(name)]
     const taken: SnapshotInfo[] = []
     for (const index of indexes) taken.push(await index.snapshot())
     return taken
@@ -196,7 +196,7 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
-    const closings = [...this.#indexes.values()].map((index) => index.close())
+    const closings = this.#all().map((index) => index.close())
     await Promise.allSettled([...closings, ...this.#drops.values()])
     await this.#store.close()
     const device = await this.#device.catch(() => undefined)
@@ -205,7 +205,7 @@ export class Engine {
 
   async #load(): Promise<void> {
     for (const stored of this.#store.indexes()) {
-      await this.#register(stored.definition).start(async () => stored)
+      await this.#register(stored.definition).open(stored)
     }
   }
 
@@ -223,8 +223,8 @@ export class Engine {
     return index
   }
 
-  #loaded(): readonly Index[] {
-    return [...this.#indexes.values()].filter(({ isLoaded }) => isLoaded)
+  #all(): readonly Index[] {
+    return [...this.#indexes.values()]
   }
 
   #watch(device: Device): void {
@@ -233,7 +233,7 @@ export class Engine {
       this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
       this.#device = this.#replace()
       // Every rebuild reports a failure itself.
-      const rebuilds = [...this.#indexes.values()].map((index) => index.rebuild())
+      const rebuilds = this.#all().map((index) => index.rebuild())
       void Promise.all([this.#device.catch(() => {}), ...rebuilds]).then(() => device.destroy())
     })
   }

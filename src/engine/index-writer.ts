@@ -41,7 +41,6 @@ export class IndexWriter {
   readonly #store: Store
   readonly #index: StoredIndex
   readonly #shape: IndexShape
-
   readonly #onLogged: (bytes: number) => void
 
   /** @param onLogged is told of the bytes of each log record */

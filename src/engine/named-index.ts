@@ -40,14 +40,17 @@ export interface IndexHost {
   onWarning(message: string): void
 }
 
-/** All that an index has once it is loaded. */
-interface Loaded {
+/** What an index has from its creation on, whatever becomes of the device. */
+interface Parts {
   readonly stored: StoredIndex
-  readonly structure: IndexStructure
   readonly writer: IndexWriter
   readonly snapshots: IndexSnapshots
   /** Only where payloads are of kind `bytes`. */
   readonly payloads: PayloadReader | undefined
+}
+
+interface Loaded extends Parts {
+  readonly structure: IndexStructure
 }
 
 /**
@@ -63,8 +66,13 @@ export class Index {
   readonly #host: IndexHost
   readonly #queue: RequestQueue<PendingWrite>
   readonly #gets: GetCoalescer
+  #parts: Parts | undefined
+  /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
   #loaded: Loaded | undefined
+  /** Why new requests are refused for good. */
   #refusal: WarpdexError | undefined
+  /** Why the structure could not be rebuilt. */
+  #failure: WarpdexError | undefined
 
   constructor(definition: IndexDefinition, host: IndexHost) {
     this.definition = definition
@@ -149,7 +157,12 @@ export class Index {
     }
   }
 
-  /** Whether the index exists, as opposed to being on its way. */
+  /** Whether the index is there, as opposed to being created. It is there while it is rebuilt. */
+  get exists(): boolean {
+    return this.#parts !== undefined
+  }
+
+  /** Whether the index is on the device. */
   get isLoaded(): boolean {
     return this.#loaded !== undefined
   }
@@ -159,16 +172,23 @@ export class Index {
     return this.#queue.read(async () => void this.#live())
   }
 
+  /** Brings a stored index to the device. Requests may be made at once; they wait. */
+  open(stored: StoredIndex): Promise<void> {
+    return this.#start(() => this.#load(stored))
+  }
+
   /**
-   * Brings the index to the device. Requests may be made at once; they wait.
-   * @param obtain finds the index in the store, or creates it there
+   * Creates the index. Requests may be made at once; they wait.
+   * @param after what must be done before, if anything
    */
-  start(obtain: () => Promise<StoredIndex>): Promise<void> {
-    return this.#queue.exclusive(async () => {
+  create(after: Promise<void> | undefined): Promise<void> {
+    return this.#start(async () => {
+      await after
+      const stored = await this.#host.store.createIndex(this.definition)
       try {
-        await this.#load(await obtain())
+        await this.#load(stored)
       } catch (error) {
-        this.#refusal = toWarpdexError(error)
+        await this.#host.store.dropIndex(stored.id)
         throw error
       }
     })
@@ -177,7 +197,7 @@ export class Index {
   /** Brings the index to another device. Requests that are running fail, those made after the call wait. */
   rebuild(): Promise<void> {
     return this.#queue.exclusive(async () => {
-      if (this.#loaded !== undefined) await this.#reload(this.#loaded)
+      if (this.#parts !== undefined) await this.#reload(this.#parts)
     })
   }
 
@@ -185,9 +205,8 @@ export class Index {
   drop(): Promise<void> {
     this.#refusal = unknownIndex(this.definition.name)
     return this.#queue.exclusive(async () => {
-      const loaded = this.#loaded
       await this.#unload()
-      if (loaded !== undefined) await this.#host.store.dropIndex(loaded.stored.id)
+      if (this.#parts !== undefined) await this.#host.store.dropIndex(this.#parts.stored.id)
     })
   }
 
@@ -198,12 +217,23 @@ export class Index {
       'the server is shutting down; try again when it is back',
     )
     await this.#queue.exclusive(async () => {})
-    const snapshots = this.#loaded?.snapshots
-    if (snapshots?.worthwhile === true) {
+    const snapshots = this.#parts?.snapshots
+    if (this.#loaded !== undefined && snapshots?.worthwhile === true) {
       await snapshots.take(this.#inTurn).catch((thrown) => this.#warn('has no new snapshot', thrown))
     }
     await snapshots?.idle()
     await this.#unload()
+  }
+
+  #start(load: () => Promise<void>): Promise<void> {
+    return this.#queue.exclusive(async () => {
+      try {
+        await load()
+      } catch (error) {
+        this.#refusal = toWarpdexError(error)
+        throw error
+      }
+    })
   }
 
   async #load(stored: StoredIndex): Promise<void> {
@@ -216,18 +246,20 @@ export class Index {
     const payloads = payloadKind === 'bytes' ? new PayloadReader(store.payloads, stored.id) : undefined
     const { structure, replayedBytes } = await this.#loadStructure(stored.id)
     snapshots.logged(replayedBytes)
-    this.#loaded = { stored, structure, writer, snapshots, payloads }
+    this.#parts = { stored, writer, snapshots, payloads }
+    this.#loaded = { ...this.#parts, structure }
   }
 
-  /** Builds the structure anew from what is stored. If that fails the index refuses every request. */
-  async #reload(loaded: Loaded): Promise<void> {
+  /** Builds the structure anew from what is stored. If that fails the index answers nothing. */
+  async #reload(parts: Parts): Promise<void> {
     await this.#unload()
     try {
-      this.#loaded = { ...loaded, structure: (await this.#loadStructure(loaded.stored.id)).structure }
+      const { structure } = await this.#loadStructure(parts.stored.id)
+      this.#loaded = { ...parts, structure }
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)
       this.#warn('could not be rebuilt', thrown)
-      this.#refusal = new WarpdexError(code, `the index could not be rebuilt: ${message}; restart the server`)
+      this.#failure = new WarpdexError(code, `the index could not be rebuilt: ${message}; restart the server`)
     }
   }
 
@@ -240,6 +272,7 @@ export class Index {
   async #unload(): Promise<void> {
     const loaded = this.#loaded
     this.#loaded = undefined
+    this.#failure = undefined
     await loaded?.snapshots.written()
     loaded?.structure.destroy()
   }
@@ -257,7 +290,7 @@ export class Index {
   async #runWrites(writes: readonly PendingWrite[]): Promise<void> {
     const loaded = this.#loaded
     if (loaded === undefined) {
-      for (const { reject } of writes) reject(this.#refusal ?? unknownIndex(this.definition.name))
+      for (const { reject } of writes) reject(this.#absence())
       return
     }
     const sound = await loaded.writer.run(loaded.structure, writes)
@@ -281,7 +314,14 @@ export class Index {
 
   #live(): Loaded {
     if (this.#loaded !== undefined) return this.#loaded
-    throw this.#refusal ?? unknownIndex(this.definition.name)
+    throw this.#absence()
+  }
+
+  /** Why there is no structure. */
+  #absence(): WarpdexError {
+    const { name } = this.definition
+    if (this.#parts === undefined) return this.#refusal ?? unknownIndex(name)
+    return this.#failure ?? this.#refusal ?? rebuilding(name)
   }
 
   #refuse(): void {
@@ -296,6 +336,11 @@ export class Index {
 
 export function unknownIndex(name: string): WarpdexError {
   return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}; create it first`)
+}
+
+function rebuilding(name: string): WarpdexError {
+  const message = `index ${JSON.stringify(name)} is being rebuilt after the loss of its device; try again`
+  return new WarpdexError('DEVICE_LOST', message)
 }
 
 async function readAll(

@@ -264,9 +264,11 @@ t.test('a lost device is replaced, and the indexes are rebuilt from the store', 
 })
 
 t.test('where there is no other device, requests say so', async (t) => {
+  const directory = t.testdir()
   const device = await Device.open('software')
   let opened = 0
   const engine = await openEngine(t, {
+    directory,
     openDevice: async () => {
       if (opened++ > 0) throw new Error('none left')
       return device
@@ -277,6 +279,11 @@ t.test('where there is no other device, requests say so', async (t) => {
   await device.lost
   await t.rejects(engine.index('numbers').count(u32(1)), { code: 'DEVICE_LOST', message: /none left/ })
   await t.rejects(engine.createIndex(unique), { code: 'DEVICE_LOST' })
+  await t.rejects(put(engine.index('numbers'), [1], [1]), { code: 'DEVICE_LOST' })
+  t.same(engine.list(), [numbers])
+  t.equal(await engine.dropIndex('numbers'), true)
+  await engine.close()
+  t.same((await openEngine(t, { directory })).list(), [], 'what was dropped stays dropped')
 })
 
 t.test('closing answers what runs and refuses what comes', async (t) => {

@@ -7,6 +7,7 @@ import type { IndexStructure } from '../../../gpu/index-structure.js'
 import type { Section } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
+import { banner, loadConfig } from '../../../src/server/index.js'
 import { modelStructures } from '../../model-structure.js'
 import { u32, values } from '../engine/open-engine.js'
 import { RawClient } from './raw-client.js'
@@ -248,4 +249,15 @@ t.test('twenty servers one after the other, on one directory', async (t) => {
     t.match(header, { indexes: [{ payloads: i + 1 }] })
     await server.close()
   }
+})
+
+t.test('the banner says what it runs on, where data lies, and how to talk to it', async (t) => {
+  const directory = t.testdir()
+  const server = await start(t, { directory, token: 'secret' })
+  const text = banner(loadConfig({ flags: { directory, token: 'secret' } }), server)
+  for (const part of [server.url, directory, 'SwiftShader', 'slow', 'warpdex stats', 'token']) {
+    t.ok(text.includes(part), part)
+  }
+  t.notOk(text.includes('secret'))
+  t.ok(text.split('\n').length < 24, 'it fits one screen')
 })
