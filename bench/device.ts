@@ -1,4 +1,8 @@
-import type { Device } from '../gpu/device/device.js'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
 import type { IndexShape } from '../gpu/index-structure.js'
 import { Arena } from '../gpu/prefix-tree/arena.js'
@@ -7,7 +11,7 @@ import { TreeReader } from '../gpu/prefix-tree/read/tree-reader.js'
 import { uploadItems } from '../gpu/prefix-tree/write/items.js'
 import { TreeWriter } from '../gpu/prefix-tree/write/tree-writer.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
-import { WarpdexError } from '../protocol/errors.js'
+import { toWarpdexError } from '../protocol/errors.js'
 import { WriteOp } from '../protocol/types.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'
@@ -33,27 +37,59 @@ const REPEATS = 5
 /** Queries that a lookup is measured with. */
 const MOST_QUERIES = 1 << 24
 
+const CASES = [U32, U64]
+
 /**
  * Builds, inserts, gets, scans and deletes on indexes of 2^16 keys and more, with everything that goes in already on the
- * device: what the kernels do, wall clock with submission and the round trips that an operation makes by itself.
+ * device: what the kernels do, wall clock with submission and the round trips that an operation makes by itself. Each size is
+ * measured in a process of its own, because drivers hand out memory again that is slower to reach than fresh memory.
  * @param logarithms sizes as powers of two
  */
-export async function benchDevice(device: Device, logarithms: readonly number[]): Promise<Row[]> {
+export async function benchDevice(adapter: AdapterChoice, logarithms: readonly number[]): Promise<Row[]> {
   const rows: Row[] = []
-  for (const one of [U32, U64]) {
+  for (const { name } of CASES) {
     for (const logarithm of logarithms) {
-      try {
-        const bench = await TreeBench.create(device, one.shape, 2 ** logarithm)
-        rows.push({ name: `${one.name}, 2^${logarithm}`, figures: await bench.run() })
-        bench.destroy()
-        console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
-      } catch (error) {
-        if (!(error instanceof WarpdexError) || error.code !== 'OUT_OF_DEVICE_MEMORY') throw error
-        console.log(`${one.name}, 2^${logarithm}: ${error.message}`)
-      }
+      const row = await measureApart({ adapter, name, logarithm })
+      if (row !== undefined) rows.push(row)
     }
   }
   return rows
+}
+
+interface Measurement {
+  readonly adapter: AdapterChoice
+  readonly name: string
+  readonly logarithm: number
+}
+
+/** Measures in a child process; nothing if the adapter does not hold an index of that size. */
+async function measureApart(measurement: Measurement): Promise<Row | undefined> {
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(measurement)])
+  let row: Row | undefined
+  child.on('message', (message) => {
+    row = message as Row
+  })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`the measurement of ${measurement.name}, 2^${measurement.logarithm} failed`)
+  return row
+}
+
+/** One measurement, in the process made for it. */
+async function measure({ adapter, name, logarithm }: Measurement): Promise<void> {
+  const device = await Device.open(adapter)
+  const { shape } = CASES.find((one) => one.name === name)!
+  try {
+    const bench = await TreeBench.create(device, shape, 2 ** logarithm)
+    const row: Row = { name: `${name}, 2^${logarithm}`, figures: await bench.run() }
+    console.log(`${row.name}: ${JSON.stringify(row.figures)}`)
+    process.send?.(row)
+    bench.destroy()
+  } catch (error) {
+    if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+    console.log(`${name}, 2^${logarithm}: ${toWarpdexError(error).message}`)
+  }
+  device.destroy()
+  process.disconnect?.()
 }
 
 class TreeBench {
@@ -204,3 +240,5 @@ class TreeBench {
     return median(seconds)
   }
 }
+
+if (process.send !== undefined && process.argv[2]?.startsWith('{')) await measure(JSON.parse(process.argv[2]))

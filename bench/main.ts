@@ -1,5 +1,6 @@
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchDevice } from './device.js'
 import { benchPrimitives } from './primitives.js'
@@ -8,9 +9,16 @@ import { folderName, printTable, type Row, writeReport } from './report.js'
 /** Logarithm of the largest index that is measured by default. */
 const LARGEST = { hardware: 26, software: 20 }
 
-const SUITES: Record<string, (device: Device, largest: number) => Promise<Row[]>> = {
-  device: (device, largest) => benchDevice(device, sizes(largest)),
-  primitives: (device) => benchPrimitives(device),
+interface Setting {
+  readonly adapter: AdapterChoice
+  readonly device: Device
+  /** Logarithm of the largest index. */
+  readonly largest: number
+}
+
+const SUITES: Record<string, (setting: Setting) => Promise<Row[]>> = {
+  device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest)),
+  primitives: ({ device }) => benchPrimitives(device),
 }
 
 /** Logarithms of the sizes to measure: 16, 18, … and the largest. */
@@ -41,7 +49,8 @@ const options = await yargs(hideBin(process.argv))
 const suite = String(options.suite)
 const device = await Device.open(options.adapter)
 const { name, software } = device.facts
-const rows = await SUITES[suite]!(device, options.max ?? (software ? LARGEST.software : LARGEST.hardware))
+const largest = options.max ?? (software ? LARGEST.software : LARGEST.hardware)
+const rows = await SUITES[suite]({ adapter: options.adapter, device, largest })
 printTable(`${suite} on ${name}`, rows)
 writeReport(options.json ?? `bench/results/${folderName(name)}/${suite}.json`, { suite, adapter: name, rows })
 device.destroy()

@@ -3,6 +3,9 @@ import type { Device } from '../device/device.js'
 /** Bytes of a page, the unit in which regions are sized. Small, because most indexes of a server are. */
 export const PAGE_BYTES = 16 * 1024
 
+/** Large regions are sized in this, the large page of GPUs: what shares a page with nothing else is faster to reach. */
+const LARGE_PAGE_BYTES = 2 * 1024 * 1024
+
 /**
  * Pages of one role (nodes, tuples, …) of an arena in one buffer, handed out by a bump pointer. References into it are relative
  * to its start, so it grows by being copied (Volk §4.2). What was never handed out is zero.
@@ -31,13 +34,8 @@ export class Region {
     wordsPerRecord: number,
     records: number,
   ): Promise<Region> {
-    const bytes = pages(records * wordsPerRecord * 4) * PAGE_BYTES
-    return new Region(
-      device,
-      label,
-      wordsPerRecord,
-      await device.allocate(Math.min(bytes, device.facts.bindingBytes), label),
-    )
+    const bytes = sizeFor(device, records * wordsPerRecord * 4)
+    return new Region(device, label, wordsPerRecord, await device.allocate(bytes, label))
   }
 
   get buffer(): GPUBuffer {
@@ -64,12 +62,8 @@ export class Region {
   async reserve(records: number): Promise<void> {
     const needed = (this.#records + records) * this.#wordsPerRecord * 4
     if (needed <= this.#buffer.size) return
-    const { bindingBytes } = this.#device.facts
-    const wanted = Math.max(needed, Math.min(2 * this.#buffer.size, bindingBytes))
-    const grown = await this.#device.allocate(
-      Math.max(needed, Math.min(pages(wanted) * PAGE_BYTES, bindingBytes)),
-      this.label,
-    )
+    const doubled = Math.min(2 * this.#buffer.size, this.#device.facts.bindingBytes)
+    const grown = await this.#device.allocate(sizeFor(this.#device, Math.max(needed, doubled)), this.label)
     const recorder = this.#device.record()
     recorder.copy(this.#buffer, 0, grown, 0, this.usedBytes)
     recorder.submit()
@@ -89,6 +83,9 @@ export class Region {
   }
 }
 
-function pages(bytes: number): number {
-  return Math.max(1, Math.ceil(bytes / PAGE_BYTES))
+/** Bytes of a buffer for `bytes` bytes: whole pages, unless that would be more than a binding holds. */
+function sizeFor(device: Device, bytes: number): number {
+  const page = bytes < 16 * LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES
+  const whole = Math.max(1, Math.ceil(bytes / page)) * page
+  return Math.max(bytes, Math.min(whole, Math.floor(device.facts.bindingBytes / page) * page))
 }

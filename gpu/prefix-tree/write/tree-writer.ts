@@ -1,3 +1,4 @@
+import { toWarpdexError } from '../../../protocol/errors.js'
 import { ResultCode } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
@@ -46,6 +47,9 @@ interface Settled {
   readonly entries: Entries
   readonly nodes: NodePlan
 }
+
+/** Nodes that random keys take, at most about; evenly spread ones take 0.07 to 0.53. */
+const NODES_PER_KEY = 0.4
 
 interface Stages {
   readonly runs: RunFinder
@@ -166,10 +170,16 @@ export class TreeWriter {
 
   /**
    * A batch that is as large as the tree will mostly create tuples. Allocating takes the host as long as sorting takes the
-   * device, so both go on at once.
+   * device, so both go on at once. It is a guess: where there is no room for it, the exact need may still find some.
    */
   async #reserveAhead(arena: Arena, items: Items): Promise<void> {
-    if (items.allAlive && items.count >= arena.tuples.records) await arena.tuples.reserve(items.count)
+    if (!items.allAlive || items.count < arena.tuples.records) return
+    const need = { nodes: Math.ceil(items.count * NODES_PER_KEY), tuples: items.count, extentWords: 0 }
+    try {
+      await arena.reserve(need)
+    } catch (error) {
+      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+    }
   }
 
   async #readCodes({ items, outcome }: Settled): Promise<Uint8Array> {
