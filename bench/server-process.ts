@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { childProgram } from './child-program.js'
+
+/** Ticks of the kernel's clock in a second, which Linux has fixed for programs. */
+const TICKS_PER_SECOND = 100
+
+/** A server in a process of its own, as users start it. */
+export class ServerProcess {
+  readonly url: string
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, url: string) {
+    this.#child = child
+    this.url = url
+  }
+
+  /**
+   * Starts `warpdex serve` on a free port and waits until it is ready. It dies with this process.
+   * @param flags further flags
+   */
+  static async start(directory: string, flags: readonly string[] = []): Promise<ServerProcess> {
+    const args = [
+      ...childProgram('clients/cli/main'),
+      'serve',
+      '--port',
+      '0',
+      '--directory',
+      directory,
+      ...flags,
+    ]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const kill = () => child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.off('exit', kill))
+    let output = ''
+    for await (const chunk of child.stdout) {
+      output += chunk
+      const url = /ws:\/\/\S+/.exec(output)?.[0]
+      if (url !== undefined && output.includes('Ctrl-C')) return new ServerProcess(child, url)
+    }
+    throw new Error(`the server did not start: ${output}`)
+  }
+
+  /** Stops the server as Ctrl-C does. */
+  async stop(): Promise<void> {
+    await this.#end('SIGINT')
+    if (this.#child.exitCode !== 0) {
+      throw new Error(`the server ended with ${this.#child.exitCode ?? this.#child.signalCode}`)
+    }
+  }
+
+  /** `kill -9`: it cannot take note of it. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** Bytes of memory that it has in use, as Linux tells. */
+  get residentBytes(): number {
+    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(this.#proc('status'))?.[1]
+    return Number(kibibytes) * 1024
+  }
+
+  /** Seconds of processor time that it has used, as Linux tells. */
+  get cpuSeconds(): number {
+    // The second field, the command's name, may hold spaces; user and system time are the twelfth and thirteenth after it.
+    const stat = this.#proc('stat')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  }
+
+  #proc(file: string): string {
+    return readFileSync(`/proc/${this.#child.pid}/${file}`, 'utf8')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    this.#child.kill(signal)
+    await once(this.#child, 'exit')
+  }
+}

@@ -1,0 +1,80 @@
+import type { Argv } from 'yargs'
+import type { IndexDefinition } from '../../../protocol/types.js'
+import type { Index } from '../../sdk/index.js'
+import { ExitCode } from '../exit-code.js'
+import { keyAsJson, parseKey, showKey } from '../keys.js'
+import { asJson, printLines } from '../output.js'
+import { payloadAsJson, showPayload } from '../payloads.js'
+import { clientOptions, withIndex } from '../session.js'
+
+type Payloads = readonly (number | bigint | Uint8Array)[]
+
+export function addGet(cli: Argv): Argv {
+  return cli.command(
+    'get <index> <keys..>',
+    'Print the first payload of each key',
+    (command) =>
+      clientOptions(command)
+        .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
+        .positional('keys', { type: 'string', array: true, demandOption: true, describe: 'Keys to look up' })
+        .option('all', {
+          type: 'boolean',
+          default: false,
+          describe: 'All payloads of each key, not only the first',
+        })
+        .option('json', { type: 'boolean', default: false, describe: 'One JSON object a key' })
+        .option('hex', {
+          type: 'boolean',
+          default: false,
+          describe: 'Show bytes as hex digits, also if they are text',
+        })
+        .example('$0 get cities 2988507 2643743', 'one line a key: the key, a tab, its payload')
+        .example('$0 get population 1000000 --all --json', 'all payloads of a key')
+        .example('$0 get temperatures -- -1e5', 'after -- nothing is taken for an option')
+        .epilogue('Exit code 1 if a key was not found.'),
+    (options) =>
+      withIndex(options, async (index, definition) => {
+        const keys = options.keys.map((text) => parseKey(text, definition))
+        const found = await lookUp(index, keys, options.all)
+        const show = options.json ? jsonLine : textLine
+        await printLines(keys.map((key, i) => show(key, found[i], definition, options)))
+        if (found.some((payloads) => payloads.length === 0)) process.exitCode = ExitCode.miss
+      }),
+  )
+}
+
+/** The payloads of each key: none where it was not found. */
+async function lookUp(index: Index, keys: readonly (number | bigint)[], all: boolean): Promise<Payloads[]> {
+  if (all) {
+    const result = await index.getAll(keys)
+    return keys.map((_, i) => result.of(i))
+  }
+  const result = await index.get(keys)
+  return keys.map((_, i) => (result.has(i) ? [result.payloads.at(i)] : []))
+}
+
+interface Form {
+  readonly all: boolean
+  readonly hex: boolean
+}
+
+function textLine(
+  key: number | bigint,
+  payloads: Payloads,
+  { keyType }: IndexDefinition,
+  { hex }: Form,
+): string {
+  const shown = payloads.map((payload) => showPayload(payload, hex))
+  return [showKey(key, keyType), ...(shown.length === 0 ? ['(not found)'] : shown)].join('\t')
+}
+
+function jsonLine(
+  key: number | bigint,
+  payloads: Payloads,
+  { keyType }: IndexDefinition,
+  { all, hex }: Form,
+): string {
+  const shown = payloads.map((payload) => payloadAsJson(payload, hex))
+  const answer = all ? { payloads: shown } : { payload: shown[0] ?? null }
+  return asJson({ key: keyAsJson(key, keyType), ...answer })
+}

@@ -1,0 +1,130 @@
+import type { Argv } from 'yargs'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { INSERT_MODES } from '../../../protocol/messages.js'
+import { type ImportCounts, Importer } from '../import/importer.js'
+import { type RowFormat, readRows } from '../import/rows.js'
+import { openText } from '../import/text.js'
+import { grouped, printLines } from '../output.js'
+import { showProgress } from '../progress.js'
+import { clientOptions, withIndex } from '../session.js'
+
+/** Bad lines that are reported one by one. */
+const REPORTED_BAD_LINES = 10
+
+export function addImport(cli: Argv): Argv {
+  return cli.command(
+    'import <index> <file>',
+    'Store the keys and payloads of a file',
+    (command) =>
+      clientOptions(command)
+        .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
+        .positional('file', {
+          type: 'string',
+          demandOption: true,
+          describe: 'UTF-8 text, one key and payload a line, or CSV; - for standard input',
+        })
+        .option('separator', {
+          type: 'string',
+          requiresArg: true,
+          describe:
+            'What stands between key and payload: tab, comma or any text [the first tab or comma of a line]',
+        })
+        .option('key-column', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'CSV: name of the column with the keys',
+        })
+        .option('payload-column', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'CSV: that with the payloads',
+        })
+        .option('mode', {
+          choices: INSERT_MODES,
+          default: INSERT_MODES[0],
+          describe: 'What becomes of payloads that a key has',
+        })
+        .option('hex', {
+          type: 'boolean',
+          default: false,
+          describe: 'Payloads of bytes and fixed(n) are hex digits',
+        })
+        .option('skip-bad', { type: 'boolean', default: false, describe: 'Skip lines that cannot be read' })
+        .implies({ 'key-column': 'payload-column', 'payload-column': 'key-column' })
+        .example(
+          '$0 import cities cities.tsv',
+          'a key, a tab or comma, and the payload to the end of the line',
+        )
+        .example('$0 import prices prices.csv --key-column id --payload-column cents', 'CSV with a head line')
+        .example('zcat big.tsv.gz | $0 import big -', 'from standard input')
+        .epilogue('Lines are stored in batches in their order; what was stored before an error stays.'),
+    (options) =>
+      withIndex(options, async (index, definition) => {
+        const text = await openText(options.file)
+        const progress = showProgress(`importing into ${definition.name}`, text.size)
+        const start = performance.now()
+        let bad = 0
+        const importer = new Importer(index, definition, {
+          mode: options.mode,
+          hex: options.hex,
+          onBadLine: (problem) => {
+            if (!options.skipBad) throw problem
+            bad++
+            if (bad <= REPORTED_BAD_LINES) process.stderr.write(`warpdex: skipped ${problem.message}\n`)
+          },
+          onBatch: (counts) => progress.update(text.read(), rate(counts, start)),
+        })
+        try {
+          await importer.run(readRows(text.pieces, rowFormat(options)))
+        } catch (error) {
+          progress.stop()
+          if (rows(importer.counts) > 0) await printLines([summary(importer.counts, bad, start)])
+          throw error
+        }
+        progress.stop()
+        await printLines([summary(importer.counts, bad, start)])
+      }),
+  )
+}
+
+interface FormatOptions {
+  readonly separator: string | undefined
+  readonly keyColumn: string | undefined
+  readonly payloadColumn: string | undefined
+}
+
+function rowFormat({ separator, keyColumn, payloadColumn }: FormatOptions): RowFormat {
+  if (separator === '')
+    throw new WarpdexError('BAD_REQUEST', '--separator is empty; it must be a text, tab or comma')
+  const named = new Map([
+    ['tab', '\t'],
+    ['comma', ','],
+  ])
+  return {
+    separator: separator === undefined ? undefined : (named.get(separator) ?? separator),
+    columns:
+      keyColumn === undefined || payloadColumn === undefined
+        ? undefined
+        : { key: keyColumn, payload: payloadColumn },
+  }
+}
+
+function rows({ inserted, replaced, exists }: ImportCounts): number {
+  return inserted + replaced + exists
+}
+
+function rate(counts: ImportCounts, start: number): string {
+  const seconds = (performance.now() - start) / 1000
+  return `${grouped(rows(counts))} rows, ${grouped(rows(counts) / seconds)}/s`
+}
+
+function summary(counts: ImportCounts, bad: number, start: number): string {
+  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  const outcomes = [
+    `${grouped(counts.inserted)} inserted`,
+    ...(counts.replaced > 0 ? [`${grouped(counts.replaced)} replaced`] : []),
+    ...(counts.exists > 0 ? [`${grouped(counts.exists)} not inserted: their keys are there already`] : []),
+    ...(bad > 0 ? [`${grouped(bad)} bad lines skipped`] : []),
+  ]
+  return `${rate(counts, start)}, in ${seconds} s: ${outcomes.join(', ')}`
+}

@@ -1,0 +1,55 @@
+import type { Argv } from 'yargs'
+import { grouped } from '../output.js'
+import { type Progress, showProgress } from '../progress.js'
+
+export function addServe(cli: Argv): Argv {
+  return cli.command(
+    'serve',
+    'Start a server',
+    async (command) => {
+      const { SETTINGS, flagName, variableName } = await import('../../../src/config/settings.js')
+      for (const [name, { type, description, fallback }] of Object.entries(SETTINGS)) {
+        command.option(flagName(name), {
+          // Numbers stay texts, so that what is wrong with one is said in one place.
+          type: type === 'boolean' ? 'boolean' : 'string',
+          requiresArg: type !== 'boolean',
+          describe: `${description} [$${variableName(name)}${fallback === '' ? '' : ` or ${fallback}`}]`,
+        })
+      }
+      return command
+        .option('config', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'JSON file with settings, by names such as snapshotLogBytes [$WARPDEX_CONFIG]',
+        })
+        .example('$0 serve', 'on the default port, with the data in ./warpdex-data')
+        .example('$0 serve --host 0.0.0.0 --token hush', 'for other machines')
+        .epilogue(
+          'A flag wins over an environment variable, and that over the file. Ctrl-C stops the server.',
+        )
+    },
+    async (options) => {
+      const { banner, closedBySignal, loadConfig, SETTINGS, startServer } = await import(
+        '../../../src/server/index.js'
+      )
+      const given: Readonly<Record<string, unknown>> = options
+      const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
+      const file = typeof given.config === 'string' ? given.config : undefined
+      const config = loadConfig({ flags, file, environment: process.env })
+      let replay: { readonly index: string; readonly progress: Progress } | undefined
+      const server = await startServer(config, {
+        onProgress: ({ index, done, total }) => {
+          if (replay?.index !== index) {
+            replay?.progress.stop()
+            replay = { index, progress: showProgress(`replaying ${index}`, total) }
+          }
+          replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
+        },
+        onWarning: (message) => process.stderr.write(`warpdex: ${message}\n`),
+      })
+      replay?.progress.stop()
+      process.stdout.write(banner(config, server))
+      await closedBySignal(server)
+    },
+  )
+}

@@ -1,0 +1,53 @@
+import type { Argv } from 'yargs'
+import type { ReplyFields } from '../../../protocol/messages.js'
+import { asJson, bytesText, printLines, table } from '../output.js'
+import { clientOptions, withClient } from '../session.js'
+
+export function addStats(cli: Argv): Argv {
+  return cli.command(
+    'stats [index]',
+    'Print figures of the server and its indexes, or all of one index',
+    (command) =>
+      clientOptions(command)
+        .positional('index', { type: 'string', describe: 'Name of an index' })
+        .option('json', { type: 'boolean', default: false, describe: 'All figures as JSON' })
+        .example('$0 stats', 'the adapter, memory and sizes')
+        .example('$0 stats cities --json', 'everything about one index'),
+    (options) =>
+      withClient(options, async (client) => {
+        if (options.index === undefined) {
+          const stats = await client.stats()
+          return printLines(options.json ? [asJson(stats)] : serverLines(client.server, stats))
+        }
+        const stats = await client.index(options.index).stats()
+        return printLines(options.json ? [asJson(stats)] : figureLines(stats))
+      }),
+  )
+}
+
+function serverLines(hello: ReplyFields['hello'], { server, indexes }: ReplyFields['stats']): string[] {
+  const slow = hello.adapter.software ? ' (a CPU does the work of a GPU: slow)' : ''
+  const known = { version: hello.server, adapter: `${hello.adapter.name}${slow}` }
+  const rows = indexes.map(({ name, keyType, payloadKind, unique, keys, payloads, deviceBytes }) => [
+    name,
+    `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`,
+    keys,
+    payloads,
+    bytesText(deviceBytes),
+  ])
+  return [
+    ...figureLines({ ...server, ...known }),
+    '',
+    ...table(['index', 'holds', 'keys', 'payloads', 'on the device'], rows),
+  ]
+}
+
+/** Figures by name; those that count bytes in a unit that suits them. */
+function figureLines(figures: Readonly<Record<string, unknown>>): string[] {
+  const rows = Object.entries(figures).map(([name, value]) => {
+    const isBytes = name.endsWith('Bytes') && typeof value === 'number'
+    const shown = isBytes ? bytesText(value) : typeof value === 'string' ? value : asJson(value)
+    return [name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), shown]
+  })
+  return table(['', ''], rows).slice(1)
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import yargs, { type Argv } from 'yargs'
+import { hideBin } from 'yargs/helpers'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { addCreate } from './commands/create.js'
+import { addDel } from './commands/del.js'
+import { addDrop } from './commands/drop.js'
+import { addGet } from './commands/get.js'
+import { addImport } from './commands/import.js'
+import { addList } from './commands/list.js'
+import { addPut } from './commands/put.js'
+import { addScan } from './commands/scan.js'
+import { addServe } from './commands/serve.js'
+import { addSnapshot } from './commands/snapshot.js'
+import { addStats } from './commands/stats.js'
+import { ExitCode } from './exit-code.js'
+import { guardedArguments, removeGuards, unguarded } from './guarded-arguments.js'
+
+const COMMANDS = [
+  addServe,
+  addCreate,
+  addList,
+  addDrop,
+  addPut,
+  addGet,
+  addScan,
+  addDel,
+  addImport,
+  addStats,
+  addSnapshot,
+]
+
+/** Columns of a help text; longer lines are hard to read on wide terminals. */
+const WIDEST_HELP = 110
+
+const EPILOGUE = `Exit codes: 0 done, 1 a key was not found (or was there already), 2 an error.
+Clients find the server by --url or WARPDEX_URL, and say the token of --token or WARPDEX_TOKEN.`
+
+/** The version in package.json, which lies higher above the compiled command than above its source. */
+function packageVersion(): string {
+  for (const path of ['../../package.json', '../../../package.json']) {
+    try {
+      const { name, version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'))
+      if (name === 'warpdex') return String(version)
+    } catch {}
+  }
+  return 'unknown'
+}
+
+function commandLine(): Argv {
+  const cli = yargs(guardedArguments(hideBin(process.argv)))
+  for (const add of COMMANDS) add(cli)
+  return (
+    cli
+      .scriptName('warpdex')
+      .usage('$0 <command>\n\nA GPU secondary-index server, and its client.')
+      .demandCommand(1, 1, 'a command is missing')
+      .strict()
+      .version(packageVersion())
+      .alias('help', 'h')
+      .epilogue(EPILOGUE)
+      .locale('en')
+      .wrap(Math.min(WIDEST_HELP, cli.terminalWidth()))
+      // Keys are read as text, so that those of 64 bits keep all their digits.
+      .parserConfiguration({ 'parse-positional-numbers': false, 'parse-numbers': false })
+      .middleware(removeGuards)
+      .fail((message, error) => {
+        throw error ?? new WarpdexError('BAD_REQUEST', `${oneLine(message)}; --help shows what is right`)
+      })
+  )
+}
+
+function oneLine(message: string): string {
+  return unguarded(message)
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')
+}
+
+// `warpdex scan … | head` ends the reading of standard output early, which is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(ExitCode.done)
+})
+
+try {
+  await commandLine().parseAsync()
+} catch (thrown) {
+  const { code, message } = toWarpdexError(thrown)
+  process.stderr.write(`warpdex: ${code}: ${oneLine(message)}\n`)
+  process.exitCode = ExitCode.error
+}

@@ -1,0 +1,25 @@
+import { Presets, SingleBar } from 'cli-progress'
+
+/** Shows how far long work is. */
+export interface Progress {
+  /** @param note a few words beside the bar */
+  update(done: number, note: string): void
+  stop(): void
+}
+
+const SILENT: Progress = { update: () => {}, stop: () => {} }
+
+/**
+ * A bar on the terminal; nothing where standard error is none, so that logs stay clean.
+ * @param total what `done` reaches in the end; undefined where that is not known, and only the note is shown
+ */
+export function showProgress(title: string, total: number | undefined): Progress {
+  if (!process.stderr.isTTY) return SILENT
+  const format = total === undefined ? `${title}  {note}` : `${title} {bar} {percentage} %  {note}`
+  const bar = new SingleBar(
+    { format, stream: process.stderr, clearOnComplete: true, fps: 5 },
+    Presets.shades_classic,
+  )
+  bar.start(total ?? 0, 0, { note: '' })
+  return { update: (done, note) => bar.update(done, { note }), stop: () => bar.stop() }
+}

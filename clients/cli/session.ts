@@ -1,0 +1,61 @@
+import type { Argv } from 'yargs'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { IndexDefinition } from '../../protocol/types.js'
+import { type Client, connect, type Index } from '../sdk/index.js'
+
+/** Where a server listens that was started without any settings. */
+export const DEFAULT_URL = 'ws://127.0.0.1:7070'
+
+/** A person waits for the answer: a server that does not come back soon is an error. */
+const RECONNECT = { attempts: 6 }
+
+/** Where the server is, and what it wants to be told. */
+export interface ServerAddress {
+  readonly url: string | undefined
+  readonly token: string | undefined
+}
+
+/** Adds the options that every command of a client has. */
+export function clientOptions<T>(cli: Argv<T>): Argv<T & ServerAddress> {
+  return cli
+    .option('url', { type: 'string', describe: `Address of the server [$WARPDEX_URL or ${DEFAULT_URL}]` })
+    .option('token', { type: 'string', describe: 'Secret that the server demands [$WARPDEX_TOKEN]' })
+}
+
+/** Runs work with a connection that ends with it. */
+export async function withClient<T>(
+  { url, token }: ServerAddress,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = await open(url ?? process.env.WARPDEX_URL ?? DEFAULT_URL, token ?? process.env.WARPDEX_TOKEN)
+  try {
+    return await work(client)
+  } finally {
+    client.close()
+  }
+}
+
+/** Runs work with one index and what it was created as. */
+export function withIndex<T>(
+  address: ServerAddress & { readonly index: string },
+  work: (index: Index, definition: IndexDefinition) => Promise<T>,
+): Promise<T> {
+  return withClient(address, async (client) => {
+    const index = client.index(address.index)
+    return work(index, await index.definition())
+  })
+}
+
+async function open(url: string, token: string | undefined): Promise<Client> {
+  try {
+    return await connect(url, { token, reconnect: RECONNECT })
+  } catch (error) {
+    if (!(error instanceof WarpdexError) || error.code !== 'CONNECTION_LOST') throw error
+    throw new WarpdexError(error.code, `${error.message}; ${adviceFor(error.message)}`, { cause: error })
+  }
+}
+
+function adviceFor(message: string): string {
+  if (message.endsWith('503')) return 'it is starting, stopping, or has too many clients: try again'
+  return 'start a server with "warpdex serve", or name another with --url'
+}
