@@ -2,12 +2,12 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Arguments with which Node runs another program of this project: the compiled one, or from sources, with the loaders that
- * this process was started with, the source.
+ * The file of another program of this project: compiled, or its source where this one runs from its source. Child processes
+ * take it with this process's `execArgv`, which has the loaders that sources need.
  *
- * @param path of the program from the project's root, without its ending
+ * @param path from the project's root, without its ending
  */
-export function childProgram(path: string): string[] {
+export function childProgram(path: string): string {
   const self = fileURLToPath(import.meta.url)
-  return [...process.execArgv, fileURLToPath(new URL(`../${path}${extname(self)}`, import.meta.url))]
+  return fileURLToPath(new URL(`../${path}${extname(self)}`, import.meta.url))
 }

@@ -4,22 +4,28 @@ import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchDevice } from './device.js'
 import { benchPrimitives } from './primitives.js'
-import { folderName, printTable, type Row, writeReport } from './report.js'
-
-/** Logarithm of the largest index that is measured by default. */
-const LARGEST = { hardware: 26, software: 20 }
+import { folderName, printTables, type Row, writeReport } from './report.js'
+import { benchServe } from './serve.js'
+import { benchSoak } from './soak.js'
 
 interface Setting {
   readonly adapter: AdapterChoice
   readonly device: Device
-  /** Logarithm of the largest index. */
-  readonly largest: number
+  /** Logarithm of the largest index, or a smaller one on a software adapter. */
+  readonly largest: (onSoftware: number) => number
+  readonly seconds: number
+  readonly minutes: number
 }
 
 const SUITES: Record<string, (setting: Setting) => Promise<Row[]>> = {
-  device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest)),
+  device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
   primitives: ({ device }) => benchPrimitives(device),
+  serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
+  soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }
+
+/** Logarithm of the largest index that is measured by default. */
+const LARGEST = 26
 
 /** Logarithms of the sizes to measure: 16, 18, … and the largest. */
 function sizes(largest: number): number[] {
@@ -41,16 +47,19 @@ const options = await yargs(hideBin(process.argv))
   })
   .option('max', {
     type: 'number',
-    describe: 'logarithm of the largest index [26; 20 on the software adapter]',
+    describe: 'logarithm of the largest index [26; 20 on the software adapter, serve 22]',
   })
+  .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
+  .option('minutes', { type: 'number', default: 10, describe: 'soak: length' })
   .strict()
   .parseAsync()
 
 const suite = String(options.suite)
-const device = await Device.open(options.adapter)
+const { adapter, max, seconds, minutes } = options
+const device = await Device.open(adapter)
 const { name, software } = device.facts
-const largest = options.max ?? (software ? LARGEST.software : LARGEST.hardware)
-const rows = await SUITES[suite]({ adapter: options.adapter, device, largest })
-printTable(`${suite} on ${name}`, rows)
+const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
+const rows = await SUITES[suite]({ adapter, device, largest, seconds, minutes })
+printTables(`${suite} on ${name}`, rows)
 writeReport(options.json ?? `bench/results/${folderName(name)}/${suite}.json`, { suite, adapter: name, rows })
 device.destroy()

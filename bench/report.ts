@@ -13,9 +13,20 @@ export interface Report {
   readonly rows: readonly Row[]
 }
 
-/** Prints rows as a table; rows of one table have the same figures. */
-export function printTable(title: string, rows: readonly Row[]): void {
-  if (rows.length === 0) return
+/** Prints rows as tables: one for each run of rows that have the same figures. */
+export function printTables(title: string, rows: readonly Row[]): void {
+  const tables: Row[][] = []
+  let figures = ''
+  for (const row of rows) {
+    const names = Object.keys(row.figures).join()
+    if (tables.length === 0 || names !== figures) tables.push([])
+    figures = names
+    tables.at(-1)!.push(row)
+  }
+  for (const table of tables) printTable(title, table)
+}
+
+function printTable(title: string, rows: readonly Row[]): void {
   const columns = Object.keys(rows[0]!.figures)
   const lines = [
     ['', ...columns],

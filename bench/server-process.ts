@@ -21,15 +21,8 @@ export class ServerProcess {
    * @param flags further flags
    */
   static async start(directory: string, flags: readonly string[] = []): Promise<ServerProcess> {
-    const args = [
-      ...childProgram('clients/cli/main'),
-      'serve',
-      '--port',
-      '0',
-      '--directory',
-      directory,
-      ...flags,
-    ]
+    const command = [...process.execArgv, childProgram('clients/cli/main'), 'serve']
+    const args = [...command, '--port', '0', '--directory', directory, ...flags]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)

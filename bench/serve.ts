@@ -1,0 +1,149 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { type Client, connect, LIMITS, ResultCode } from '../clients/sdk/index.js'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { childProgram } from './child-program.js'
+import { numberedPayloads, scatteredKeys } from './keys.js'
+import type { Row } from './report.js'
+import type { ClientReport, ClientTask } from './serve-client.js'
+import { ServerProcess } from './server-process.js'
+
+const INDEX = 'numbers'
+
+const BATCHES = [1, 100, 1000, 10_000, 65_536, 262_144]
+const DEPTHS = [1, 8]
+/** Clients of the last measurement, with the largest batch. */
+const MANY_CLIENTS = 4
+
+/** Batches of the load that are under way. */
+const LOAD_DEPTH = 3
+
+const IDLE_SECONDS = 10
+
+export interface ServeSetting {
+  readonly adapter: AdapterChoice
+  /** Logarithm of the number of keys. */
+  readonly logarithm: number
+  /** Of each measurement. */
+  readonly seconds: number
+}
+
+/**
+ * Lookups end to end over loopback WebSocket: a server process with its default settings, and client processes that use the
+ * SDK. All keys are found; some answers of each request are compared.
+ */
+export async function benchServe({ adapter, logarithm, seconds }: ServeSetting): Promise<Row[]> {
+  const bound = 2 ** logarithm
+  return withServer(['--adapter', adapter], async (server) => {
+    const client = await connect(server.url)
+    const rows = [await loadIndex(client, bound)]
+    const measurements = [
+      ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, clients: 1 }))),
+      { batch: BATCHES.at(-1)!, depth: DEPTHS.at(-1)!, clients: MANY_CLIENTS },
+    ]
+    for (const { batch, depth, clients } of measurements) {
+      const task = { url: server.url, index: INDEX, bound, batch, depth, seconds }
+      rows.push(await measure(task, clients))
+      console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
+    }
+    rows.push(await measureIdle(server))
+    client.close()
+    return rows
+  })
+}
+
+/** Runs work with a server process that has a data directory of its own. */
+export async function withServer<T>(
+  flags: readonly string[],
+  work: (server: ServerProcess) => Promise<T>,
+): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
+  try {
+    const server = await ServerProcess.start(directory, flags)
+    try {
+      const result = await work(server)
+      await server.stop()
+      return result
+    } finally {
+      await server.kill()
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** Loads the keys in the largest batches that there are, and takes the snapshot that would else be taken meanwhile. */
+async function loadIndex(client: Client, bound: number): Promise<Row> {
+  await client.createIndex({ name: INDEX, keyType: 'u32', payloadKind: 'u32', unique: false })
+  const index = client.index<'u32', 'u32'>(INDEX)
+  const start = performance.now()
+  let next = 0
+  const lane = async () => {
+    while (next < bound) {
+      const first = next
+      const count = Math.min(LIMITS.batchItems, bound - first)
+      next += count
+      const keys = new Uint32Array(scatteredKeys(1, first, count).buffer)
+      const codes = await index.insert(keys, new Uint32Array(numberedPayloads(1, first, count).buffer))
+      if (!codes.every((code) => code === ResultCode.inserted)) throw new Error('a key was not inserted')
+    }
+  }
+  await Promise.all(Array.from({ length: LOAD_DEPTH }, lane))
+  const loaded = performance.now()
+  await client.snapshot(INDEX)
+  const figures = {
+    'Mkeys/s': bound / (loaded - start) / 1000,
+    'snapshot s': (performance.now() - loaded) / 1000,
+    'device B/key': (await index.stats()).deviceBytes / bound,
+  }
+  return { name: `load ${bound} keys, u32 → u32`, figures }
+}
+
+async function measure(task: ClientTask, clients: number): Promise<Row> {
+  const children = Array.from({ length: clients }, () => startClient(task))
+  const reports = Promise.all(children.map(measured))
+  // A client that fails before it is ready makes the reports fail.
+  await Promise.race([Promise.all(children.map((child) => once(child, 'message'))), reports])
+  for (const child of children) child.send('go')
+  const all = await reports
+  const latencies = all.map((report) => report.latencies)
+  const sorted = Float64Array.from(latencies.flatMap((each) => [...each])).sort()
+  const { batch, depth } = task
+  const several = clients > 1 ? `, ${clients} clients` : ''
+  return {
+    name: `batches of ${batch}, depth ${depth}${several}`,
+    figures: {
+      'lookups/s': Math.round(all.reduce((sum, { lookups, seconds }) => sum + lookups / seconds, 0)),
+      'p50 ms': sorted[Math.floor(sorted.length * 0.5)],
+      'p99 ms': sorted[Math.floor(sorted.length * 0.99)],
+    },
+  }
+}
+
+function startClient(task: ClientTask): ChildProcess {
+  return fork(childProgram('bench/serve-client'), [JSON.stringify(task)], { serialization: 'advanced' })
+}
+
+/** A client's report: the last that it says. */
+async function measured(child: ChildProcess): Promise<ClientReport> {
+  let report: ClientReport | undefined
+  child.on('message', (message) => {
+    if (message !== 'ready') report = message as ClientReport
+  })
+  const [code] = await once(child, 'exit')
+  if (report === undefined) throw new Error(`a client ended with ${code} and no report`)
+  return report
+}
+
+/** What a server costs that has nothing to do but hold an index and a connection. */
+async function measureIdle(server: ServerProcess): Promise<Row> {
+  await setTimeout(1000)
+  const before = server.cpuSeconds
+  await setTimeout(IDLE_SECONDS * 1000)
+  const share = (server.cpuSeconds - before) / IDLE_SECONDS
+  return { name: 'idle', figures: { '% of a core': share * 100, 'RSS MiB': server.residentBytes / 2 ** 20 } }
+}

@@ -1,0 +1,180 @@
+import { setTimeout } from 'node:timers/promises'
+import { connect, type Index, ResultCode } from '../clients/sdk/index.js'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
+import type { Row } from './report.js'
+import { withServer } from './serve.js'
+import type { ServerProcess } from './server-process.js'
+
+/** Keys of each index, which stay as many. */
+const KEYS = 1 << 17
+
+/** Keys of a request. */
+const BATCH = 2048
+
+/** Clients' loops that look keys up, for each index. */
+const READERS = 3
+
+/** Bytes of a payload of kind `bytes`. */
+const PAYLOAD_BYTES = 100
+
+const SAMPLE_SECONDS = 10
+
+/** Share of the samples at the start in which memory may still grow. */
+const WARM_UP = 1 / 3
+
+/** Small, so that the cache is full, and several snapshots are taken, long before the end. */
+const FLAGS = ['--payload-cache-bytes', String(8 * 2 ** 20), '--snapshot-log-bytes', String(16 * 2 ** 20)]
+
+interface Sample {
+  readonly minutes: number
+  readonly residentBytes: number
+  readonly deviceBytes: number
+  readonly storeBytes: number
+}
+
+/** What is written and looked up in one index: keys with numbers from `tail` to `head`, which both move on. */
+interface Window {
+  readonly index: Index<'u32'>
+  readonly payloads: (first: number, count: number) => Uint32Array | readonly Uint8Array[]
+  tail: number
+  head: number
+  gets: number
+  writes: number
+}
+
+/**
+ * A steady mixed load on a server, which inserts as many keys as it deletes, with its memory sampled: figures of the first
+ * sample after the warm-up and of the last, and the slope of all between them.
+ */
+export function benchSoak(adapter: AdapterChoice, minutes: number): Promise<Row[]> {
+  return withServer(['--adapter', adapter, ...FLAGS], async (server) => {
+    const client = await connect(server.url)
+    await client.createIndex({ name: 'words', keyType: 'u32', payloadKind: 'u32', unique: false })
+    await client.createIndex({ name: 'documents', keyType: 'u32', payloadKind: 'bytes', unique: true })
+    const windows = [windowOf(client.index('words'), words), windowOf(client.index('documents'), documents)]
+    for (const window of windows) while (window.head < KEYS) await insert(window)
+    const start = performance.now()
+    const end = start + minutes * 60_000
+    const work = windows.flatMap((window) => [
+      write(window, end),
+      ...Array.from({ length: READERS }, (_, reader) => read(window, reader, end)),
+    ])
+    const sampling = sample(server, end, async () => (await client.stats()).server)
+    await Promise.all(work)
+    const samples = await sampling
+    client.close()
+    return [...memoryRows(samples), ...windows.map((window) => rateRow(window, minutes * 60))]
+  })
+}
+
+function windowOf(index: Index<'u32'>, payloads: Window['payloads']): Window {
+  return { index, payloads, tail: 0, head: 0, gets: 0, writes: 0 }
+}
+
+function words(first: number, count: number): Uint32Array {
+  return new Uint32Array(numberedPayloads(1, first, count).buffer)
+}
+
+function documents(first: number, count: number): readonly Uint8Array[] {
+  return Array.from(words(first, count), (number) => Buffer.alloc(PAYLOAD_BYTES, `${number} `))
+}
+
+function keysOf(first: number): Uint32Array {
+  return new Uint32Array(scatteredKeys(1, first, BATCH).buffer)
+}
+
+async function insert(window: Window): Promise<void> {
+  const { index, head, payloads } = window
+  const codes = await index.insert(keysOf(head), payloads(head, BATCH))
+  if (!codes.every((code) => code === ResultCode.inserted)) throw new Error('a key was not inserted')
+  window.head += BATCH
+  window.writes += BATCH
+}
+
+async function write(window: Window, end: number): Promise<void> {
+  while (performance.now() < end) {
+    await insert(window)
+    const first = window.tail
+    window.tail += BATCH
+    const codes = await window.index.delete(keysOf(first))
+    if (!codes.every((code) => code === ResultCode.deleted)) throw new Error('a key was not deleted')
+    window.writes += BATCH
+  }
+}
+
+/** Looks up keys of the window's newer half, which is not deleted while an answer is on its way, and compares some. */
+async function read(window: Window, reader: number, end: number): Promise<void> {
+  const { numbers } = sampledKeys(1, KEYS / 2 - BATCH, READERS * BATCH)
+  const mine = numbers.subarray(reader * BATCH, (reader + 1) * BATCH)
+  const keys = new Uint32Array(BATCH)
+  while (performance.now() < end) {
+    const { head } = window
+    mine.forEach((number, i) => {
+      keys.set(new Uint32Array(scatteredKeys(1, head - 1 - number, 1).buffer), i)
+    })
+    const result = await window.index.get(keys)
+    for (let i = 0; i < BATCH; i += BATCH / 16) {
+      const [expected] = window.payloads(head - 1 - mine[i], 1)
+      if (String(result.payload(i)) !== String(expected)) throw new Error(`a wrong answer for key ${keys[i]}`)
+    }
+    window.gets += BATCH
+  }
+}
+
+async function sample(
+  server: ServerProcess,
+  end: number,
+  stats: () => Promise<Readonly<Record<string, unknown>>>,
+): Promise<Sample[]> {
+  const samples: Sample[] = []
+  const start = performance.now()
+  while (performance.now() < end) {
+    await setTimeout(Math.min(SAMPLE_SECONDS * 1000, end - performance.now()))
+    const { deviceBytes, storeBytes } = await stats()
+    const minutes = (performance.now() - start) / 60_000
+    const { residentBytes } = server
+    samples.push({ minutes, residentBytes, deviceBytes: Number(deviceBytes), storeBytes: Number(storeBytes) })
+    const [rss, device, store] = [residentBytes, Number(deviceBytes), Number(storeBytes)].map(mebibytes)
+    console.log(`${minutes.toFixed(1)} min: RSS ${rss} MiB, device ${device} MiB, store ${store} MiB`)
+  }
+  return samples
+}
+
+function mebibytes(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(1)
+}
+
+function memoryRows(samples: readonly Sample[]): Row[] {
+  const warm = samples.slice(Math.floor(samples.length * WARM_UP))
+  const row = (name: string, of: (sample: Sample) => number): Row => {
+    const values = warm.map((sample) => of(sample) / 2 ** 20)
+    const slope = slopeOf(
+      warm.map((sample) => sample.minutes),
+      values,
+    )
+    return { name, figures: { 'first MiB': values[0], 'last MiB': values.at(-1)!, 'MiB/min': slope } }
+  }
+  return [
+    row('server RSS', (sample) => sample.residentBytes),
+    row('device memory', (sample) => sample.deviceBytes),
+    row('store on disk', (sample) => sample.storeBytes),
+  ]
+}
+
+/** Slope of the straight line that fits best. */
+function slopeOf(xs: readonly number[], ys: readonly number[]): number {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+  const meanX = mean(xs)
+  const meanY = mean(ys)
+  const covariance = mean(xs.map((x, i) => (x - meanX) * (ys[i] - meanY)))
+  const variance = mean(xs.map((x) => (x - meanX) ** 2))
+  return variance === 0 ? 0 : covariance / variance
+}
+
+function rateRow({ index, gets, writes }: Window, seconds: number): Row {
+  return {
+    name: `load of ${index.name}`,
+    figures: { 'gets/s': gets / seconds, 'writes/s': writes / seconds },
+  }
+}
