@@ -22,8 +22,11 @@ export interface DeviceColumn {
   readonly offset?: number
 }
 
-/** Bytes of unused scratch and readback buffers that stay allocated on a GPU, and on the CPU's own memory. */
-const POOL_BYTES = { hardware: 8 * 2 ** 30, software: 512 * 2 ** 20 }
+/**
+ * Bytes of unused scratch and readback buffers that stay allocated on a GPU, and in the CPU's own memory. They make way where
+ * memory runs short.
+ */
+const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 
 /**
  * The one owner of instance, adapter and device. It keeps all three referenced until `destroy`, because Dawn takes the
@@ -120,16 +123,29 @@ export class Device {
         `${label} would need ${bytes} bytes in one piece; ${this.facts.name} binds at most ${this.facts.bindingBytes}`,
       )
     }
+    let buffer = await this.#tryAllocate(bytes, label)
+    if (buffer === undefined) {
+      // What the pools keep for later is worth less than what is needed now.
+      this.#emptyPools()
+      buffer = await this.#tryAllocate(bytes, label)
+    }
+    if (buffer !== undefined) return buffer
+    throw new WarpdexError('OUT_OF_DEVICE_MEMORY', `the device has no room for ${bytes} bytes of ${label}`)
+  }
+
+  async #tryAllocate(size: number, label: string): Promise<GPUBuffer | undefined> {
     const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage
     this.gpu.pushErrorScope('out-of-memory')
-    const buffer = this.gpu.createBuffer({ label, size: bytes, usage: STORAGE | COPY_SRC | COPY_DST })
+    const buffer = this.gpu.createBuffer({ label, size, usage: STORAGE | COPY_SRC | COPY_DST })
     const error = await this.gpu.popErrorScope()
     if (error === null) return buffer
     buffer.destroy()
-    throw new WarpdexError(
-      'OUT_OF_DEVICE_MEMORY',
-      `the device has no room for ${bytes} bytes of ${label}: ${error.message}`,
-    )
+    return undefined
+  }
+
+  #emptyPools(): void {
+    this.#scratch.destroy()
+    this.#readback.destroy()
   }
 
   /** Writes a column into a buffer from byte `offset`, a multiple of 4; a last partial word is filled up with zeros. */
@@ -187,8 +203,7 @@ export class Device {
   /** Destroys the device; the adapter and the instance go after it. */
   destroy(): void {
     this.#destroyed = true
-    this.#scratch.destroy()
-    this.#readback.destroy()
+    this.#emptyPools()
     this.gpu.destroy()
   }
 

@@ -1,5 +1,4 @@
 import { toWarpdexError } from '../../../protocol/errors.js'
-import { ResultCode } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -183,7 +182,8 @@ export class TreeWriter {
   }
 
   async #readCodes({ items, outcome }: Settled): Promise<Uint8Array> {
-    if (outcome.codes === undefined) return new Uint8Array(items.count).fill(ResultCode.inserted)
+    // Fresh memory is zero, which is the code of what is inserted; filling it would take longer than sorting the batch.
+    if (outcome.codes === undefined) return new Uint8Array(items.count)
     return this.#device.read(outcome.codes, items.count, (view) => view.slice())
   }
 
