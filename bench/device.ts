@@ -67,7 +67,7 @@ async function measureApart(measurement: Measurement): Promise<Row | undefined> 
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(measurement)])
   let row: Row | undefined
   child.on('message', (message) => {
-    row = message as Row
+    row = (message as Row | null) ?? undefined
   })
   const [code] = await once(child, 'exit')
   if (code !== 0) throw new Error(`the measurement of ${measurement.name}, 2^${measurement.logarithm} failed`)
@@ -77,19 +77,20 @@ async function measureApart(measurement: Measurement): Promise<Row | undefined> 
 /** One measurement, in the process made for it. */
 async function measure({ adapter, name, logarithm }: Measurement): Promise<void> {
   const device = await Device.open(adapter)
+  let row: Row | undefined
   const { shape } = CASES.find((one) => one.name === name)!
   try {
     const bench = await TreeBench.create(device, shape, 2 ** logarithm)
-    const row: Row = { name: `${name}, 2^${logarithm}`, figures: await bench.run() }
+    row = { name: `${name}, 2^${logarithm}`, figures: await bench.run() }
     console.log(`${row.name}: ${JSON.stringify(row.figures)}`)
-    process.send?.(row)
     bench.destroy()
   } catch (error) {
     if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
     console.log(`${name}, 2^${logarithm}: ${toWarpdexError(error).message}`)
   }
   device.destroy()
-  process.disconnect?.()
+  // A message that is still on its way when the channel is closed would be lost.
+  process.send?.(row ?? null, undefined, undefined, () => process.disconnect())
 }
 
 class TreeBench {

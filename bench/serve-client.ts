@@ -78,9 +78,9 @@ async function run({ url, index: name, bound, batch, depth, seconds }: ClientTas
     seconds: (performance.now() - start) / 1000,
     latencies: Float64Array.from(latencies),
   }
-  process.send?.(report)
   client.close()
-  process.disconnect()
+  // A message that is still on its way when the channel is closed would be lost.
+  process.send?.(report, undefined, undefined, () => process.disconnect())
 }
 
 await run(JSON.parse(process.argv[2]))

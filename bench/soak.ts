@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { connect, type Index, ResultCode } from '../clients/sdk/index.js'
+import { connect, type Index, type Payload, type PayloadKind, ResultCode } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import type { Row } from './report.js'
@@ -33,10 +33,18 @@ interface Sample {
   readonly storeBytes: number
 }
 
+/** The payloads of an index. */
+interface Content {
+  /** Those of keys number `first` and following. */
+  readonly payloads: (first: number, count: number) => Uint32Array | readonly Uint8Array[]
+  /** Whether an answer is the payload of a key. */
+  readonly isOf: (number: number, answer: Payload<PayloadKind> | undefined) => boolean
+}
+
 /** What is written and looked up in one index: keys with numbers from `tail` to `head`, which both move on. */
 interface Window {
   readonly index: Index<'u32'>
-  readonly payloads: (first: number, count: number) => Uint32Array | readonly Uint8Array[]
+  readonly content: Content
   tail: number
   head: number
   gets: number
@@ -52,7 +60,7 @@ export function benchSoak(adapter: AdapterChoice, minutes: number): Promise<Row[
     const client = await connect(server.url)
     await client.createIndex({ name: 'words', keyType: 'u32', payloadKind: 'u32', unique: false })
     await client.createIndex({ name: 'documents', keyType: 'u32', payloadKind: 'bytes', unique: true })
-    const windows = [windowOf(client.index('words'), words), windowOf(client.index('documents'), documents)]
+    const windows = [windowOf(client.index('words'), WORDS), windowOf(client.index('documents'), DOCUMENTS)]
     for (const window of windows) while (window.head < KEYS) await insert(window)
     const start = performance.now()
     const end = start + minutes * 60_000
@@ -68,16 +76,22 @@ export function benchSoak(adapter: AdapterChoice, minutes: number): Promise<Row[
   })
 }
 
-function windowOf(index: Index<'u32'>, payloads: Window['payloads']): Window {
-  return { index, payloads, tail: 0, head: 0, gets: 0, writes: 0 }
+function windowOf(index: Index<'u32'>, content: Content): Window {
+  return { index, content, tail: 0, head: 0, gets: 0, writes: 0 }
 }
 
-function words(first: number, count: number): Uint32Array {
-  return new Uint32Array(numberedPayloads(1, first, count).buffer)
+const WORDS: Content = {
+  payloads: (first, count) => new Uint32Array(numberedPayloads(1, first, count).buffer),
+  isOf: (number, answer) => answer === number,
 }
 
-function documents(first: number, count: number): readonly Uint8Array[] {
-  return Array.from(words(first, count), (number) => Buffer.alloc(PAYLOAD_BYTES, `${number} `))
+const DOCUMENTS: Content = {
+  payloads: (first, count) => Array.from({ length: count }, (_, i) => documentOf(first + i)),
+  isOf: (number, answer) => answer instanceof Uint8Array && documentOf(number).equals(answer),
+}
+
+function documentOf(number: number): Buffer {
+  return Buffer.alloc(PAYLOAD_BYTES, `${number} `)
 }
 
 function keysOf(first: number): Uint32Array {
@@ -85,8 +99,8 @@ function keysOf(first: number): Uint32Array {
 }
 
 async function insert(window: Window): Promise<void> {
-  const { index, head, payloads } = window
-  const codes = await index.insert(keysOf(head), payloads(head, BATCH))
+  const { index, head, content } = window
+  const codes = await index.insert(keysOf(head), content.payloads(head, BATCH))
   if (!codes.every((code) => code === ResultCode.inserted)) throw new Error('a key was not inserted')
   window.head += BATCH
   window.writes += BATCH
@@ -115,8 +129,8 @@ async function read(window: Window, reader: number, end: number): Promise<void> 
     })
     const result = await window.index.get(keys)
     for (let i = 0; i < BATCH; i += BATCH / 16) {
-      const [expected] = window.payloads(head - 1 - mine[i], 1)
-      if (String(result.payload(i)) !== String(expected)) throw new Error(`a wrong answer for key ${keys[i]}`)
+      const isRight = window.content.isOf(head - 1 - mine[i], result.payload(i))
+      if (!isRight) throw new Error(`a wrong answer for key ${keys[i]}`)
     }
     window.gets += BATCH
   }
