@@ -25,12 +25,11 @@ export function addCreate(cli: Argv): Argv {
         })
         .example('$0 create cities --key u32 --payload bytes --unique', 'documents by number')
         .example("$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'),
-    (options) =>
-      withClient(options, async (client) => {
-        const { index: name, key: keyType, unique, ifNotExists } = options
-        const definition = { name, keyType, payloadKind: parsePayloadKind(options.payload), unique }
-        const created = await client.createIndex(definition, { ifNotExists })
-        await printLines([created ? 'created' : 'there already'])
-      }),
+    async (options) => {
+      const { index: name, key: keyType, unique, ifNotExists } = options
+      const definition = { name, keyType, payloadKind: parsePayloadKind(options.payload), unique }
+      const created = await withClient(options, (client) => client.createIndex(definition, { ifNotExists }))
+      await printLines([created ? 'created' : 'there already'])
+    },
   )
 }

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cliOf, compileCli, serve } from './run-cli.js'
+
+const directory = t.testdir()
+const program = compileCli(directory)
+
+t.test('the commands on one server, from creating an index to dropping it', async (t) => {
+  const server = await serve(t, program, join(directory, 'data'))
+  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  t.match(server.banner, /^warpdex \d[\s\S]*adapter .*SwiftShader[\s\S]*npx warpdex stats/)
+  t.ok(server.banner.split('\n').length < 24, 'the banner fits a screen')
+
+  t.match(await cli(['create', 'towns', '--key', 'i32', '--payload', 'bytes']), { code: 0, out: 'created\n' })
+  t.match(await cli(['put', 'towns', '-5', 'Ys']), { code: 0, out: 'inserted\n' })
+  t.match(await cli(['put', 'towns', '7', 'Vineta', '--mode', 'ifAbsent']), { code: 0, out: 'inserted\n' })
+  t.match(await cli(['put', 'towns', '7', 'Kitezh', '--mode', 'ifAbsent']), { code: 1, out: /there already/ })
+  t.match(await cli(['put', 'towns', '7', 'Rungholt']), { code: 0 })
+
+  t.same(await cli(['get', 'towns', '-5', '7', '8']), {
+    code: 1,
+    out: '-5\tYs\n7\tVineta\n8\t(not found)\n',
+    err: '',
+  })
+  t.match(await cli(['get', 'towns', '7', '--all']), { code: 0, out: '7\tVineta\tRungholt\n' })
+  t.match(await cli(['get', 'towns', '7', '8', '--all', '--json']), {
+    code: 1,
+    out: '{"key":7,"payloads":["Vineta","Rungholt"]}\n{"key":8,"payloads":[]}\n',
+  })
+  t.match(await cli(['get', 'towns', '--hex', '--', '-5']), { code: 0, out: '-5\t0x5973\n' })
+
+  t.match(await cli(['scan', 'towns', '--reverse', '--limit', '2']), {
+    code: 0,
+    out: '7\tRungholt\n7\tVineta\n',
+  })
+  t.match(await cli(['scan', 'towns', '--from', '-9', '--to', '0', '--json']), {
+    code: 0,
+    out: '{"key":-5,"payload":"Ys"}\n',
+  })
+
+  t.match(await cli(['del', 'towns', '7', '--payload', 'Vineta']), { code: 0, out: '7\tdeleted\n' })
+  t.match(await cli(['del', 'towns', '7', '8']), { code: 1, out: '7\tdeleted\n8\t(not found)\n' })
+
+  t.match(await cli(['list']), { code: 0, out: /towns +i32 +bytes/ })
+  t.match(await cli(['stats']), { code: 0, out: /adapter .*slow[\s\S]*towns +i32 → bytes +1 +1 / })
+  const { out } = await cli(['stats', 'towns', '--json'])
+  t.match(JSON.parse(out), { name: 'towns', keyType: 'i32', keys: 1, payloads: 1 })
+  t.match(await cli(['snapshot']), { code: 0, out: /towns +\d+ +\d/ })
+
+  t.match(await cli(['drop', 'towns']), { code: 0, out: 'dropped\n' })
+  t.match(await cli(['drop', 'towns', '--if-exists']), { code: 0, out: 'not there\n' })
+  t.match(await cli(['get', 'towns', '7']), { code: 2, out: '', err: /^warpdex: UNKNOWN_INDEX: .*\n$/ })
+  t.same(await server.stop('SIGINT'), [0, null])
+})
+
+t.test('help, for every command with an example', async (t) => {
+  const cli = cliOf(program, {})
+  const { code, out } = await cli(['--help'])
+  t.equal(code, 0)
+  const commands = Array.from(out.matchAll(/^ {2}warpdex (\w+)/gm), ([, name]) => name)
+  const expected = [
+    'serve',
+    'create',
+    'list',
+    'drop',
+    'put',
+    'get',
+    'scan',
+    'del',
+    'import',
+    'stats',
+    'snapshot',
+  ]
+  t.same(commands, expected)
+  const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))
+  for (const help of helps) t.match(help, { code: 0, out: /^warpdex \w+[\s\S]*Examples:/ })
+  t.match(await cli(['serve', '--help']), { out: /--snapshot-log-bytes .*WARPDEX_SNAPSHOT_LOG_BYTES/ })
+  t.match(await cli(['--version']), { code: 0, out: /^\d+\.\d+\.\d+\n$/ })
+})
+
+t.test('what is wrong is said in one line, with exit code 2', async (t) => {
+  const cli = cliOf(program, { WARPDEX_URL: 'ws://127.0.0.1:9' })
+  const wrong = async (args: string[], expected: RegExp) => {
+    const { code, out, err } = await cli(args)
+    t.match({ code, out, err }, { code: 2, out: '', err: expected })
+    t.match(err, /^warpdex: [A-Z_]+: [^\n]+\n$/)
+  }
+  await wrong([], /BAD_REQUEST: a command is missing/)
+  await wrong(['fetch'], /BAD_REQUEST: .*fetch/)
+  await wrong(['get', 'towns', '1', '--frist'], /BAD_REQUEST: .*frist/)
+  await wrong(['get', 'towns', '1'], /CONNECTION_LOST: .*127\.0\.0\.1:9: .*REFUSED.*"warpdex serve"/)
+  await wrong(['list', '--url', 'gopher://x'], /BAD_REQUEST: "gopher:\/\/x" is no address/)
+  await wrong(['create', 'x', '--key', 'u32', '--payload', 'fixed(65)'], /BAD_REQUEST: .*fixed\(65\)/)
+  await wrong(['serve', '--port', 'x'], /BAD_REQUEST: the flag --port is "x"; it must be a whole number/)
+  await wrong(['serve', '--config', '/nowhere.json'], /BAD_REQUEST: .*\/nowhere\.json cannot be read/)
+})
+
+t.test('a server beyond this machine wants a token, and stops before it opens anything', async (t) => {
+  const cli = cliOf(program, {})
+  const data = join(directory, 'other')
+  t.match(await cli(['serve', '--host', '0.0.0.0', '--directory', data]), { code: 2, err: /token/ })
+  t.notOk(existsSync(data))
+})
+
+t.test('the token comes from a flag or the environment', async (t) => {
+  const server = await serve(t, program, join(directory, 'guarded'), { WARPDEX_TOKEN: 'hush' })
+  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  t.match(await cli(['list']), { code: 2, err: /UNAUTHORISED/ })
+  t.match(await cli(['list', '--token', 'hush']), { code: 0 })
+  t.match(await cliOf(program, { WARPDEX_TOKEN: 'hush' })(['list', '--url', server.url]), { code: 0 })
+  t.same(await server.stop('SIGTERM'), [0, null])
+})

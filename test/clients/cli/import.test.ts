@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { cliOf, compileCli, serve } from './run-cli.js'
+
+t.test('import', async (t) => {
+  const directory = t.testdir({
+    'mixed.tsv': '1\tone\r\n2,two, too\n\n3\tthree\t3',
+    'quoted.csv': 'name;id\n"a ""b""; c";10\n"two\nlines";11\nshort\nlast;12\n',
+    'many.csv': Array.from({ length: 50_000 }, (_, i) => `${i * 7},${i}\n`).join(''),
+  })
+  const program = compileCli(directory)
+  const server = await serve(t, program, join(directory, 'data'))
+  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  const file = (name: string) => join(directory, name)
+  await cli(['create', 'texts', '--key', 'u32', '--payload', 'bytes', '--unique'])
+  await cli(['create', 'numbers', '--key', 'u32', '--payload', 'u32'])
+
+  await t.test('a key and a payload a line', async (t) => {
+    t.match(await cli(['import', 'texts', file('mixed.tsv')]), {
+      code: 0,
+      out: /^3 rows, .* 3 inserted\n$/,
+      err: '',
+    })
+    t.match(await cli(['get', 'texts', '1', '2', '3', '--json']), {
+      out: '{"key":1,"payload":"one"}\n{"key":2,"payload":"two, too"}\n{"key":3,"payload":"three\\t3"}\n',
+    })
+    const again = await cli(['import', 'texts', '-', '--mode', 'replace'], '1\teins\n4\tvier\n')
+    t.match(again, { code: 0, out: / 1 inserted, 1 replaced\n$/ })
+    t.match(await cli(['import', 'texts', '-', '--separator', '::'], '5::fünf\n1::un'), {
+      code: 0,
+      out: / 1 inserted, 1 not inserted/,
+    })
+    t.match(await cli(['get', 'texts', '1', '5']), { code: 0, out: '1\teins\n5\tfünf\n' })
+  })
+
+  await t.test('CSV by column names', async (t) => {
+    const args = ['import', 'texts', file('quoted.csv'), '--key-column', 'id', '--payload-column', 'name']
+    t.match(await cli([...args, '--separator', ';']), { code: 2, err: /line 5: the line has 1 columns/ })
+    t.match(await cli([...args, '--separator', ';', '--skip-bad']), {
+      code: 0,
+      out: / 3 inserted, 1 bad lines skipped\n$/,
+      err: /^warpdex: skipped line 5: .*\n$/,
+    })
+    t.match(await cli(['get', 'texts', '10', '11', '--json']), {
+      out: '{"key":10,"payload":"a \\"b\\"; c"}\n{"key":11,"payload":"two\\nlines"}\n',
+    })
+    const named = ['import', 'texts', '-', '--key-column', 'id', '--payload-column', 'name']
+    t.match(await cli(named, 'name,number\na,1\n'), { code: 2, err: /there is no column "id".*name, number/ })
+    t.match(await cli(named, 'name,id\n"a"b,1\n'), { code: 2, err: /the file is no CSV: .* line 2/ })
+    t.match(await cli(args.slice(0, -2)), { code: 2, err: /key-column/ })
+  })
+
+  await t.test('bad lines stop it, and are named', async (t) => {
+    const input = '1,1\nx,2\n3,-3\n4\n5,5\n'
+    t.match(await cli(['import', 'numbers', '-'], input), {
+      code: 2,
+      err: /BAD_REQUEST: line 2: "x" is no number/,
+    })
+    const { code, out, err } = await cli(['import', 'numbers', '-', '--skip-bad'], input)
+    t.match({ code, out }, { code: 0, out: / 2 inserted, 3 bad lines skipped/ })
+    t.match(err, /line 2: .*\n.*line 3: "-3" is out of range.*\n.*line 4: there is no tab or comma/)
+    t.match(await cli(['import', 'numbers', '-'], Uint8Array.of(0xff, 0xfe)), { code: 2, err: /no UTF-8/ })
+    t.match(await cli(['import', 'numbers', file('none')]), { code: 2, err: /ENOENT/ })
+    t.match(await cli(['import', 'numbers', directory]), { code: 2, err: /folder/ })
+  })
+
+  await t.test('many batches, and through a pipe into another index', async (t) => {
+    t.match(await cli(['import', 'numbers', file('many.csv')]), {
+      code: 0,
+      out: /^50,000 rows.*50,000 inserted\n$/,
+    })
+    const { out } = await cli(['scan', 'numbers', '--from', '7'])
+    const lines = out.trimEnd().split('\n')
+    t.equal(lines.length, 49_999)
+    t.equal(lines.at(-1), '349993\t49999')
+    await cli(['create', 'copy', '--key', 'u64', '--payload', 'u64', '--unique'])
+    t.match(await cli(['import', 'copy', '-'], out), { code: 0, out: /49,999 inserted/ })
+    t.same((await cli(['scan', 'copy'])).out, out)
+  })
+
+  await t.test('bytes that are no text survive as hex digits', async (t) => {
+    await cli(['create', 'prints', '--key', 'f64', '--payload', 'fixed(3)'])
+    t.match(await cli(['import', 'prints', '-', '--hex'], '-1e300,00ff10\nInfinity\t0x616263\n'), { code: 0 })
+    t.match(await cli(['scan', 'prints']), { out: '-1e+300\t0x00ff10\nInfinity\tabc\n' })
+    const { out } = await cli(['scan', 'prints', '--hex'])
+    t.match(await cli(['import', 'prints', '-', '--hex'], out), { code: 0, out: / 2 inserted/ })
+    t.match(await cli(['get', 'prints', '-Infinity', '-1e300', '--json']), {
+      code: 1,
+      out: '{"key":"-Infinity","payload":null}\n{"key":-1e+300,"payload":{"hex":"00ff10"}}\n',
+    })
+  })
+})

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import ts from 'typescript'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Folders that the command consists of. */
+const FOLDERS = ['clients', 'gpu', 'persistence', 'protocol', 'src']
+
+export interface Outcome {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs `warpdex` as a user does; `input` comes on standard input. */
+export type Cli = (args: readonly string[], input?: string | Uint8Array) => Promise<Outcome>
+
+/**
+ * Compiles the command from its sources as they are, without a check of types. A process for each command line would else
+ * compile it for itself, or a forgotten build be tested.
+ *
+ * @param directory below the project's root, where the packages are found
+ * @returns the program
+ */
+export function compileCli(directory: string): string {
+  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
+  for (const folder of FOLDERS) {
+    for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
+      const source = join(ROOT, folder, name)
+      const output = join(directory, 'dist', folder, name)
+      mkdirSync(dirname(output), { recursive: true })
+      if (name.endsWith('.wesl')) cpSync(source, output)
+      if (!name.endsWith('.ts')) continue
+      const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), { compilerOptions })
+      writeFileSync(output.replace(/\.ts$/, '.js'), outputText)
+    }
+  }
+  copyFileSync(join(ROOT, 'package.json'), join(directory, 'package.json'))
+  return join(directory, 'dist/clients/cli/main.js')
+}
+
+export function cliOf(program: string, environment: Readonly<Record<string, string>>): Cli {
+  return async (args, input = '') => {
+    const child = spawn(process.execPath, [program, ...args], { env: { ...process.env, ...environment } })
+    let out = ''
+    let err = ''
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      out += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      err += text
+    })
+    // A command that fails need not read what is piped to it.
+    child.stdin.on('error', () => {})
+    child.stdin.end(input)
+    const [code] = await once(child, 'close')
+    return { code, out, err }
+  }
+}
+
+/** A server on a free port: its address and banner, and how to stop it with a signal. */
+export interface Served {
+  readonly url: string
+  readonly banner: string
+  readonly stop: (signal: NodeJS.Signals) => Promise<readonly [code: number | null, signal: string | null]>
+}
+
+/** Runs `warpdex serve` on the software adapter; it ends with the test. */
+export async function serve(
+  t: Test,
+  program: string,
+  directory: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Served> {
+  const flags = ['--port', '0', '--adapter', 'software', '--directory', directory]
+  const child = spawn(process.execPath, [program, 'serve', ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...environment },
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let banner = ''
+  for await (const chunk of child.stdout) {
+    banner += chunk
+    if (banner.includes('Ctrl-C')) break
+  }
+  const url = /ws:\S+/.exec(banner)?.[0]
+  if (url === undefined) throw new Error(`no server: ${banner}`)
+  const stop: Served['stop'] = async (signal) => {
+    child.kill(signal)
+    const [code, by] = await once(child, 'exit')
+    return [code, by]
+  }
+  return { url, banner, stop }
+}

@@ -1,0 +1,111 @@
+import t from 'tap'
+import { guardedArguments, removeGuards } from '../../../clients/cli/guarded-arguments.js'
+import { keyAsJson, parseKey, showKey } from '../../../clients/cli/keys.js'
+import { bytesText, table } from '../../../clients/cli/output.js'
+import { parsePayload, payloadAsJson, showPayload } from '../../../clients/cli/payloads.js'
+import { DEFAULT_URL } from '../../../clients/cli/session.js'
+import type { IndexDefinition, KeyType, PayloadKind } from '../../../protocol/types.js'
+import { SETTINGS } from '../../../src/config/settings.js'
+import { freshSeed, Random } from '../../random.js'
+
+const index = (keyType: KeyType, payloadKind: PayloadKind = 'u32'): IndexDefinition => ({
+  name: 'x',
+  keyType,
+  payloadKind,
+  unique: false,
+})
+
+t.test('keys within the range of their type', async (t) => {
+  const cases: [KeyType, string, number | bigint][] = [
+    ['u32', '4294967295', 4294967295],
+    ['i32', '-2147483648', -2147483648],
+    ['i32', '+7', 7],
+    ['u64', '18446744073709551615', 2n ** 64n - 1n],
+    ['i64', '-9223372036854775808', -(2n ** 63n)],
+    ['f64', '-1.5e3', -1500],
+    ['f64', '.5', 0.5],
+    ['f32', '0.1', Math.fround(0.1)],
+    ['f32', '-infinity', Number.NEGATIVE_INFINITY],
+  ]
+  for (const [type, text, key] of cases) t.equal(parseKey(text, index(type)), key, `${type} ${text}`)
+})
+
+t.test('keys that are none say what is right', async (t) => {
+  const cases: [KeyType, string, RegExp][] = [
+    ['u32', '4294967296', /out of range.*0 to 4294967295/],
+    ['u32', '-1', /out of range/],
+    ['u32', '1.5', /is no number/],
+    ['u32', '', /is no number/],
+    ['i64', '9223372036854775808', /out of range.*-9223372036854775808 to/],
+    ['f32', '1e39', /out of range/],
+    ['f64', 'NaN', /NaN has no place/],
+    ['f64', '0x10', /is no number/],
+    ['f64', '1e999', /out of range/],
+  ]
+  for (const [type, text, message] of cases) {
+    t.throws(() => parseKey(text, index(type)), { code: 'BAD_REQUEST', message }, `${type} ${text}`)
+  }
+})
+
+t.test('every f32 is shown as a text that is read as the same', async (t) => {
+  const seed = freshSeed()
+  t.comment(`seed ${seed}`)
+  const random = new Random(seed)
+  const bits = Uint32Array.from({ length: 20_000 }, () => random.word())
+  for (const value of new Float32Array(bits.buffer)) {
+    if (Number.isNaN(value)) continue
+    const shown = showKey(value, 'f32')
+    if (parseKey(shown, index('f32')) !== value) t.fail(`${value} is shown as ${shown}`)
+  }
+  t.equal(showKey(Math.fround(0.1), 'f32'), '0.1')
+  t.equal(keyAsJson(Math.fround(0.1), 'f32'), 0.1)
+  t.equal(keyAsJson(2n ** 63n, 'u64'), '9223372036854775808')
+})
+
+t.test('payloads', async (t) => {
+  const read = (kind: PayloadKind, text: string, hex = false) => parsePayload(text, index('u32', kind), hex)
+  t.equal(read('u64', '18446744073709551615'), 2n ** 64n - 1n)
+  t.same(read('bytes', 'ä'), Buffer.from('ä'))
+  t.same(read('bytes', '0x00'), Buffer.from('0x00'))
+  t.same(read('bytes', '0x00', true), Buffer.of(0))
+  t.same(read('fixed(2)', 'ä'), Buffer.from('ä'))
+  t.same(read('fixed(2)', 'FF0a', true), Buffer.of(255, 10))
+  t.throws(() => read('u32', '1e3'), { message: /a payload of index "x" is a whole number from 0/ })
+  t.throws(() => read('fixed(2)', 'abc'), { message: /is 3 bytes; .* is 2 bytes.* 4 hex digits/ })
+  t.throws(() => read('bytes', 'abc', true), { message: /is not hex/ })
+
+  t.equal(showPayload(Buffer.from('plain ä'), false), 'plain ä')
+  t.equal(showPayload(Buffer.from('a\tb'), false), '0x610962')
+  t.equal(showPayload(Buffer.of(0xff), false), '0xff')
+  t.equal(payloadAsJson(Buffer.from('a\tb'), false), 'a\tb')
+  t.same(payloadAsJson(Buffer.of(0xff), false), { hex: 'ff' })
+  t.equal(payloadAsJson(7n, false), '7')
+})
+
+t.test('arguments that begin with - and are none', async (t) => {
+  const args = guardedArguments(['get', '-5', '-1e5', '-', '--from', '-Infinity', '-h', '--', '--all', '-x'])
+  t.equal(args[6], '-h')
+  t.notOk(args.includes('--'))
+  const parsed = { keys: args, from: args[1], limit: 3 }
+  removeGuards(parsed)
+  t.same(parsed.keys, ['get', '-5', '-1e5', '-', '--from', '-Infinity', '-h', '--all', '-x'])
+  t.match(parsed, { from: '-5', limit: 3 })
+})
+
+t.test('tables and sizes', async (t) => {
+  t.same(
+    table(
+      ['name', 'size'],
+      [
+        ['a', 1000],
+        ['long', 5],
+      ],
+    ),
+    ['name   size', 'a     1,000', 'long      5'],
+  )
+  t.same([bytesText(0), bytesText(1023), bytesText(2 ** 20)], ['0 bytes', '1023 bytes', '1.0 MiB'])
+})
+
+t.test('clients look for a server where it listens without settings', async (t) => {
+  t.equal(DEFAULT_URL, `ws://${SETTINGS.host.fallback}:${SETTINGS.port.fallback}`)
+})
