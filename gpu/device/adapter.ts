@@ -93,11 +93,8 @@ async function requestAdapter(kind: 'system' | 'software'): Promise<FoundAdapter
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
   if (adapter === null) return undefined
   const { description, device, vendor, architecture, isFallbackAdapter } = adapter.info
-  const name = description || device || `${vendor} ${architecture}`
-  return {
-    gpu,
-    adapter,
-    name,
-    software: isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${name} ${architecture}`),
-  }
+  const software = isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${device} ${architecture}`)
+  // A GPU is known by its model; of a CPU the driver says more.
+  const name = (software ? description : device) || description || `${vendor} ${architecture}`
+  return { gpu, adapter, name, software }
 }
