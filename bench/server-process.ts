@@ -49,10 +49,14 @@ export class ServerProcess {
     await this.#end('SIGKILL')
   }
 
-  /** Bytes of memory that it has in use, as Linux tells. */
+  /** Bytes of memory that it has in use, as Linux tells; the store's file is mapped, and counts where it was read. */
   get residentBytes(): number {
-    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(this.#proc('status'))?.[1]
-    return Number(kibibytes) * 1024
+    return this.#status('VmRSS')
+  }
+
+  /** Bytes of memory that it has in use and that are its own, not a file's. */
+  get anonymousBytes(): number {
+    return this.#status('RssAnon')
   }
 
   /** Seconds of processor time that it has used, as Linux tells. */
@@ -61,6 +65,11 @@ export class ServerProcess {
     const stat = this.#proc('stat')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  }
+
+  #status(field: string): number {
+    const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(this.#proc('status'))?.[1]
+    return Number(kibibytes) * 1024
   }
 
   #proc(file: string): string {

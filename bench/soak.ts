@@ -28,9 +28,8 @@ const FLAGS = ['--payload-cache-bytes', String(8 * 2 ** 20), '--snapshot-log-byt
 
 interface Sample {
   readonly minutes: number
-  readonly residentBytes: number
-  readonly deviceBytes: number
-  readonly storeBytes: number
+  /** Bytes by what they are of. */
+  readonly bytes: Readonly<Record<string, number>>
 }
 
 /** The payloads of an index. */
@@ -147,33 +146,35 @@ async function sample(
     await setTimeout(Math.min(SAMPLE_SECONDS * 1000, end - performance.now()))
     const { deviceBytes, storeBytes } = await stats()
     const minutes = (performance.now() - start) / 60_000
-    const { residentBytes } = server
-    samples.push({ minutes, residentBytes, deviceBytes: Number(deviceBytes), storeBytes: Number(storeBytes) })
-    const [rss, device, store] = [residentBytes, Number(deviceBytes), Number(storeBytes)].map(mebibytes)
-    console.log(`${minutes.toFixed(1)} min: RSS ${rss} MiB, device ${device} MiB, store ${store} MiB`)
+    const bytes = {
+      'own memory': server.anonymousBytes,
+      'RSS, mapped files included': server.residentBytes,
+      'device memory': Number(deviceBytes),
+      'store on disk': Number(storeBytes),
+    }
+    samples.push({ minutes, bytes })
+    const shown = Object.entries(bytes).map(([name, value]) => `${name} ${mebibytes(value).toFixed(1)} MiB`)
+    console.log(`${minutes.toFixed(1)} min: ${shown.join('; ')}`)
   }
   return samples
 }
 
-function mebibytes(bytes: number): string {
-  return (bytes / 2 ** 20).toFixed(1)
+function mebibytes(bytes: number): number {
+  return bytes / 2 ** 20
 }
 
 function memoryRows(samples: readonly Sample[]): Row[] {
   const warm = samples.slice(Math.floor(samples.length * WARM_UP))
-  const row = (name: string, of: (sample: Sample) => number): Row => {
-    const values = warm.map((sample) => of(sample) / 2 ** 20)
-    const slope = slopeOf(
-      warm.map((sample) => sample.minutes),
-      values,
-    )
-    return { name, figures: { 'first MiB': values[0], 'last MiB': values.at(-1)!, 'MiB/min': slope } }
-  }
-  return [
-    row('server RSS', (sample) => sample.residentBytes),
-    row('device memory', (sample) => sample.deviceBytes),
-    row('store on disk', (sample) => sample.storeBytes),
-  ]
+  const minutes = warm.map((sample) => sample.minutes)
+  return Object.keys(warm[0].bytes).map((name) => {
+    const values = warm.map(({ bytes }) => mebibytes(bytes[name]))
+    const figures = {
+      'first MiB': values[0],
+      'last MiB': values.at(-1)!,
+      'MiB/min': slopeOf(minutes, values),
+    }
+    return { name, figures }
+  })
 }
 
 /** Slope of the straight line that fits best. */
