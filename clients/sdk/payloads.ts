@@ -22,6 +22,8 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
   readonly offsets: Uint32Array | undefined
   /** Payload number i. */
   readonly at: (i: number) => Payload<P>
+  readonly #definition: IndexDefinition
+  readonly #column: PayloadColumn
 
   /** @throws WarpdexError `INTERNAL` when the column does not fit together */
   constructor(definition: IndexDefinition, column: PayloadColumn) {
@@ -31,6 +33,19 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
     this.at = at as (i: number) => Payload<P>
     this.offsets = column.offsets
     this.length = length
+    this.#definition = definition
+    this.#column = column
+  }
+
+  /** Payloads number `first` to before `end`, as views of the same memory. */
+  part(first: number, end: number): Payloads<P> {
+    const { bytes, offsets } = this.#column
+    const width = payloadBytes(this.#definition.payloadKind) ?? 0
+    const part =
+      offsets === undefined
+        ? { bytes: bytes.subarray(first * width, end * width), offsets }
+        : { bytes, offsets: offsets.subarray(first, end + 1) }
+    return new Payloads<P>(this.#definition, part)
   }
 
   *[Symbol.iterator](): Iterator<Payload<P>> {

@@ -1,11 +1,4 @@
-import {
-  aligned,
-  asBytes,
-  type ColumnConstructor,
-  KEY_ARRAYS,
-  type KeyArray,
-  type KeyArrays,
-} from '../../protocol/columns.js'
+import { aligned, asBytes, type KeyArray } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { IndexStats, InsertMode, Op } from '../../protocol/messages.js'
@@ -16,7 +9,10 @@ import { askInParts, joinBytes, joinOffsets } from './key-parts.js'
 import { type Key, type Keys, keyColumn, keySection } from './keys.js'
 import { type Bounds, type CallOptions, toBounds, withinBounds } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
-import { type Payload, Payloads } from './payloads.js'
+import type { Payload } from './payloads.js'
+import { rangeColumns, rangeSections } from './range-columns.js'
+import { firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
+import { columns, readKeys, readPayloads } from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult } from './results.js'
 import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
 import { filledPayloads, type WriteBatch, type WriteList } from './write-batch.js'
@@ -117,7 +113,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const reply = await this.#request('getNext', { reverse: options.reverse }, sections, bounds)
     return new NextResult<K, P>(
       reply.section('found'),
-      readKeys<K>(reply.section('keys'), definition),
+      readKeys<K>([reply], definition),
       readPayloads<P>([reply], definition),
       aligned(reply.section('sequences'), Uint32Array),
     )
@@ -126,6 +122,26 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
   scan(options: ScanOptions<K> = {}): Scan<K, P> {
     return new Scan<K, P>((limit, after) => this.#scanPage(options, limit, after), options)
+  }
+
+  /**
+   * The first entries of each of many ranges, in as few requests as it takes. `next()` of the page that comes back continues
+   * all ranges that have more.
+   */
+  async scanRanges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const { limit, reverse, fromExclusive, toExclusive } = options
+    const scan: RangeScan = {
+      definition,
+      limit,
+      ask: (ranges, limit, bounds) => {
+        const fields = { limit, reverse, fromExclusive, toExclusive }
+        return this.#request('scan', fields, rangeSections(ranges, definition), bounds)
+      },
+      bounds: () => this.#connection.bounds(options),
+    }
+    return firstPage(scan, rangeColumns(options.from, options.to, definition), bounds)
   }
 
   /**
@@ -213,7 +229,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     }
     const fields = { limit, reverse, fromExclusive, toExclusive }
     const reply = await this.#request('scan', fields, sections, bounds)
-    const keys = readKeys<K>(reply.section('keys'), definition)
+    const keys = readKeys<K>([reply], definition)
     const more = reply.section('more')[0] === 1
     if (more && keys.length === 0) {
       throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
@@ -279,23 +295,4 @@ const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_INDEX', 'WRONG_KEY_TYPE']
 
 function isList(batch: object): batch is WriteList {
   return 'payloads' in batch && Array.isArray(batch.payloads) && 'ops' in batch && Array.isArray(batch.ops)
-}
-
-function columns(replies: readonly Reply<Op>[], name: string): Uint8Array[] {
-  return replies.map((reply) => reply.section(name))
-}
-
-function readKeys<K extends KeyType>(bytes: Uint8Array, { keyType }: IndexDefinition): KeyArrays[K] {
-  const Column: ColumnConstructor<KeyArray> = KEY_ARRAYS[keyType]
-  // K is what the caller said of the index.
-  return aligned(bytes, Column) as KeyArrays[K]
-}
-
-function readPayloads<P extends PayloadKind>(
-  replies: readonly Reply<Op>[],
-  definition: IndexDefinition,
-): Payloads<P> {
-  const isBlob = definition.payloadKind === 'bytes'
-  const offsets = isBlob ? joinOffsets(columns(replies, 'payloadOffsets')) : undefined
-  return new Payloads<P>(definition, { bytes: joinBytes(columns(replies, 'payloads')), offsets })
 }

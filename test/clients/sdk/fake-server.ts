@@ -22,6 +22,7 @@ import {
 import {
   getNextColumns,
   requireKeys,
+  type ScanColumns,
   scanColumns,
   type WriteColumns,
   writeColumns,
@@ -191,35 +192,20 @@ export class FakeServer {
   #scan(request: ScanRequest): Sections {
     const index = this.#index(request.index)
     const { definition } = index
-    const { from, to, tokens } = scanColumns(request, definition)
-    const { reverse, fromExclusive, toExclusive, limit } = request
-    const width = keyBytes(definition.keyType)
-    const after = tokens && {
-      key: readKeys(tokens.subarray(0, width), definition)[0],
-      sequence: aligned(tokens.slice(width), Uint32Array)[0],
-    }
-    const range = {
-      from: from && readKeys(from, definition)[0],
-      to: to && readKeys(to, definition)[0],
-    }
-    const all = index.scan({ ...range, fromExclusive, toExclusive, reverse, after })
-    const page = all.slice(0, limit)
-    const last = page.at(-1)
+    const columns = scanColumns(request, definition)
+    const ranges = Array.from({ length: columns.ranges }, (_, i) => scanRange(index, request, columns, i))
+    const entries = ranges.flatMap(({ page }) => page)
     const keys = keyColumn(
-      page.map(({ key }) => key),
+      entries.map(({ key }) => key),
       definition,
     )
-    const token = new Uint8Array(width + 4)
-    if (last !== undefined) {
-      token.set(keys.subarray(-width))
-      token.set(asBytes(Uint32Array.of(last.sequence)), width)
-    }
+    const { offsets } = joinPayloads(ranges.map(({ page }) => new Uint8Array(page.length)))
     return {
-      offsets: { type: 'u32', bytes: asBytes(Uint32Array.of(0, page.length)) },
+      offsets: { type: 'u32', bytes: offsets },
       keys: { type: definition.keyType, bytes: keys },
-      ...payloadSections(page, definition),
-      more: { type: 'u8', bytes: Uint8Array.of(all.length > limit ? 1 : 0) },
-      tokens: { type: 'bytes', bytes: token },
+      ...payloadSections(entries, definition),
+      more: { type: 'u8', bytes: Uint8Array.from(ranges, ({ more }) => (more ? 1 : 0)) },
+      tokens: { type: 'bytes', bytes: new Uint8Array(Buffer.concat(ranges.map(({ token }) => token))) },
     }
   }
 
@@ -245,6 +231,32 @@ export class FakeServer {
       sequences: { type: 'u32', bytes: asBytes(Uint32Array.from(next, (entry) => entry?.sequence ?? 0)) },
     }
   }
+}
+
+/** One range of a scan: its entries, whether there are more, and the token of the last. */
+function scanRange(
+  index: ModelIndex,
+  { reverse, fromExclusive, toExclusive, limit }: ScanRequest,
+  { from, to, tokens }: ScanColumns,
+  i: number,
+): { readonly page: ModelEntry[]; readonly more: boolean; readonly token: Uint8Array } {
+  const { definition } = index
+  const width = keyBytes(definition.keyType)
+  const tokenAt = tokens?.slice(i * (width + 4), (i + 1) * (width + 4))
+  const after = tokenAt && {
+    key: readKeys(tokenAt.subarray(0, width), definition)[0],
+    sequence: aligned(tokenAt.slice(width), Uint32Array)[0],
+  }
+  const range = { from: from && readKeys(from, definition)[i], to: to && readKeys(to, definition)[i] }
+  const all = index.scan({ ...range, fromExclusive, toExclusive, reverse, after })
+  const page = all.slice(0, limit)
+  const last = page.at(-1)
+  const token = new Uint8Array(width + 4)
+  if (last !== undefined) {
+    token.set(keyColumn([last.key], definition))
+    token.set(asBytes(Uint32Array.of(last.sequence)), width)
+  }
+  return { page, more: all.length > limit, token }
 }
 
 function readKeys(bytes: Uint8Array, { keyType }: IndexDefinition): ModelKey[] {
