@@ -1,7 +1,10 @@
-// Second half of `npm run build`: puts the kernels (*.wesl) beside the compiled modules that load them.
-import { cpSync, readdirSync } from 'node:fs'
+// Second half of `npm run build`: puts the kernels (*.wesl) beside the compiled modules that load them, and makes the command
+// line executable, which npm does only once.
+import { chmodSync, cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 for (const name of readdirSync('gpu', { recursive: true })) {
   if (name.endsWith('.wesl')) cpSync(join('gpu', name), join('dist', 'gpu', name))
 }
+
+chmodSync(join('dist', 'clients', 'cli', 'main.js'), 0o755)

@@ -23,6 +23,17 @@ interface IndexPayloads {
   nextRow: number
 }
 
+export interface PayloadStats {
+  /** Rows that were ever given: also the number of the next one. */
+  readonly rows: number
+  /** The first row that segments hold. */
+  readonly firstRow: number
+  /** Rows that segments hold, dead ones among them. */
+  readonly heldRows: number
+  readonly bytes: number
+  readonly segments: number
+}
+
 /**
  * The payloads of kind `bytes` of all indexes. They lie in append-only segments of neighbouring rows; of the segments the store
  * keeps a list in memory, and of their payloads as many as its budget allows.
@@ -64,10 +75,15 @@ export class PayloadStore {
   }
 
   /** Bytes of payloads that are on disk, and segments that they lie in. */
-  stats(index: number): { readonly rows: number; readonly bytes: number; readonly segments: number } {
+  stats(index: number): PayloadStats {
     const { segments, nextRow } = this.#of(index)
-    const bytes = segments.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0)
-    return { rows: nextRow, bytes, segments: segments.length }
+    return {
+      rows: nextRow,
+      firstRow: segments[0]?.firstRow ?? nextRow,
+      heldRows: segments.reduce((sum, { count }) => sum + count, 0),
+      bytes: segments.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0),
+      segments: segments.length,
+    }
   }
 
   /** Bytes of payloads in memory, of all indexes. */

@@ -52,18 +52,10 @@ export class Device {
     this.facts = { name: found.name, software: found.software, bindingBytes }
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
-    const scratchUsage = STORAGE | COPY_SRC | COPY_DST
-    this.#scratch = new BufferPool(
-      (size) => gpu.createBuffer({ size, usage: scratchUsage }),
-      bindingBytes,
-      kept,
-    )
-    const readbackUsage = MAP_READ | COPY_DST
-    this.#readback = new BufferPool(
-      (size) => gpu.createBuffer({ size, usage: readbackUsage }),
-      bindingBytes,
-      kept,
-    )
+    const pool = (usage: number) =>
+      new BufferPool((size) => this.#createPooled(size, usage), bindingBytes, kept)
+    this.#scratch = pool(STORAGE | COPY_SRC | COPY_DST)
+    this.#readback = pool(MAP_READ | COPY_DST)
     this.lost = this.#watchLoss()
     gpu.addEventListener('uncapturederror', (event) => {
       const { error } = event
@@ -103,8 +95,9 @@ export class Device {
     return kernel
   }
 
+  /** A recorder, whose `submit` throws what the device reported of the work. */
   record(): Recorder {
-    return new Recorder(this.gpu)
+    return new Recorder(this.gpu, () => this.check())
   }
 
   /** Scratch memory for one operation; release it when the operation's work is submitted. */
@@ -130,7 +123,7 @@ export class Device {
       buffer = await this.#tryAllocate(bytes, label)
     }
     if (buffer !== undefined) return buffer
-    throw new WarpdexError('OUT_OF_DEVICE_MEMORY', `the device has no room for ${bytes} bytes of ${label}`)
+    throw noRoom(bytes, label)
   }
 
   async #tryAllocate(size: number, label: string): Promise<GPUBuffer | undefined> {
@@ -141,6 +134,30 @@ export class Device {
     if (error === null) return buffer
     buffer.destroy()
     return undefined
+  }
+
+  /**
+   * A buffer for a pool. One that the device has no room for must not get there: it would fail whoever gets it next.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  #createPooled(size: number, usage: number): GPUBuffer {
+    let buffer = this.#tryCreate(size, usage)
+    if (buffer === undefined) {
+      this.#emptyPools()
+      buffer = this.#tryCreate(size, usage)
+    }
+    if (buffer !== undefined) return buffer
+    throw noRoom(size, 'scratch memory')
+  }
+
+  /** Dawn reports what is wrong with a buffer before it returns it. */
+  #tryCreate(size: number, usage: number): GPUBuffer | undefined {
+    const before = this.#reported
+    this.#reported = undefined
+    const buffer = this.gpu.createBuffer({ size, usage })
+    const failed = this.#reported !== undefined
+    this.#reported = before
+    return failed ? undefined : buffer
   }
 
   #emptyPools(): void {
@@ -192,7 +209,7 @@ export class Device {
 
   /**
    * @throws WarpdexError `DEVICE_LOST` once the device is lost; else, once, the first error that it reported since the last
-   * check (WebGPU reports errors late and to nobody in particular)
+   * check (WebGPU reports errors to nobody in particular; Dawn at the call that is to blame, so that a check after it finds them)
    */
   check(): void {
     const error = this.#loss ?? this.#reported
@@ -224,8 +241,8 @@ export class Device {
       recorder.copy(column.buffer, column.offset ?? 0, staging, at, Math.ceil(column.bytes / 4) * 4)
       at += alignedBytes(column)
     }
-    recorder.submit()
     try {
+      recorder.submit()
       await staging.mapAsync(GPUMapMode.READ, 0, capacity)
       this.check()
       return consume(new Uint8Array(staging.getMappedRange(0, capacity), 0, bytes))
@@ -247,6 +264,10 @@ export class Device {
       })
     })
   }
+}
+
+function noRoom(bytes: number, label: string): WarpdexError {
+  return new WarpdexError('OUT_OF_DEVICE_MEMORY', `the device has no room for ${bytes} bytes of ${label}`)
 }
 
 /** Bytes that a column takes in a readback: typed views of up to 64 bits can start at each. */

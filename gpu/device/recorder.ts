@@ -11,12 +11,15 @@ export class Recorder {
   readonly #queue: GPUQueue
   readonly #encoder: GPUCommandEncoder
   readonly #groupsPerDimension: number
+  readonly #check: () => void
   #pass: GPUComputePassEncoder | undefined
 
-  constructor(device: GPUDevice) {
+  /** @param check throws what the device has reported */
+  constructor(device: GPUDevice, check: () => void) {
     this.#queue = device.queue
     this.#encoder = device.createCommandEncoder()
     this.#groupsPerDimension = device.limits.maxComputeWorkgroupsPerDimension
+    this.#check = check
   }
 
   /** Runs a kernel with at least `invocations` invocations; the kernel ignores those past its own count. */
@@ -59,10 +62,14 @@ export class Recorder {
     this.#encoder.clearBuffer(buffer, offset, size)
   }
 
-  /** Hands everything recorded to the device's queue. A recorder is used once. */
+  /**
+   * Hands everything recorded to the device's queue. A recorder is used once.
+   * @throws WarpdexError what the device reported, as `Device.check`; then nothing of what was recorded runs
+   */
   submit(): void {
     this.#endPass()
     this.#queue.submit([this.#encoder.finish()])
+    this.#check()
   }
 
   #endPass(): void {

@@ -28,10 +28,21 @@ export class Arena {
 
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
   static async create(device: Device, shape: TreeShape, need: ArenaNeed): Promise<Arena> {
-    const nodes = await Region.create(device, 'tree nodes', SLOTS, need.nodes + 1)
-    const tuples = await Region.create(device, 'tuples', shape.tupleStride, need.tuples)
-    const extents = await Region.create(device, 'payload extents', 1, need.extentWords + EXTENT_HEADER)
-    return new Arena(nodes, tuples, extents)
+    const regions: Region[] = []
+    const create = async (label: string, wordsPerRecord: number, records: number): Promise<Region> => {
+      const region = await Region.create(device, label, wordsPerRecord, records)
+      regions.push(region)
+      return region
+    }
+    try {
+      const nodes = await create('tree nodes', SLOTS, need.nodes + 1)
+      const tuples = await create('tuples', shape.tupleStride, need.tuples)
+      const extents = await create('payload extents', 1, need.extentWords + EXTENT_HEADER)
+      return new Arena(nodes, tuples, extents)
+    } catch (error) {
+      for (const region of regions) region.destroy()
+      throw error
+    }
   }
 
   /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */

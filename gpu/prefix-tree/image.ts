@@ -5,7 +5,7 @@ import type { Region } from '../memory/region.js'
 import { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
 
-/** Raised whenever the records' layout changes: an image of another layout is refused, and the index replayed instead. */
+/** Raised whenever the records' layout changes: an image of another layout is refused. */
 const LAYOUT_VERSION = 1
 
 /** Bytes that are read back at a time. */

@@ -87,12 +87,15 @@ export class PrefixTree implements IndexStructure {
   ): Promise<PrefixTree> {
     const parts = await PrefixTree.#parts(device, shape)
     if (meta.keys === 0) return new PrefixTree(device, shape, parts)
-    return new PrefixTree(
-      device,
-      shape,
-      parts,
-      await arenaFromImage(device, treeShape(shape), meta, readPart),
-    )
+    const content = await arenaFromImage(device, treeShape(shape), meta, readPart)
+    const tree = new PrefixTree(device, shape, parts, content)
+    try {
+      await parts.directories.provide(content.arena, content.totals.keys)
+      return tree
+    } catch (error) {
+      tree.destroy()
+      throw error
+    }
   }
 
   static async #parts(device: Device, shape: IndexShape): Promise<Parts> {
@@ -211,10 +214,10 @@ export class PrefixTree implements IndexStructure {
       this.#arena = await this.#compactor.compact(arena, keys, (recorder, scratch) =>
         this.#reader.order(recorder, scratch, arena, keys),
       )
-      await this.#directories.provide(this.#arena, keys)
     }
     arena.destroy()
     this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }
+    if (this.#arena !== undefined) await this.#directories.provide(this.#arena, keys)
   }
 
   #count(keys: Uint8Array): number {

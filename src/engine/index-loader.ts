@@ -3,7 +3,7 @@ import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index
 import type { Store } from '../../persistence/store.js'
 import type { LogEntry } from '../../persistence/write-log.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type IndexDefinition, keyBytes, payloadBytes } from '../../protocol/types.js'
+import { type IndexDefinition, keyBytes, payloadBytes, WriteOp } from '../../protocol/types.js'
 import type { StructureFactory } from './structures.js'
 import { joinBatches } from './write-batch.js'
 
@@ -67,7 +67,10 @@ function imageMeta(meta: unknown): StructureImage['meta'] {
   return meta as StructureImage['meta']
 }
 
-/** Applies the log after a position. Neighbouring records go together: a small one costs as much as thousands of items. */
+/**
+ * Applies the log after a position. Neighbouring records go together where that is the same as one after the other to the last
+ * bit: a small one costs as much as thousands of items.
+ */
 async function replay(structure: IndexStructure, after: number, options: LoadOptions): Promise<number> {
   const { store, id, definition, onProgress } = options
   const { keyType, payloadBytes } = structure.shape
@@ -87,11 +90,20 @@ async function replay(structure: IndexStructure, after: number, options: LoadOpt
   }
   for await (const entry of store.log.read(id, after)) {
     const count = entry.keys.byteLength / width
-    if (items + count > LIMITS.batchItems) await apply()
+    const joins = gathered.length === 0 || (mayJoin(gathered[0], definition) && mayJoin(entry, definition))
+    if (!joins || items + count > LIMITS.batchItems) await apply()
     gathered.push(entry)
     items += count
     bytes += entry.bytes
   }
   await apply()
   return bytes
+}
+
+/**
+ * Payloads get their sequence numbers, which clients hold in tokens, batch by batch: those that die within their batch get none.
+ * So only batches in which none dies go together, and those of unique indexes, where every number is 0.
+ */
+function mayJoin({ ops }: LogEntry, { unique }: IndexDefinition): boolean {
+  return unique || ops === WriteOp.insert
 }

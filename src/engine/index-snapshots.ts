@@ -84,12 +84,10 @@ export class IndexSnapshots {
 
   async #write({ meta, parts }: StructureImage): Promise<StoredSnapshot> {
     const replayed = this.#logBytes
-    const { snapshots, log, payloads } = this.#store
+    const { snapshots, log } = this.#store
     const stored = await snapshots.write(this.#index, log.last(this.#index), meta, parts)
     this.#logBytes -= replayed
     await snapshots.trimLog(this.#index)
-    // Single writes leave a segment each; they are merged where the log behind them is shortened anyway.
-    await payloads.compact(this.#index)
     return stored
   }
 }

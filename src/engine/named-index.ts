@@ -20,6 +20,7 @@ import { type LoadedStructure, loadStructure, type ReplayProgress, shapeOf } fro
 import { IndexSnapshots, type InTurn } from './index-snapshots.js'
 import { type Cancellation, IndexWriter, type PendingWrite, type WriteId, weigh } from './index-writer.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
+import { PayloadReclaimer } from './payload-reclaimer.js'
 import { RequestQueue } from './request-queue.js'
 import type { StructureFactory } from './structures.js'
 
@@ -47,6 +48,7 @@ interface Parts {
   readonly snapshots: IndexSnapshots
   /** Only where payloads are of kind `bytes`. */
   readonly payloads: PayloadReader | undefined
+  readonly reclaimer: PayloadReclaimer | undefined
 }
 
 interface Loaded extends Parts {
@@ -140,6 +142,7 @@ export class Index {
     this.#refuse()
     await this.ready()
     const { position, bytes } = await this.#live().snapshots.take(this.#inTurn)
+    void this.#reclaim()
     return { index: this.definition.name, position, bytes }
   }
 
@@ -243,10 +246,12 @@ export class Index {
     const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes) =>
       snapshots.logged(bytes),
     )
-    const payloads = payloadKind === 'bytes' ? new PayloadReader(store.payloads, stored.id) : undefined
+    const hasRows = payloadKind === 'bytes'
+    const payloads = hasRows ? new PayloadReader(store.payloads, stored.id) : undefined
+    const reclaimer = hasRows ? new PayloadReclaimer(store, stored.id) : undefined
     const { structure, replayedBytes } = await this.#loadStructure(stored.id)
     snapshots.logged(replayedBytes)
-    this.#parts = { stored, writer, snapshots, payloads }
+    this.#parts = { stored, writer, snapshots, payloads, reclaimer }
     this.#loaded = { ...this.#parts, structure }
   }
 
@@ -274,6 +279,7 @@ export class Index {
     this.#loaded = undefined
     this.#failure = undefined
     await loaded?.snapshots.written()
+    await loaded?.reclaimer?.idle()
     loaded?.structure.destroy()
   }
 
@@ -305,8 +311,25 @@ export class Index {
     } catch (thrown) {
       this.#warn('could not be compacted', thrown)
     }
-    if (snapshots.due) {
-      snapshots.take(this.#inTurn).catch((thrown) => this.#warn('has no new snapshot', thrown))
+    if (snapshots.due) void this.#takeDueSnapshot(snapshots)
+  }
+
+  async #takeDueSnapshot(snapshots: IndexSnapshots): Promise<void> {
+    try {
+      await snapshots.take(this.#inTurn)
+    } catch (thrown) {
+      this.#warn('has no new snapshot', thrown)
+    }
+    await this.#reclaim()
+  }
+
+  /** Room on disk is given back where the log was shortened: what it referred to may be dead since. */
+  async #reclaim(): Promise<void> {
+    try {
+      await this.#parts?.reclaimer?.run(this.#inTurn)
+    } catch (thrown) {
+      // An index that is going away leaves it to its next run.
+      if (this.#refusal === undefined) this.#warn('could not give back room on disk', thrown)
     }
   }
 

@@ -106,15 +106,16 @@ export class Compactor {
     const totals = await this.#device.readWords(counts, COUNTS)
     const extentWords = totals[Count.extentWords]!
     const nodeCount = totals[Count.nodes]!
+    const longCount = scratch.words(1)
+    const longTuples = scratch.words(tuples)
     const compacted = await Arena.create(this.#device, this.#shape, { nodes: nodeCount, tuples, extentWords })
     const firstNode = compacted.nodes.take(nodeCount)
     const firstExtent = compacted.extents.take(extentWords)
     compacted.tuples.take(tuples)
 
     const copying = this.#device.record()
-    const longCount = scratch.words(1)
     copying.clear(longCount, 0, 4)
-    const target = [compacted.tuples.buffer, compacted.extents.buffer, longCount, scratch.words(tuples)]
+    const target = [compacted.tuples.buffer, compacted.extents.buffer, longCount, longTuples]
     const buffers = [...arena.buffers, ordered, extentOffsets, ...target]
     const params = [tuples, word, firstExtent, extentWords]
     copying.dispatch(copyTuples, buffers, params, tuples)

@@ -1,7 +1,6 @@
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { Items } from './items.js'
@@ -9,11 +8,13 @@ import type { Plan } from './plan.js'
 import type { Outcome } from './resolve.js'
 import type { Runs } from './runs.js'
 
-/** Numbers that the host knows once a batch's need was read back. */
+/** What the host knows and has once a batch's need was read back. */
 export interface PayloadTotals {
   readonly runs: number
   readonly longMoves: number
   readonly extentWords: number
+  /** A word an item where there are long moves, to remember what is moved. */
+  readonly movedFrom: GPUBuffer
   readonly firstTuple: number
   readonly firstExtent: number
 }
@@ -76,7 +77,6 @@ export class PayloadWriter {
 
   record(
     recorder: Recorder,
-    scratch: Scratch,
     arena: Arena,
     items: Items,
     runs: Runs,
@@ -87,10 +87,9 @@ export class PayloadWriter {
   ): void {
     const { applyRuns, moveLong, writeItems, finishRuns } = this.#kernels
     const { count } = items
-    const { firstTuple, firstExtent, extentWords } = totals
+    const { firstTuple, firstExtent, extentWords, movedFrom } = totals
     const params = [count, this.#shape.word, this.#payloadBytes, firstTuple, firstExtent, extentWords]
     const tree = [arena.tuples.buffer, arena.extents.buffer]
-    const movedFrom = scratch.words(totals.longMoves > 0 ? count : 1)
 
     const applied = [runs.keys, runs.starts, plan.actions, plan.createRanks, plan.extentOffsets, counts]
     recorder.dispatch(applyRuns, [...tree, ...applied, runs.residents, movedFrom], params, totals.runs)

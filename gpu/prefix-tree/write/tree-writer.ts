@@ -1,4 +1,3 @@
-import { toWarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -116,30 +115,43 @@ export class TreeWriter {
   async prepare(arena: Arena, batch: WriteBatch): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
     const count = batch.keys.byteLength / (4 * this.#shape.keyWords)
-    return this.prepareItems(arena, scratch, uploadItems(this.#device, scratch, this.#index, batch, count))
+    let items: Items
+    try {
+      items = uploadItems(this.#device, scratch, this.#index, batch, count)
+    } catch (error) {
+      scratch.release()
+      throw error
+    }
+    return this.prepareItems(arena, scratch, items)
   }
 
   /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
   async prepareItems(arena: Arena, scratch: Scratch, items: Items): Promise<PreparedBatch> {
     try {
       const settled = this.#settle(scratch, arena, items)
+      const reserving = this.#reserveAhead(arena, items)
+      // Should reading fail, the arena must have come to rest before the next batch is prepared.
       const [counts, codes] = await Promise.all([
         this.#device.readWords(settled.counts, COUNTS),
         this.#readCodes(settled),
-        this.#reserveAhead(arena, items),
-      ])
+      ]).finally(() => reserving)
       await arena.reserve({
         nodes: counts[Count.nodes],
         tuples: counts[Count.creates],
         extentWords: counts[Count.extentWords],
       })
       await this.#stages.directories.provide(arena, arena.tuples.records + counts[Count.creates])
+      // Taken now, because applying must not fail.
+      const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
       return {
         codes,
         effect: effectOf(counts),
         apply: () => {
-          this.#apply(scratch, arena, settled, counts)
-          scratch.release()
+          try {
+            this.#apply(arena, settled, movedFrom, counts)
+          } finally {
+            scratch.release()
+          }
         },
         discard: () => scratch.release(),
       }
@@ -169,15 +181,15 @@ export class TreeWriter {
 
   /**
    * A batch that is as large as the tree will mostly create tuples. Allocating takes the host as long as sorting takes the
-   * device, so both go on at once. It is a guess: where there is no room for it, the exact need may still find some.
+   * device, so both go on at once. It is a guess: where it fails, the exact need may still be met, or fail for all to see.
    */
   async #reserveAhead(arena: Arena, items: Items): Promise<void> {
     if (!items.allAlive || items.count < arena.tuples.records) return
     const need = { nodes: Math.ceil(items.count * NODES_PER_KEY), tuples: items.count, extentWords: 0 }
     try {
       await arena.reserve(need)
-    } catch (error) {
-      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+    } catch {
+      // The exact need is reserved next.
     }
   }
 
@@ -187,16 +199,17 @@ export class TreeWriter {
     return this.#device.read(outcome.codes, items.count, (view) => view.slice())
   }
 
-  #apply(scratch: Scratch, arena: Arena, settled: Settled, totals: Uint32Array): void {
+  #apply(arena: Arena, settled: Settled, movedFrom: GPUBuffer, totals: Uint32Array): void {
     const { items, counts, runs, pairs, outcome, plan, entries, nodes } = settled
     const stages = this.#stages
     const recorder = this.#device.record()
     if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
     const firstNode = arena.nodes.take(totals[Count.nodes]!)
-    stages.payloads.record(recorder, scratch, arena, items, runs, outcome, plan, counts, {
+    stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
       runs: totals[Count.runs]!,
       longMoves: totals[Count.longMoves]!,
       extentWords: totals[Count.extentWords]!,
+      movedFrom,
       firstTuple: arena.tuples.take(totals[Count.creates]!),
       firstExtent: arena.extents.take(totals[Count.extentWords]!),
     })

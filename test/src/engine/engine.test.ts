@@ -3,6 +3,7 @@ import { Device } from '../../../gpu/device/device.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { type IndexDefinition, ResultCode, WriteOp } from '../../../protocol/types.js'
 import type { Index } from '../../../src/engine/index.js'
+import { prefixTrees } from '../../../src/engine/structures.js'
 import { modelStructures } from '../../model-structure.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
@@ -203,6 +204,28 @@ t.test('restarts, with and without snapshots, bring everything back', async (t) 
   const { logRecords, snapshotPosition } = engine.stats('cities').indexes[0]
   t.match({ logRecords, snapshotPosition }, { logRecords: 21, snapshotPosition: 84 })
 })
+
+t.test(
+  'a token inside the payloads of a key goes on after a restart where it would have before',
+  async (t) => {
+    const directory = t.testdir()
+    const structures = prefixTrees
+    let engine = await openEngine(t, { directory, structures })
+    await engine.createIndex(numbers)
+    const index = engine.index('numbers')
+    await put(index, [7, 7], [1, 2])
+    await put(index, [7], [1], WriteOp.deletePair)
+    await put(index, [7, 7], [3, 4])
+    const { tokens, payloads } = await index.scan({ ...everything, limit: 1 })
+    t.same(values(payloads), [2])
+    for (const when of ['before', 'after']) {
+      const rest = await engine.index('numbers').scan({ ...everything, tokens })
+      t.same(values(rest.payloads), [3, 4], when)
+      await engine.close()
+      engine = await openEngine(t, { directory, structures })
+    }
+  },
+)
 
 t.test('a snapshot is taken when enough was logged', async (t) => {
   const engine = await openEngine(t, { snapshotLogBytes: 1000 })

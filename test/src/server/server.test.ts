@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import type { IndexStructure } from '../../../gpu/index-structure.js'
@@ -196,6 +196,22 @@ t.test('strangers are kept out', async (t) => {
   t.equal(await statusFor('https://example.org'), 403)
   t.equal(await statusFor('null'), 403)
   t.equal(await statusFor('http://localhost:3000'), 'open')
+})
+
+t.test('strangers that stay, or go at once, do not trouble the server', async (t) => {
+  const server = await start(t)
+  const { port } = new URL(server.url)
+  const upgrade = `GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nOrigin: https://example.org\r\n\r\n`
+  const goes = connect(Number(port), '127.0.0.1')
+  await once(goes, 'connect')
+  goes.write(upgrade, () => goes.resetAndDestroy())
+  const stays = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
+  stays.on('error', () => {})
+  t.teardown(() => stays.destroy())
+  stays.write(upgrade)
+  t.match(String((await once(stays, 'data'))[0]), /^HTTP\/1.1 403/)
+  const closed = server.close().then(() => 'closed')
+  t.equal(await Promise.race([closed, setTimeout(5000, 'held up', { ref: false })]), 'closed')
 })
 
 t.test('health, and a port in use', async (t) => {
