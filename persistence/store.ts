@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import type { IndexDefinition } from '../protocol/types.js'
@@ -122,6 +122,11 @@ export class Store {
     for (const { id } of dictionary.list()) store.#openIndex(id)
     for (const id of dictionary.dropped()) store.#removeLater(id)
     return store
+  }
+
+  /** Bytes of the data file; 0 if somebody took it away. */
+  get bytes(): number {
+    return statSync(join(this.directory, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
   }
 
   get log(): WriteLog {

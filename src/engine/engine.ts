@@ -1,5 +1,3 @@
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import { Store } from '../../persistence/store.js'
@@ -24,6 +22,8 @@ export interface EngineOptions {
   readonly openDevice?: (() => Promise<Device>) | undefined
   /** Told of long work at the start. */
   readonly onProgress?: ((progress: ReplayProgress) => void) | undefined
+  /** Gives up the opening, with the signal's reason, once it is aborted. */
+  readonly stop?: AbortSignal | undefined
   /** Told of what went wrong without a request to answer. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
@@ -174,7 +174,7 @@ export class Engine {
         uptimeSeconds: Math.floor((Date.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
         deviceBytes: all.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
-        storeBytes: statSync(join(this.#store.directory, 'data.mdb')).size,
+        storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
@@ -205,6 +205,7 @@ export class Engine {
 
   async #load(): Promise<void> {
     for (const stored of this.#store.indexes()) {
+      this.#options.stop?.throwIfAborted()
       await this.#register(stored.definition).open(stored)
     }
   }
@@ -218,6 +219,7 @@ export class Engine {
       device: () => this.#device,
       onProgress,
       onWarning,
+      stop: this.#options.stop,
     })
     this.#indexes.set(definition.name, index)
     return index

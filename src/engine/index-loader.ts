@@ -22,6 +22,8 @@ export interface LoadOptions {
   readonly definition: IndexDefinition
   readonly onProgress: (progress: ReplayProgress) => void
   readonly onWarning: (message: string) => void
+  /** Ends the replay, with the signal's reason, once it is aborted. */
+  readonly stop: AbortSignal | undefined
 }
 
 export interface LoadedStructure {
@@ -72,7 +74,7 @@ function imageMeta(meta: unknown): StructureImage['meta'] {
  * bit: a small one costs as much as thousands of items.
  */
 async function replay(structure: IndexStructure, after: number, options: LoadOptions): Promise<number> {
-  const { store, id, definition, onProgress } = options
+  const { store, id, definition, onProgress, stop } = options
   const { keyType, payloadBytes } = structure.shape
   const width = keyBytes(keyType)
   const total = store.log.last(id) - after
@@ -81,6 +83,7 @@ async function replay(structure: IndexStructure, after: number, options: LoadOpt
   let bytes = 0
   const apply = async (): Promise<void> => {
     if (gathered.length === 0) return
+    stop?.throwIfAborted()
     const prepared = await structure.prepare(joinBatches(gathered, width, payloadBytes))
     prepared.apply()
     await structure.compactIfWorthwhile()

@@ -35,6 +35,8 @@ export interface IndexHost {
   readonly store: Store
   readonly structures: StructureFactory
   readonly snapshotLogBytes: number
+  /** Ends the loading of indexes once it is aborted. */
+  readonly stop: AbortSignal | undefined
   /** The device, which may be another one than before after a loss. */
   device(): Promise<Device>
   onProgress(progress: ReplayProgress): void

@@ -76,6 +76,8 @@ export class Front {
   }
 
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+    // Whoever asks may be gone already, and node no longer listens to a stream that it hands over.
+    stream.on('error', () => stream.destroy())
     const connect = this.#connect
     if (connect === undefined || this.#status !== 'ready' || this.#connections.size >= LIMITS.connections) {
       refuse(stream, 503)
@@ -93,7 +95,9 @@ export class Front {
   }
 }
 
+/** Answers and hangs up, lest somebody who does not hang up holds up the closing of the port. */
 function refuse(stream: Duplex, status: 403 | 503): void {
+  stream.once('finish', () => stream.destroy())
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 

@@ -2,5 +2,5 @@
 export { type ConfigSources, loadConfig } from '../config/load.js'
 export { type Config, flagName, SETTINGS, type Setting, variableName } from '../config/settings.js'
 export { banner } from './banner.js'
-export { closedBySignal } from './signals.js'
+export { serveUntilSignal } from './signals.js'
 export { type RunningServer, type ServerOptions, startServer } from './start-server.js'

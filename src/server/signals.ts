@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { RunningServer } from './start-server.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
@@ -5,20 +6,27 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** Exit code of a process that was told to stop twice: that of an interrupted one. */
 const IMPATIENT_EXIT = 130
 
-/** Resolves when a signal has come and the server is closed. A second signal ends the process at once. */
-export function closedBySignal(server: RunningServer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let stopping = false
-    const stop = (): void => {
-      if (stopping) process.exit(IMPATIENT_EXIT)
-      stopping = true
-      server
-        .close()
-        .finally(() => {
-          for (const signal of SIGNALS) process.off(signal, stop)
-        })
-        .then(resolve, reject)
-    }
-    for (const signal of SIGNALS) process.on(signal, stop)
-  })
+/**
+ * Starts a server and closes it when the process is told to stop, be it while it starts. A second signal ends the process at once.
+ *
+ * @param start starts the server, and gives up with the signal's reason once that is aborted
+ * @throws what starting or closing throws
+ */
+export async function serveUntilSignal(start: (stop: AbortSignal) => Promise<RunningServer>): Promise<void> {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const stop = (): void => {
+    if (signal.aborted) process.exit(IMPATIENT_EXIT)
+    stopping.abort()
+  }
+  for (const name of SIGNALS) process.on(name, stop)
+  try {
+    const server = await start(signal)
+    if (!signal.aborted) await once(signal, 'abort')
+    await server.close()
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
+  } finally {
+    for (const name of SIGNALS) process.off(name, stop)
+  }
 }

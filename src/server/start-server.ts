@@ -7,7 +7,7 @@ import { Front } from './front.js'
 
 /** What tests and benchmarks may want otherwise. */
 export interface ServerOptions
-  extends Pick<EngineOptions, 'structures' | 'openDevice' | 'onProgress' | 'onWarning'> {
+  extends Pick<EngineOptions, 'structures' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'> {
   readonly limits?: Partial<ConnectionLimits>
 }
 

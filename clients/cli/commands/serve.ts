@@ -29,27 +29,29 @@ export function addServe(cli: Argv): Argv {
         )
     },
     async (options) => {
-      const { banner, closedBySignal, loadConfig, SETTINGS, startServer } = await import(
+      const { banner, loadConfig, serveUntilSignal, SETTINGS, startServer } = await import(
         '../../../src/server/index.js'
       )
       const given: Readonly<Record<string, unknown>> = options
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
       const config = loadConfig({ flags, file, environment: process.env })
-      let replay: { readonly index: string; readonly progress: Progress } | undefined
-      const server = await startServer(config, {
-        onProgress: ({ index, done, total }) => {
-          if (replay?.index !== index) {
-            replay?.progress.stop()
-            replay = { index, progress: showProgress(`replaying ${index}`, total) }
-          }
-          replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
-        },
-        onWarning: (message) => process.stderr.write(`warpdex: ${message}\n`),
+      await serveUntilSignal(async (stop) => {
+        let replay: { readonly index: string; readonly progress: Progress } | undefined
+        const server = await startServer(config, {
+          stop,
+          onProgress: ({ index, done, total }) => {
+            if (replay?.index !== index) {
+              replay?.progress.stop()
+              replay = { index, progress: showProgress(`replaying ${index}`, total) }
+            }
+            replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
+          },
+          onWarning: (message) => process.stderr.write(`warpdex: ${message}\n`),
+        }).finally(() => replay?.progress.stop())
+        process.stdout.write(banner(config, server))
+        return server
       })
-      replay?.progress.stop()
-      process.stdout.write(banner(config, server))
-      await closedBySignal(server)
     },
   )
 }

@@ -40,6 +40,27 @@ t.test('a buffer past the binding limit is refused with a typed error', async (t
   t.equal((await device.readWords(buffer, 1))[0], 0)
 })
 
+t.test('scratch memory past what there is fails at once and spoils nothing', async (t) => {
+  const device = await openDevice(t)
+  const scratch = device.scratch()
+  t.throws(() => scratch.bytes(2 ** 45), { code: 'OUT_OF_DEVICE_MEMORY' })
+  device.check()
+  const buffer = scratch.bytes(2 ** 12)
+  device.upload(buffer, Uint8Array.of(1, 2, 3, 4))
+  scratch.release()
+  t.same(await device.read(buffer, 4, (view) => [...view]), [1, 2, 3, 4])
+})
+
+t.test('work that the device refuses fails where it is submitted', async (t) => {
+  const device = await openDevice(t)
+  const buffer = await device.allocate(256, 'test')
+  const other = await device.allocate(256, 'test')
+  const recorder = device.record()
+  recorder.copy(buffer, 0, other, 0, 1024)
+  t.throws(() => recorder.submit(), { code: 'INTERNAL' })
+  t.equal((await device.readWords(other, 1))[0], 0, 'who comes next is not blamed')
+})
+
 t.test('a process that ends with a device alive ends well', async (t) => {
   const script = fileURLToPath(new URL('./open-and-leave.ts', import.meta.url))
   for (const how of ['destroy', 'exit']) {
