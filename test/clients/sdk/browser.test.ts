@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig, startServer } from '../../../src/server/index.js'
+import { start } from '../../src/server/start.js'
+import { Chromium, NO_CHROMIUM } from './chromium.js'
+import { PageServer } from './page-server.js'
+
+const PAGE_SECONDS = 60
+
+t.test('the client in a browser', { skip: NO_CHROMIUM }, async (t) => {
+  const folder = t.testdir({ chromium: {}, data: {} })
+  const config = loadConfig({ flags: { port: 0, directory: join(folder, 'data'), adapter: 'software' } })
+  const server = await startServer(config)
+  const pages = new PageServer()
+  await pages.start()
+  t.teardown(async () => {
+    await pages.stop()
+    await server.close()
+  })
+  const chromium = await Chromium.unpack(join(folder, 'chromium'))
+
+  await t.test('a page of this machine has all that programs in Node have', async (t) => {
+    const page = pages.page('127.0.0.1', server.url)
+    const { origin, error, result } = await chromium.show(page, pages.outcome(), PAGE_SECONDS)
+    t.equal(error, undefined)
+    t.match(origin, /^http:\/\/127\.0\.0\.1:\d+$/)
+    t.strictSame(result, {
+      software: true,
+      codes: [0, 0, 0],
+      got: ['sieben', null, 'groß'],
+      singles: ['sieben', null],
+      scanned: ['18446744073709551615 groß', '7 seven', '7 sieben'],
+      ranges: [['sieben'], []],
+      next: ['seven'],
+      written: [0, 0, 2, 4],
+      count: 100_000,
+      refusal: 'UNKNOWN_INDEX',
+    })
+  })
+
+  await t.test('a page of another site is let in only where a token is asked for', async (t) => {
+    const flags = ['--host-resolver-rules=MAP stranger.example 127.0.0.1']
+    const guarded = await start(t, { token: 'secret' })
+    for (const [{ url }, code] of [
+      [server, 'CONNECTION_LOST'],
+      [guarded, 'UNAUTHORISED'],
+    ] as const) {
+      const page = pages.page('stranger.example', url)
+      const { origin, error } = await chromium.show(page, pages.outcome(), PAGE_SECONDS, flags)
+      t.match(origin, /^http:\/\/stranger\.example:\d+$/)
+      t.match(error, { code })
+    }
+  })
+})

@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const MSGPACKR = '/node_modules/msgpackr/'
+const PAGE_MODULE = '/dist/test/clients/sdk/page.js'
+
+/** What a page says in the end: its result, or why it has none. */
+export interface Outcome {
+  readonly origin: string
+  readonly result?: unknown
+  readonly error?: { readonly code: string | undefined; readonly message: string }
+}
+
+/**
+ * Serves a page that runs `page.ts` with the client's modules, compiled as they are asked for, where bundlers find them: at
+ * the paths that the package has them at, with package.json's `browser` mapping applied.
+ */
+export class PageServer {
+  readonly #http = createServer((request, response) => {
+    this.#answer(request).then(
+      ({ type, body }) => {
+        // Pages of careful sites forbid code that is made of strings, so the client must do without.
+        const policy = "script-src 'self' 'unsafe-inline'"
+        response.writeHead(200, { 'content-type': type, 'content-security-policy': policy }).end(body)
+      },
+      (error: unknown) => response.writeHead(404).end(String(error)),
+    )
+  })
+  #onOutcome: (outcome: Outcome) => void = () => {}
+
+  async start(): Promise<void> {
+    this.#http.listen(0, '127.0.0.1')
+    await once(this.#http, 'listening')
+  }
+
+  async stop(): Promise<void> {
+    const closed = once(this.#http, 'close')
+    this.#http.close()
+    this.#http.closeAllConnections()
+    await closed
+  }
+
+  /** Where the page is for a browser to which this machine has the given name; it connects to the server at `url`. */
+  page(host: string, url: string): string {
+    const { port } = this.#http.address() as AddressInfo
+    return `http://${host}:${port}/?server=${encodeURIComponent(url)}`
+  }
+
+  /** What the next page says. */
+  outcome(): Promise<Outcome> {
+    return new Promise((resolve) => {
+      this.#onOutcome = resolve
+    })
+  }
+
+  async #answer(request: IncomingMessage): Promise<{ readonly type: string; readonly body: string }> {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+    if (pathname === '/outcome') {
+      this.#onOutcome(JSON.parse(await text(request)) as Outcome)
+      return { type: 'text/plain', body: '' }
+    }
+    if (pathname === '/') return { type: 'text/html', body: html() }
+    return { type: 'text/javascript', body: moduleText(pathname) }
+  }
+}
+
+function moduleText(path: string): string {
+  if (path.startsWith(MSGPACKR)) return readFileSync(join(ROOT, path), 'utf8')
+  const source = /^\/dist\/(?<file>(clients|protocol|test)\/.*)\.js$/.exec(path)?.groups?.file
+  if (source === undefined) throw new Error(`${path} is nothing that a page needs`)
+  const { ES2022: target } = ts.ScriptTarget
+  const { ESNext: module } = ts.ModuleKind
+  const compilerOptions = { target, module, verbatimModuleSyntax: true }
+  return ts.transpileModule(readFileSync(join(ROOT, `${source}.ts`), 'utf8'), { compilerOptions }).outputText
+}
+
+/** The rules that a bundler for browsers would go by. */
+function importMap(): object {
+  const own = readPackage<{ browser: Record<string, string> }>('.')
+  const msgpackr = readPackage<{ exports: { '.': { browser: string } } }>(MSGPACKR)
+  const mapping = Object.entries(own.browser).map(([from, to]) => [from.slice(1), to.slice(1)])
+  const entry = msgpackr.exports['.'].browser.slice(2)
+  return { imports: { msgpackr: `${MSGPACKR}${entry}`, ...Object.fromEntries(mapping) } }
+}
+
+/** A package's description, in which a test takes for granted what it needs. */
+function readPackage<T>(folder: string): T {
+  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as T
+}
+
+function html(): string {
+  return `<!doctype html>
+<script type="importmap">${JSON.stringify(importMap())}</script>
+<script type="module">
+  const server = new URLSearchParams(location.search).get('server')
+  const outcome = await import('${PAGE_MODULE}')
+    .then(({ run }) => run(server))
+    .then((result) => ({ result }), (error) => ({ error: { code: error.code, message: String(error.stack) } }))
+  await fetch('/outcome', { method: 'POST', body: JSON.stringify({ origin: location.origin, ...outcome }) })
+</script>
+`
+}

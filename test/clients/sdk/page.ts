@@ -1,0 +1,48 @@
+// Runs in a browser.
+import { connect, WarpdexError, WriteBatch } from '../../../clients/sdk/index.js'
+
+const decode = (bytes: Uint8Array | undefined) => bytes && new TextDecoder().decode(bytes)
+
+/** Does with a server what clients do, and says what came of it in terms of JSON. */
+export async function run(url: string) {
+  const client = await connect(url, { reconnect: { attempts: 0 } })
+  try {
+    await client.createIndex({ name: 'texts', keyType: 'u64', payloadKind: 'bytes', unique: false })
+    const texts = client.index<'u64', 'bytes'>('texts')
+    const codes = await texts.insert(BigUint64Array.of(7n, 2n ** 64n - 1n, 7n), ['sieben', 'groß', 'seven'])
+    const got = await texts.get([7n, 8n, 2n ** 64n - 1n])
+    const singles = await Promise.all([texts.getOne(7n), texts.getOne(8n)])
+    const scanned: string[] = []
+    for await (const { key, payload } of texts.scan({ reverse: true, pageSize: 2 })) {
+      scanned.push(`${key} ${decode(payload)}`)
+    }
+    const ranges = await texts.scanRanges({ from: [0n, 8n], to: [7n, 9n], limit: 1 })
+    const next = await ranges.next()
+
+    await client.createIndex({ name: 'numbers', keyType: 'f64', payloadKind: 'u32', unique: true })
+    const numbers = client.index<'f64', 'u32'>('numbers')
+    const batch = new WriteBatch<'f64', 'u32'>().insert(-1.5, 1).insert(2.5, 2).insert(2.5, 3).deleteKey(9)
+    const written = await numbers.write(batch)
+    const large = Float64Array.from({ length: 100_000 }, (_, i) => i)
+    await numbers.insert(large, Uint32Array.from(large))
+    const count = (await numbers.count(large)).reduce((sum, each) => sum + each, 0)
+    const refusal = await client
+      .index('none')
+      .get([1])
+      .catch((error: unknown) => error)
+    return {
+      software: client.server.adapter.software,
+      codes: [...codes],
+      got: [0, 1, 2].map((i) => decode(got.payload(i)) ?? null),
+      singles: singles.map((payload) => decode(payload) ?? null),
+      scanned,
+      ranges: [0, 1].map((i) => [...ranges.of(i).payloads].map(decode)),
+      next: next && [...next.of(0).payloads].map(decode),
+      written: [...written],
+      count,
+      refusal: refusal instanceof WarpdexError ? refusal.code : String(refusal),
+    }
+  } finally {
+    client.close()
+  }
+}
