@@ -70,19 +70,30 @@ export interface Served {
   readonly stop: (signal: NodeJS.Signals) => Promise<readonly [code: number | null, signal: string | null]>
 }
 
-/** Runs `warpdex serve` on the software adapter; it ends with the test. */
-export async function serve(
+/** The process of `warpdex serve` on the software adapter, which ends with the test. */
+export function spawnServer(
   t: Test,
   program: string,
   directory: string,
   environment: Readonly<Record<string, string>> = {},
-): Promise<Served> {
+) {
   const flags = ['--port', '0', '--adapter', 'software', '--directory', directory]
   const child = spawn(process.execPath, [program, 'serve', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
   })
   t.teardown(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Runs `warpdex serve` until it has said where it is. */
+export async function serve(
+  t: Test,
+  program: string,
+  directory: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Served> {
+  const child = spawnServer(t, program, directory, environment)
   let banner = ''
   for await (const chunk of child.stdout) {
     banner += chunk

@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { WriteOp } from '../../../protocol/types.js'
+import { openEngine, u32 } from '../../src/engine/open-engine.js'
+import { compileCli, serve, spawnServer } from './run-cli.js'
+
+const directory = t.testdir()
+const program = compileCli(directory)
+
+t.test('twenty processes one after the other, each told to stop', async (t) => {
+  const data = join(directory, 'data')
+  for (let i = 0; i < 20; i++) {
+    const server = await serve(t, program, data)
+    t.same(await server.stop(i % 2 === 0 ? 'SIGTERM' : 'SIGINT'), [0, null])
+  }
+})
+
+t.test('a server that is told to stop while it starts leaves everything as it was', async (t) => {
+  const data = join(directory, 'logged')
+  const batches = 600
+  const engine = await openEngine(t, { directory: data })
+  await engine.createIndex({ name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false })
+  const index = engine.index('numbers')
+  for (let i = 0; i < batches; i++) {
+    await index.write({ ops: WriteOp.replace, keys: u32(i), payloads: { bytes: u32(i), offsets: undefined } })
+  }
+  await engine.close()
+
+  const child = spawnServer(t, program, data)
+  let out = ''
+  child.stdout.on('data', (text) => {
+    out += text
+  })
+  const hasLock = () => readdirSync(data).some((name) => name.startsWith(`lock.${child.pid}.`))
+  while (!hasLock()) await setTimeout(5)
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [0, null])
+  t.equal(out, '', 'it was never ready')
+  t.notOk(hasLock())
+
+  const again = await openEngine(t, { directory: data })
+  t.match(again.stats('numbers'), { indexes: [{ payloads: batches }] })
+})
