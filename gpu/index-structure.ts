@@ -97,6 +97,8 @@ export interface StructureImage {
   /** Plain numbers and strings that describe the parts. */
   readonly meta: Readonly<Record<string, number | string | boolean>>
   readonly parts: readonly ImagePart[]
+  /** Gives the image's memory back, read or not. */
+  release(): void
 }
 
 export interface StructureStats {
@@ -123,7 +125,7 @@ export interface IndexStructure {
   count(keys: Uint8Array): Promise<Uint8Array>
   scan(request: ScanRequest): Promise<ScanResult>
   getNext(request: GetNextRequest): Promise<GetNextResult>
-  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed */
+  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Rebuilds the structure without its garbage when that is worthwhile; called between writes. Returns whether it did. */
   compactIfWorthwhile(): Promise<boolean>

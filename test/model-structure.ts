@@ -161,6 +161,7 @@ export class ModelStructure implements IndexStructure {
         bytes: bytes.byteLength,
         chunks: chunked(bytes),
       })),
+      release: () => {},
     }
   }
 

@@ -30,17 +30,27 @@ export async function imageOf(device: Device, arena: Arena, totals: TreeTotals):
   const meta: Record<string, number> = { layout: LAYOUT_VERSION, ...totals }
   const sizes = ROLES.map((role) => arena[role].usedBytes)
   const copies: GPUBuffer[] = []
-  for (const [i, role] of ROLES.entries())
-    copies.push(await device.allocate(Math.max(sizes[i]!, 4), `image of ${role}`))
-  const recorder = device.record()
-  for (const [i, role] of ROLES.entries()) {
-    recorder.copy(arena[role].buffer, 0, copies[i]!, 0, sizes[i]!)
-    meta[role] = arena[role].records
-    parts.push({ name: role, bytes: sizes[i]!, chunks: readBack(device, copies[i]!, sizes[i]!) })
+  const release = (): void => {
+    for (const copy of copies) copy.destroy()
   }
-  recorder.submit()
-  return { meta, parts }
+  try {
+    for (const [i, role] of ROLES.entries())
+      copies.push(await device.allocate(Math.max(sizes[i]!, 4), `image of ${role}`))
+    const recorder = device.record()
+    for (const [i, role] of ROLES.entries()) {
+      recorder.copy(arena[role].buffer, 0, copies[i]!, 0, sizes[i]!)
+      meta[role] = arena[role].records
+      parts.push({ name: role, bytes: sizes[i]!, chunks: readBack(device, copies[i]!, sizes[i]!) })
+    }
+    recorder.submit()
+  } catch (error) {
+    release()
+    throw error
+  }
+  return { meta, parts, release }
 }
+
+/** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
 
 async function* readBack(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
   try {

@@ -186,7 +186,7 @@ export class PrefixTree implements IndexStructure {
 
   async image(): Promise<StructureImage> {
     if (this.#arena !== undefined) return imageOf(this.#device, this.#arena, this.#totals)
-    return { meta: { keys: 0 }, parts: [] }
+    return { meta: { keys: 0 }, parts: [], release: () => {} }
   }
 
   stats(): StructureStats {

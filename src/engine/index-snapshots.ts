@@ -82,10 +82,12 @@ export class IndexSnapshots {
     }
   }
 
-  async #write({ meta, parts }: StructureImage): Promise<StoredSnapshot> {
+  async #write(image: StructureImage): Promise<StoredSnapshot> {
     const replayed = this.#logBytes
     const { snapshots, log } = this.#store
-    const stored = await snapshots.write(this.#index, log.last(this.#index), meta, parts)
+    const stored = await snapshots
+      .write(this.#index, log.last(this.#index), image.meta, image.parts)
+      .finally(() => image.release())
     this.#logBytes -= replayed
     await snapshots.trimLog(this.#index)
     return stored

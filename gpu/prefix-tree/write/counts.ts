@@ -11,6 +11,7 @@ export const Count = {
   garbageWords: 8,
   longMatches: 9,
   longMoves: 10,
+  exhausted: 11,
 } as const
 
 /** Words of a `counts` buffer. */

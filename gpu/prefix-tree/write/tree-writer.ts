@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -110,7 +111,7 @@ export class TreeWriter {
 
   /**
    * Settles a batch and makes sure of its memory.
-   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, or `TOO_LARGE` when a key has no sequence numbers left; nothing is changed then
    */
   async prepare(arena: Arena, batch: WriteBatch): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
@@ -135,6 +136,7 @@ export class TreeWriter {
         this.#device.readWords(settled.counts, COUNTS),
         this.#readCodes(settled),
       ]).finally(() => reserving)
+      if (counts[Count.exhausted] > 0) throw exhausted()
       await arena.reserve({
         nodes: counts[Count.nodes],
         tuples: counts[Count.creates],
@@ -233,4 +235,11 @@ function effectOf(counts: Uint32Array): WriteEffect {
     payloadsRemoved: counts[Count.payloadsRemoved]!,
     garbageBytes: counts[Count.garbageWords]! * 4,
   }
+}
+
+function exhausted(): WarpdexError {
+  return new WarpdexError(
+    'TOO_LARGE',
+    'a key of the batch has been given 2^31 payloads and can take no more; delete the key, or replace its payloads',
+  )
 }

@@ -1,9 +1,12 @@
 import t from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
+import { EXTENT_HEADER } from '../../../gpu/prefix-tree/layout.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { type KeyType, ResultCode, WriteOp } from '../../../protocol/types.js'
 import { openDevice } from '../open-device.js'
 
+/** Where the number of a key's next payload lies in its extent. */
+const NEXT_SEQUENCE = 3
 const { inserted, replaced, exists, deleted, notFound, notANumber } = ResultCode
 
 let device: Device
@@ -230,4 +233,31 @@ t.test('a prepared write that is discarded leaves no trace', async (t) => {
   t.same(await scanAll(tree), [1, 2])
   t.same(tree.stats().keys, 2)
   tree.destroy()
+})
+
+t.test('a key that had 2^31 payloads takes no more, unless it loses all of them', async (t) => {
+  const tree = await openTree()
+  await write(tree, WriteOp.insert, u32(5, 5, 5, 6), u32(50, 51, 52, 60))
+  const { meta, parts } = await tree.image()
+  const chunks = new Map(parts.map((part) => [part.name, part.chunks]))
+  tree.destroy()
+  async function* withFewNumbersLeft(extents: AsyncIterable<Uint8Array>) {
+    for await (const chunk of extents) {
+      // Key 5 has the first extent, which lies behind room for a header.
+      new Uint32Array(chunk.buffer)[EXTENT_HEADER + NEXT_SEQUENCE] = 2 ** 31 - 2
+      yield chunk
+    }
+  }
+  const aged = await PrefixTree.restore(device, tree.shape, meta, (name) =>
+    name === 'extents' ? withFewNumbersLeft(chunks.get(name)!) : chunks.get(name)!,
+  )
+  await write(aged, WriteOp.insert, u32(5, 6), u32(53, 61))
+  await t.rejects(write(aged, WriteOp.insert, u32(6, 5, 5)), { code: 'TOO_LARGE', message: /2\^31 payloads/ })
+  t.same(await write(aged, WriteOp.insert, u32(5), u32(54)), [inserted])
+  await t.rejects(write(aged, WriteOp.insert, u32(5)), { code: 'TOO_LARGE' })
+  t.same(words((await aged.getAll(u32(5, 6), 100)).payloads), [50, 51, 52, 53, 54, 60, 61])
+  t.same(await write(aged, [WriteOp.replace, WriteOp.insert], u32(5, 5), u32(55, 56)), [replaced, inserted])
+  t.same(await write(aged, WriteOp.insert, u32(5), u32(57)), [inserted])
+  t.same(words((await aged.getAll(u32(5), 100)).payloads), [55, 56, 57])
+  aged.destroy()
 })
