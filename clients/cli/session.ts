@@ -56,6 +56,6 @@ async function open(url: string, token: string | undefined): Promise<Client> {
 }
 
 function adviceFor(message: string): string {
-  if (message.endsWith('503')) return 'it is starting, stopping, or has too many clients: try again'
+  if (message.includes('HTTP 503')) return 'try again'
   return 'start a server with "warpdex serve", or name another with --url'
 }

@@ -25,8 +25,15 @@ export function openSocket(url: string, handlers: SocketHandlers): Socket {
     else socket.close(1003, NO_TEXT)
   })
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    failure = error.message || (error.code ?? '')
+    failure = explained(error)
   })
   socket.on('close', (code, reason) => handlers.onClose(failure || reason.toString() || `close code ${code}`))
   return { send: (bytes) => socket.send(bytes), close: () => socket.close() }
+}
+
+/** The library's message says only which HTTP status came in place of a WebSocket; some errors have a code alone. */
+function explained({ message, code }: NodeJS.ErrnoException): string {
+  return message.endsWith(' 503')
+    ? 'HTTP 503: the server is starting, stopping, or has as many clients as it takes'
+    : message || (code ?? '')
 }

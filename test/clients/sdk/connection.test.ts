@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import {
@@ -56,6 +59,20 @@ t.test('a connection that cannot be made is an error with a reason', async (t) =
   await t.rejects(connect(url), { code: 'CONNECTION_LOST', message: /ECONNREFUSED/ })
   await t.rejects(connect('cities'), { code: 'BAD_REQUEST', message: /"cities" is no address/ })
   await server.start()
+})
+
+t.test('a server that is still starting is told from one that is not there', async (t) => {
+  const starting = createServer().on('upgrade', (_, stream) =>
+    stream.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n'),
+  )
+  starting.listen(0, '127.0.0.1')
+  await once(starting, 'listening')
+  t.teardown(() => starting.close())
+  const { port } = starting.address() as AddressInfo
+  await t.rejects(connect(`ws://127.0.0.1:${port}`), {
+    code: 'CONNECTION_LOST',
+    message: /HTTP 503.*starting/,
+  })
 })
 
 t.test('requests of an index arrive in the order of the calls', async (t) => {
