@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isLockFile } from './directory-lock.js'
+import { LOCK_FILE } from './directory-lock.js'
 import { damaged } from './record.js'
 
 const FORMAT = 1
@@ -18,7 +18,7 @@ export async function holdsStore(directory: string): Promise<boolean> {
   if (!existsSync(directory)) return false
   const names = await readdir(directory)
   if (!names.includes(FORMAT_FILE)) {
-    const foreign = names.find((name) => !isLockFile(name) && name !== FORMAT_DRAFT)
+    const foreign = names.find((name) => name !== LOCK_FILE && name !== FORMAT_DRAFT)
     if (foreign === undefined) return false
     throw damaged(
       `${directory} holds ${foreign} and is no warpdex data directory; name an empty or a new directory`,

@@ -1,83 +1,78 @@
-import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { hostname, constants as system } from 'node:os'
 import { join } from 'node:path'
+import koffi from 'koffi'
 import { WarpdexError } from '../protocol/errors.js'
 
-const LOCK_FILE = /^lock\.(\d+)\.[0-9a-f]{8}$/
+/** Never removed: two processes could otherwise hold locks on two files of this name, one of them without a name by then. */
+export const LOCK_FILE = 'warpdex.lock'
 
-export function isLockFile(name: string): boolean {
-  return LOCK_FILE.test(name)
-}
+const { O_RDWR, O_CREAT } = constants
+/** The same numbers on Linux and macOS. */
+const LOCK_EX = 2
+const LOCK_NB = 4
+/** What libuv calls UV_FS_O_EXLOCK: Windows lets nobody else open the file while it is open. */
+const WINDOWS_EXCLUSIVE = 0x10000000
 
 /**
- * Keeps a directory to one process. Each process that wants it first puts down a file of its own and then looks for those of
- * others, so that of two at least one sees the other. A file whose process has ended, by `kill -9` for instance, is removed.
+ * Keeps a directory to one process by a lock of the operating system, which ends with the process however that ends, and which
+ * holds between containers too, where process numbers say nothing. The file says who has it, for the message only.
  */
 export class DirectoryLock {
-  readonly #path: string
+  /** A plain number, because a `FileHandle` that nobody refers to is closed. */
+  readonly #file: number
 
-  private constructor(path: string) {
-    this.#path = path
+  private constructor(file: number) {
+    this.#file = file
   }
 
-  /** @throws WarpdexError `BAD_REQUEST` when a living process, this one included, has the directory open */
-  static async acquire(directory: string): Promise<DirectoryLock> {
-    const own = `lock.${process.pid}.${randomBytes(4).toString('hex')}`
-    const lock = new DirectoryLock(join(directory, own))
-    await writeFile(lock.#path, (await processIdentity(process.pid)) ?? '', { flag: 'wx' })
+  /** @throws WarpdexError `BAD_REQUEST` when the directory is open already, in this process or another, or cannot be locked */
+  static acquire(directory: string): DirectoryLock {
+    const file = process.platform === 'win32' ? openExclusively(directory) : openAndLock(directory)
     try {
-      for (const name of await readdir(directory)) {
-        const pid = LOCK_FILE.exec(name)?.[1]
-        if (pid === undefined || name === own) continue
-        if (await isHeld(join(directory, name), Number(pid))) {
-          throw new WarpdexError(
-            'BAD_REQUEST',
-            `process ${pid} has ${directory} open; stop it or use another data directory`,
-          )
-        }
-        await rm(join(directory, name), { force: true })
-      }
+      const owner = Buffer.from(`${process.pid} on ${hostname()}`)
+      writeSync(file, owner, 0, owner.length, 0)
+      ftruncateSync(file, owner.length)
+      return new DirectoryLock(file)
     } catch (error) {
-      await lock.release()
+      closeSync(file)
       throw error
     }
-    return lock
   }
 
-  async release(): Promise<void> {
-    await rm(this.#path, { force: true })
+  release(): void {
+    closeSync(this.#file)
   }
 }
 
-async function isHeld(path: string, pid: number): Promise<boolean> {
-  const identity = isAlive(pid) ? await processIdentity(pid) : undefined
-  if (identity === undefined) return false
-  const recorded = await readFile(path, 'latin1').catch(() => undefined)
-  // A file that was just put down may still be empty; its process lives, so it counts.
-  return recorded === '' || recorded === identity
+function openAndLock(directory: string): number {
+  const path = join(directory, LOCK_FILE)
+  const file = openSync(path, O_RDWR | O_CREAT, 0o666)
+  const flock = koffi.load(null).func('int flock(int file, int operation)')
+  if (flock(file, LOCK_EX | LOCK_NB) === 0) return file
+  const cause = koffi.errno()
+  closeSync(file)
+  if (cause === system.errno.EWOULDBLOCK) throw inUse(directory, readFileSync(path, 'utf8'))
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    `${path} cannot be locked (system error ${cause}); use a data directory on a file system that has locks`,
+  )
 }
 
-function isAlive(pid: number): boolean {
+function openExclusively(directory: string): number {
   try {
-    process.kill(pid, 0)
-    return true
+    return openSync(join(directory, LOCK_FILE), O_RDWR | O_CREAT | WINDOWS_EXCLUSIVE, 0o666)
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    if (error instanceof Error && 'code' in error && error.code === 'EBUSY') throw inUse(directory, '')
+    throw error
   }
 }
 
-/**
- * What tells a process from a later one with the same number, as containers reuse them: the boot and the time of its start. Where
- * the system does not tell, the number alone has to do. Undefined for a process that has ended and only waits for its parent.
- */
-async function processIdentity(pid: number): Promise<string | undefined> {
-  try {
-    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1')
-    const status = await readFile(`/proc/${pid}/stat`, 'latin1')
-    // The fields after the command name, which is in brackets and may hold some itself: the state first, the start as twentieth.
-    const fields = status.slice(status.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : `${boot.trim()} ${fields[19]}`
-  } catch {
-    return 'unknown'
-  }
+/** @param owner may be empty where it cannot be read or is just being written */
+function inUse(directory: string, owner: string): WarpdexError {
+  const who = owner === '' ? 'another process' : `process ${owner}`
+  return new WarpdexError(
+    'BAD_REQUEST',
+    `${who} has ${directory} open; stop it or use another data directory`,
+  )
 }

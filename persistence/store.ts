@@ -58,13 +58,13 @@ export class Store {
    * Opens a data directory, or makes one where there is none.
    *
    * @throws WarpdexError `DAMAGED_FILE` when the directory holds something else, another format or damage, and is left as it is;
-   *   `BAD_REQUEST` when another process has it open
+   *   `BAD_REQUEST` when it is open already or cannot be locked
    */
   static async open(path: string, options: StoreOptions = {}): Promise<Store> {
     const directory = resolve(path)
     await holdsStore(directory)
     await makeDirectory(directory)
-    const lock = await DirectoryLock.acquire(directory)
+    const lock = DirectoryLock.acquire(directory)
     try {
       const exists = await holdsStore(directory)
       if (
@@ -84,7 +84,7 @@ export class Store {
         throw error
       }
     } catch (error) {
-      await lock.release()
+      lock.release()
       throw error
     }
   }
@@ -178,7 +178,7 @@ export class Store {
     await this.#committer.close()
     await this.#removal
     await this.#root.close()
-    await this.#lock.release()
+    this.#lock.release()
   }
 
   #openIndex(id: number): void {
