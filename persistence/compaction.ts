@@ -32,8 +32,12 @@ const STEP_SEGMENTS = 2048
  * Merges neighbouring segments that fit into one. With a filter the payloads of dead rows go, where that makes a segment fit with
  * its neighbours or halves it; segments without live rows go altogether, except for the last, which holds the next row's number.
  */
-export async function compact(target: CompactionTarget, isLive?: RowFilter): Promise<void> {
-  for (let from = 0; from < target.segments().length; ) {
+export async function compact(
+  target: CompactionTarget,
+  isLive?: RowFilter,
+  stop?: AbortSignal,
+): Promise<void> {
+  for (let from = 0; from < target.segments().length && stop?.aborted !== true; ) {
     const step = planStep(target, from, isLive)
     if (step.replaced.length > 0) await target.replace(step)
     else await setImmediate()

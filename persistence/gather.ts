@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { damaged } from './record.js'
-import { bodyBytes, type Segment, type SegmentBody } from './segment.js'
+import { bodyBytes, findSegment, type Segment, type SegmentBody } from './segment.js'
 
 /** Rows to gather, as they come back from the device. */
 export interface GatherRequest {
@@ -102,18 +102,6 @@ function groupRows(source: SegmentSource, request: GatherRequest, locals: Uint32
 
 function holds(segment: Segment, row: number): boolean {
   return row >= segment.firstRow && row < segment.firstRow + segment.count
-}
-
-/** The last segment that begins at or before a row; -1 when none does. */
-export function findSegment(segments: readonly Segment[], row: number): number {
-  let low = 0
-  let high = segments.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (segments[middle].firstRow <= row) low = middle + 1
-    else high = middle
-  }
-  return low - 1
 }
 
 async function eachBody(

@@ -2,6 +2,7 @@ import { WarpdexError } from '../protocol/errors.js'
 import type { Committer, Keyspace } from './committer.js'
 import { type CompactionStep, compact, type RowFilter } from './compaction.js'
 import { type GatheredPayloads, type GatherRequest, gather } from './gather.js'
+import { HeldRows } from './held-rows.js'
 import { keysOfIndex } from './keys.js'
 import { damaged } from './record.js'
 import {
@@ -26,8 +27,6 @@ interface IndexPayloads {
 export interface PayloadStats {
   /** Rows that were ever given: also the number of the next one. */
   readonly rows: number
-  /** The first row that segments hold. */
-  readonly firstRow: number
   /** Rows that segments hold, dead ones among them. */
   readonly heldRows: number
   readonly bytes: number
@@ -79,11 +78,15 @@ export class PayloadStore {
     const { segments, nextRow } = this.#of(index)
     return {
       rows: nextRow,
-      firstRow: segments[0]?.firstRow ?? nextRow,
       heldRows: segments.reduce((sum, { count }) => sum + count, 0),
       bytes: segments.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0),
       segments: segments.length,
     }
+  }
+
+  /** The rows that segments hold now. */
+  heldRows(index: number): HeldRows {
+    return new HeldRows(this.#of(index).segments)
   }
 
   /** Bytes of payloads in memory, of all indexes. */
@@ -132,8 +135,9 @@ export class PayloadStore {
    * index at a time; reads and writes may go on.
    *
    * @param isLive tells rows whose payloads may go, because no entry refers to them any more and none ever will
+   * @param stop ends it after the transaction that is under way, once it is aborted
    */
-  compact(index: number, isLive?: RowFilter): Promise<void> {
+  compact(index: number, isLive?: RowFilter, stop?: AbortSignal): Promise<void> {
     return compact(
       {
         segments: () => this.#indexes.get(index)?.segments ?? [],
@@ -142,6 +146,7 @@ export class PayloadStore {
         replace: (step) => this.#replace(index, step),
       },
       isLive,
+      stop,
     )
   }
 

@@ -29,6 +29,18 @@ export interface NewSegment {
   readonly change: Change
 }
 
+/** The last segment that begins at or before a row; -1 when none does. Segments are in the order of their rows. */
+export function findSegment(segments: readonly Segment[], row: number): number {
+  let low = 0
+  let high = segments.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (segments[middle].firstRow <= row) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
 /** Whether so many payloads may share a segment. */
 export function fitsSegment(rows: number, payloadBytes: number): boolean {
   return rows <= SEGMENT_ROWS && payloadBytes + rows * 4 <= SEGMENT_BYTES

@@ -45,10 +45,11 @@ export class Device {
   #reported: WarpdexError | undefined
   #destroyed = false
 
-  private constructor(found: FoundAdapter, gpu: GPUDevice) {
+  private constructor(found: FoundAdapter, gpu: GPUDevice, mostBindingBytes: number) {
     this.#found = found
     this.gpu = gpu
-    const bindingBytes = Math.floor(gpu.limits.maxStorageBufferBindingSize / 4) * 4
+    const bindingBytes =
+      Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / 4) * 4
     this.facts = { name: found.name, software: found.software, bindingBytes }
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
@@ -64,8 +65,14 @@ export class Device {
     })
   }
 
-  /** @throws WarpdexError `NO_ADAPTER` with what to install */
-  static async open(choice: AdapterChoice = 'auto'): Promise<Device> {
+  /**
+   * @param bindingBytes bytes of a binding at most, should the adapter allow more; indexes that outgrow it are easily had then
+   * @throws WarpdexError `NO_ADAPTER` with what to install
+   */
+  static async open(
+    choice: AdapterChoice = 'auto',
+    bindingBytes = Number.POSITIVE_INFINITY,
+  ): Promise<Device> {
     const found = await findAdapter(choice)
     const { limits } = found.adapter
     const gpu = await found.adapter.requestDevice({
@@ -81,7 +88,7 @@ export class Device {
         maxComputeWorkgroupSizeX: limits.maxComputeWorkgroupSizeX,
       },
     })
-    return new Device(found, gpu)
+    return new Device(found, gpu, bindingBytes)
   }
 
   /** The kernel of this description, made once. */
@@ -91,6 +98,8 @@ export class Device {
     if (kernel === undefined) {
       kernel = createKernel(this.gpu, description)
       this.#kernels.set(key, kernel)
+      // What failed for want of memory may succeed later.
+      kernel.catch(() => this.#kernels.delete(key))
     }
     return kernel
   }

@@ -1,3 +1,4 @@
+import { toWarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 
 /** Bytes of a page, the unit in which regions are sized. Small, because most indexes of a server are. */
@@ -56,19 +57,30 @@ export class Region {
   }
 
   /**
-   * Makes room for `records` more records. Doubles at least, so that growing stays linear.
+   * Makes room for `records` more records. Doubles where the device has room for that, so that growing stays linear.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
    */
   async reserve(records: number): Promise<void> {
     const needed = (this.#records + records) * this.#wordsPerRecord * 4
     if (needed <= this.#buffer.size) return
-    const doubled = Math.min(2 * this.#buffer.size, this.#device.facts.bindingBytes)
-    const grown = await this.#device.allocate(sizeFor(this.#device, Math.max(needed, doubled)), this.label)
+    const grown = await this.#grown(needed)
     const recorder = this.#device.record()
     recorder.copy(this.#buffer, 0, grown, 0, this.usedBytes)
     recorder.submit()
     this.#buffer.destroy()
     this.#buffer = grown
+  }
+
+  async #grown(needed: number): Promise<GPUBuffer> {
+    const doubled = Math.min(2 * this.#buffer.size, this.#device.facts.bindingBytes)
+    if (doubled > needed) {
+      try {
+        return await this.#device.allocate(sizeFor(this.#device, doubled), this.label)
+      } catch (error) {
+        if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+      }
+    }
+    return this.#device.allocate(sizeFor(this.#device, needed), this.label)
   }
 
   /** Hands out `records` records; the first one's number. They must have been reserved. */

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type {
@@ -22,7 +22,7 @@ import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image
 import { treeShape } from './layout.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor } from './write/compact.js'
-import { TreeWriter, type WriteEffect } from './write/tree-writer.js'
+import { type PreparedBatch, TreeWriter, type WriteEffect } from './write/tree-writer.js'
 
 /** Room of a new arena; regions double from there. */
 const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
@@ -53,6 +53,8 @@ export class PrefixTree implements IndexStructure {
   readonly #directories: DirectoryKeeper
   #arena: Arena | undefined
   #totals: TreeTotals
+  /** Totals at the last compaction that failed. It is not tried again before there is twice as much garbage. */
+  #uncollected = NOTHING
 
   private constructor(
     device: Device,
@@ -155,8 +157,7 @@ export class PrefixTree implements IndexStructure {
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
     if (this.#count(batch.keys) === 0) return { codes: new Uint8Array(0), apply() {}, discard() {} }
-    this.#arena ??= await Arena.create(this.#device, treeShape(this.shape), FIRST_NEED)
-    const prepared = await this.#writer.prepare(this.#arena, batch)
+    const prepared = await this.#prepareWithRoom(batch)
     return {
       codes: prepared.codes,
       apply: () => {
@@ -167,14 +168,34 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
+  /** Garbage may fill a region long before compaction is worthwhile for its own sake; then it makes room for the batch. */
+  async #prepareWithRoom(batch: WriteBatch): Promise<PreparedBatch> {
+    try {
+      return await this.#writer.prepare(await this.#provideArena(), batch)
+    } catch (error) {
+      const { tuplesRemoved, garbageBytes } = this.#totals
+      const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0
+      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY' || !hasGarbage) throw error
+      await this.compact()
+      return this.#writer.prepare(await this.#provideArena(), batch)
+    }
+  }
+
+  async #provideArena(): Promise<Arena> {
+    this.#arena ??= await Arena.create(this.#device, treeShape(this.shape), FIRST_NEED)
+    return this.#arena
+  }
+
   async compactIfWorthwhile(): Promise<boolean> {
     const arena = this.#arena
     const { keys, tuplesRemoved, garbageBytes } = this.#totals
     if (arena === undefined) return false
     const worthwhile =
-      garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
-      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys)
+      garbageBytes >
+        Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2, 2 * this.#uncollected.garbageBytes) ||
+      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys, 2 * this.#uncollected.tuplesRemoved)
     if (!worthwhile) return false
+    this.#uncollected = this.#totals
     await this.#compact(arena)
     return true
   }
@@ -217,6 +238,7 @@ export class PrefixTree implements IndexStructure {
     }
     arena.destroy()
     this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }
+    this.#uncollected = NOTHING
     if (this.#arena !== undefined) await this.#directories.provide(this.#arena, keys)
   }
 

@@ -16,6 +16,8 @@ export class IndexSnapshots {
   readonly #dueBytes: number
   /** Bytes of log that would have to be replayed. */
   #logBytes = 0
+  /** Bytes of log at which the next one is due. */
+  #nextDue: number
   /** Whether one was asked for and is not done. */
   #asked = false
   #taking: Promise<void> = Promise.resolve()
@@ -26,6 +28,7 @@ export class IndexSnapshots {
     this.#store = store
     this.#index = index
     this.#dueBytes = dueBytes
+    this.#nextDue = dueBytes
   }
 
   /** Counts bytes of log that were written or replayed. */
@@ -35,7 +38,7 @@ export class IndexSnapshots {
 
   /** Whether to take one in the background now. */
   get due(): boolean {
-    return this.#logBytes >= this.#dueBytes && !this.#asked
+    return this.#logBytes >= this.#nextDue && !this.#asked
   }
 
   /** Whether to take one before the end. */
@@ -76,7 +79,13 @@ export class IndexSnapshots {
         this.#writing = settled(stored)
         return { stored }
       })
-      return await stored
+      const taken = await stored
+      this.#nextDue = this.#dueBytes
+      return taken
+    } catch (error) {
+      // A full disk is not written to again with every batch.
+      this.#nextDue = this.#logBytes + this.#dueBytes
+      throw error
     } finally {
       this.#asked = false
     }

@@ -58,16 +58,27 @@ export class IndexWriter {
    */
   async run(structure: IndexStructure, writes: readonly PendingWrite[]): Promise<boolean> {
     const { fresh, repeats } = this.#sort(writes)
-    let sound = true
-    if (fresh.length > 0) {
-      try {
-        sound = await this.#writeTogether(structure, fresh)
-      } catch (thrown) {
-        if (fresh.length === 1) fresh[0].reject(toWarpdexError(thrown))
-        else for (const write of fresh) sound = (await this.run(structure, [write])) && sound
+    const sound = fresh.length === 0 || (await this.#runFresh(structure, fresh))
+    if (sound) return repeats.length === 0 || this.run(structure, repeats)
+    for (const { reject } of repeats) reject(unsound())
+    return false
+  }
+
+  async #runFresh(structure: IndexStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+    try {
+      return await this.#writeTogether(structure, writes)
+    } catch (thrown) {
+      if (writes.length === 1) {
+        writes[0].reject(toWarpdexError(thrown))
+        return true
       }
     }
-    return repeats.length > 0 ? (await this.run(structure, repeats)) && sound : sound
+    let sound = true
+    for (const write of writes) {
+      if (sound) sound = await this.run(structure, [write])
+      else write.reject(unsound())
+    }
+    return sound
   }
 
   /** Answers what needs no work. Of writes with the same id the later ones are repeats, to be answered by the first's outcome. */
@@ -176,4 +187,9 @@ function applyLogged(prepared: PreparedWrite): boolean {
   } catch {
     return false
   }
+}
+
+/** For writes that come to a structure which lacks a logged one: their outcomes would be wrong. */
+function unsound(): WarpdexError {
+  return new WarpdexError('DEVICE_LOST', 'the index must be rebuilt after an error of its device; try again')
 }

@@ -227,7 +227,7 @@ export class Index {
       await snapshots.take(this.#inTurn).catch((thrown) => this.#warn('has no new snapshot', thrown))
     }
     await snapshots?.idle()
-    await this.#unload()
+    await this.#queue.exclusive(() => this.#unload())
   }
 
   #start(load: () => Promise<void>): Promise<void> {
@@ -281,7 +281,7 @@ export class Index {
     this.#loaded = undefined
     this.#failure = undefined
     await loaded?.snapshots.written()
-    await loaded?.reclaimer?.idle()
+    await loaded?.reclaimer?.stop()
     loaded?.structure.destroy()
   }
 

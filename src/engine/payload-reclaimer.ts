@@ -15,7 +15,7 @@ const PAYLOAD_WORDS = 4
 export class PayloadReclaimer {
   readonly #store: Store
   readonly #index: number
-  #busy = false
+  #running: AbortController | undefined
   #compacting: Promise<unknown> = Promise.resolve()
 
   constructor(store: Store, index: number) {
@@ -25,48 +25,47 @@ export class PayloadReclaimer {
 
   /** Reads the structure page by page, each in its turn, then rewrites segments beside whatever comes. */
   async run(inTurn: InTurn): Promise<void> {
-    if (this.#busy) return
-    this.#busy = true
+    if (this.#running !== undefined) return
+    const running = new AbortController()
+    this.#running = running
     try {
       const isLive = await this.#liveRows(inTurn)
       // Begun within a turn, so that whoever unloads the index finds it running.
       const { compacted } = await inTurn(async () => {
-        const compacted = this.#store.payloads.compact(this.#index, isLive)
+        const compacted = this.#store.payloads.compact(this.#index, isLive, running.signal)
         this.#compacting = compacted.catch(() => {})
         return { compacted }
       })
       await compacted
     } finally {
-      this.#busy = false
+      this.#running = undefined
     }
   }
 
-  /** Waits until no segment is being rewritten. */
-  async idle(): Promise<void> {
+  /** Leaves the rest to the next run, and waits until no segment is being rewritten. */
+  async stop(): Promise<void> {
+    this.#running?.abort()
     await this.#compacting
   }
 
   /** Which rows have an entry; undefined while most have one, since finding the others out means reading all. */
   async #liveRows(inTurn: InTurn): Promise<RowFilter | undefined> {
-    const { firstRow, nextRow, mostDead } = await inTurn(async (structure) => {
-      const { firstRow, heldRows, rows } = this.#store.payloads.stats(this.#index)
-      return { firstRow, nextRow: rows, mostDead: heldRows > 2 * structure.stats().payloads }
+    const held = await inTurn(async (structure) => {
+      const rows = this.#store.payloads.heldRows(this.#index)
+      return rows.size > 2 * structure.stats().payloads ? rows : undefined
     })
-    if (!mostDead) return undefined
-    const live = new Uint8Array(Math.ceil((nextRow - firstRow) / 8))
+    if (held === undefined) return undefined
     let tokens: Uint8Array | undefined
     for (let more = true; more; ) {
       const page = await inTurn((structure) =>
         structure.scan({ ranges: 1, limit: LIMITS.scanEntries, tokens }),
       )
       const words = aligned(page.payloads, Uint32Array)
-      for (let i = 0; i < words.length; i += PAYLOAD_WORDS) {
-        const row = words[i] + words[i + 1] * 2 ** 32
-        if (row < nextRow) live[(row - firstRow) >> 3] |= 1 << ((row - firstRow) & 7)
-      }
+      for (let i = 0; i < words.length; i += PAYLOAD_WORDS) held.mark(words[i] + words[i + 1] * 2 ** 32)
       tokens = page.tokens
       more = page.more[0] === 1
     }
-    return (row) => row >= nextRow || (live[(row - firstRow) >> 3] & (1 << ((row - firstRow) & 7))) !== 0
+    // Rows that came meanwhile are not held yet, and nobody knows of their entries.
+    return (row) => !held.isUnmarked(row)
   }
 }

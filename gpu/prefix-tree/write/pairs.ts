@@ -28,6 +28,7 @@ export class PairMatcher {
   readonly #shape: TreeShape
   readonly #payloadBytes: number
   readonly #kernels: Kernels
+  readonly #seeds = crypto.getRandomValues(new Uint32Array(2))
 
   private constructor(primitives: Primitives, shape: TreeShape, payloadBytes: number, kernels: Kernels) {
     this.#primitives = primitives
@@ -44,7 +45,7 @@ export class PairMatcher {
   ): Promise<PairMatcher> {
     const common = {
       module: 'prefix-tree/write/pairs',
-      params: 5,
+      params: 7,
       conditions: { wide: shape.keyWords === 2 },
     }
     const match = {
@@ -133,7 +134,7 @@ export class PairMatcher {
   }
 
   #params(items: Items, mark: 0 | 1): number[] {
-    return [items.count, this.#shape.word, this.#payloadBytes, items.op, mark]
+    return [items.count, this.#shape.word, this.#payloadBytes, items.op, mark, ...this.#seeds]
   }
 
   #match(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Device } from '../../../gpu/device/device.js'
+import { Device } from '../../../gpu/device/device.js'
 import { EXTENT_HEADER } from '../../../gpu/prefix-tree/layout.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { type KeyType, ResultCode, WriteOp } from '../../../protocol/types.js'
@@ -261,3 +261,54 @@ t.test('a key that had 2^31 payloads takes no more, unless it loses all of them'
   t.same(words((await aged.getAll(u32(5), 100)).payloads), [55, 56, 57])
   aged.destroy()
 })
+
+t.test('garbage makes way for a batch that finds no room, before it is worth a compaction', async (t) => {
+  const small = await Device.open('auto', 2 ** 21)
+  t.teardown(() => small.destroy())
+  const tree = await PrefixTree.create(small, {
+    keyType: 'u32',
+    payloadBytes: 4,
+    unique: false,
+    matchFrom: 0,
+  })
+  const live = Uint32Array.from({ length: 10_000 }, (_, i) => i * 97)
+  await write(tree, WriteOp.insert, bytes(live))
+  // Close pairs, far from all others, take many nodes each. They come and go, and only compaction gives the nodes back.
+  for (let round = 0; round < 12; round++) {
+    const pairs = 0x80000000 + round * 2 ** 23
+    const passing = Uint32Array.from({ length: 4000 }, (_, i) => pairs + (i >> 1) * 2 ** 12 + (i & 1))
+    t.same(new Set(await write(tree, WriteOp.insert, bytes(passing))), new Set([inserted]))
+    await write(tree, WriteOp.deleteKey, bytes(passing))
+  }
+  t.same(await scanAll(tree), [...live])
+  const tooMany = Uint32Array.from({ length: 200_000 }, (_, i) => i * 7)
+  await t.rejects(write(tree, WriteOp.insert, bytes(tooMany)), { code: 'OUT_OF_DEVICE_MEMORY' })
+  t.same(await scanAll(tree), [...live])
+  tree.destroy()
+})
+
+t.test('payloads of one hash, if hashes were not secret', async (t) => {
+  const tree = await PrefixTree.create(device, {
+    keyType: 'u32',
+    payloadBytes: 8,
+    unique: false,
+    matchFrom: 0,
+  })
+  const count = 50_000
+  const payloads = new Uint32Array(2 * count)
+  // The second word takes back what the first one did to a hash that began with this number.
+  for (let i = 0; i < count; i++) payloads.set([i, mixed(0x9e3779b9 ^ i)], 2 * i)
+  const keys = new Uint32Array(count).fill(1)
+  const ops = new Array<WriteOp>(count).fill(WriteOp.insert)
+  ops[count - 1] = WriteOp.deletePair
+  const codes = await write(tree, ops, bytes(keys), bytes(payloads))
+  t.equal(codes.at(-1), notFound)
+  t.same(words(await tree.count(u32(1))), [count - 1])
+  tree.destroy()
+})
+
+function mixed(word: number): number {
+  const first = Math.imul(word, 0x85ebca6b)
+  const second = Math.imul(first ^ (first >>> 13), 0xc2b2ae35)
+  return (second ^ (second >>> 16)) >>> 0
+}

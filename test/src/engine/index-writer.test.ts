@@ -13,18 +13,23 @@ async function openWriter(t: Test) {
   const index = await store.createIndex(definition)
   const structure = new ModelStructure(shape)
   const writer = new IndexWriter(store, index, shape, () => {})
-  const write = (...keys: number[]) =>
-    new Promise<Uint8Array>((resolve, reject) => {
-      const columns = {
-        ops: WriteOp.insert,
-        keys: u32(...keys),
-        payloads: { bytes: u32(...keys), offsets: undefined },
-      }
-      const pending: PendingWrite = { columns, id: undefined, cancellation: undefined, resolve, reject }
-      sound = writer.run(structure, [pending])
-    })
   let sound = Promise.resolve(true)
-  return { store, structure, write, isSound: () => sound, log: () => store.log.last(index.id) }
+  /** Writes that come together, one for each list of keys. */
+  const writeAll = (...lists: number[][]) => {
+    const pending: PendingWrite[] = []
+    const answers = lists.map(
+      (keys) =>
+        new Promise<Uint8Array>((resolve, reject) => {
+          const payloads = { bytes: u32(...keys), offsets: undefined }
+          const columns = { ops: WriteOp.insert, keys: u32(...keys), payloads }
+          pending.push({ columns, id: undefined, cancellation: undefined, resolve, reject })
+        }),
+    )
+    sound = writer.run(structure, pending)
+    return answers
+  }
+  const write = (...keys: number[]) => writeAll(keys)[0]
+  return { store, structure, write, writeAll, isSound: () => sound, log: () => store.log.last(index.id) }
 }
 
 t.test('a write that cannot be logged is reported and leaves no trace', async (t) => {
@@ -48,4 +53,25 @@ t.test('a write that is logged counts, even if the device fails to apply it', as
   t.same([...(await write(1))], [ResultCode.inserted])
   t.equal(await isSound(), false, 'the structure must be rebuilt')
   t.equal(log(), 1)
+})
+
+t.test('no write is settled by a structure that lacks a logged one', async (t) => {
+  const { structure, writeAll, isSound, log } = await openWriter(t)
+  const prepare = structure.prepare.bind(structure)
+  structure.prepare = async (batch) => {
+    // Together they fail, alone the second does where it must not.
+    if (batch.keys.byteLength > 4) throw new Error('on purpose')
+    const prepared = await prepare(batch)
+    const apply = () => {
+      if (batch.keys[0] === 2) throw new Error('on purpose')
+      prepared.apply()
+    }
+    return { ...prepared, apply }
+  }
+  const [first, second, third] = writeAll([1], [2], [3])
+  t.same([...(await first)], [ResultCode.inserted])
+  t.same([...(await second)], [ResultCode.inserted])
+  await t.rejects(third, { code: 'DEVICE_LOST' })
+  t.equal(await isSound(), false)
+  t.equal(log(), 2, 'the third can be sent again')
 })

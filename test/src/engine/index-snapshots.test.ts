@@ -1,0 +1,42 @@
+import t from 'tap'
+import { Store } from '../../../persistence/store.js'
+import { WriteOp } from '../../../protocol/types.js'
+import { IndexSnapshots, type InTurn } from '../../../src/engine/index-snapshots.js'
+import { ModelStructure } from '../../model-structure.js'
+import { u32 } from './open-engine.js'
+
+t.test('a snapshot that failed is not tried again with every write', async (t) => {
+  const store = await Store.open(t.testdir())
+  t.teardown(() => store.close())
+  const definition = { name: 'i', keyType: 'u32', payloadKind: 'u32', unique: false } as const
+  const { id } = await store.createIndex(definition)
+  const structure = new ModelStructure({ keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 })
+  const snapshots = new IndexSnapshots(store, id, 1000)
+  const inTurn: InTurn = (task) => task(structure)
+  await store.log.append(id, { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) })
+
+  snapshots.logged(1000)
+  t.equal(snapshots.due, true)
+  const image = structure.image.bind(structure)
+  structure.image = async () => ({
+    ...(await image()),
+    parts: [{ name: 'keys', bytes: 4, chunks: failing() }],
+  })
+  await t.rejects(snapshots.take(inTurn), { message: /on purpose/ })
+  t.equal(snapshots.due, false)
+  snapshots.logged(999)
+  t.equal(snapshots.due, false)
+  snapshots.logged(1)
+  t.equal(snapshots.due, true)
+
+  structure.image = image
+  t.match(await snapshots.take(inTurn), { position: 1 })
+  t.equal(snapshots.due, false)
+  snapshots.logged(1000)
+  t.equal(snapshots.due, true)
+})
+
+async function* failing(): AsyncGenerator<Uint8Array> {
+  yield u32(1).subarray(0, 2)
+  throw new Error('on purpose')
+}
