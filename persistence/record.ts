@@ -26,6 +26,9 @@ const MAGIC = 0x5857
 const VERSION = 1
 const HEAD_BYTES = 16
 
+/** A record that is whole, but that this program cannot read. */
+export class OtherVersion extends WarpdexError {}
+
 const packr = new Packr({ useRecords: false })
 
 /**
@@ -87,7 +90,10 @@ export function decodeRecord<Meta>(
     throw damaged(`${what} does not match its checksum`)
   }
   if (bytes.readUInt8(7) !== VERSION) {
-    throw damaged(`${what} has version ${bytes.readUInt8(7)}; this program reads version ${VERSION}`)
+    throw new OtherVersion(
+      'DAMAGED_FILE',
+      `${what} has version ${bytes.readUInt8(7)}; this program reads version ${VERSION}, so use the version that wrote it`,
+    )
   }
   if (bytes.readUInt8(6) !== kind) throw damaged(`${what} is a record of another kind`)
   const sectionCount = bytes.readUInt32LE(12)

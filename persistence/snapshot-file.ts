@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
+import { WarpdexError } from '../protocol/errors.js'
 import { numberedKey } from './keys.js'
 import { damaged, decodeRecord, RecordKind, recordParts } from './record.js'
 
@@ -104,11 +105,14 @@ export class SnapshotReader {
     this.#places = new Map(parts.map((place) => [place.name, place]))
   }
 
-  /** @throws WarpdexError `DAMAGED_FILE` when a frame is damaged, missing or too many */
+  /**
+   * @throws WarpdexError `DAMAGED_FILE` when a frame is damaged, missing, too many or of another version; `INTERNAL` when the
+   *   system does not let the file be read
+   */
   static async verify(path: string, identity: SnapshotIdentity): Promise<SnapshotReader> {
-    const file = await openToRead(path)
+    const file = await asked(path, open(path, 'r'))
     try {
-      const { size } = await file.stat()
+      const { size } = await asked(path, file.stat())
       let offset = 0
       for (let frame = 0; ; frame++) {
         const { meta, next } = await readFrame(file, path, identity, frame, offset)
@@ -130,12 +134,12 @@ export class SnapshotReader {
   /**
    * Reads one part. Every chunk is a buffer of its own.
    *
-   * @throws WarpdexError `DAMAGED_FILE`
+   * @throws WarpdexError as `verify`
    */
   async *read(name: string): AsyncGenerator<Uint8Array> {
     const place = this.#places.get(name)
     if (place === undefined) throw damaged(`${this.#path} has no part ${JSON.stringify(name)}`)
-    const file = await openToRead(this.#path)
+    const file = await asked(this.#path, open(this.#path, 'r'))
     try {
       let { offset } = place
       for (let frame = place.firstFrame; frame < place.firstFrame + place.frames; frame++) {
@@ -149,11 +153,12 @@ export class SnapshotReader {
   }
 }
 
-async function openToRead(path: string): Promise<FileHandle> {
+/** What the system says about a file. If it refuses, that says nothing about what the file holds. */
+async function asked<T>(path: string, answer: Promise<T>): Promise<T> {
   try {
-    return await open(path, 'r')
-  } catch (error) {
-    throw damaged(`${path} cannot be opened: ${String(error)}`, error)
+    return await answer
+  } catch (cause) {
+    throw new WarpdexError('INTERNAL', `${path} cannot be read: ${String(cause)}`, { cause })
   }
 }
 
@@ -172,18 +177,24 @@ async function readFrame(
   offset: number,
 ): Promise<Frame> {
   const what = `frame ${frame} of ${path}`
-  const length = (await readExactly(file, 4, offset, what)).readUInt32LE(0)
+  const length = (await readExactly(file, path, 4, offset, what)).readUInt32LE(0)
   if (length > MAX_FRAME_BYTES) throw damaged(`${what} has a damaged length`)
-  const bytes = await readExactly(file, length, offset + 4, what)
+  const bytes = await readExactly(file, path, length, offset + 4, what)
   const key = frameKey(identity, frame)
   const { meta, sections } = decodeRecord<FrameMeta>(RecordKind.snapshotFrame, key, bytes, what)
   return { meta, sections, next: offset + 4 + length }
 }
 
-async function readExactly(file: FileHandle, length: number, offset: number, what: string): Promise<Buffer> {
+async function readExactly(
+  file: FileHandle,
+  path: string,
+  length: number,
+  offset: number,
+  what: string,
+): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length)
   for (let done = 0; done < length; ) {
-    const { bytesRead } = await file.read(buffer, done, length - done, offset + done)
+    const { bytesRead } = await asked(path, file.read(buffer, done, length - done, offset + done))
     if (bytesRead === 0) throw damaged(`${what} is cut off`)
     done += bytesRead
   }

@@ -5,8 +5,13 @@ import { WarpdexError } from '../protocol/errors.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { makeDirectory, syncDirectory } from './data-directory.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
-import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
-import { type SnapshotPart, SnapshotReader, writeSnapshotFile } from './snapshot-file.js'
+import { decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
+import {
+  type SnapshotIdentity,
+  type SnapshotPart,
+  SnapshotReader,
+  writeSnapshotFile,
+} from './snapshot-file.js'
 import type { WriteLog } from './write-log.js'
 
 /** A snapshot that LMDB points at. */
@@ -17,11 +22,14 @@ export interface SnapshotInfo {
   readonly bytes: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** Set when it was found damaged: its file is left as it is, and it counts no longer. */
+  /**
+   * Set when it was found damaged or could not be read: its file is left as it is, and it does not count while there are others.
+   * On disk only damage is marked, so that whatever else it was is tried again at the next start.
+   */
   readonly damaged?: true
 }
 
-/** The newest sound snapshot, and the damaged ones that were found on the way to it. */
+/** The newest sound snapshot, and what was wrong with those that were tried before it. */
 export interface FoundSnapshot {
   /** Absent when there is none; then the whole log is there. */
   readonly snapshot?: { readonly position: number; readonly reader: SnapshotReader }
@@ -114,27 +122,29 @@ export class Snapshots {
   }
 
   /**
-   * The newest snapshot whose every byte is sound. A damaged one is reported, remembered as damaged and otherwise left alone.
+   * The newest snapshot whose every byte is sound. One that is not is reported, put aside and otherwise left alone.
    *
-   * @throws WarpdexError `DAMAGED_FILE` when there is none and the log does not reach back to the beginning
+   * @throws WarpdexError when there is none and the log does not reach back to the beginning: `DAMAGED_FILE`, or `INTERNAL` if the
+   *   system did not let one be read
    */
   async newest(index: number): Promise<FoundSnapshot> {
     const damage: WarpdexError[] = []
-    for (const info of this.#of(index).filter(isSound)) {
+    for (const info of this.#candidates(index)) {
       const { position, file } = info
-      try {
-        const reader = await SnapshotReader.verify(join(this.#directory, file), { index, position })
-        return { snapshot: { position, reader }, damage }
-      } catch (error) {
-        if (!(error instanceof WarpdexError) || error.code !== 'DAMAGED_FILE') throw error
-        damage.push(error)
-        await this.#markDamaged(index, info)
+      const found = await this.#verify(file, { index, position })
+      if (found instanceof SnapshotReader) {
+        if (!isSound(info)) await this.#unmark(index, info)
+        return { snapshot: { position, reader: found }, damage }
       }
+      damage.push(found)
+      if (isSound(info)) await this.#putAside(index, info, found)
     }
-    if (this.#log.first(index) === 1) return { damage }
-    const files = this.list(index).map(({ file }) => join(this.#directory, file))
-    throw damaged(
-      `index ${index} has no sound snapshot (${files.join(', ') || 'none'}) and its log begins at position ${this.#log.first(index)}; bring the data directory back from a backup`,
+    const first = this.#log.first(index)
+    if (first === 1) return { damage }
+    const reasons = damage.map(({ message }) => message).join('; ') || 'there is none'
+    throw new WarpdexError(
+      damage.find(({ code }) => code !== 'DAMAGED_FILE')?.code ?? 'DAMAGED_FILE',
+      `index ${index} needs a snapshot, because its log begins at position ${first}, and none can be used: ${reasons}; mend that, or bring the data directory back from a backup`,
     )
   }
 
@@ -165,13 +175,37 @@ export class Snapshots {
     for (const old of gone) await this.#removeFile(old)
   }
 
-  async #markDamaged(index: number, info: SnapshotInfo): Promise<void> {
+  /** In the order in which to try them. Those put aside come last: by now somebody may have mended one. */
+  #candidates(index: number): SnapshotInfo[] {
+    const usable = this.#of(index).filter(({ position }) => position + 1 >= this.#log.first(index))
+    return [...usable.filter(isSound), ...usable.filter((info) => !isSound(info))]
+  }
+
+  async #verify(file: string, identity: SnapshotIdentity): Promise<SnapshotReader | WarpdexError> {
+    try {
+      return await SnapshotReader.verify(join(this.#directory, file), identity)
+    } catch (error) {
+      if (error instanceof WarpdexError) return error
+      throw error
+    }
+  }
+
+  async #putAside(index: number, info: SnapshotInfo, reason: WarpdexError): Promise<void> {
     const marked: SnapshotInfo = { ...info, damaged: true }
-    await this.#committer.commit([this.#pointer(index, marked)])
-    this.#indexes.set(
-      index,
-      this.#of(index).map((one) => (one === info ? marked : one)),
-    )
+    const isDamage = reason.code === 'DAMAGED_FILE' && !(reason instanceof OtherVersion)
+    if (isDamage) await this.#committer.commit([this.#pointer(index, marked)])
+    this.#replace(index, info, marked)
+  }
+
+  async #unmark(index: number, marked: SnapshotInfo): Promise<void> {
+    const { damaged: _, ...info } = marked
+    await this.#committer.commit([this.#pointer(index, info)])
+    this.#replace(index, marked, info)
+  }
+
+  #replace(index: number, info: SnapshotInfo, replacement: SnapshotInfo): void {
+    const replaced = this.#of(index).map((one) => (one === info ? replacement : one))
+    this.#indexes.set(index, replaced)
   }
 
   #pointer(index: number, info: SnapshotInfo): Change {

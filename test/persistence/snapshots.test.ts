@@ -1,5 +1,15 @@
-import { readdirSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import t from 'tap'
 import type { SnapshotPart } from '../../persistence/snapshot-file.js'
 import { Store } from '../../persistence/store.js'
@@ -145,7 +155,6 @@ const damages: readonly (readonly [string, (path: string) => void])[] = [
   ['cut end', (path) => truncateSync(path, 200_000)],
   ['cut at a frame', (path) => truncateSync(path, (readFileSync(path).readUInt32LE(0) + 4) * 2)],
   ['bytes after its end', (path) => writeFileSync(path, 'x', { flag: 'a' })],
-  ['missing file', (path) => unlinkSync(path)],
   [
     'content of another snapshot',
     (path) => writeFileSync(path, readFileSync(snapshotFiles(join(path, '../..'))[0])),
@@ -191,4 +200,159 @@ t.test('all snapshots damaged: the log from its beginning, or else a refusal', a
   await t.rejects(store.snapshots.newest(id), { code: 'DAMAGED_FILE', message: /log begins at position 4/ })
   await store.close()
   t.same(digests(join(directory, 'snapshots')), files)
+})
+
+/** Makes a snapshot file one of another version, as the layout of records says: every frame is a u32 length and a record. */
+function changeVersion(path: string): void {
+  const bytes = readFileSync(path)
+  const [index, position] = (path.split('/').at(-1) ?? '').split('-').map(Number)
+  const key = Buffer.alloc(16)
+  key.writeUInt32BE(index, 0)
+  key.writeUInt32BE(position, 8)
+  for (let frame = 0, at = 0; at < bytes.length; frame++) {
+    const record = bytes.subarray(at + 4, at + 4 + bytes.readUInt32LE(at))
+    at += 4 + record.length
+    key.writeUInt32BE(frame, 12)
+    record[7] = 99
+    record.writeUInt32LE(crc32(record.subarray(4), crc32(key)), 0)
+  }
+  writeFileSync(path, bytes)
+}
+
+/** What keeps a sound file from being read; the file itself is kept under another name. */
+const obstacles: readonly (readonly [string, string, RegExp, (path: string) => void])[] = [
+  ['is not there', 'INTERNAL', /ENOENT/, () => {}],
+  ['is a link to itself', 'INTERNAL', /ELOOP/, (path) => symlinkSync(path, path)],
+  ['is a directory', 'INTERNAL', /EISDIR/, (path) => mkdirSync(path)],
+  [
+    'has another version',
+    'DAMAGED_FILE',
+    /has version 99; this program reads version 1/,
+    (path) => {
+      writeFileSync(path, readFileSync(aside(path)))
+      changeVersion(path)
+    },
+  ],
+]
+
+function aside(path: string): string {
+  return `${path}.aside`
+}
+
+for (const [what, code, cause, inflict] of obstacles) {
+  const obstruct = (path: string) => {
+    renameSync(path, aside(path))
+    inflict(path)
+  }
+  const mend = (path: string) => {
+    rmSync(path, { recursive: true, force: true })
+    renameSync(aside(path), path)
+  }
+
+  t.test(`newest snapshot ${what}: it is passed over until that is mended`, async (t) => {
+    const directory = temporaryDirectory(t)
+    const id = await storeWith(directory, [3, 7])
+    const [, newest] = snapshotFiles(directory)
+    obstruct(newest)
+    for (let start = 0; start < 2; start++) {
+      const store = await Store.open(directory)
+      const { snapshot, damage } = await store.snapshots.newest(id)
+      t.equal(snapshot?.position, 3)
+      t.match(damage, [{ code, message: newest }])
+      t.match(damage, [{ message: cause }])
+      t.same((await store.snapshots.newest(id)).damage, [], 'one process reports it once')
+      await store.close()
+    }
+    mend(newest)
+    const store = await Store.open(directory)
+    t.match(await store.snapshots.newest(id), { snapshot: { position: 7 }, damage: [] })
+    await store.close()
+  })
+
+  t.test(`every snapshot ${what}: refused with the cause until that is mended`, async (t) => {
+    const directory = temporaryDirectory(t)
+    const id = await storeWith(directory, [3, 7])
+    const [older, newest] = snapshotFiles(directory)
+    let store = await Store.open(directory)
+    await store.snapshots.trimLog(id)
+    t.equal(store.log.first(id), 4)
+    for (const path of [older, newest]) obstruct(path)
+    for (let start = 0; start < 2; start++) {
+      for (const message of [older, newest, cause, /log begins at position 4/]) {
+        await t.rejects(store.snapshots.newest(id), { code, message })
+      }
+      await store.close()
+      store = await Store.open(directory)
+    }
+    await t.rejects(store.snapshots.newest(id), { code })
+    mend(older)
+    t.equal((await store.snapshots.newest(id)).snapshot?.position, 3, 'without another start')
+    await store.close()
+    mend(newest)
+    store = await Store.open(directory)
+    t.equal((await store.snapshots.newest(id)).snapshot?.position, 7)
+    await store.close()
+  })
+
+  t.test(`newest snapshot ${what}: two others are kept beside it`, async (t) => {
+    const directory = temporaryDirectory(t)
+    const id = await storeWith(directory, [3, 7])
+    const [, newest] = snapshotFiles(directory)
+    obstruct(newest)
+    const store = await Store.open(directory)
+    await store.snapshots.newest(id)
+    await store.snapshots.write(id, 9, {}, [])
+    await store.snapshots.trimLog(id)
+    t.equal(store.log.first(id), 4, 'the log still reaches back to the older one that can be read')
+    t.same(
+      store.snapshots.list(id).map(({ position }) => position),
+      [9, 7, 3],
+    )
+    await store.close()
+  })
+}
+
+t.test('marked snapshots that were mended count again, when no other is left', async (t) => {
+  const directory = temporaryDirectory(t)
+  const id = await storeWith(directory, [3, 7])
+  const [older, newest] = snapshotFiles(directory)
+  for (const path of [older, newest]) flipByte(path, 100)
+  let store = await Store.open(directory)
+  t.equal((await store.snapshots.newest(id)).damage.length, 2)
+  await store.close()
+  const marks = () => store.snapshots.list(id).map(({ position, damaged }) => [position, damaged === true])
+
+  flipByte(older, 100)
+  store = await Store.open(directory)
+  t.same(marks(), [
+    [7, true],
+    [3, true],
+  ])
+  t.match(await store.snapshots.newest(id), { snapshot: { position: 3 }, damage: [{ code: 'DAMAGED_FILE' }] })
+  await store.close()
+  store = await Store.open(directory)
+  t.same(marks(), [
+    [7, true],
+    [3, false],
+  ])
+  t.match(await store.snapshots.newest(id), { snapshot: { position: 3 }, damage: [] })
+  await store.close()
+})
+
+t.test('a snapshot that the log does not reach back to is of no use', async (t) => {
+  const directory = temporaryDirectory(t)
+  const id = await storeWith(directory, [3])
+  const [first] = snapshotFiles(directory)
+  flipByte(first, 100)
+  const store = await Store.open(directory)
+  t.equal((await store.snapshots.newest(id)).snapshot, undefined)
+  for (const position of [7, 9]) await store.snapshots.write(id, position, {}, [])
+  await store.snapshots.trimLog(id)
+  flipByte(first, 100)
+  const [, second, third] = snapshotFiles(directory)
+  for (const path of [second, third]) flipByte(path, 10)
+  await t.rejects(store.snapshots.newest(id), { code: 'DAMAGED_FILE', message: /log begins at position 8/ })
+  flipByte(second, 10)
+  t.equal((await store.snapshots.newest(id)).snapshot?.position, 7)
+  await store.close()
 })
