@@ -67,8 +67,9 @@ export class Dictionary {
     return [...this.#indexes.values()]
   }
 
-  has(id: number): boolean {
-    return this.#indexes.has(id)
+  /** Whether there has ever been an index with that id. */
+  hasGiven(id: number): boolean {
+    return id < this.#nextId
   }
 
   /** Ids of dropped indexes that may still have data. */

@@ -17,15 +17,15 @@ const NO_PAGE = 2n ** 64n - 1n
 /**
  * Looks whether a file is one that LMDB can open. LMDB itself crashes the process on one that is not, or that lacks its root.
  *
+ * @returns false when there is no file or an empty one, which LMDB takes for new
  * @throws WarpdexError `DAMAGED_FILE`
  */
-export async function checkDataFile(path: string): Promise<void> {
-  // A crash while the directory was made may have left no file or an empty one, which LMDB takes for new.
-  if (!existsSync(path)) return
+export async function checkDataFile(path: string): Promise<boolean> {
+  if (!existsSync(path)) return false
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()
-    if (size === 0) return
+    if (size === 0) return false
     const first = await readMeta(file, path, 0)
     const pageBytes = first.readUInt32LE(PAGE_BYTES_AT)
     const second = await readMeta(file, path, pageBytes)
@@ -35,6 +35,7 @@ export async function checkDataFile(path: string): Promise<void> {
       const root = newest.readBigUInt64LE(at)
       if (root !== NO_PAGE && (root + 1n) * BigInt(pageBytes) > size) throw damaged(`${path} is cut off`)
     }
+    return true
   } finally {
     await file.close()
   }

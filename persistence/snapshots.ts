@@ -5,7 +5,7 @@ import { WarpdexError } from '../protocol/errors.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { makeDirectory, syncDirectory } from './data-directory.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
-import { decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
+import { damaged, decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
 import {
   type SnapshotIdentity,
   type SnapshotPart,
@@ -57,14 +57,24 @@ export class Snapshots {
     this.#directory = directory
   }
 
-  /** Makes the directory, and removes the files in it that a crash has left without a pointer. */
-  async prepare(): Promise<void> {
+  /**
+   * Makes the directory, and removes the files in it that a crash has left without a pointer.
+   *
+   * @param hasBeen whether there has ever been an index with that id
+   * @throws WarpdexError `DAMAGED_FILE` when there is a snapshot of an index that has never been: it belongs to other data
+   */
+  async prepare(hasBeen: (index: number) => boolean): Promise<void> {
     await makeDirectory(this.#directory)
     const referenced = new Set<string>()
     for (const { key, value } of this.#keyspace.getRange({})) referenced.add(decodePointer(key, value).file)
-    for (const name of await readdir(this.#directory)) {
-      if (SNAPSHOT_FILE.test(name) && !referenced.has(name)) await rm(join(this.#directory, name))
+    const files = (await readdir(this.#directory)).filter((name) => SNAPSHOT_FILE.test(name))
+    const strange = files.find((name) => !hasBeen(Number.parseInt(name, 10)))
+    if (strange !== undefined) {
+      throw damaged(
+        `${join(this.#directory, strange)} is of an index that the data file has never had; bring the data directory back from a backup as a whole`,
+      )
     }
+    for (const name of files) if (!referenced.has(name)) await rm(join(this.#directory, name))
   }
 
   /** Takes up the snapshots of an index. */

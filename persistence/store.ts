@@ -66,15 +66,7 @@ export class Store {
     await makeDirectory(directory)
     const lock = DirectoryLock.acquire(directory)
     try {
-      const exists = await holdsStore(directory)
-      if (
-        exists &&
-        !existsSync(join(directory, DATA_FILE)) &&
-        existsSync(join(directory, SNAPSHOT_DIRECTORY))
-      ) {
-        throw damaged(`${join(directory, DATA_FILE)} is missing; bring the data directory back from a backup`)
-      }
-      if (exists) await checkDataFile(join(directory, DATA_FILE))
+      if (await holdsStore(directory)) await checkFiles(directory)
       else await markAsStore(directory)
       const root = openRoot(directory)
       try {
@@ -108,7 +100,7 @@ export class Store {
       log,
       join(directory, SNAPSHOT_DIRECTORY),
     )
-    await snapshots.prepare()
+    await snapshots.prepare((id) => dictionary.hasGiven(id))
     const store = new Store(root, {
       directory,
       lock,
@@ -210,6 +202,14 @@ interface StoreParts {
   readonly payloads: PayloadStore
   readonly log: LmdbLog
   readonly snapshots: Snapshots
+}
+
+/** A crash while the directory was made may have left no data, but then there is nothing else yet. */
+async function checkFiles(directory: string): Promise<void> {
+  const file = join(directory, DATA_FILE)
+  if (!(await checkDataFile(file)) && existsSync(join(directory, SNAPSHOT_DIRECTORY))) {
+    throw damaged(`${file} is missing or empty; bring the data directory back from a backup`)
+  }
 }
 
 function openRoot(directory: string): RootDatabase<Buffer, Buffer> {

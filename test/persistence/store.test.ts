@@ -75,7 +75,9 @@ function entriesByKeyspace(directory: string): Record<string, number> {
 t.test('foreign and damaged directories are refused and left as they are', async (t) => {
   const sound = temporaryDirectory(t)
   const store = await Store.open(sound)
-  await store.createIndex(definition('a'))
+  const { id } = await store.createIndex(definition('a'))
+  await store.log.append(id, batch(1))
+  await store.snapshots.write(id, 1, {}, [])
   await store.close()
   const cases: readonly (readonly [string, RegExp, (directory: string) => void | Promise<void>])[] = [
     [
@@ -117,6 +119,22 @@ t.test('foreign and damaged directories are refused and left as they are', async
       },
     ],
     [
+      'an empty data file',
+      /data.mdb is missing or empty/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        truncateSync(join(d, 'data.mdb'))
+      },
+    ],
+    [
+      'a new data file beside older snapshots',
+      /1-1-\w+.snapshot is of an index that the data file has never had/,
+      async (d) => {
+        await (await Store.open(d)).close()
+        cpSync(join(sound, 'snapshots'), join(d, 'snapshots'), { recursive: true })
+      },
+    ],
+    [
       'a data file that is none',
       /data.mdb is damaged or no LMDB file/,
       (d) => {
@@ -151,6 +169,35 @@ t.test('foreign and damaged directories are refused and left as they are', async
     const before = digests(directory)
     await t.rejects(Store.open(directory), { code: 'DAMAGED_FILE', message }, what)
     t.same(digests(directory), before, `${what}: untouched`)
+  }
+})
+
+t.test('snapshots of dropped indexes are removed, also where no index is left', async (t) => {
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  await store.log.append(id, batch(1))
+  const { file } = await store.snapshots.write(id, 1, {}, [])
+  const path = join(directory, 'snapshots', file)
+  const content = readFileSync(path)
+  await store.dropIndex(id)
+  await store.removed()
+  await store.close()
+  t.same(readdirSync(join(directory, 'snapshots')), [])
+  // A power cut may bring the file back, since removing a name is not synced.
+  writeFileSync(path, content)
+  await (await Store.open(directory)).close()
+  t.same(readdirSync(join(directory, 'snapshots')), [])
+})
+
+t.test('a directory whose making was cut short is taken for new', async (t) => {
+  for (const dataFile of [undefined, 'data.mdb']) {
+    const directory = temporaryDirectory(t)
+    writeFileSync(join(directory, 'warpdex.format'), 'warpdex data, format 1\n')
+    if (dataFile !== undefined) writeFileSync(join(directory, dataFile), '')
+    const store = await Store.open(directory)
+    t.same(store.indexes(), [])
+    await store.close()
   }
 })
 
