@@ -44,15 +44,22 @@ interface Client {
 /** The length of a client's id is one byte of a key. */
 const MAX_CLIENT_BYTES = 255
 const EXPIRY = LIMITS.writeIdHours * 3_600_000
+/** Outcomes that go with one write because their clients are silent: more than one, so that they grow fewer, and few enough for it. */
+const FORGOTTEN_PER_WRITE = 64
+/** Outcomes that go in one transaction at the start. */
+const FORGOTTEN_PER_COMMIT = 4096
 
 /**
  * The outcomes of the last writes of each client, so that a write that is sent again is answered and not applied again. Which
  * ones there are is in memory, the result codes are on disk. A key also holds time and size, so that opening reads no values.
+ * When there are too many in all, those of the client that has been silent longest go first.
  */
 export class WriteOutcomes {
   readonly #keyspace: Keyspace
   /** In the order of their last writes. */
   readonly #clients = new Map<string, Client>()
+  /** Outcomes of all clients. */
+  #count = 0
 
   private constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace
@@ -61,13 +68,28 @@ export class WriteOutcomes {
   /** Loads what is remembered and forgets the clients that have not written for long. */
   static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
     const outcomes = new WriteOutcomes(keyspace)
-    const stored = [...keyspace.getKeys({})].map(parseKey).sort((a, b) => a.at - b.at)
-    for (const { client, write, at, codeBytes } of stored) {
-      outcomes.#remember(client, write, { at, codeBytes })
+    const now = Date.now()
+    const live: StoredClient[] = []
+    let expired: Change[] = []
+    for (const client of storedClients(keyspace)) {
+      if (now - client.lastAt < EXPIRY) live.push(client)
+      else
+        expired.push(
+          ...client.writes.map((one) => ({ keyspace, key: outcomeKey(client.name, one.write, one) })),
+        )
+      if (expired.length < FORGOTTEN_PER_COMMIT) continue
+      await committer.commit(expired)
+      expired = []
     }
-    const expired = outcomes.#forgetExpired(Date.now())
     if (expired.length > 0) await committer.commit(expired)
-    return outcomes
+    for (const { name, writes } of live.sort((a, b) => a.lastAt - b.lastAt)) {
+      for (const { write, at, codeBytes } of writes) outcomes.#remember(name, write, { at, codeBytes })
+    }
+    for (;;) {
+      const changes = outcomes.#forgetSilent(now, FORGOTTEN_PER_COMMIT)
+      if (changes.length === 0) return outcomes
+      await committer.commit(changes)
+    }
   }
 
   /** The outcome of a write that is durable, while it is remembered. */
@@ -96,7 +118,7 @@ export class WriteOutcomes {
     const value = encodeRecord(RecordKind.outcome, key, meta, uniform ? [] : [codes])
     const changes = this.#forget(client, write)
     const state = this.#remember(client, write, remembered)
-    changes.push(...this.#forgetExcess(client, state), ...this.#forgetExpired(at))
+    changes.push(...this.#forgetExcess(client, state), ...this.#forgetSilent(at, FORGOTTEN_PER_WRITE))
     changes.push({ keyspace: this.#keyspace, key, value })
     return changes
   }
@@ -106,6 +128,7 @@ export class WriteOutcomes {
     client.writes.set(write, remembered)
     client.codeBytes += remembered.codeBytes
     client.lastAt = remembered.at
+    this.#count++
     this.#clients.delete(name)
     this.#clients.set(name, client)
     return client
@@ -117,6 +140,7 @@ export class WriteOutcomes {
     if (client === undefined || remembered === undefined) return []
     client.writes.delete(write)
     client.codeBytes -= remembered.codeBytes
+    this.#count--
     return [{ keyspace: this.#keyspace, key: outcomeKey(name, write, remembered) }]
   }
 
@@ -130,12 +154,15 @@ export class WriteOutcomes {
     return changes
   }
 
-  /** Looks no further than the first client that is not old enough, so that every write can afford it. */
-  #forgetExpired(now: number): Change[] {
+  /** Forgets of the clients that have been silent longest, while they are too old or there are too many outcomes in all. */
+  #forgetSilent(now: number, most: number): Change[] {
     const changes: Change[] = []
     for (const [name, { lastAt, writes }] of this.#clients) {
-      if (now - lastAt < EXPIRY) break
-      for (const write of writes.keys()) changes.push(...this.#forget(name, write))
+      for (const write of writes.keys()) {
+        const enough = now - lastAt < EXPIRY && this.#count <= LIMITS.writeIdsInAll
+        if (enough || changes.length >= most) return changes
+        changes.push(...this.#forget(name, write))
+      }
       this.#clients.delete(name)
     }
     return changes
@@ -168,7 +195,38 @@ function outcomeKey(client: string, write: number, { at, codeBytes }: Remembered
   return key
 }
 
-function parseKey(key: Buffer): { client: string; write: number } & RememberedWrite {
+interface StoredWrite extends RememberedWrite {
+  readonly write: number
+}
+
+interface StoredClient {
+  readonly name: string
+  /** In the order in which they were written. */
+  readonly writes: readonly StoredWrite[]
+  readonly lastAt: number
+}
+
+/** Clients one after the other, because keys begin with them. */
+function* storedClients(keyspace: Keyspace): Generator<StoredClient> {
+  let name = ''
+  let writes: StoredWrite[] = []
+  const taken = (): StoredClient => {
+    writes.sort((a, b) => a.at - b.at)
+    return { name, writes, lastAt: writes[writes.length - 1].at }
+  }
+  for (const key of keyspace.getKeys({})) {
+    const { client, ...write } = parseKey(key)
+    if (client !== name && writes.length > 0) {
+      yield taken()
+      writes = []
+    }
+    name = client
+    writes.push(write)
+  }
+  if (writes.length > 0) yield taken()
+}
+
+function parseKey(key: Buffer): StoredWrite & { readonly client: string } {
   const end = 1 + key[0]
   if (key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
   return {

@@ -38,6 +38,8 @@ export const LIMITS = {
   writeIdsPerClient: 1024,
   /** Bytes of result codes remembered for each client: more than the requests of `bytesInFlight` have. */
   writeIdBytesPerClient: 64 * MIB,
+  /** Write ids remembered over all clients: many that write little take up to 800 bytes of memory for each, 200 MiB together. */
+  writeIdsInAll: 1 << 18,
   /** Hours after a client's last write at which its write ids are forgotten. */
   writeIdHours: 24,
   /** Bytes that one transaction on disk takes: a frame's batch with all that is derived from it. LMDB is known to crash past 200 MB. */

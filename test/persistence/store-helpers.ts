@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { open } from 'lmdb'
 import type { Test } from 'tap'
 import type { LogEntry, LogRecord, PayloadSegment } from '../../persistence/write-log.js'
 import type { IndexDefinition } from '../../protocol/types.js'
@@ -72,4 +73,21 @@ export function digests(directory: string): Record<string, string> {
     found[name] = createHash('sha256').update(content).digest('hex')
   }
   return found
+}
+
+/** Entries of a store that is closed. */
+export function entriesByKeyspace(directory: string): Record<string, number> {
+  const root = open({
+    path: directory,
+    noSubdir: false,
+    readOnly: true,
+    keyEncoding: 'binary',
+    encoding: 'binary',
+  })
+  const count = (name: string) =>
+    root.openDB(name, { keyEncoding: 'binary', encoding: 'binary' }).getKeysCount()
+  const names = ['indexes', 'log', 'payloads', 'snapshots', 'outcomes']
+  const counts = Object.fromEntries(names.map((name) => [name, count(name)]))
+  void root.close()
+  return counts
 }

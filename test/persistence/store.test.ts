@@ -3,8 +3,15 @@ import { join } from 'node:path'
 import { open } from 'lmdb'
 import t from 'tap'
 import { Store } from '../../persistence/store.js'
-import { LIMITS } from '../../protocol/limits.js'
-import { batch, collect, definition, digests, segmentOf, temporaryDirectory } from './store-helpers.js'
+import {
+  batch,
+  collect,
+  definition,
+  digests,
+  entriesByKeyspace,
+  segmentOf,
+  temporaryDirectory,
+} from './store-helpers.js'
 
 t.test('indexes are kept, with ids that are never used again', async (t) => {
   const directory = join(temporaryDirectory(t), 'not', 'there', 'yet')
@@ -55,22 +62,6 @@ t.test('a dropped index leaves nothing, even when its removal was cut short', as
   await again.close()
   t.same(entriesByKeyspace(directory), { indexes: 2, log: 1, payloads: 1, snapshots: 1, outcomes: 0 })
 })
-
-function entriesByKeyspace(directory: string): Record<string, number> {
-  const root = open({
-    path: directory,
-    noSubdir: false,
-    readOnly: true,
-    keyEncoding: 'binary',
-    encoding: 'binary',
-  })
-  const count = (name: string) =>
-    root.openDB(name, { keyEncoding: 'binary', encoding: 'binary' }).getKeysCount()
-  const names = ['indexes', 'log', 'payloads', 'snapshots', 'outcomes']
-  const counts = Object.fromEntries(names.map((name) => [name, count(name)]))
-  void root.close()
-  return counts
-}
 
 t.test('foreign and damaged directories are refused and left as they are', async (t) => {
   const sound = temporaryDirectory(t)
@@ -212,78 +203,4 @@ t.test('a damaged definition is refused', async (t) => {
   writeFileSync(path, data)
   await t.rejects(Store.open(directory), { code: 'DAMAGED_FILE', message: 'the definition of index 1' })
   await t.rejects(Store.open(directory), { code: 'DAMAGED_FILE' }, 'the directory was given up')
-})
-
-t.test('outcomes of writes are remembered', async (t) => {
-  const directory = temporaryDirectory(t)
-  const store = await Store.open(directory)
-  const { id } = await store.createIndex(definition('a'))
-  const codes = {
-    mixed: new Uint8Array([0, 2, 5]),
-    uniform: new Uint8Array(1000).fill(3),
-    none: new Uint8Array(0),
-  }
-  await store.log.append(id, {
-    ...batch(1),
-    outcomes: [
-      { client: 'client', write: 1, codes: codes.mixed },
-      { client: 'client', write: 2 ** 53 - 1, codes: codes.uniform },
-      { client: 'client 2', write: 1, codes: codes.none },
-    ],
-  })
-  for (const wrong of [{ client: '' }, { client: 'x'.repeat(256) }, { write: -1 }, { write: 0.5 }]) {
-    const outcomes = [{ client: 'client', write: 9, codes: codes.mixed, ...wrong }]
-    await t.rejects(store.log.append(id, { ...batch(2), outcomes }), { code: 'BAD_REQUEST' })
-  }
-  await store.log.append(id, { ...batch(2), outcomes: [{ client: 'client', write: 3, codes: codes.mixed }] })
-  const check = (store: Store) => {
-    t.same(store.outcome('client', 1), { index: id, position: 1, codes: Buffer.from(codes.mixed) })
-    t.same(store.outcome('client', 2 ** 53 - 1), { index: id, position: 1, codes: codes.uniform })
-    t.same(store.outcome('client 2', 1)?.codes.length, 0)
-    t.equal(store.outcome('client', 3)?.position, 2)
-    t.equal(store.outcome('client', 2), undefined)
-    t.equal(store.outcome('nobody', 1), undefined)
-  }
-  check(store)
-  await store.close()
-  const again = await Store.open(directory)
-  check(again)
-  await again.close()
-})
-
-t.test('old outcomes are forgotten: past the number, past the bytes, past the time', async (t) => {
-  const directory = temporaryDirectory(t)
-  const store = await Store.open(directory)
-  const { id } = await store.createIndex(definition('a'))
-  const append = (client: string, write: number, codes: Uint8Array) =>
-    store.log.append(id, { ...batch(1, 1), outcomes: [{ client, write, codes }] })
-  const short = new Uint8Array(1)
-  await Promise.all(Array.from({ length: LIMITS.writeIdsPerClient + 5 }, (_, i) => append('many', i, short)))
-  const long = new Uint8Array(LIMITS.writeIdBytesPerClient / 2)
-  long[0] = 1
-  for (let i = 0; i < 3; i++) await append('large', i, long)
-  await append('large', 2, short)
-  const check = (store: Store) => {
-    t.equal(store.outcome('many', 4), undefined)
-    t.equal(store.outcome('many', 5)?.codes.length, 1)
-    t.equal(store.outcome('large', 0), undefined)
-    t.equal(store.outcome('large', 1)?.codes.length, long.length)
-    t.equal(store.outcome('large', 2)?.codes.length, 1, 'the last outcome of a number counts')
-  }
-  check(store)
-  await store.close()
-
-  let again = await Store.open(directory)
-  check(again)
-  await again.close()
-
-  const { now } = Date
-  t.teardown(() => {
-    Date.now = now
-  })
-  Date.now = () => now() + LIMITS.writeIdHours * 3_600_000
-  again = await Store.open(directory)
-  t.equal(again.outcome('many', 5), undefined)
-  await again.close()
-  t.equal(entriesByKeyspace(directory).outcomes, 0)
 })
