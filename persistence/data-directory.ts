@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { LOCK_FILE } from './directory-lock.js'
 import { damaged } from './record.js'
 
@@ -51,9 +51,13 @@ export async function markAsStore(directory: string): Promise<void> {
   await syncDirectory(directory)
 }
 
-/** Makes a directory with its parents. */
+/** Makes a directory with its parents, and makes their names durable. */
 export async function makeDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true })
+  const first = await mkdir(directory, { recursive: true })
+  if (first === undefined) return
+  for (let made = directory; made.length >= first.length; made = dirname(made)) {
+    await syncDirectory(dirname(made))
+  }
 }
 
 /** Makes the names in a directory durable: a new or renamed file can vanish in a power cut without this. */

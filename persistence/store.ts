@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import type { IndexDefinition } from '../protocol/types.js'
 import { Committer, type Keyspace } from './committer.js'
-import { holdsStore, makeDirectory, markAsStore } from './data-directory.js'
+import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
 import { Dictionary, type StoredIndex } from './dictionary.js'
 import { DirectoryLock } from './directory-lock.js'
 import { checkDataFile } from './lmdb-file.js'
@@ -89,6 +89,8 @@ export class Store {
   ): Promise<Store> {
     const committer = new Committer(root)
     await checkFormat(root, committer, directory)
+    // The name of the data file has to be durable before anything is acknowledged, and before there are snapshots beside it.
+    await syncDirectory(directory)
     const keyspace = (name: string): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
     const dictionary = Dictionary.load(committer, keyspace('indexes'))
     const outcomes = await WriteOutcomes.load(committer, keyspace('outcomes'))
