@@ -118,9 +118,11 @@ export class Store {
     return store
   }
 
-  /** Bytes of the data file; 0 if somebody took it away. */
+  /** Bytes on disk, of the data file, should nobody have taken it away, and of the snapshots. */
   get bytes(): number {
-    return statSync(join(this.directory, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
+    const dataFile = statSync(join(this.directory, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
+    const snapshots = this.indexes().flatMap(({ id }) => this.snapshots.list(id))
+    return snapshots.reduce((sum, { bytes }) => sum + bytes, dataFile)
   }
 
   get log(): WriteLog {
