@@ -24,18 +24,25 @@ export interface GetAllResult {
   readonly payloads: Uint8Array
 }
 
-/** A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. */
+/**
+ * A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. The ends of ranges over
+ * tuples may be leading parts of an encoded tuple, or any bytes: they stand before all keys that begin with them.
+ */
 export interface ScanRequest {
   readonly ranges: number
   readonly from?: Uint8Array | undefined
+  readonly fromOffsets?: Uint32Array | undefined
   readonly to?: Uint8Array | undefined
+  readonly toOffsets?: Uint32Array | undefined
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
   /**
    * Positions to continue after, one a range, key bytes then sequence number (u32): they replace `from`, or `to` of a reverse
-   * scan. A position of all ones (0xff bytes) is past the end: that range yields nothing.
+   * scan. A position of all ones (0xff bytes) is past the end: that range yields nothing. With keys of variable length a
+   * position of four bytes, all ones, is.
    */
   readonly tokens?: Uint8Array | undefined
+  readonly tokenOffsets?: Uint32Array | undefined
   readonly reverse?: boolean | undefined
   /** Entries to return for each range. */
   readonly limit: number
@@ -45,15 +52,18 @@ export interface ScanResult {
   /** Entries of range i are offsets[i] to offsets[i + 1] of `keys` and `payloads`. */
   readonly offsets: Uint32Array
   readonly keys: Uint8Array
+  readonly keyOffsets?: Uint32Array | undefined
   readonly payloads: Uint8Array
   /** One byte a range: 1 when the range was cut at the limit. */
   readonly more: Uint8Array
-  /** One position a range, of its last entry; zeros for a range without entries. */
+  /** One position a range, of its last entry; zeros, or of no bytes, for a range without entries. */
   readonly tokens: Uint8Array
+  readonly tokenOffsets?: Uint32Array | undefined
 }
 
 export interface GetNextRequest {
   readonly keys: Uint8Array
+  readonly keyOffsets?: Uint32Array | undefined
   /** Sequence numbers (u32) to continue after within each key; without them the search continues after the whole key. */
   readonly sequences?: Uint8Array | undefined
   readonly reverse?: boolean | undefined
@@ -62,6 +72,7 @@ export interface GetNextRequest {
 export interface GetNextResult {
   readonly found: Uint8Array
   readonly keys: Uint8Array
+  readonly keyOffsets?: Uint32Array | undefined
   readonly payloads: Uint8Array
   readonly sequences: Uint8Array
 }
@@ -71,6 +82,7 @@ export interface WriteBatch {
   /** One kind for all items, or one byte an item. */
   readonly ops: WriteOp | Uint8Array
   readonly keys: Uint8Array
+  readonly keyOffsets?: Uint32Array | undefined
   /** One payload an item; not needed when every item is deleteKey. */
   readonly payloads?: Uint8Array | undefined
 }
@@ -115,14 +127,17 @@ export interface StructureStats {
 /**
  * An index on the device. Reads may overlap each other and are answered as of the last applied write. Writes come one at a
  * time: `prepare` is not called again before the last prepared write was applied or discarded. Columns are little-endian bytes.
+ *
+ * A column of keys of variable length comes with its offsets: key i is bytes offsets[i] to offsets[i + 1]. Strings are UTF-8, tuples
+ * are encoded as `protocol/tuple-key.ts` says; structures take both for granted. Columns of fixed-width keys have no offsets.
  */
 export interface IndexStructure {
   readonly shape: IndexShape
-  get(keys: Uint8Array): Promise<GetResult>
+  get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult>
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
-  getAll(keys: Uint8Array, limit: number): Promise<GetAllResult>
+  getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult>
   /** Payloads of each key, u32. */
-  count(keys: Uint8Array): Promise<Uint8Array>
+  count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array>
   scan(request: ScanRequest): Promise<ScanResult>
   getNext(request: GetNextRequest): Promise<GetNextResult>
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */

@@ -2,11 +2,15 @@ import { WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 
 /** Fixed-width key types. Floats: -0 and +0 are one key (stored as +0), NaN is refused item by item. */
-export const KEY_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'f64'] as const
-export type KeyType = (typeof KEY_TYPES)[number]
+export const FIXED_KEY_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'f64'] as const
+export type FixedKeyType = (typeof FIXED_KEY_TYPES)[number]
+
+/** Key types of variable length: UTF-8 and any bytes, in the order of their bytes; tuples in the order of their parts. */
+export type VariableKeyType = 'string' | 'bytes' | `tuple(${string})`
+export type KeyType = FixedKeyType | VariableKeyType
 
 /** Bytes of one key on the wire: little-endian, as a typed array of that type lies in memory. */
-export function keyBytes(type: KeyType): 4 | 8 {
+export function keyBytes(type: FixedKeyType): 4 | 8 {
   return type.endsWith('64') ? 8 : 4
 }
 
