@@ -9,6 +9,11 @@ export type FixedKeyType = (typeof FIXED_KEY_TYPES)[number]
 export type VariableKeyType = 'string' | 'bytes' | `tuple(${string})`
 export type KeyType = FixedKeyType | VariableKeyType
 
+/** Whether keys of a type have lengths of their own, so that a column of them comes with offsets. */
+export function isVariable(type: KeyType): type is VariableKeyType {
+  return !FIXED_KEY_TYPES.includes(type as FixedKeyType)
+}
+
 /** Bytes of one key on the wire: little-endian, as a typed array of that type lies in memory. */
 export function keyBytes(type: FixedKeyType): 4 | 8 {
   return type.endsWith('64') ? 8 : 4

@@ -6,6 +6,9 @@ import { WarpdexError } from '../../protocol/errors.js'
 /** How a kernel uses a binding: `read` is `var<storage, read>`, `write` is `var<storage, read_write>`. */
 export type Access = 'read' | 'write'
 
+/** A binding that several kernels have under one number, whatever other bindings they have. */
+export type NumberedBinding = readonly [number: number, access: Access]
+
 export interface KernelDescription {
   /** Path of the `.wesl` module below `gpu/`, without its ending, e.g. `primitives/prefix-scan`. */
   readonly module: string
@@ -14,6 +17,8 @@ export interface KernelDescription {
   readonly bindings: readonly Access[]
   /** Number of the first binding: 0 unless said otherwise. */
   readonly firstBinding?: number
+  /** Bindings with numbers of their own; their buffers come after the others, in this order. */
+  readonly further?: readonly NumberedBinding[]
   /** Number of u32 words in the kernel's `var<immediate>` block; 16 at most. */
   readonly params: number
   /** Values of `@if` conditions in the module. */
@@ -26,6 +31,7 @@ export class Kernel {
   readonly pipeline: GPUComputePipeline
   readonly #device: GPUDevice
   readonly #layout: GPUBindGroupLayout
+  readonly #bindings: readonly NumberedBinding[]
   readonly #bindGroups = new Map<string, GPUBindGroup>()
 
   constructor(
@@ -38,11 +44,13 @@ export class Kernel {
     this.description = description
     this.pipeline = pipeline
     this.#layout = layout
+    this.#bindings = numberedBindings(description)
   }
 
   /** The bind group over whole buffers, in binding order. Making one costs more than a dispatch, so they are kept. */
   bindGroup(buffers: readonly GPUBuffer[]): GPUBindGroup {
-    const { module, entryPoint, bindings, firstBinding = 0 } = this.description
+    const { module, entryPoint } = this.description
+    const bindings = this.#bindings
     if (buffers.length !== bindings.length) {
       throw new WarpdexError(
         'INTERNAL',
@@ -55,7 +63,7 @@ export class Kernel {
       if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
       group = this.#device.createBindGroup({
         layout: this.#layout,
-        entries: buffers.map((buffer, i) => ({ binding: firstBinding + i, resource: { buffer } })),
+        entries: bindings.map(([binding], i) => ({ binding, resource: { buffer: buffers[i]! } })),
       })
       this.#bindGroups.set(key, group)
     }
@@ -78,14 +86,22 @@ function bufferNumber(buffer: GPUBuffer): number {
   return number
 }
 
+function numberedBindings({
+  bindings,
+  firstBinding = 0,
+  further = [],
+}: KernelDescription): readonly NumberedBinding[] {
+  return [...bindings.map((access, i) => [firstBinding + i, access] as const), ...further]
+}
+
 /** Makes a kernel's pipeline. */
 export async function createKernel(device: GPUDevice, description: KernelDescription): Promise<Kernel> {
-  const { module, entryPoint, bindings, firstBinding = 0, params, conditions = {} } = description
+  const { module, entryPoint, params, conditions = {} } = description
   const label = `${module} ${entryPoint}`
   const layout = device.createBindGroupLayout({
     label,
-    entries: bindings.map((access, i) => ({
-      binding: firstBinding + i,
+    entries: numberedBindings(description).map(([binding, access]) => ({
+      binding,
       visibility: COMPUTE_STAGE,
       buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
     })),

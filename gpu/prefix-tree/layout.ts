@@ -1,16 +1,52 @@
+import { type FixedKeyType, isVariable, type KeyType } from '../../protocol/types.js'
+import type { NumberedBinding } from '../device/kernel.js'
 import type { IndexShape } from '../index-structure.js'
+import type { NormalForm } from '../keys/normalise.js'
 
 /** Numbers of the prefix tree's records that the host needs; `layout.wesl` and `key.wesl` define and draw them. */
 export const SLOTS = 16
 export const EXTENT_HEADER = 5
+/** Words of a node's head, which nodes over keys of variable length have. */
+export const HEAD_WORDS = 4
 
-const KEY_KINDS = { u32: 0, u64: 0, i32: 1, i64: 1, f32: 2, f64: 2 } as const
+const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = { u32: 0, u64: 0, i32: 1, i64: 1, f32: 2, f64: 2 }
+
+const HEAP = 16
+const QUERY_HEAP = 17
+const HEADS = 18
+
+/**
+ * Bindings of the buffers that kernels need beside their own where keys have a variable length: `keys` for those that look into
+ * keys, `tree` for those that also go down the tree. Keys of fixed width lie in what is bound anyway.
+ */
+const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
+  keys: [
+    [HEAP, 'read'],
+    [QUERY_HEAP, 'read'],
+  ],
+  tree: [
+    [HEAP, 'read'],
+    [QUERY_HEAP, 'read'],
+    [HEADS, 'read'],
+  ],
+  'written tree': [
+    [HEAP, 'read'],
+    [QUERY_HEAP, 'read'],
+    [HEADS, 'write'],
+  ],
+}
+
+export type FurtherBindings = 'keys' | 'tree' | 'written tree'
 
 /** An index's shape in the words that kernels count in. */
 export interface TreeShape {
-  /** Words of a key: 1 or 2. Also chooses the kernels: those of two words are the `wide` ones. */
+  /** Words of a key, or of the record of a key of variable length. */
   readonly keyWords: 1 | 2
-  /** Digits of a key. */
+  /** How keys of variable length become free of prefixes of each other; undefined for those of fixed width. */
+  readonly form: NormalForm | undefined
+  /** Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys. */
+  readonly conditions: { readonly wide: boolean; readonly variable: boolean }
+  /** Digits of a key of fixed width. */
   readonly levels: 8 | 16
   readonly payloadWords: number
   /** Words of a tuple record. */
@@ -22,15 +58,31 @@ export interface TreeShape {
 }
 
 export function treeShape(shape: IndexShape): TreeShape {
-  const keyWords = shape.keyType.endsWith('64') ? 2 : 1
+  const { keyType } = shape
+  const form = normalForm(keyType)
+  const wide = isVariable(keyType) || keyType.endsWith('64')
+  const keyWords = wide ? 2 : 1
+  const kind = isVariable(keyType) ? 0 : KEY_KINDS[keyType]
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
   return {
     keyWords,
-    levels: keyWords === 2 ? 16 : 8,
+    form,
+    conditions: { wide, variable: form !== undefined },
+    levels: wide ? 16 : 8,
     payloadWords,
     tupleStride: keyWords + (shape.unique ? 0 : 2) + payloadWords,
     entryStride: 1 + payloadWords,
-    word: KEY_KINDS[shape.keyType] | (unique << 4) | (payloadWords << 8) | (shape.matchFrom << 16),
+    word: kind | (unique << 4) | (payloadWords << 8) | (shape.matchFrom << 16),
   }
+}
+
+function normalForm(type: KeyType): NormalForm | undefined {
+  if (!isVariable(type)) return undefined
+  return type === 'string' || type === 'bytes' ? 'terminated' : 'raw'
+}
+
+/** The further bindings of a kernel. */
+export function furtherBindings(shape: TreeShape, which: FurtherBindings): readonly NumberedBinding[] {
+  return shape.form === undefined ? [] : FURTHER[which]
 }
