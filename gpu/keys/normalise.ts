@@ -1,0 +1,87 @@
+import type { Device } from '../device/device.js'
+import type { Kernel } from '../device/kernel.js'
+import type { Recorder } from '../device/recorder.js'
+import type { Scratch } from '../memory/scratch.js'
+import type { DeviceWord, Primitives } from '../primitives/primitives.js'
+
+/**
+ * How keys become free of prefixes of each other: `terminated` ones (strings, bytes) are escaped and ended, `raw` ones (tuples)
+ * are so as they come.
+ */
+export type NormalForm = 'terminated' | 'raw'
+
+/** Words of a key's record (`record.wesl`). */
+export const RECORD_WORDS = 2
+
+/** Keys as on the wire. Each has 4096 bytes at most, and raw ones are no prefixes of each other. */
+export interface WireKeys {
+  /** Words: the place of each key in `bytes`, and the end of the last; the first is 0. */
+  readonly offsets: GPUBuffer
+  readonly bytes: GPUBuffer
+  readonly count: number
+  /** Bytes of all keys together. */
+  readonly byteLength: number
+}
+
+/** Keys in their normal form (`record.wesl`). */
+export interface NormalKeys {
+  readonly heap: GPUBuffer
+  /** Two words a key. */
+  readonly records: GPUBuffer
+  /** How many words of the heap are used. */
+  readonly heapWords: DeviceWord
+}
+
+/** Brings keys of variable length into their normal form (`normalise.wesl`). */
+export class KeyNormaliser {
+  readonly #primitives: Primitives
+  readonly #form: NormalForm
+  readonly #measureKeys: Kernel
+  readonly #writeKeys: Kernel
+
+  private constructor(primitives: Primitives, form: NormalForm, measureKeys: Kernel, writeKeys: Kernel) {
+    this.#primitives = primitives
+    this.#form = form
+    this.#measureKeys = measureKeys
+    this.#writeKeys = writeKeys
+  }
+
+  static async create(device: Device, primitives: Primitives, form: NormalForm): Promise<KeyNormaliser> {
+    const common = { module: 'keys/normalise', params: 1, conditions: { terminated: form === 'terminated' } }
+    const [measureKeys, writeKeys] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'measure_keys',
+        bindings: ['read', 'read', 'write', 'write'],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'write_keys',
+        bindings: ['read', 'read', 'read', 'write', 'write'],
+      }),
+    ])
+    return new KeyNormaliser(primitives, form, measureKeys, writeKeys)
+  }
+
+  /** Records the work; reads nothing back. Heap and records are scratch buffers. */
+  record(recorder: Recorder, scratch: Scratch, keys: WireKeys): NormalKeys {
+    const { offsets, bytes, count, byteLength } = keys
+    const records = scratch.words(RECORD_WORDS * count)
+    const starts = scratch.words(count + 1)
+    const heap = scratch.words(mostHeapWords(this.#form, count, byteLength))
+    const heapWords = { buffer: starts, index: count }
+    recorder.dispatch(this.#measureKeys, [offsets, bytes, records, starts], [count], count)
+    this.#primitives.scan(recorder, scratch, starts, starts, count, heapWords)
+    recorder.dispatch(this.#writeKeys, [offsets, bytes, starts, records, heap], [count], count)
+    return { heap, records, heapWords }
+  }
+}
+
+/**
+ * The most words that keys can take. A terminated key of n bytes has up to 2n + 2 if all are zeros, hence up to 2n + 4 when it
+ * is filled up; a raw one up to n + 3. Keys with zeros are rare, so that half of it usually stays unused, but counting zeros
+ * on the host would touch every byte once more, and this is scratch memory, bounded by twice what a frame holds.
+ */
+export function mostHeapWords(form: NormalForm, count: number, byteLength: number): number {
+  return form === 'terminated' ? Math.floor(byteLength / 2) + count : Math.floor((byteLength + 3 * count) / 4)
+}

@@ -1,0 +1,83 @@
+import type { Device } from '../device/device.js'
+import type { Kernel } from '../device/kernel.js'
+import type { Recorder } from '../device/recorder.js'
+import type { Scratch } from '../memory/scratch.js'
+import type { DeviceWord, Primitives } from '../primitives/primitives.js'
+import { type Strategy, strategyFor } from '../primitives/strategy.js'
+import type { NormalForm, NormalKeys } from './normalise.js'
+
+/**
+ * Words that one invocation restores: neighbours side by side on GPUs; runs on CPUs, because finding the place in a long key
+ * with escapes means reading the key up to there.
+ */
+const WORDS_PER_INVOCATION = { cooperative: 1, serial: 64 }
+
+/** Keys as on the wire, in scratch buffers. */
+export interface RestoredKeys {
+  /** `count` + 1 words, the first 0. Where fewer records count, the ones past them are empty. */
+  readonly offsets: GPUBuffer
+  /** The bytes; zeros fill up the last word. */
+  readonly bytes: GPUBuffer
+}
+
+/** Brings keys from their normal form back to the wire's (`restore.wesl`). */
+export class KeyRestorer {
+  readonly #primitives: Primitives
+  readonly #wordsPerInvocation: number
+  readonly #measureOriginals: Kernel
+  readonly #restoreBytes: Kernel
+
+  private constructor(
+    primitives: Primitives,
+    wordsPerInvocation: number,
+    measureOriginals: Kernel,
+    restoreBytes: Kernel,
+  ) {
+    this.#primitives = primitives
+    this.#wordsPerInvocation = wordsPerInvocation
+    this.#measureOriginals = measureOriginals
+    this.#restoreBytes = restoreBytes
+  }
+
+  /** @param strategy the one that suits the device, unless given */
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    form: NormalForm,
+    strategy: Strategy = strategyFor(device),
+  ): Promise<KeyRestorer> {
+    const common = { module: 'keys/restore', params: 3, conditions: { terminated: form === 'terminated' } }
+    const [measureOriginals, restoreBytes] = await Promise.all([
+      device.kernel({ ...common, entryPoint: 'measure_originals', bindings: ['read', 'write'] }),
+      device.kernel({ ...common, entryPoint: 'restore_bytes', bindings: ['read', 'read', 'read', 'write'] }),
+    ])
+    return new KeyRestorer(primitives, WORDS_PER_INVOCATION[strategy], measureOriginals, restoreBytes)
+  }
+
+  /**
+   * Records the work; reads nothing back.
+   * @param mostBytes what the caller has room for; bytes past it are not written, and the last offset tells of them
+   * @param live how many records count if the device knows it to be fewer than `count`
+   */
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    { heap, records }: Pick<NormalKeys, 'heap' | 'records'>,
+    count: number,
+    mostBytes: number,
+    live?: DeviceWord,
+  ): RestoredKeys {
+    const offsets = scratch.words(count + 1)
+    const bytes = scratch.bytes(mostBytes)
+    const total = { buffer: offsets, index: count }
+    recorder.dispatch(this.#measureOriginals, [records, offsets], [count], count)
+    this.#primitives.scan(recorder, scratch, offsets, offsets, count, total, live)
+    recorder.dispatch(
+      this.#restoreBytes,
+      [records, heap, offsets, bytes],
+      [count, mostBytes, this.#wordsPerInvocation],
+      Math.ceil(mostBytes / (4 * this.#wordsPerInvocation)),
+    )
+    return { offsets, bytes }
+  }
+}
