@@ -22,25 +22,22 @@ export interface TreeTotals {
 /** Reads the named part of an image, in order. */
 export type ReadPart = (name: string) => AsyncIterable<Uint8Array>
 
-const ROLES = ['nodes', 'tuples', 'extents'] as const
-
 /** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
 export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
   const parts: ImagePart[] = []
   const meta: Record<string, number> = { layout: LAYOUT_VERSION, ...totals }
-  const sizes = ROLES.map((role) => arena[role].usedBytes)
   const copies: GPUBuffer[] = []
   const release = (): void => {
     for (const copy of copies) copy.destroy()
   }
   try {
-    for (const [i, role] of ROLES.entries())
-      copies.push(await device.allocate(Math.max(sizes[i]!, 4), `image of ${role}`))
     const recorder = device.record()
-    for (const [i, role] of ROLES.entries()) {
-      recorder.copy(arena[role].buffer, 0, copies[i]!, 0, sizes[i]!)
-      meta[role] = arena[role].records
-      parts.push({ name: role, bytes: sizes[i]!, chunks: readBack(device, copies[i]!, sizes[i]!) })
+    for (const [name, { buffer, usedBytes, records }] of arena.regions) {
+      const copy = await device.allocate(Math.max(usedBytes, 4), `image of ${name}`)
+      copies.push(copy)
+      recorder.copy(buffer, 0, copy, 0, usedBytes)
+      meta[name] = records
+      parts.push({ name, bytes: usedBytes, chunks: readBack(device, copy, usedBytes) })
     }
     recorder.submit()
   } catch (error) {
@@ -51,7 +48,6 @@ export async function imageOf(device: Device, arena: Arena, totals: TreeTotals):
 }
 
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
-
 async function* readBack(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
   try {
     for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
@@ -83,9 +79,12 @@ export async function arenaFromImage(
     nodes: numberOf(meta, 'nodes'),
     tuples: numberOf(meta, 'tuples'),
     extentWords: numberOf(meta, 'extents'),
+    ...(shape.form === undefined ? {} : { keyWords: numberOf(meta, 'heap') }),
   })
   try {
-    for (const role of ROLES) await fill(device, arena[role], numberOf(meta, role), readPart(role))
+    for (const [name, region] of arena.regions) {
+      await fill(device, region, numberOf(meta, name), readPart(name))
+    }
   } catch (error) {
     arena.destroy()
     throw error

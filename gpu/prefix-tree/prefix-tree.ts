@@ -1,6 +1,7 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { keyBytes } from '../../protocol/types.js'
+import { isVariable, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
+import type { Recorder } from '../device/recorder.js'
 import type {
   GetAllResult,
   GetNextRequest,
@@ -15,13 +16,15 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
+import type { Scratch } from '../memory/scratch.js'
 import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
 import { DirectoryKeeper } from './directory.js'
 import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { treeShape } from './layout.js'
 import { TreeReader } from './read/tree-reader.js'
-import { Compactor } from './write/compact.js'
+import { Compactor, type TupleOrder } from './write/compact.js'
+import { LiveOrder } from './write/live-order.js'
 import { type PreparedBatch, TreeWriter, type WriteEffect } from './write/tree-writer.js'
 
 /** Room of a new arena; regions double from there. */
@@ -37,7 +40,9 @@ interface Parts {
   readonly reader: TreeReader
   readonly writer: TreeWriter
   readonly compactor: Compactor
-  readonly directories: DirectoryKeeper
+  /** Only where keys have a fixed width. */
+  readonly directories: DirectoryKeeper | undefined
+  readonly findOrder: (recorder: Recorder, scratch: Scratch, arena: Arena, tuples: number) => Promise<TupleOrder>
 }
 
 /**
@@ -47,10 +52,8 @@ interface Parts {
 export class PrefixTree implements IndexStructure {
   readonly shape: IndexShape
   readonly #device: Device
+  readonly #parts: Parts
   readonly #reader: TreeReader
-  readonly #writer: TreeWriter
-  readonly #compactor: Compactor
-  readonly #directories: DirectoryKeeper
   #arena: Arena | undefined
   #totals: TreeTotals
   /** Totals at the last compaction that failed. It is not tried again before there is twice as much garbage. */
@@ -64,17 +67,15 @@ export class PrefixTree implements IndexStructure {
   ) {
     this.#device = device
     this.shape = shape
+    this.#parts = parts
     this.#reader = parts.reader
-    this.#writer = parts.writer
-    this.#compactor = parts.compactor
-    this.#directories = parts.directories
     this.#arena = content?.arena
     this.#totals = content?.totals ?? NOTHING
   }
 
   /** An empty tree. */
   static async create(device: Device, shape: IndexShape): Promise<PrefixTree> {
-    return new PrefixTree(device, shape, await PrefixTree.#parts(device, shape))
+    return new PrefixTree(device, shape, await PrefixTree.#createParts(device, shape))
   }
 
   /**
@@ -87,12 +88,12 @@ export class PrefixTree implements IndexStructure {
     meta: StructureImage['meta'],
     readPart: ReadPart,
   ): Promise<PrefixTree> {
-    const parts = await PrefixTree.#parts(device, shape)
+    const parts = await PrefixTree.#createParts(device, shape)
     if (meta.keys === 0) return new PrefixTree(device, shape, parts)
     const content = await arenaFromImage(device, treeShape(shape), meta, readPart)
     const tree = new PrefixTree(device, shape, parts, content)
     try {
-      await parts.directories.provide(content.arena, content.totals.keys)
+      await parts.directories?.provide(content.arena, content.totals.keys)
       return tree
     } catch (error) {
       tree.destroy()
@@ -100,35 +101,45 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  static async #parts(device: Device, shape: IndexShape): Promise<Parts> {
+  static async #createParts(device: Device, shape: IndexShape): Promise<Parts> {
     const primitives = await Primitives.create(device)
-    const [reader, writer, compactor, directories] = await Promise.all([
+    const tree = treeShape(shape)
+    const { form } = tree
+    const [reader, writer, compactor, directories, liveOrder] = await Promise.all([
       TreeReader.create(device, primitives, shape),
       TreeWriter.create(device, primitives, shape),
-      Compactor.create(device, primitives, treeShape(shape)),
-      DirectoryKeeper.create(device),
+      Compactor.create(device, primitives, tree),
+      form === undefined ? DirectoryKeeper.create(device) : undefined,
+      form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
     ])
-    return { reader, writer, compactor, directories }
+    const findOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
+      liveOrder?.order(recorder, scratch, arena, tuples) ?? {
+        recorder,
+        tuples: reader.order(recorder, scratch, arena, tuples),
+      }
+    return { reader, writer, compactor, directories, findOrder }
   }
 
-  async get(keys: Uint8Array): Promise<GetResult> {
-    const count = this.#count(keys)
-    if (this.#arena !== undefined && count > 0) return this.#reader.get(this.#arena, keys)
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+    const count = this.#count(keys, keyOffsets)
+    if (this.#arena !== undefined && count > 0) return this.#reader.get(this.#arena, keys, keyOffsets)
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
       payloads: new Uint8Array(count * this.shape.payloadBytes),
     }
   }
 
-  async getAll(keys: Uint8Array, limit: number): Promise<GetAllResult> {
-    const count = this.#count(keys)
-    if (this.#arena !== undefined && count > 0) return this.#reader.getAll(this.#arena, keys, limit)
+  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
+    const count = this.#count(keys, keyOffsets)
+    if (this.#arena !== undefined && count > 0) {
+      return this.#reader.getAll(this.#arena, keys, limit, keyOffsets)
+    }
     return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
   }
 
-  async count(keys: Uint8Array): Promise<Uint8Array> {
-    const count = this.#count(keys)
-    if (this.#arena !== undefined && count > 0) return this.#reader.count(this.#arena, keys)
+  async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
+    const count = this.#count(keys, keyOffsets)
+    if (this.#arena !== undefined && count > 0) return this.#reader.count(this.#arena, keys, keyOffsets)
     return new Uint8Array(count * 4)
   }
 
@@ -137,26 +148,26 @@ export class PrefixTree implements IndexStructure {
     if (this.#arena !== undefined && ranges > 0 && limit > 0) return this.#reader.scan(this.#arena, request)
     return {
       offsets: new Uint32Array(ranges + 1),
-      keys: new Uint8Array(0),
+      ...this.#noKeys(0),
       payloads: new Uint8Array(0),
       more: new Uint8Array(ranges),
-      tokens: new Uint8Array(ranges * (keyBytes(this.shape.keyType) + 4)),
+      ...this.#noTokens(ranges),
     }
   }
 
   async getNext(request: GetNextRequest): Promise<GetNextResult> {
-    const count = this.#count(request.keys)
+    const count = this.#count(request.keys, request.keyOffsets)
     if (this.#arena !== undefined && count > 0) return this.#reader.getNext(this.#arena, request)
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
-      keys: new Uint8Array(request.keys.byteLength),
+      ...this.#noKeys(count),
       payloads: new Uint8Array(count * this.shape.payloadBytes),
       sequences: new Uint8Array(count * 4),
     }
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    if (this.#count(batch.keys) === 0) return { codes: new Uint8Array(0), apply() {}, discard() {} }
+    if (this.#count(batch.keys, batch.keyOffsets) === 0) return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const prepared = await this.#prepareWithRoom(batch)
     return {
       codes: prepared.codes,
@@ -171,13 +182,13 @@ export class PrefixTree implements IndexStructure {
   /** Garbage may fill a region long before compaction is worthwhile for its own sake; then it makes room for the batch. */
   async #prepareWithRoom(batch: WriteBatch): Promise<PreparedBatch> {
     try {
-      return await this.#writer.prepare(await this.#provideArena(), batch)
+      return await this.#parts.writer.prepare(await this.#provideArena(), batch)
     } catch (error) {
       const { tuplesRemoved, garbageBytes } = this.#totals
       const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0
       if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY' || !hasGarbage) throw error
       await this.compact()
-      return this.#writer.prepare(await this.#provideArena(), batch)
+      return this.#parts.writer.prepare(await this.#provideArena(), batch)
     }
   }
 
@@ -232,23 +243,43 @@ export class PrefixTree implements IndexStructure {
     if (keys === 0) {
       this.#arena = undefined
     } else {
-      this.#arena = await this.#compactor.compact(arena, keys, (recorder, scratch) =>
-        this.#reader.order(recorder, scratch, arena, keys),
+      const { compactor, findOrder } = this.#parts
+      this.#arena = await compactor.compact(arena, keys, (recorder, scratch) =>
+        findOrder(recorder, scratch, arena, keys),
       )
     }
     arena.destroy()
     this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }
     this.#uncollected = NOTHING
-    if (this.#arena !== undefined) await this.#directories.provide(this.#arena, keys)
+    if (this.#arena !== undefined) await this.#parts.directories?.provide(this.#arena, keys)
   }
 
-  #count(keys: Uint8Array): number {
-    const size = keyBytes(this.shape.keyType)
+  /** Keys of a column, by its length or its offsets. */
+  #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
+    const { keyType } = this.shape
+    if (isVariable(keyType)) {
+      if (keyOffsets !== undefined && keyOffsets.length > 0) return keyOffsets.length - 1
+      throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys needs its offsets`)
+    }
+    const size = keyBytes(keyType)
     if (keys.byteLength % size === 0) return keys.byteLength / size
     throw new WarpdexError(
       'WRONG_KEY_TYPE',
-      `${keys.byteLength} bytes are no column of ${this.shape.keyType} keys, which take ${size} bytes each`,
+      `${keys.byteLength} bytes are no column of ${keyType} keys, which take ${size} bytes each`,
     )
+  }
+
+  /** What comes in the place of keys that were not found. */
+  #noKeys(count: number): { keys: Uint8Array; keyOffsets?: Uint32Array } {
+    const { keyType } = this.shape
+    if (isVariable(keyType)) return { keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) }
+    return { keys: new Uint8Array(count * keyBytes(keyType)) }
+  }
+
+  #noTokens(ranges: number): { tokens: Uint8Array; tokenOffsets?: Uint32Array } {
+    const { keyType } = this.shape
+    if (isVariable(keyType)) return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
+    return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
   }
 }
 

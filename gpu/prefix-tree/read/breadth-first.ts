@@ -53,7 +53,7 @@ export class BreadthFirst {
   /** The numbers of all `tupleCount` tuples in ascending key order. */
   order(recorder: Recorder, scratch: Scratch, arena: Arena, tupleCount: number): GPUBuffer {
     const ranges = this.#ranges.record(recorder, scratch, { ranges: 1, limit: tupleCount })
-    const search = { count: 1, ranges, reverse: false, limit: tupleCount }
+    const search = { ...ranges, count: 1, reverse: false, limit: tupleCount }
     return this.#tuples(recorder, scratch, arena, search, tupleCount).tuples
   }
 

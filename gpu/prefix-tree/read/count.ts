@@ -13,17 +13,19 @@ export class Count {
   }
 
   static async create(context: ReadContext): Promise<Count> {
-    return new Count(context, await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2))
+    return new Count(context, await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2, 'tree'))
   }
 
   /** @returns u32, one a key */
-  async run(arena: Arena, keys: Uint8Array): Promise<Uint8Array> {
-    const { tree, keyBytes } = this.#context
-    const count = keys.byteLength / keyBytes
+  async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
+    const { tree } = this.#context
+    const count = this.#context.count(keys, keyOffsets)
     const [counts] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.upload(scratch, keys)
+      const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
       const counts = scratch.words(count)
-      recorder.dispatch(this.#kernel, [...arena.buffers, queries, counts], [count, tree.word], count)
+      const further = this.#context.further(arena, 'tree', queries)
+      const buffers = [...arena.buffers, queries.keys, counts, ...further]
+      recorder.dispatch(this.#kernel, buffers, [count, tree.word], count)
       return [{ buffer: counts, bytes: 4 * count }]
     })
     return counts

@@ -41,20 +41,25 @@ export class GetAll {
     result: ScanResultWriter,
   ): Promise<GetAll> {
     const kernels = await Promise.all([
-      context.kernel('get-all', 'find_tuples', [...TREE, 'read', 'write', 'write', 'write'], 2),
+      context.kernel('get-all', 'find_tuples', [...TREE, 'read', 'write', 'write', 'write'], 2, 'tree'),
       context.kernel('get-all', 'check_offsets', ['read', 'write'], 2),
     ])
     return new GetAll(context, payloadHits, result, kernels)
   }
 
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
-  async run(arena: Arena, keys: Uint8Array, limit: number): Promise<GetAllResult> {
-    const count = keys.byteLength / this.#context.keyBytes
+  async run(
+    arena: Arena,
+    keys: Uint8Array,
+    limit: number,
+    keyOffsets?: Uint32Array,
+  ): Promise<GetAllResult> {
+    const count = this.#context.count(keys, keyOffsets)
     if (count === 0) return { offsets: new Uint32Array(1), payloads: new Uint8Array(0) }
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
-      const recorded = this.#record(recorder, scratch, arena, keys, limit)
+      const recorded = this.#record(recorder, scratch, arena, keys, keyOffsets, limit)
       const total = ([offsets, overflowed]: readonly Uint8Array[]) => {
         if (words(offsets)[count] <= limit && overflowed[0] === 0) return words(offsets)[count]
         throw new WarpdexError('TOO_LARGE', `the keys have more than ${limit} payloads; ask for fewer keys`)
@@ -77,17 +82,19 @@ export class GetAll {
     scratch: Scratch,
     arena: Arena,
     keys: Uint8Array,
+    keyOffsets: Uint32Array | undefined,
     limit: number,
   ): RecordedGetAll {
-    const { tree, keyBytes, payloadBytes } = this.#context
-    const count = keys.byteLength / keyBytes
-    const queries = this.#context.upload(scratch, keys)
+    const { tree, payloadBytes } = this.#context
+    const count = this.#context.count(keys, keyOffsets)
+    const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
     const tuples = scratch.words(count)
     const lengths = scratch.words(1)
     const ranges = scratch.words(2 * tree.keyWords + 2)
-    const finding = [...arena.buffers, queries, tuples, lengths, ranges]
+    const further = this.#context.further(arena, 'tree', queries)
+    const finding = [...arena.buffers, queries.keys, tuples, lengths, ranges, ...further]
     recorder.dispatch(this.#find, finding, [count, tree.word], count)
-    const search = { count: 1, ranges, reverse: false, limit }
+    const search = { count: 1, ranges, heap: queries.heap, reverse: false, limit }
     const listed = { tuples, width: count, lengths }
     const { hits, positions } = this.#payloadHits.record(recorder, scratch, arena, search, listed)
     const overflowed = scratch.words(1)

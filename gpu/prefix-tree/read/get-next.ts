@@ -1,6 +1,10 @@
+import type { DeviceColumn } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
 import type { GetNextRequest, GetNextResult } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
+import { keyColumns, recordKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type ReadContext, TREE } from './read-context.js'
 
@@ -18,33 +22,67 @@ export class GetNext {
 
   static async create(context: ReadContext, narrow: NarrowPayloads): Promise<GetNext> {
     const bindings = [...TREE, 'read', 'read', 'write', 'write', 'write', 'write'] as const
-    return new GetNext(context, narrow, await context.kernel('get-next', 'get_next', bindings, 4))
+    return new GetNext(context, narrow, await context.kernel('get-next', 'get_next', bindings, 4, 'tree'))
   }
 
   async run(arena: Arena, request: GetNextRequest): Promise<GetNextResult> {
-    const { tree, keyBytes, payloadBytes, paddedBytes } = this.#context
-    const count = request.keys.byteLength / keyBytes
-    const [found, keys, payloads, sequences] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.upload(scratch, request.keys)
-      const after = this.#context.upload(scratch, request.sequences)
-      const found = scratch.bytes(bitmapBytes(count))
-      const keys = scratch.bytes(count * keyBytes)
-      const padded = scratch.bytes(count * paddedBytes)
-      const sequences = scratch.words(count)
-      recorder.dispatch(
-        this.#kernel,
-        [...arena.buffers, queries, after, found, keys, padded, sequences],
-        [count, tree.word, request.reverse ? 1 : 0, request.sequences === undefined ? 0 : 1],
-        count,
-      )
-      const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
-      return [
-        { buffer: found, bytes: bitmapBytes(count) },
-        { buffer: keys, bytes: count * keyBytes },
-        { buffer: column, bytes: count * payloadBytes },
-        { buffer: sequences, bytes: 4 * count },
-      ]
-    })
-    return { found, keys, payloads, sequences }
+    const { restorer } = this.#context
+    const count = this.#context.count(request.keys, request.keyOffsets)
+    const scratch = this.#context.device.scratch()
+    try {
+      const recorder = this.#context.device.record()
+      const { known, records } = this.#record(recorder, scratch, arena, request, count)
+      if (restorer === undefined || arena.keys === undefined) {
+        const keys = { buffer: records, bytes: count * this.#context.keyBytes }
+        return resultOf(await this.#context.device.submitAndRead(recorder, [...known, keys]))
+      }
+      const found = { restorer, heap: arena.keys.heap.buffer, records, most: count, live: undefined }
+      const recorded = recordKeys(recorder, scratch, found)
+      const starts = { buffer: recorded.starts.buffer, bytes: 4 * count }
+      const columns = await this.#context.device.submitAndRead(recorder, [
+        ...known,
+        ...recorded.known,
+        starts,
+      ])
+      const [bits, payloads, sequences, length, first, begins] = columns
+      const { keys, keyOffsets } = await keyColumns(this.#context, scratch, found, [length!, first!], begins!)
+      return { ...resultOf([bits!, payloads!, sequences!, keys]), keyOffsets }
+    } finally {
+      scratch.release()
+    }
   }
+
+  #record(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    request: GetNextRequest,
+    count: number,
+  ): { known: DeviceColumn[]; records: GPUBuffer } {
+    const { tree, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const queries = this.#context.queries(recorder, scratch, request.keys, request.keyOffsets)
+    const after = this.#context.upload(scratch, request.sequences)
+    const found = scratch.bytes(bitmapBytes(count))
+    const records = scratch.bytes(count * keyBytes)
+    const padded = scratch.bytes(count * paddedBytes)
+    const sequences = scratch.words(count)
+    const further = this.#context.further(arena, 'tree', queries)
+    recorder.dispatch(
+      this.#kernel,
+      [...arena.buffers, queries.keys, after, found, records, padded, sequences, ...further],
+      [count, tree.word, request.reverse ? 1 : 0, request.sequences === undefined ? 0 : 1],
+      count,
+    )
+    const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
+    const known = [
+      { buffer: found, bytes: bitmapBytes(count) },
+      { buffer: column, bytes: count * payloadBytes },
+      { buffer: sequences, bytes: 4 * count },
+    ]
+    return { known, records }
+  }
+}
+
+function resultOf([found, payloads, sequences, keys]: readonly Uint8Array[]): GetNextResult {
+  return { found: found!, keys: keys!, payloads: payloads!, sequences: sequences! }
 }

@@ -2,19 +2,20 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetResult } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
+import { furtherBindings } from '../layout.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
-import { bitmapBytes, type ReadContext, TREE } from './read-context.js'
+import { bitmapBytes, type Queries, type ReadContext, TREE } from './read-context.js'
 
 /** The first payload of each key. */
 export class Get {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
-  readonly #kernels: { readonly fromRoot: Kernel; readonly directed: Kernel }
+  readonly #kernels: { readonly fromRoot: Kernel; readonly directed: Kernel | undefined }
 
   private constructor(
     context: ReadContext,
     narrow: NarrowPayloads,
-    kernels: { fromRoot: Kernel; directed: Kernel },
+    kernels: { fromRoot: Kernel; directed: Kernel | undefined },
   ) {
     this.#context = context
     this.#narrow = narrow
@@ -29,10 +30,12 @@ export class Get {
         module: 'prefix-tree/read/get',
         entryPoint: 'get_first',
         bindings: [...TREE, 'read', 'write', 'write', ...(directed ? (['read'] as const) : [])],
+        further: furtherBindings(tree, 'tree'),
         params: 2,
-        conditions: { wide: tree.keyWords === 2, quads: tree.tupleStride === 4, serial, directed },
+        conditions: { ...tree.conditions, quads: tree.tupleStride === 4, serial, directed },
       })
-    const [fromRoot, directed] = await Promise.all([kernel(false), kernel(true)])
+    const hasDirectory = tree.form === undefined
+    const [fromRoot, directed] = await Promise.all([kernel(false), hasDirectory ? kernel(true) : undefined])
     return new Get(context, narrow, { fromRoot, directed })
   }
 
@@ -40,16 +43,18 @@ export class Get {
   record(
     recorder: Recorder,
     arena: Arena,
-    queries: GPUBuffer,
+    queries: Queries,
     found: GPUBuffer,
     payloads: GPUBuffer,
     count: number,
   ): void {
     const { device, tree } = this.#context
     const { directory } = arena
-    const buffers = [...arena.buffers, queries, found, payloads]
-    const kernel = directory === undefined ? this.#kernels.fromRoot : this.#kernels.directed
+    const buffers = [...arena.buffers, queries.keys, found, payloads]
+    const { fromRoot, directed } = this.#kernels
+    const kernel = directory === undefined ? fromRoot : (directed ?? fromRoot)
     if (directory !== undefined) buffers.push(directory)
+    buffers.push(...this.#context.further(arena, 'tree', queries))
     recorder.dispatch(
       kernel,
       buffers,
@@ -58,11 +63,11 @@ export class Get {
     )
   }
 
-  async run(arena: Arena, keys: Uint8Array): Promise<GetResult> {
-    const { keyBytes, payloadBytes, paddedBytes } = this.#context
-    const count = keys.byteLength / keyBytes
+  async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+    const { payloadBytes, paddedBytes } = this.#context
+    const count = this.#context.count(keys, keyOffsets)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.upload(scratch, keys)
+      const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
       const found = scratch.bytes(bitmapBytes(count))
       const padded = scratch.bytes(count * paddedBytes)
       this.record(recorder, arena, queries, found, padded, count)

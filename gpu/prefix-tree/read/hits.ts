@@ -14,6 +14,8 @@ export interface Hits {
 export interface RangeSearch {
   readonly count: number
   readonly ranges: GPUBuffer
+  /** Where the ranges' keys lie, if they have a variable length. */
+  readonly heap: GPUBuffer | undefined
   readonly reverse: boolean
   /** Hits of each range. */
   readonly limit: number

@@ -30,7 +30,13 @@ export class PayloadHits {
 
   static async create(context: ReadContext): Promise<PayloadHits> {
     const kernel = (entryPoint: string, ...bindings: ('read' | 'write')[]) =>
-      context.kernel('payload-hits', entryPoint, [...TREE, ...bindings], 5)
+      context.kernel(
+        'payload-hits',
+        entryPoint,
+        [...TREE, ...bindings],
+        5,
+        entryPoint === 'measure_lists' ? 'keys' : undefined,
+      )
     return new PayloadHits(
       context,
       await Promise.all([
@@ -62,7 +68,8 @@ export class PayloadHits {
     const windows = scratch.words(2 * places)
     const result = allocateHits(scratch, search)
     const params = [count, tree.word, limit, reverse ? 1 : 0, width]
-    const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows]
+    const further = this.#context.further(arena, 'keys', search)
+    const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows, ...further]
     recorder.dispatch(this.#measure, measuring, params, places + 1)
     recorder.dispatchGroups(
       this.#measureEnds,

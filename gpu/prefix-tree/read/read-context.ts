@@ -1,10 +1,14 @@
+import { asBytes } from '../../../protocol/columns.js'
 import type { Device, DeviceColumn } from '../../device/device.js'
 import type { Access, Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type TreeShape, treeShape } from '../layout.js'
+import { KeyNormaliser } from '../../keys/normalise.js'
+import { KeyRestorer } from '../../keys/restore.js'
+import { type Arena, keyHeaps, treeBuffers } from '../arena.js'
+import { type FurtherBindings, furtherBindings, type TreeShape, treeShape } from '../layout.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
@@ -13,24 +17,54 @@ export interface EntryColumn {
   readonly entryBytes: number
 }
 
+/** Keys of a request on the device. */
+export interface Queries {
+  /** Keys, or records of keys of variable length. */
+  readonly keys: GPUBuffer
+  /** Where those records lead. */
+  readonly heap: GPUBuffer | undefined
+}
+
 /** What every read operation of a tree works with. */
 export class ReadContext {
   readonly device: Device
   readonly primitives: Primitives
   readonly tree: TreeShape
+  /** Restores keys of variable length; undefined for those of fixed width. */
+  readonly restorer: KeyRestorer | undefined
+  /** Bytes of a key in kernels' results: the key, or the record of one of variable length. */
   readonly keyBytes: number
   /** Bytes of a payload in a column. */
   readonly payloadBytes: number
   /** Bytes of a payload in the tree, and in kernels' results. */
   readonly paddedBytes: number
+  readonly #normaliser: KeyNormaliser | undefined
 
-  constructor(device: Device, primitives: Primitives, shape: IndexShape) {
+  private constructor(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    normaliser?: KeyNormaliser,
+    restorer?: KeyRestorer,
+  ) {
     this.device = device
     this.primitives = primitives
     this.tree = treeShape(shape)
+    this.restorer = restorer
     this.keyBytes = 4 * this.tree.keyWords
     this.payloadBytes = shape.payloadBytes
     this.paddedBytes = 4 * this.tree.payloadWords
+    this.#normaliser = normaliser
+  }
+
+  static async create(device: Device, primitives: Primitives, shape: IndexShape): Promise<ReadContext> {
+    const { form } = treeShape(shape)
+    if (form === undefined) return new ReadContext(device, primitives, shape)
+    const [normaliser, restorer] = await Promise.all([
+      KeyNormaliser.create(device, primitives, form),
+      KeyRestorer.create(device, primitives, form),
+    ])
+    return new ReadContext(device, primitives, shape, normaliser, restorer)
   }
 
   /** Workgroups that keep the adapter busy, for kernels that loop over as much work as the device finds. */
@@ -38,16 +72,55 @@ export class ReadContext {
     return this.device.facts.software ? 16 : 512
   }
 
-  /** A kernel of this folder. */
-  kernel(name: string, entryPoint: string, bindings: readonly Access[], params: number): Promise<Kernel> {
-    const conditions = { wide: this.tree.keyWords === 2 }
+  /**
+   * A kernel of this folder.
+   * @param looksInto what it looks into beside the tree's own buffers where keys have a variable length
+   */
+  kernel(
+    name: string,
+    entryPoint: string,
+    bindings: readonly Access[],
+    params: number,
+    looksInto?: FurtherBindings,
+  ): Promise<Kernel> {
     return this.device.kernel({
       module: `prefix-tree/read/${name}`,
       entryPoint,
       bindings,
+      further: looksInto === undefined ? [] : furtherBindings(this.tree, looksInto),
       params,
-      conditions,
+      conditions: this.tree.conditions,
     })
+  }
+
+  /** The buffers of `furtherBindings`. */
+  further(arena: Arena, looksInto: FurtherBindings, { heap }: Pick<Queries, 'heap'>): GPUBuffer[] {
+    return looksInto === 'keys' ? keyHeaps(arena, heap) : treeBuffers(arena, heap)
+  }
+
+  /** The number of keys in a column. */
+  count(keys: Uint8Array, offsets: Uint32Array | undefined): number {
+    return offsets === undefined ? keys.byteLength / this.keyBytes : offsets.length - 1
+  }
+
+  /** Keys as they came off the wire, ready for kernels. */
+  queries(
+    recorder: Recorder,
+    scratch: Scratch,
+    keys: Uint8Array,
+    offsets: Uint32Array | undefined,
+  ): Queries {
+    if (this.#normaliser === undefined || offsets === undefined) {
+      return { keys: this.upload(scratch, keys), heap: undefined }
+    }
+    const wire = {
+      offsets: this.upload(scratch, asBytes(offsets)),
+      bytes: this.upload(scratch, keys),
+      count: offsets.length - 1,
+      byteLength: keys.byteLength,
+    }
+    const { records, heap } = this.#normaliser.record(recorder, scratch, wire)
+    return { keys: records, heap }
   }
 
   /** A column on the device; without one a buffer that stands in where a kernel does not look. */

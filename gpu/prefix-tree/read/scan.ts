@@ -4,8 +4,10 @@ import type { Recorder } from '../../device/recorder.js'
 import type { ScanRequest, ScanResult } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { BreadthFirst } from './breadth-first.js'
 import type { RangeSearch } from './hits.js'
+import { keyColumns, recordKeys } from './key-columns.js'
 import { type ReadContext, words } from './read-context.js'
 import { ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
@@ -20,9 +22,12 @@ export type SearchForm = 'walk' | 'breadth-first'
  */
 export const WALK_LIMIT = 128
 
-/** The faster form. Where a CPU does the work there is no width to fill, and walking does the least of it. */
-export function searchForm({ software }: AdapterFacts, limit: number): SearchForm {
-  return software || limit <= WALK_LIMIT ? 'walk' : 'breadth-first'
+/**
+ * The faster form. Where a CPU does the work there is no width to fill, and walking does the least of it. Trees over keys of
+ * variable length are too deep for a dispatch a level.
+ */
+export function searchForm({ software }: AdapterFacts, { form }: TreeShape, limit: number): SearchForm {
+  return software || form !== undefined || limit <= WALK_LIMIT ? 'walk' : 'breadth-first'
 }
 
 /** Ordered scans of a batch of ranges in three phases: count, scan, write (He §4.2). */
@@ -30,14 +35,14 @@ export class Scan {
   readonly #context: ReadContext
   readonly #ranges: ScanRanges
   readonly #walk: Walk
-  readonly #breadthFirst: BreadthFirst
+  readonly #breadthFirst: BreadthFirst | undefined
   readonly #result: ScanResultWriter
 
   private constructor(
     context: ReadContext,
     ranges: ScanRanges,
     walk: Walk,
-    breadthFirst: BreadthFirst,
+    breadthFirst: BreadthFirst | undefined,
     result: ScanResultWriter,
   ) {
     this.#context = context
@@ -49,7 +54,7 @@ export class Scan {
 
   static async create(
     context: ReadContext,
-    breadthFirst: BreadthFirst,
+    breadthFirst: BreadthFirst | undefined,
     result: ScanResultWriter,
   ): Promise<Scan> {
     const [ranges, walk] = await Promise.all([ScanRanges.create(context), Walk.create(context)])
@@ -58,7 +63,7 @@ export class Scan {
 
   /** @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range */
   async run(arena: Arena, request: ScanRequest, form?: SearchForm): Promise<ScanResult> {
-    const { device } = this.#context
+    const { device, tree } = this.#context
     const limit = this.#limit(arena, request)
     const scratch = device.scratch()
     try {
@@ -69,9 +74,9 @@ export class Scan {
         arena,
         request,
         limit,
-        form ?? searchForm(device.facts, limit),
+        form ?? searchForm(device.facts, tree, limit),
       )
-      return await this.#read(recorder, columns, request.ranges, limit)
+      return await this.#read(recorder, scratch, arena, columns, request.ranges, limit)
     } finally {
       scratch.release()
     }
@@ -85,9 +90,13 @@ export class Scan {
     limit: number,
     form: SearchForm,
   ): ScanColumns {
-    const ranges = this.#ranges.record(recorder, scratch, request)
-    const search: RangeSearch = { count: request.ranges, ranges, reverse: request.reverse ?? false, limit }
-    const searcher = form === 'walk' ? this.#walk : this.#breadthFirst
+    const search: RangeSearch = {
+      ...this.#ranges.record(recorder, scratch, request),
+      count: request.ranges,
+      reverse: request.reverse ?? false,
+      limit,
+    }
+    const searcher = form === 'walk' ? this.#walk : (this.#breadthFirst ?? this.#walk)
     const hits = searcher.record(recorder, scratch, arena, search)
     return this.#result.record(recorder, scratch, arena, search, hits)
   }
@@ -105,24 +114,72 @@ export class Scan {
     )
   }
 
-  async #read(recorder: Recorder, columns: ScanColumns, ranges: number, limit: number): Promise<ScanResult> {
-    const { keyBytes, payloadBytes } = this.#context
-    const { known, entries } = await this.#context.readEntries(
+  async #read(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    columns: ScanColumns,
+    ranges: number,
+    limit: number,
+  ): Promise<ScanResult> {
+    const { restorer, keyBytes, payloadBytes } = this.#context
+    const most = ranges * limit
+    const known = [
+      { buffer: columns.offsets, bytes: 4 * (ranges + 1) },
+      { buffer: columns.more, bytes: ranges },
+      { buffer: columns.tokens, bytes: ranges * (keyBytes + 4) },
+    ]
+    const payloads = { buffer: columns.payloads, entryBytes: payloadBytes }
+    const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
+    if (restorer === undefined || arena.keys === undefined) {
+      const keys = { buffer: columns.keys, entryBytes: keyBytes }
+      const read = await this.#context.readEntries(recorder, known, [keys, payloads], most, total)
+      const [offsets, more, tokens] = read.known
+      return {
+        offsets: words(offsets!),
+        keys: read.entries[0]!,
+        payloads: read.entries[1]!,
+        more: more!,
+        tokens: tokens!,
+      }
+    }
+    const live = { buffer: columns.offsets, index: ranges }
+    const found = { restorer, heap: arena.keys.heap.buffer, records: columns.keys, most, live }
+    const keys = recordKeys(recorder, scratch, found)
+    const read = await this.#context.readEntries(
       recorder,
-      [
-        { buffer: columns.offsets, bytes: 4 * (ranges + 1) },
-        { buffer: columns.more, bytes: ranges },
-        { buffer: columns.tokens, bytes: ranges * (keyBytes + 4) },
-      ],
-      [
-        { buffer: columns.keys, entryBytes: keyBytes },
-        { buffer: columns.payloads, entryBytes: payloadBytes },
-      ],
-      ranges * limit,
-      ([offsets]) => words(offsets)[ranges],
+      [...known, ...keys.known],
+      [keys.starts, payloads],
+      most,
+      total,
     )
-    const [offsets, more, tokens] = known
-    const [keys, payloads] = entries
-    return { offsets: words(offsets), keys, payloads, more, tokens }
+    const [offsets, more, positions, length, first] = read.known
+    const restored = await keyColumns(this.#context, scratch, found, [length!, first!], read.entries[0]!)
+    const result = { offsets: words(offsets!), ...restored, payloads: read.entries[1]!, more: more! }
+    return { ...result, ...variableTokens(result, words(positions!)) }
   }
+}
+
+/** The token of each range: the key of its last entry, and the sequence number that follows the record of that key. */
+function variableTokens(
+  { offsets, keys, keyOffsets }: { offsets: Uint32Array; keys: Uint8Array; keyOffsets: Uint32Array },
+  positions: Uint32Array,
+): { tokens: Uint8Array; tokenOffsets: Uint32Array } {
+  const ranges = offsets.length - 1
+  const tokenOffsets = new Uint32Array(ranges + 1)
+  const last = (range: number) => (offsets[range + 1]! > offsets[range]! ? offsets[range + 1]! - 1 : undefined)
+  for (let range = 0; range < ranges; range++) {
+    const entry = last(range)
+    const bytes = entry === undefined ? 0 : keyOffsets[entry + 1]! - keyOffsets[entry]! + 4
+    tokenOffsets[range + 1] = tokenOffsets[range]! + bytes
+  }
+  const tokens = new Uint8Array(tokenOffsets[ranges]!)
+  const view = new DataView(tokens.buffer)
+  for (let range = 0; range < ranges; range++) {
+    const entry = last(range)
+    if (entry === undefined) continue
+    tokens.set(keys.subarray(keyOffsets[entry], keyOffsets[entry + 1]), tokenOffsets[range])
+    view.setUint32(tokenOffsets[range + 1]! - 4, positions[3 * range + 2]!, true)
+  }
+  return { tokens, tokenOffsets }
 }

@@ -19,7 +19,7 @@ import { GetAll } from './get-all.js'
 import { GetNext } from './get-next.js'
 import { NarrowPayloads } from './narrow-payloads.js'
 import { PayloadHits } from './payload-hits.js'
-import { ReadContext } from './read-context.js'
+import { type Queries, ReadContext } from './read-context.js'
 import { Scan, type SearchForm } from './scan.js'
 import { ScanResultWriter } from './scan-result.js'
 
@@ -33,7 +33,7 @@ export class TreeReader {
   readonly #count: Count
   readonly #getNext: GetNext
   readonly #scan: Scan
-  readonly #breadthFirst: BreadthFirst
+  readonly #breadthFirst: BreadthFirst | undefined
 
   private constructor(
     get: Get,
@@ -41,7 +41,7 @@ export class TreeReader {
     count: Count,
     getNext: GetNext,
     scan: Scan,
-    breadthFirst: BreadthFirst,
+    breadthFirst: BreadthFirst | undefined,
   ) {
     this.#get = get
     this.#getAll = getAll
@@ -52,11 +52,12 @@ export class TreeReader {
   }
 
   static async create(device: Device, primitives: Primitives, shape: IndexShape): Promise<TreeReader> {
-    const context = new ReadContext(device, primitives, shape)
+    const context = await ReadContext.create(device, primitives, shape)
     const narrow = await NarrowPayloads.create(context)
     const payloadHits = await PayloadHits.create(context)
     const result = await ScanResultWriter.create(context, narrow)
-    const breadthFirst = await BreadthFirst.create(context, payloadHits)
+    const levelled = context.tree.form === undefined
+    const breadthFirst = levelled ? await BreadthFirst.create(context, payloadHits) : undefined
     const [get, getAll, count, getNext, scan] = await Promise.all([
       Get.create(context, narrow),
       GetAll.create(context, payloadHits, result),
@@ -71,7 +72,7 @@ export class TreeReader {
   recordGet(
     recorder: Recorder,
     arena: Arena,
-    queries: GPUBuffer,
+    queries: Queries,
     found: GPUBuffer,
     payloads: GPUBuffer,
     count: number,
@@ -80,21 +81,26 @@ export class TreeReader {
   }
 
   /** The first payload of each key. */
-  get(arena: Arena, keys: Uint8Array): Promise<GetResult> {
-    return this.#get.run(arena, keys)
+  get(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+    return this.#get.run(arena, keys, keyOffsets)
   }
 
   /**
    * All payloads of each key in insertion order.
    * @throws WarpdexError `TOO_LARGE` when there are more than `limit`
    */
-  getAll(arena: Arena, keys: Uint8Array, limit: number): Promise<GetAllResult> {
-    return this.#getAll.run(arena, keys, limit)
+  getAll(
+    arena: Arena,
+    keys: Uint8Array,
+    limit: number,
+    keyOffsets?: Uint32Array,
+  ): Promise<GetAllResult> {
+    return this.#getAll.run(arena, keys, limit, keyOffsets)
   }
 
   /** The number of payloads of each key, u32. */
-  count(arena: Arena, keys: Uint8Array): Promise<Uint8Array> {
-    return this.#count.run(arena, keys)
+  count(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
+    return this.#count.run(arena, keys, keyOffsets)
   }
 
   /**
@@ -111,8 +117,12 @@ export class TreeReader {
     return this.#getNext.run(arena, request)
   }
 
-  /** Records the numbers of all `tupleCount` tuples in ascending key order into a scratch buffer. */
+  /**
+   * Records the numbers of all `tupleCount` tuples in ascending key order into a scratch buffer: of a tree over keys of fixed
+   * width, since others have no levels to go through.
+   */
   order(recorder: Recorder, scratch: Scratch, arena: Arena, tupleCount: number): GPUBuffer {
+    if (this.#breadthFirst === undefined) throw new Error('the tree has no levels')
     return this.#breadthFirst.order(recorder, scratch, arena, tupleCount)
   }
 }

@@ -20,16 +20,17 @@ export class Walk {
 
   static async create(context: ReadContext): Promise<Walk> {
     const bindings = [...TREE, 'read', 'write', 'write', 'write'] as const
-    return new Walk(context, await context.kernel('walk', 'walk_ranges', bindings, 4))
+    return new Walk(context, await context.kernel('walk', 'walk_ranges', bindings, 4, 'tree'))
   }
 
   /** The first entries of each range. */
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
     const { count, ranges, limit, reverse } = search
     const result = allocateHits(scratch, search)
+    const further = this.#context.further(arena, 'tree', search)
     recorder.dispatch(
       this.#kernel,
-      [...arena.buffers, ranges, result.hits, result.found, result.more],
+      [...arena.buffers, ranges, result.hits, result.found, result.more, ...further],
       [count, this.#context.tree.word, limit, reverse ? 1 : 0],
       count,
     )

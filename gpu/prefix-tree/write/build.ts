@@ -3,22 +3,42 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
+import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import { Count } from './counts.js'
 import type { Entries } from './entries.js'
 
-/** Which nodes entries need. */
+/** The nodes that entries need, counted and not yet written. */
 export interface NodePlan {
-  /** New nodes before each entry's own. */
-  readonly ranks: GPUBuffer
-  /** Depths between which each entry's path is new. */
-  readonly spans: GPUBuffer
+  /**
+   * Writes the nodes, the first of which has the number `firstNode`, and hangs `count` entries under them.
+   * @param heaps where keys of variable length lie, as `keyHeaps` gives them
+   */
+  record(
+    recorder: Recorder,
+    arena: Arena,
+    count: number,
+    firstNode: number,
+    heaps: readonly GPUBuffer[],
+  ): void
+}
+
+/** Builds the part of the tree under which entries hang. */
+export interface Builder {
+  /** Counts the nodes into `counts`. */
+  plan(
+    recorder: Recorder,
+    scratch: Scratch,
+    entries: Entries,
+    counts: GPUBuffer,
+    heaps: readonly GPUBuffer[],
+  ): NodePlan
 }
 
 type Kernels = Readonly<Record<'countNodes' | 'buildLevel', Kernel>>
 
-/** Builds the part of the tree under which entries hang. */
-export class Builder {
+/** Builds over keys of fixed width, a level of nodes with each dispatch. */
+export class LevelBuilder implements Builder {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #kernels: Kernels
@@ -29,11 +49,11 @@ export class Builder {
     this.#kernels = kernels
   }
 
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<Builder> {
+  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<LevelBuilder> {
     const common = {
       module: 'prefix-tree/write/build',
       params: 3,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions: shape.conditions,
     }
     const [countNodes, buildLevel] = await Promise.all([
       device.kernel({
@@ -47,34 +67,24 @@ export class Builder {
         bindings: ['read', 'read', 'read', 'read', 'write', 'write'],
       }),
     ])
-    return new Builder(primitives, shape, { countNodes, buildLevel })
+    return new LevelBuilder(primitives, shape, { countNodes, buildLevel })
   }
 
-  /** Counts the nodes into `counts`. */
-  recordCount(recorder: Recorder, scratch: Scratch, entries: Entries, counts: GPUBuffer): NodePlan {
-    const ranks = scratch.words(entries.bound)
-    const spans = scratch.words(entries.bound)
-    const buffers = [entries.keys, entries.slots, counts, ranks, spans]
-    recorder.dispatch(this.#kernels.countNodes, buffers, [entries.bound, 0, 0], entries.bound)
-    this.#primitives.scan(recorder, scratch, ranks, ranks, entries.bound, {
-      buffer: counts,
-      index: Count.nodes,
-    })
-    return { ranks, spans }
-  }
-
-  /** Writes the nodes, the first of which has the number `firstNode`, and hangs `count` entries under them. */
-  recordBuild(
-    recorder: Recorder,
-    nodes: GPUBuffer,
-    entries: Entries,
-    plan: NodePlan,
-    count: number,
-    firstNode: number,
-  ): void {
-    const buffers = [entries.keys, entries.tuples, plan.ranks, plan.spans, entries.slots, nodes]
-    for (let level = 0; level < this.#shape.levels; level++) {
-      recorder.dispatch(this.#kernels.buildLevel, buffers, [count, level, firstNode], count)
+  plan(recorder: Recorder, scratch: Scratch, entries: Entries, counts: GPUBuffer): NodePlan {
+    const { countNodes, buildLevel } = this.#kernels
+    const { bound, keys, places } = entries
+    const ranks = scratch.words(bound)
+    const spans = scratch.words(bound)
+    recorder.dispatch(countNodes, [keys, places, counts, ranks, spans], [bound, 0, 0], bound)
+    const total = { buffer: counts, index: Count.nodes }
+    this.#primitives.scan(recorder, scratch, ranks, ranks, bound, total)
+    return {
+      record: (building, { nodes }, count, firstNode) => {
+        const buffers = [keys, entries.entries, ranks, spans, places, nodes.buffer]
+        for (let level = 0; level < this.#shape.levels; level++) {
+          building.dispatch(buildLevel, buffers, [count, level, firstNode], count)
+        }
+      },
     }
   }
 }

@@ -3,15 +3,26 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
-import { Builder } from './build.js'
+import { Arena, keyHeaps } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Builder } from './build.js'
 import { COUNTS, Count } from './counts.js'
+import { createBuilder } from './create-builder.js'
+import { KeyWriter } from './created-keys.js'
 
 type Kernels = Readonly<Record<'measureTuples' | 'copyTuples' | 'copyLong', Kernel>>
 
 /** Lists that take a workgroup each are copied by this many workgroups at most, one list after the other. */
 const LONG_LIST_GROUPS = 512
+
+/** A tree's tuples in ascending key order, and what to go on recording with. */
+export interface TupleOrder {
+  readonly recorder: Recorder
+  readonly tuples: GPUBuffer
+}
+
+/** Finds the order of a tree's tuples. May submit what is recorded. */
+export type FindOrder = (recorder: Recorder, scratch: Scratch) => Promise<TupleOrder>
 
 /** Rebuilds a tree from its own sorted order, without its garbage (design, "Delete"). */
 export class Compactor {
@@ -19,6 +30,7 @@ export class Compactor {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #builder: Builder
+  readonly #keys: KeyWriter | undefined
   readonly #kernels: Kernels
 
   private constructor(
@@ -26,12 +38,14 @@ export class Compactor {
     primitives: Primitives,
     shape: TreeShape,
     builder: Builder,
+    keys: KeyWriter | undefined,
     kernels: Kernels,
   ) {
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
     this.#builder = builder
+    this.#keys = keys
     this.#kernels = kernels
   }
 
@@ -39,36 +53,34 @@ export class Compactor {
     const common = {
       module: 'prefix-tree/write/compact',
       params: 4,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions: shape.conditions,
     }
     const copied = ['read', 'read', 'read', 'read', 'read', 'write', 'write', 'write', 'write'] as const
-    const [builder, measureTuples, copyTuples, copyLong] = await Promise.all([
-      Builder.create(device, primitives, shape),
+    const [builder, keys, measureTuples, copyTuples, copyLong] = await Promise.all([
+      createBuilder(device, primitives, shape),
+      shape.form === undefined ? undefined : KeyWriter.create(device, primitives, shape),
       device.kernel({
         ...common,
         entryPoint: 'measure_tuples',
         bindings: ['read', 'read', 'read', 'read', 'write', 'write', 'write', 'write'],
+        further: furtherBindings(shape, 'keys'),
       }),
       device.kernel({ ...common, entryPoint: 'copy_tuples', bindings: copied }),
       device.kernel({ ...common, entryPoint: 'copy_long', bindings: copied }),
     ])
-    return new Compactor(device, primitives, shape, builder, { measureTuples, copyTuples, copyLong })
+    return new Compactor(device, primitives, shape, builder, keys, { measureTuples, copyTuples, copyLong })
   }
 
   /**
    * A new arena with the live content of `arena`, which is left as it is.
    * @param tuples number of live tuples
-   * @param order records their numbers in key order
+   * @param findOrder finds the order of their keys
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async compact(
-    arena: Arena,
-    tuples: number,
-    order: (recorder: Recorder, scratch: Scratch) => GPUBuffer,
-  ): Promise<Arena> {
+  async compact(arena: Arena, tuples: number, findOrder: FindOrder): Promise<Arena> {
     const scratch = this.#device.scratch()
     try {
-      return await this.#compact(scratch, arena, tuples, order)
+      return await this.#compact(scratch, arena, tuples, findOrder)
     } finally {
       scratch.release()
     }
@@ -78,29 +90,30 @@ export class Compactor {
     scratch: Scratch,
     arena: Arena,
     tuples: number,
-    order: (recorder: Recorder, scratch: Scratch) => GPUBuffer,
+    findOrder: FindOrder,
   ): Promise<Arena> {
     const { measureTuples, copyTuples, copyLong } = this.#kernels
     const { keyWords, word } = this.#shape
-    const measuring = this.#device.record()
     const counts = scratch.words(COUNTS)
-    this.#device.upload(
-      counts,
-      new Uint8Array(new Uint32Array(COUNTS).fill(tuples, Count.entries, Count.entries + 1).buffer),
-    )
-    const ordered = order(measuring, scratch)
+    this.#device.upload(counts, initialCounts(tuples))
+    const { recorder: measuring, tuples: ordered } = await findOrder(this.#device.record(), scratch)
     const entries = {
       bound: tuples,
       keys: scratch.words(tuples * keyWords),
-      slots: scratch.words(2 * tuples),
-      tuples: scratch.words(tuples),
+      places: scratch.words(2 * tuples),
+      entries: scratch.words(tuples),
     }
     const extentOffsets = scratch.words(tuples)
-    const measured = [ordered, entries.keys, entries.slots, entries.tuples, extentOffsets]
-    measuring.dispatch(measureTuples, [...arena.buffers, ...measured], [tuples, word, 0, 0], tuples)
+    const measured = [ordered, entries.keys, entries.places, entries.entries, extentOffsets]
+    // All keys lie in the old heap; there are none of a request.
+    const heaps = keyHeaps(arena, scratch.words(1))
+    measuring.dispatch(measureTuples, [...arena.buffers, ...measured, ...heaps], [tuples, word, 0, 0], tuples)
     const total = { buffer: counts, index: Count.extentWords }
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
-    const nodes = this.#builder.recordCount(measuring, scratch, entries, counts)
+    const nodes = this.#builder.plan(measuring, scratch, entries, counts, heaps)
+    const source = arena.keys?.heap.buffer
+    const keys =
+      source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
     measuring.submit()
 
     const totals = await this.#device.readWords(counts, COUNTS)
@@ -108,10 +121,12 @@ export class Compactor {
     const nodeCount = totals[Count.nodes]!
     const longCount = scratch.words(1)
     const longTuples = scratch.words(tuples)
-    const compacted = await Arena.create(this.#device, this.#shape, { nodes: nodeCount, tuples, extentWords })
-    const firstNode = compacted.nodes.take(nodeCount)
+    const need = { nodes: nodeCount, tuples, extentWords, keyWords: totals[Count.keyWords]! }
+    const compacted = await Arena.create(this.#device, this.#shape, need)
+    const firstNode = compacted.takeNodes(nodeCount)
     const firstExtent = compacted.extents.take(extentWords)
     compacted.tuples.take(tuples)
+    compacted.keys?.heap.take(need.keyWords)
 
     const copying = this.#device.record()
     copying.clear(longCount, 0, 4)
@@ -120,8 +135,17 @@ export class Compactor {
     const params = [tuples, word, firstExtent, extentWords]
     copying.dispatch(copyTuples, buffers, params, tuples)
     if (extentWords > 0) copying.dispatchGroups(copyLong, buffers, params, Math.min(tuples, LONG_LIST_GROUPS))
-    this.#builder.recordBuild(copying, compacted.nodes.buffer, entries, nodes, tuples, firstNode)
+    if (keys !== undefined) this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
+    nodes.record(copying, compacted, tuples, firstNode, heaps)
     copying.submit()
     return compacted
   }
+}
+
+/** Counts of a batch that creates, and hangs into the tree, so many tuples. */
+function initialCounts(tuples: number): Uint8Array {
+  const counts = new Uint32Array(COUNTS)
+  counts[Count.entries] = tuples
+  counts[Count.creates] = tuples
+  return new Uint8Array(counts.buffer)
 }

@@ -12,6 +12,7 @@ export const Count = {
   longMatches: 9,
   longMoves: 10,
   exhausted: 11,
+  keyWords: 12,
 } as const
 
 /** Words of a `counts` buffer. */

@@ -3,26 +3,32 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
+import { type Arena, treeBuffers } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
 import { Count } from './counts.js'
 import type { Plan } from './plan.js'
 import type { Runs } from './runs.js'
 
-/** Tuples to hang into the tree, in key order. */
+/** What is to be hung into the tree, in key order. */
 export interface Entries {
   /** Upper bound of their number, known to the host. */
   readonly bound: number
   readonly keys: GPUBuffer
   /** Slot and depth where each leaves the tree. */
-  readonly slots: GPUBuffer
-  /** Tuple, tagged as slots hold it. */
-  readonly tuples: GPUBuffer
+  readonly places: GPUBuffer
+  /** Tuple or node, tagged as slots hold it. */
+  readonly entries: GPUBuffer
 }
 
-type Kernels = Readonly<Record<'numberCreators' | 'countEntries' | 'writeEntries', Kernel>>
+/** The entries of a batch. */
+export interface BatchEntries extends Entries {
+  /** Keys of the tuples that the batch creates. */
+  readonly createdKeys: GPUBuffer
+}
 
-/** Lists the tuples that a batch creates, with the lone residents whose slots they need. */
+type Kernels = Readonly<Record<'listCreators' | 'countEntries' | 'writeEntries', Kernel>>
+
+/** Lists the tuples that a batch creates, with the residents whose slots they need. */
 export class EntryLister {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
@@ -35,22 +41,25 @@ export class EntryLister {
   }
 
   static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<EntryLister> {
-    const common = {
-      module: 'prefix-tree/write/entries',
-      params: 3,
-      conditions: { wide: shape.keyWords === 2 },
-    }
-    const counted = ['read', 'read', 'read', 'read', 'read', 'read', 'read', 'write', 'read'] as const
-    const [numberCreators, countEntries, writeEntries] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'number_creators', bindings: ['read', 'read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'count_entries', bindings: counted }),
+    const { conditions } = shape
+    const common = { module: 'prefix-tree/write/entries', params: 3, conditions }
+    const further = furtherBindings(shape, 'tree')
+    const counted = ['read', 'read', 'read', 'read', 'write', 'read'] as const
+    const [listCreators, countEntries, writeEntries] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'list_creators',
+        bindings: ['read', 'read', 'read', 'read', 'read', 'write', 'write'],
+      }),
+      device.kernel({ ...common, entryPoint: 'count_entries', bindings: counted, further }),
       device.kernel({
         ...common,
         entryPoint: 'write_entries',
         bindings: [...counted, 'write', 'write', 'write'],
+        further,
       }),
     ])
-    return new EntryLister(primitives, shape, { numberCreators, countEntries, writeEntries })
+    return new EntryLister(primitives, shape, { listCreators, countEntries, writeEntries })
   }
 
   record(
@@ -61,26 +70,31 @@ export class EntryLister {
     plan: Plan,
     count: number,
     counts: GPUBuffer,
-  ): Entries {
+  ): BatchEntries {
     const { keyWords, word } = this.#shape
+    const { listCreators, countEntries, writeEntries } = this.#kernels
     const residents = arena.tuples.records
     const bound = Math.min(2 * count, count + residents)
     const params = [count, word, residents]
-    const creators = scratch.words(count)
-    recorder.dispatch(this.#kernels.numberCreators, [plan.createRanks, counts, creators], params, count)
+    const createdKeys = scratch.words(count * keyWords)
+    const createdPlaces = scratch.words(2 * count)
+    const listed = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
+    recorder.dispatch(listCreators, [...listed, createdKeys, createdPlaces], params, count)
 
     const entryAt = scratch.words(count)
-    const inputs = [...arena.buffers, runs.keys, runs.starts, runs.places, creators, entryAt, counts]
-    recorder.dispatch(this.#kernels.countEntries, inputs, params, count)
+    const tree = [arena.nodes.buffer, arena.tuples.buffer]
+    const inputs = [...tree, createdKeys, createdPlaces, entryAt, counts]
+    const further = treeBuffers(arena, runs.heap)
+    recorder.dispatch(countEntries, [...inputs, ...further], params, count)
     this.#primitives.scan(recorder, scratch, entryAt, entryAt, count, {
       buffer: counts,
       index: Count.entries,
     })
 
     const keys = scratch.words(bound * keyWords)
-    const slots = scratch.words(2 * bound)
-    const tuples = scratch.words(bound)
-    recorder.dispatch(this.#kernels.writeEntries, [...inputs, keys, slots, tuples], params, count)
-    return { bound, keys, slots, tuples }
+    const places = scratch.words(2 * bound)
+    const entries = scratch.words(bound)
+    recorder.dispatch(writeEntries, [...inputs, keys, places, entries, ...further], params, count)
+    return { bound, keys, places, entries, createdKeys }
   }
 }

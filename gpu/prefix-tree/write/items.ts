@@ -1,3 +1,4 @@
+import { asBytes } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
@@ -14,6 +15,9 @@ export interface Items {
   /** Kinds, a byte an item, when mixed. */
   readonly ops: GPUBuffer
   readonly keys: GPUBuffer
+  /** Where keys of variable length begin, and how many bytes all have. */
+  readonly keyOffsets: GPUBuffer | undefined
+  readonly keyBytes: number
   readonly payloads: GPUBuffer
   readonly hasPairs: boolean
   /** Every item is a plain insert into an index that is not unique: none depends on another. */
@@ -34,6 +38,9 @@ export function uploadItems(
   const mixed = typeof ops !== 'number'
   const keys = scratch.bytes(batch.keys.byteLength)
   device.upload(keys, batch.keys)
+  const keyOffsets = batch.keyOffsets && scratch.bytes(batch.keyOffsets.byteLength)
+  if (keyOffsets !== undefined && batch.keyOffsets !== undefined)
+    device.upload(keyOffsets, asBytes(batch.keyOffsets))
   const payloads = scratch.bytes(batch.payloads?.byteLength ?? 0)
   if (batch.payloads !== undefined) device.upload(payloads, batch.payloads)
   const kinds = scratch.bytes(mixed ? count : 0)
@@ -44,9 +51,11 @@ export function uploadItems(
     op: mixed ? MIXED : ops,
     ops: kinds,
     keys,
+    keyOffsets,
+    keyBytes: batch.keys.byteLength,
     payloads,
     hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
     appends,
-    allAlive: appends && !shape.keyType.startsWith('f'),
+    allAlive: appends && shape.keyType !== 'f32' && shape.keyType !== 'f64',
   }
 }

@@ -46,7 +46,7 @@ export class PairMatcher {
     const common = {
       module: 'prefix-tree/write/pairs',
       params: 7,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions: shape.conditions,
     }
     const match = {
       ...common,

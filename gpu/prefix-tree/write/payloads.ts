@@ -48,7 +48,7 @@ export class PayloadWriter {
       module: 'prefix-tree/write/payloads',
       firstBinding: 1,
       params: 6,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions: shape.conditions,
     }
     const [applyRuns, moveLong, writeItems, finishRuns] = await Promise.all([
       device.kernel({

@@ -48,7 +48,7 @@ export class Planner {
         ...(['write', 'write', 'write', 'write', 'write'] as const),
       ],
       params: 2,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions: shape.conditions,
     })
     return new Planner(primitives, shape, unique, planRuns)
   }

@@ -1,12 +1,15 @@
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
+import { type Arena, treeBuffers } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
 import type { Plan } from './plan.js'
 import type { Runs } from './runs.js'
 
-type Kernels = Readonly<Record<'unlinkRuns' | 'pruneLevel', Kernel>>
+type Kernels =
+  | Readonly<Record<'unlinkRuns' | 'pruneLevel', Kernel>>
+  /** Of trees over keys of variable length. */
+  | Readonly<Record<'unlinkTuples', Kernel>>
 
 /** Takes tuples without payloads out of the tree, and the nodes that this empties. */
 export class Remover {
@@ -19,11 +22,23 @@ export class Remover {
   }
 
   static async create(device: Device, shape: TreeShape): Promise<Remover> {
+    const { conditions } = shape
+    if (shape.form !== undefined) {
+      const unlinkTuples = await device.kernel({
+        module: 'prefix-tree/write/unlink',
+        entryPoint: 'unlink_tuples',
+        bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read'],
+        further: furtherBindings(shape, 'written tree'),
+        params: 1,
+        conditions,
+      })
+      return new Remover(shape, { unlinkTuples })
+    }
     const common = {
       module: 'prefix-tree/write/remove',
       bindings: ['write', 'read', 'read', 'read', 'read'] as const,
       params: 1,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions,
     }
     const [unlinkRuns, pruneLevel] = await Promise.all([
       device.kernel({ ...common, entryPoint: 'unlink_runs' }),
@@ -40,10 +55,18 @@ export class Remover {
     runCount: number,
     counts: GPUBuffer,
   ): void {
+    const kernels = this.#kernels
+    if ('unlinkTuples' in kernels) {
+      const tree = [arena.nodes.buffer, arena.tuples.buffer]
+      const batch = [runs.keys, runs.starts, runs.residents, plan.actions, counts]
+      const buffers = [...tree, ...batch, ...treeBuffers(arena, runs.heap)]
+      recorder.dispatch(kernels.unlinkTuples, buffers, [this.#shape.word], runCount)
+      return
+    }
     const buffers = [arena.nodes.buffer, runs.keys, runs.starts, plan.actions, counts]
-    recorder.dispatch(this.#kernels.unlinkRuns, buffers, [0], runCount)
+    recorder.dispatch(kernels.unlinkRuns, buffers, [0], runCount)
     for (let level = this.#shape.levels - 1; level > 0; level--) {
-      recorder.dispatch(this.#kernels.pruneLevel, buffers, [level], runCount)
+      recorder.dispatch(kernels.pruneLevel, buffers, [level], runCount)
     }
   }
 }

@@ -45,7 +45,7 @@ export class Resolver {
     const common = {
       module: 'prefix-tree/write/resolve',
       params: 5,
-      conditions: { wide: shape.keyWords === 2 },
+      conditions: shape.conditions,
     }
     const [acceptAppends, keepResidents, resolveRuns, packCodes] = await Promise.all([
       device.kernel({

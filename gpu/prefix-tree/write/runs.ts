@@ -3,14 +3,18 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
+import { type Arena, keyHeaps, treeBuffers } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
 import { Count } from './counts.js'
+import type { Items } from './items.js'
+import { RecordSorter } from './record-sorter.js'
 
 /** A batch grouped by key. Items are in key order, those of one key in the order of the batch: a run. */
 export interface Runs {
   /** Ordered keys, sorted. */
   readonly keys: GPUBuffer
+  /** Where they lie, if they have a variable length. */
+  readonly heap: GPUBuffer | undefined
   /** Number in the batch of each sorted item. */
   readonly order: GPUBuffer
   /** Run of each sorted item. */
@@ -23,6 +27,11 @@ export interface Runs {
   readonly residents: GPUBuffer
 }
 
+/** The keys of a batch in order, and what to go on recording with. */
+export interface SortedKeys extends Pick<Runs, 'keys' | 'heap' | 'order'> {
+  readonly recorder: Recorder
+}
+
 type Kernels = Readonly<Record<'orderKeys' | 'markHeads' | 'numberRuns' | 'locateRuns', Kernel>>
 
 /** Sorts a batch and finds each of its keys in the tree. */
@@ -30,60 +39,82 @@ export class RunFinder {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #kernels: Kernels
+  readonly #sorter: RecordSorter | undefined
 
-  private constructor(primitives: Primitives, shape: TreeShape, kernels: Kernels) {
+  private constructor(
+    primitives: Primitives,
+    shape: TreeShape,
+    kernels: Kernels,
+    sorter: RecordSorter | undefined,
+  ) {
     this.#primitives = primitives
     this.#shape = shape
     this.#kernels = kernels
+    this.#sorter = sorter
   }
 
   static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<RunFinder> {
-    const conditions = { wide: shape.keyWords === 2 }
+    const { conditions } = shape
     const common = { module: 'prefix-tree/write/runs', params: 2, conditions }
-    const [orderKeys, markHeads, numberRuns, locateRuns] = await Promise.all([
+    const further = furtherBindings(shape, 'keys')
+    const [orderKeys, markHeads, numberRuns, locateRuns, sorter] = await Promise.all([
       device.kernel({ ...common, entryPoint: 'order_keys', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'mark_heads', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'number_runs', bindings: ['read', 'write', 'write'] }),
+      device.kernel({ ...common, entryPoint: 'mark_heads', bindings: ['read', 'write'], further }),
+      device.kernel({ ...common, entryPoint: 'number_runs', bindings: ['read', 'write', 'write'], further }),
       device.kernel({
         ...common,
         entryPoint: 'locate_runs',
         bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
+        further: furtherBindings(shape, 'tree'),
       }),
+      shape.form === undefined ? undefined : RecordSorter.create(device, primitives, shape.form),
     ])
-    return new RunFinder(primitives, shape, { orderKeys, markHeads, numberRuns, locateRuns })
+    return new RunFinder(primitives, shape, { orderKeys, markHeads, numberRuns, locateRuns }, sorter)
+  }
+
+  /** Sorts the keys of a batch, stably. May submit what is recorded; the recorder to go on with comes back. */
+  async sort(recorder: Recorder, scratch: Scratch, items: Items): Promise<SortedKeys> {
+    const { keyWords, word } = this.#shape
+    const { orderKeys } = this.#kernels
+    const { count } = items
+    const ordered = scratch.words(count * keyWords)
+    if (this.#sorter !== undefined && items.keyOffsets !== undefined) {
+      const sorted = await this.#sorter.sort(recorder, scratch, {
+        offsets: items.keyOffsets,
+        bytes: items.keys,
+        count,
+        byteLength: items.keyBytes,
+      })
+      sorted.recorder.dispatch(orderKeys, [sorted.records, ordered], [count, word], count)
+      return { ...sorted, keys: ordered }
+    }
+    recorder.dispatch(orderKeys, [items.keys, ordered], [count, word], count)
+    const sorted = this.#primitives.sort(recorder, scratch, ordered, undefined, count, keyWords)
+    return { recorder, keys: sorted.keys, order: sorted.values, heap: undefined }
   }
 
   record(
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    wireKeys: GPUBuffer,
+    { keys, order, heap }: SortedKeys,
     count: number,
     counts: GPUBuffer,
   ): Runs {
-    const { keyWords, word } = this.#shape
-    const { orderKeys, markHeads, numberRuns, locateRuns } = this.#kernels
-    const ordered = scratch.words(count * keyWords)
-    recorder.dispatch(orderKeys, [wireKeys, ordered], [count, word], count)
-    const { keys, values: order } = this.#primitives.sort(
-      recorder,
-      scratch,
-      ordered,
-      undefined,
-      count,
-      keyWords,
-    )
-
+    const { word } = this.#shape
+    const { markHeads, numberRuns, locateRuns } = this.#kernels
+    const heaps = keyHeaps(arena, heap)
     const runsOf = scratch.words(count)
     const starts = scratch.words(count + 1)
-    recorder.dispatch(markHeads, [keys, runsOf], [count, word], count)
+    recorder.dispatch(markHeads, [keys, runsOf, ...heaps], [count, word], count)
     this.#primitives.scan(recorder, scratch, runsOf, runsOf, count, { buffer: counts, index: Count.runs })
-    recorder.dispatch(numberRuns, [keys, runsOf, starts], [count, word], count)
+    recorder.dispatch(numberRuns, [keys, runsOf, starts, ...heaps], [count, word], count)
 
     const places = scratch.words(2 * count)
     const residents = scratch.words(count)
-    const buffers = [...arena.buffers, keys, starts, counts, places, residents]
+    const located = [keys, starts, counts, places, residents]
+    const buffers = [...arena.buffers, ...located, ...treeBuffers(arena, heap)]
     recorder.dispatch(locateRuns, buffers, [count, word], count)
-    return { keys, order, runsOf, starts, places, residents }
+    return { keys, heap, order, runsOf, starts, places, residents }
   }
 }

@@ -3,12 +3,14 @@ import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
+import { type Arena, keyHeaps } from '../arena.js'
 import { DirectoryKeeper } from '../directory.js'
 import { type TreeShape, treeShape } from '../layout.js'
-import { Builder, type NodePlan } from './build.js'
+import type { Builder, NodePlan } from './build.js'
 import { COUNTS, Count } from './counts.js'
-import { type Entries, EntryLister } from './entries.js'
+import { createBuilder } from './create-builder.js'
+import { type KeysToStore, KeyWriter } from './created-keys.js'
+import { type BatchEntries, EntryLister } from './entries.js'
 import { type Items, uploadItems } from './items.js'
 import { PairMatcher, type Pairs } from './pairs.js'
 import { PayloadWriter } from './payloads.js'
@@ -43,8 +45,10 @@ interface Settled {
   readonly pairs: Pairs | undefined
   readonly outcome: Outcome
   readonly plan: Plan
-  readonly entries: Entries
+  readonly entries: BatchEntries
   readonly nodes: NodePlan
+  /** Only where keys have a variable length. */
+  readonly keys: KeysToStore | undefined
 }
 
 /** Nodes that random keys take, at most about; evenly spread ones take 0.07 to 0.53. */
@@ -57,9 +61,12 @@ interface Stages {
   readonly planner: Planner
   readonly entries: EntryLister
   readonly builder: Builder
+  /** Only where keys have a variable length. */
+  readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
   readonly remover: Remover
-  readonly directories: DirectoryKeeper
+  /** Only where keys have a fixed width. */
+  readonly directories: DirectoryKeeper | undefined
 }
 
 /**
@@ -84,17 +91,19 @@ export class TreeWriter {
   static async create(device: Device, primitives: Primitives, index: IndexShape): Promise<TreeWriter> {
     const shape = treeShape(index)
     const { payloadBytes, unique } = index
-    const [runs, pairs, resolver, planner, entries, builder, payloads, remover, directories] =
+    const variable = shape.form !== undefined
+    const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, directories] =
       await Promise.all([
         RunFinder.create(device, primitives, shape),
         PairMatcher.create(device, primitives, shape, payloadBytes),
         Resolver.create(device, primitives, shape, payloadBytes),
         Planner.create(device, primitives, shape, unique),
         EntryLister.create(device, primitives, shape),
-        Builder.create(device, primitives, shape),
+        createBuilder(device, primitives, shape),
+        variable ? KeyWriter.create(device, primitives, shape) : undefined,
         PayloadWriter.create(device, shape, payloadBytes, unique),
         Remover.create(device, shape),
-        DirectoryKeeper.create(device),
+        variable ? undefined : DirectoryKeeper.create(device),
       ])
     return new TreeWriter(device, index, {
       runs,
@@ -103,6 +112,7 @@ export class TreeWriter {
       planner,
       entries,
       builder,
+      keys,
       payloads,
       remover,
       directories,
@@ -115,7 +125,9 @@ export class TreeWriter {
    */
   async prepare(arena: Arena, batch: WriteBatch): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
-    const count = batch.keys.byteLength / (4 * this.#shape.keyWords)
+    const { keys, keyOffsets } = batch
+    const count =
+      keyOffsets === undefined ? keys.byteLength / (4 * this.#shape.keyWords) : keyOffsets.length - 1
     let items: Items
     try {
       items = uploadItems(this.#device, scratch, this.#index, batch, count)
@@ -129,7 +141,7 @@ export class TreeWriter {
   /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
   async prepareItems(arena: Arena, scratch: Scratch, items: Items): Promise<PreparedBatch> {
     try {
-      const settled = this.#settle(scratch, arena, items)
+      const settled = await this.#settle(scratch, arena, items)
       const reserving = this.#reserveAhead(arena, items)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
       const [counts, codes] = await Promise.all([
@@ -141,8 +153,9 @@ export class TreeWriter {
         nodes: counts[Count.nodes],
         tuples: counts[Count.creates],
         extentWords: counts[Count.extentWords],
+        keyWords: counts[Count.keyWords],
       })
-      await this.#stages.directories.provide(arena, arena.tuples.records + counts[Count.creates])
+      await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
       // Taken now, because applying must not fail.
       const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
       return {
@@ -163,22 +176,27 @@ export class TreeWriter {
     }
   }
 
-  #settle(scratch: Scratch, arena: Arena, items: Items): Settled {
+  async #settle(scratch: Scratch, arena: Arena, items: Items): Promise<Settled> {
     const { count } = items
     const stages = this.#stages
-    const recorder = this.#device.record()
     const counts = scratch.words(COUNTS)
-    recorder.clear(counts)
-    const runs = stages.runs.record(recorder, scratch, arena, items.keys, count, counts)
+    const sorting = this.#device.record()
+    sorting.clear(counts)
+    const sorted = await stages.runs.sort(sorting, scratch, items)
+    const { recorder } = sorted
+    const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts)
     const pairs = items.hasPairs
       ? stages.pairs.record(recorder, scratch, arena, items, runs, counts)
       : undefined
     const outcome = stages.resolver.record(recorder, scratch, arena, items, runs, pairs, counts)
     const plan = stages.planner.record(recorder, scratch, arena, runs, outcome, count, counts)
     const entries = stages.entries.record(recorder, scratch, arena, runs, plan, count, counts)
-    const nodes = stages.builder.recordCount(recorder, scratch, entries, counts)
+    const nodes = stages.builder.plan(recorder, scratch, entries, counts, keyHeaps(arena, runs.heap))
+    const { createdKeys } = entries
+    const keys =
+      runs.heap && stages.keys?.recordCount(recorder, scratch, createdKeys, runs.heap, count, counts)
     recorder.submit()
-    return { items, counts, runs, pairs, outcome, plan, entries, nodes }
+    return { items, counts, runs, pairs, outcome, plan, entries, nodes, keys }
   }
 
   /**
@@ -202,27 +220,31 @@ export class TreeWriter {
   }
 
   #apply(arena: Arena, settled: Settled, movedFrom: GPUBuffer, totals: Uint32Array): void {
-    const { items, counts, runs, pairs, outcome, plan, entries, nodes } = settled
+    const { items, counts, runs, pairs, outcome, plan, nodes, keys } = settled
     const stages = this.#stages
     const recorder = this.#device.record()
     if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
-    const firstNode = arena.nodes.take(totals[Count.nodes]!)
+    const firstNode = arena.takeNodes(totals[Count.nodes]!)
+    const firstTuple = arena.tuples.take(totals[Count.creates]!)
     stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
       runs: totals[Count.runs]!,
       longMoves: totals[Count.longMoves]!,
       extentWords: totals[Count.extentWords]!,
       movedFrom,
-      firstTuple: arena.tuples.take(totals[Count.creates]!),
+      firstTuple,
       firstExtent: arena.extents.take(totals[Count.extentWords]!),
     })
+    if (keys !== undefined && arena.keys !== undefined) {
+      const firstWord = arena.keys.heap.take(totals[Count.keyWords]!)
+      stages.keys?.record(recorder, arena, keys, counts, totals[Count.creates]!, firstTuple, firstWord)
+    }
     if (totals[Count.entries]! > 0) {
-      const { builder } = stages
-      builder.recordBuild(recorder, arena.nodes.buffer, entries, nodes, totals[Count.entries]!, firstNode)
+      nodes.record(recorder, arena, totals[Count.entries]!, firstNode, keyHeaps(arena, runs.heap))
     }
     if (totals[Count.removes]! > 0) {
       stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
     }
-    stages.directories.recordFill(recorder, arena)
+    stages.directories?.recordFill(recorder, arena)
     recorder.submit()
   }
 }

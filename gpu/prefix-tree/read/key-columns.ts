@@ -1,0 +1,63 @@
+import type { DeviceColumn } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { KeyRestorer } from '../../keys/restore.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import { type EntryColumn, type ReadContext, words } from './read-context.js'
+
+/** Bytes of keys that are read back together with the rest of a result. */
+const EAGER_BYTES = 64 * 1024
+
+/** Keys of a result, by their records in the index's heap. */
+export interface FoundKeys {
+  readonly restorer: KeyRestorer
+  readonly heap: GPUBuffer
+  readonly records: GPUBuffer
+  /** How many there are at most. */
+  readonly most: number
+  /** How many there are, where only the device knows. */
+  readonly live: DeviceWord | undefined
+}
+
+/** The columns that `keyColumns` takes once they are read. */
+export interface RecordedKeys {
+  /** Bytes of all keys, and the first of them. */
+  readonly known: readonly [DeviceColumn, DeviceColumn]
+  /** Where each key begins. */
+  readonly starts: EntryColumn
+}
+
+/** Records the restoring of keys of variable length for a result. */
+export function recordKeys(recorder: Recorder, scratch: Scratch, found: FoundKeys): RecordedKeys {
+  const { restorer, most, live } = found
+  const { offsets, bytes } = restorer.record(recorder, scratch, found, most, EAGER_BYTES, live)
+  return {
+    known: [
+      { buffer: offsets, offset: 4 * most, bytes: 4 },
+      { buffer: bytes, bytes: EAGER_BYTES },
+    ],
+    starts: { buffer: offsets, entryBytes: 4 },
+  }
+}
+
+/**
+ * The keys as a column and its offsets. Where they are longer than what came with the rest, the heap is read once more, so it
+ * must be as it was until this settles.
+ */
+export async function keyColumns(
+  { device }: ReadContext,
+  scratch: Scratch,
+  found: FoundKeys,
+  [length, first]: readonly [Uint8Array, Uint8Array],
+  starts: Uint8Array,
+): Promise<{ keys: Uint8Array; keyOffsets: Uint32Array }> {
+  const bytes = words(length)[0]!
+  const keyOffsets = new Uint32Array(starts.byteLength / 4 + 1)
+  keyOffsets.set(words(starts))
+  keyOffsets[keyOffsets.length - 1] = bytes
+  if (bytes <= EAGER_BYTES) return { keys: first.subarray(0, bytes), keyOffsets }
+  const recorder = device.record()
+  const { bytes: buffer } = found.restorer.record(recorder, scratch, found, found.most, bytes, found.live)
+  const [keys] = await device.submitAndRead(recorder, [{ buffer, bytes }])
+  return { keys: keys!, keyOffsets }
+}
