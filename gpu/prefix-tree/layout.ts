@@ -1,3 +1,5 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import { type FixedKeyType, isFixedKeyType } from '../../protocol/types.js'
 import type { IndexShape } from '../index-structure.js'
 
 /** Numbers of the prefix tree's records that the host needs; `layout.wesl` and `key.wesl` define and draw them. */
@@ -22,7 +24,8 @@ export interface TreeShape {
 }
 
 export function treeShape(shape: IndexShape): TreeShape {
-  const keyWords = shape.keyType.endsWith('64') ? 2 : 1
+  const keyType = fixedKeyType(shape)
+  const keyWords = keyType.endsWith('64') ? 2 : 1
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
   return {
@@ -31,6 +34,12 @@ export function treeShape(shape: IndexShape): TreeShape {
     payloadWords,
     tupleStride: keyWords + (shape.unique ? 0 : 2) + payloadWords,
     entryStride: 1 + payloadWords,
-    word: KEY_KINDS[shape.keyType] | (unique << 4) | (payloadWords << 8) | (shape.matchFrom << 16),
+    word: KEY_KINDS[keyType] | (unique << 4) | (payloadWords << 8) | (shape.matchFrom << 16),
   }
+}
+
+/** @throws WarpdexError `BAD_REQUEST` for keys of variable length */
+export function fixedKeyType({ keyType }: IndexShape): FixedKeyType {
+  if (isFixedKeyType(keyType)) return keyType
+  throw new WarpdexError('BAD_REQUEST', `keys of type ${keyType} cannot be on the device yet`)
 }

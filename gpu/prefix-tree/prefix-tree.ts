@@ -19,7 +19,7 @@ import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
 import { DirectoryKeeper } from './directory.js'
 import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image.js'
-import { treeShape } from './layout.js'
+import { fixedKeyType, treeShape } from './layout.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor } from './write/compact.js'
 import { type PreparedBatch, TreeWriter, type WriteEffect } from './write/tree-writer.js'
@@ -140,7 +140,7 @@ export class PrefixTree implements IndexStructure {
       keys: new Uint8Array(0),
       payloads: new Uint8Array(0),
       more: new Uint8Array(ranges),
-      tokens: new Uint8Array(ranges * (keyBytes(this.shape.keyType) + 4)),
+      tokens: new Uint8Array(ranges * (keyBytes(fixedKeyType(this.shape)) + 4)),
     }
   }
 
@@ -243,7 +243,7 @@ export class PrefixTree implements IndexStructure {
   }
 
   #count(keys: Uint8Array): number {
-    const size = keyBytes(this.shape.keyType)
+    const size = keyBytes(fixedKeyType(this.shape))
     if (keys.byteLength % size === 0) return keys.byteLength / size
     throw new WarpdexError(
       'WRONG_KEY_TYPE',
