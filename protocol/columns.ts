@@ -1,7 +1,7 @@
 import { WarpdexError } from './errors.js'
-import type { KeyType } from './types.js'
+import type { FixedKeyType } from './types.js'
 
-/** The typed array that holds keys of each type. */
+/** The typed array that holds keys of each fixed-width type. */
 export interface KeyArrays {
   u32: Uint32Array
   i32: Int32Array
@@ -11,7 +11,7 @@ export interface KeyArrays {
   f64: Float64Array
 }
 
-export type KeyArray = KeyArrays[KeyType]
+export type KeyArray = KeyArrays[FixedKeyType]
 
 export interface ColumnConstructor<T> {
   readonly name: string
@@ -19,8 +19,8 @@ export interface ColumnConstructor<T> {
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): T
 }
 
-/** Constructors of the typed arrays that hold keys. */
-export const KEY_ARRAYS: { readonly [Type in KeyType]: ColumnConstructor<KeyArrays[Type]> } = {
+/** Constructors of the typed arrays that hold keys of fixed width. */
+export const KEY_ARRAYS: { readonly [Type in FixedKeyType]: ColumnConstructor<KeyArrays[Type]> } = {
   u32: Uint32Array,
   i32: Int32Array,
   f32: Float32Array,

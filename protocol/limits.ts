@@ -14,6 +14,8 @@ export const LIMITS = {
   batchItems: 1 << 20,
   /** Entries that one scan request returns over all its ranges; a token continues it. */
   scanEntries: 1 << 18,
+  /** Bytes of one key of variable length, a tuple's as it is encoded: every write reads whole keys, and a level of the tree is half a byte. */
+  keyBytes: 4096,
   /** Bytes of one payload of kind `bytes`. */
   payloadBytes: MIB,
   /** Bytes of a payload of kind `fixed(n)`: it lies in the tuple, so it is read with every lookup. */

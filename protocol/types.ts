@@ -5,18 +5,39 @@ import { LIMITS } from './limits.js'
 export const FIXED_KEY_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'f64'] as const
 export type FixedKeyType = (typeof FIXED_KEY_TYPES)[number]
 
-/** Key types of variable length: UTF-8 and any bytes, in the order of their bytes; tuples in the order of their parts. */
-export type VariableKeyType = 'string' | 'bytes' | `tuple(${string})`
+/** What a part of a tuple may be, or a key by itself. Strings are UTF-8; they and bytes are in the order of their bytes. */
+export const SCALAR_KEY_TYPES = [...FIXED_KEY_TYPES, 'string', 'bytes'] as const
+export type ScalarKeyType = (typeof SCALAR_KEY_TYPES)[number]
+
+/** Key types of variable length. Tuples, of 2 to 8 parts, are in the order of their first part, then of their second, and so on. */
+export type VariableKeyType = 'string' | 'bytes' | TupleKeyType
+export type TupleKeyType = `tuple(${string})`
 export type KeyType = FixedKeyType | VariableKeyType
 
-/** Whether keys of a type have lengths of their own, so that a column of them comes with offsets. */
-export function isVariable(type: KeyType): type is VariableKeyType {
-  return !FIXED_KEY_TYPES.includes(type as FixedKeyType)
+const TUPLE_PARTS = { least: 2, most: 8 }
+
+export function isFixedKeyType(type: KeyType): type is FixedKeyType {
+  return FIXED_KEY_TYPES.some((fixed) => fixed === type)
+}
+
+export function isTupleKeyType(type: KeyType): type is TupleKeyType {
+  return type.startsWith('tuple(')
 }
 
 /** Bytes of one key on the wire: little-endian, as a typed array of that type lies in memory. */
 export function keyBytes(type: FixedKeyType): 4 | 8 {
   return type.endsWith('64') ? 8 : 4
+}
+
+/** Bytes of one key on the wire, or `undefined` for keys of variable length, which come with an offsets section. */
+export function keyWidth(type: KeyType): 4 | 8 | undefined {
+  return isFixedKeyType(type) ? keyBytes(type) : undefined
+}
+
+/** The types of a tuple's parts. */
+export function tupleParts(type: TupleKeyType): readonly ScalarKeyType[] {
+  // `parseKeyType` lets no other names through.
+  return type.slice('tuple('.length, -1).split(',') as ScalarKeyType[]
 }
 
 /** `u32`, `u64` and `fixed(n)` payloads lie on the device; `bytes` lie on the host under a row id. */
@@ -30,12 +51,47 @@ export function payloadBytes(kind: PayloadKind): number | undefined {
   return Number(kind.slice(6, -1))
 }
 
+/**
+ * A key type in its one spelling: a tuple's without blanks.
+ *
+ * @throws WarpdexError `BAD_REQUEST`
+ */
 export function parseKeyType(value: unknown): KeyType {
-  if (KEY_TYPES.includes(value as KeyType)) return value as KeyType
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `unknown key type ${JSON.stringify(value)}; use one of ${KEY_TYPES.join(', ')}`,
-  )
+  const scalar = scalarKeyType(value)
+  if (scalar !== undefined) return scalar
+  const names =
+    typeof value === 'string' ? /^\s*tuple\s*\((.*)\)\s*$/s.exec(value)?.[1].split(',') : undefined
+  const { least, most } = TUPLE_PARTS
+  if (names === undefined) {
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `unknown key type ${quote(value)}; use one of ${SCALAR_KEY_TYPES.join(', ')}, or a tuple of them such as tuple(u32,string)`,
+    )
+  }
+  if (names.length < least || names.length > most) {
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `${quote(value)} has ${names.length} parts; a tuple has ${least} to ${most}`,
+    )
+  }
+  const parts = names.map((name) => {
+    const part = scalarKeyType(name.trim())
+    if (part !== undefined) return part
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `${quote(name.trim())} is no type of a tuple's part; use one of ${SCALAR_KEY_TYPES.join(', ')}`,
+    )
+  })
+  return `tuple(${parts.join(',')})`
+}
+
+function scalarKeyType(value: unknown): ScalarKeyType | undefined {
+  return SCALAR_KEY_TYPES.find((type) => type === value)
+}
+
+function quote(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
 export function parsePayloadKind(value: unknown): PayloadKind {

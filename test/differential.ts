@@ -1,6 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { IndexShape, IndexStructure, ScanRequest, WriteBatch } from '../gpu/index-structure.js'
-import { KEY_TYPES, type KeyType, keyBytes, WriteOp } from '../protocol/types.js'
+import type {
+  IndexShape,
+  IndexStructure,
+  ScanRequest,
+  ScanResult,
+  WriteBatch,
+} from '../gpu/index-structure.js'
+import { type Rows, rowAt, rowCount, rowsOf, sliceRows } from '../protocol/rows.js'
+import { FIXED_KEY_TYPES, type KeyType, keyWidth, WriteOp } from '../protocol/types.js'
+import { type KeySpace, openKeySpace } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
 import type { Random } from './random.js'
 
@@ -13,8 +21,8 @@ export interface Subject {
   compact(structure: IndexStructure): Promise<void>
 }
 
-/** A shape at random. */
-export function randomShape(random: Random, keyType: KeyType = random.pick(KEY_TYPES)): IndexShape {
+/** A shape at random, with keys of fixed width where no type is given. */
+export function randomShape(random: Random, keyType: KeyType = random.pick(FIXED_KEY_TYPES)): IndexShape {
   const payloadBytes = random.pick([4, 8, 1, 7, 16, 64])
   const matchFrom = payloadBytes === 16 && random.chance(0.7) ? 2 : 0
   return { keyType, payloadBytes, unique: random.chance(0.4), matchFrom }
@@ -33,13 +41,13 @@ export async function runProgram(
 ): Promise<number> {
   const model = new ModelStructure(shape)
   let structure = await subject.create(shape)
-  const keySpace = new KeySpace(random, shape.keyType)
+  const keySpace = openKeySpace(random, shape.keyType)
   let keys = 0
   try {
     for (let step = 0; step < steps; step++) {
       const write = randomBatch(random, shape, keySpace)
       await compareWrite(structure, model, write, `step ${step}: write`)
-      keys += write.keys.byteLength / keyBytes(shape.keyType)
+      keys += rowCount({ bytes: write.keys, offsets: write.keyOffsets }, keyWidth(shape.keyType))
       if (random.chance(0.15)) await subject.compact(structure)
       else if (random.chance(0.1)) {
         const reloaded = await subject.reload(structure)
@@ -54,58 +62,12 @@ export async function runProgram(
   return keys
 }
 
-/** Keys that meet each other often: few heads, many tails, extremes, and any at all. */
-class KeySpace {
-  readonly #random: Random
-  readonly #type: KeyType
-  readonly #heads: Uint8Array[]
-  readonly #tailBits: number
-
-  constructor(random: Random, type: KeyType) {
-    this.#random = random
-    this.#type = type
-    const heads = random.pick([1, 4, 64])
-    this.#heads = Array.from({ length: heads }, () => random.bytes(keyBytes(type)))
-    this.#tailBits = random.pick([4, 8, 12])
-  }
-
-  column(count: number): Uint8Array {
-    return concat(Array.from({ length: count }, () => this.#key()))
-  }
-
-  #key(): Uint8Array {
-    const random = this.#random
-    const kind = random.below(20)
-    if (kind === 0) return random.bytes(keyBytes(this.#type))
-    if (kind === 1) return extreme(random, this.#type)
-    const key = random.pick(this.#heads).slice()
-    const tail = random.below(2 ** this.#tailBits)
-    key[0] = tail & 255
-    key[1] = (key[1]! & ~(tail >> 8)) | (tail >> 8)
-    return key
-  }
-}
-
-function extreme(random: Random, type: KeyType): Uint8Array {
-  if (type === 'f32') {
-    return new Uint8Array(
-      new Float32Array([random.pick([0, -0, Infinity, -Infinity, NaN, 1e-45, -1])]).buffer,
-    )
-  }
-  if (type === 'f64') {
-    return new Uint8Array(
-      new Float64Array([random.pick([0, -0, Infinity, -Infinity, NaN, 5e-324, -1])]).buffer,
-    )
-  }
-  const key = new Uint8Array(keyBytes(type)).fill(random.pick([0, 255]))
-  if (random.chance(0.5)) key[key.length - 1] ^= 128
-  return key
-}
-
 function randomBatch(random: Random, shape: IndexShape, keySpace: KeySpace): WriteBatch {
   const count = random.pick([1, 2, 17, 256, 257, 1000, 3000])
   const sameKey = random.chance(0.1)
-  const keys = sameKey ? repeat(keySpace.column(1), count) : keySpace.column(count)
+  const { bytes: keys, offsets: keyOffsets } = sameKey
+    ? repeat(keySpace.column(1), count)
+    : keySpace.column(count)
   // Few distinct payloads, so that pairs are met again.
   const variety = random.pick([2, 10, 1000])
   const payloads = concat(
@@ -118,13 +80,15 @@ function randomBatch(random: Random, shape: IndexShape, keySpace: KeySpace): Wri
     }),
   )
   const kinds = Object.values(WriteOp)
-  if (random.chance(0.4)) return { ops: WriteOp.insert, keys, payloads }
-  if (random.chance(0.5)) return { ops: random.pick(kinds), keys, payloads }
-  return { ops: Uint8Array.from({ length: count }, () => random.pick(kinds)), keys, payloads }
+  const columns = { keys, ...(keyOffsets && { keyOffsets }), payloads }
+  if (random.chance(0.4)) return { ops: WriteOp.insert, ...columns }
+  if (random.chance(0.5)) return { ops: random.pick(kinds), ...columns }
+  return { ops: Uint8Array.from({ length: count }, () => random.pick(kinds)), ...columns }
 }
 
-function repeat(key: Uint8Array, count: number): Uint8Array {
-  return concat(Array.from({ length: count }, () => key))
+function repeat({ bytes, offsets }: Rows, count: number): Rows {
+  const copies = Array.from({ length: count }, () => bytes)
+  return offsets === undefined ? { bytes: concat(copies) } : rowsOf(copies)
 }
 
 async function compareWrite(
@@ -149,13 +113,15 @@ async function compareReads(
   step: string,
 ): Promise<number> {
   const count = random.pick([1, 31, 257, 1000])
-  const keys = keySpace.column(count)
-  expectEqual(await structure.get(keys), await model.get(keys), `${step}: get`)
-  expectEqual(await structure.count(keys), await model.count(keys), `${step}: count`)
-  const few = keys.subarray(0, Math.min(count, 50) * keyBytes(structure.shape.keyType))
-  expectEqual(await structure.getAll(few, 1e6), await model.getAll(few, 1e6), `${step}: getAll`)
+  const column = keySpace.column(count)
+  const { bytes: keys, offsets } = column
+  expectEqual(await structure.get(keys, offsets), await model.get(keys, offsets), `${step}: get`)
+  expectEqual(await structure.count(keys, offsets), await model.count(keys, offsets), `${step}: count`)
+  const few = sliceRows(column, keyWidth(structure.shape.keyType), 0, Math.min(count, 50))
+  const all = [few.bytes, 1e6, few.offsets] as const
+  expectEqual(await structure.getAll(...all), await model.getAll(...all), `${step}: getAll`)
   for (const reverse of [false, true]) {
-    const next = { keys: few, reverse }
+    const next = { keys: few.bytes, keyOffsets: few.offsets, reverse }
     const { sequences: _a, ...ours } = await structure.getNext(next)
     const { sequences: _b, ...theirs } = await model.getNext(next)
     expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
@@ -171,13 +137,15 @@ async function compareScans(
   step: string,
 ): Promise<number> {
   const ranges = random.pick([1, 3, 40])
-  const width = keyBytes(structure.shape.keyType)
-  const bound = () =>
-    random.chance(0.3) ? undefined : numbersOnly(keySpace.column(ranges), structure.shape.keyType)
+  const bound = () => (random.chance(0.3) ? undefined : keySpace.bounds(ranges))
+  const from = bound()
+  const to = bound()
   const request: ScanRequest = {
     ranges,
-    from: bound(),
-    to: bound(),
+    from: from?.bytes,
+    fromOffsets: from?.offsets,
+    to: to?.bytes,
+    toOffsets: to?.offsets,
     fromExclusive: random.chance(0.3),
     toExclusive: random.chance(0.3),
     reverse: random.chance(0.5),
@@ -185,39 +153,30 @@ async function compareScans(
   }
   let [ours, theirs] = [await structure.scan(request), await model.scan(request)]
   for (let page = 0; ; page++) {
-    const { tokens: _a, ...seen } = ours
-    const { tokens: _b, ...expected } = theirs
-    expectEqual(
-      seen,
-      expected,
-      `${step}: scan page ${page} of ${JSON.stringify({ ...request, from: 0, to: 0 })}`,
-    )
+    const { tokens: _a, tokenOffsets: _b, ...seen } = ours
+    const { tokens: _c, tokenOffsets: _d, ...expected } = theirs
+    const { reverse, limit, fromExclusive, toExclusive } = request
+    const shown = JSON.stringify({ ranges, reverse, limit, fromExclusive, toExclusive })
+    expectEqual(seen, expected, `${step}: scan page ${page} of ${shown}`)
     if (page === 3 || !theirs.more.includes(1)) return ranges
-    ours = await structure.scan({ ...request, tokens: finished(ours.tokens, ours.more, width + 4) })
-    theirs = await model.scan({ ...request, tokens: finished(theirs.tokens, theirs.more, width + 4) })
+    const { keyType } = structure.shape
+    ours = await structure.scan({ ...request, ...unfinished(ours, keyType) })
+    theirs = await model.scan({ ...request, ...unfinished(theirs, keyType) })
   }
 }
 
-/** Ranges without more entries are taken out of the next page. */
-function finished(tokens: Uint8Array, more: Uint8Array, width: number): Uint8Array {
-  const next = tokens.slice()
-  more.forEach((flag, range) => {
-    if (flag === 0) next.fill(255, range * width, (range + 1) * width)
-  })
-  return next
-}
-
-/** NaN is no bound. */
-function numbersOnly(keys: Uint8Array, type: KeyType): Uint8Array {
-  if (type === 'f32') {
-    const floats = new Float32Array(keys.slice().buffer)
-    return new Uint8Array(floats.map((value) => (Number.isNaN(value) ? 1 : value)).buffer)
-  }
-  if (type === 'f64') {
-    const floats = new Float64Array(keys.slice().buffer)
-    return new Uint8Array(floats.map((value) => (Number.isNaN(value) ? 1 : value)).buffer)
-  }
-  return keys
+/** Where the next page goes on; ranges without more entries are taken out of it. */
+function unfinished(
+  { tokens: bytes, tokenOffsets: offsets, more }: ScanResult,
+  keyType: KeyType,
+): Pick<ScanRequest, 'tokens' | 'tokenOffsets'> {
+  const width = keyWidth(keyType)
+  const tokenBytes = width && width + 4
+  const none = new Uint8Array(tokenBytes ?? 4).fill(255)
+  const next = Array.from(more, (flag, i) => (flag === 1 ? rowAt({ bytes, offsets }, tokenBytes, i) : none))
+  if (width !== undefined) return { tokens: concat(next) }
+  const rows = rowsOf(next)
+  return { tokens: rows.bytes, tokenOffsets: rows.offsets }
 }
 
 function expectEqual(seen: unknown, expected: unknown, what: string): void {

@@ -13,7 +13,17 @@ import type {
   WriteBatch,
 } from '../gpu/index-structure.js'
 import { WarpdexError } from '../protocol/errors.js'
-import { type KeyType, keyBytes, ResultCode, WriteOp } from '../protocol/types.js'
+import { LIMITS } from '../protocol/limits.js'
+import { type Rows, rowAt, rowCount, rowsOf } from '../protocol/rows.js'
+import {
+  type FixedKeyType,
+  isFixedKeyType,
+  type KeyType,
+  keyBytes,
+  keyWidth,
+  ResultCode,
+  WriteOp,
+} from '../protocol/types.js'
 import type { StructureFactory } from '../src/engine/structures.js'
 
 interface Entry {
@@ -26,9 +36,12 @@ interface Payloads {
   entries: Entry[]
 }
 
+/** A key in its order: a number or, for keys of variable length, a text with one character for each byte. */
+type Rank = bigint | string
+
 /** A place in the order of entries: the key's rank and the sequence number. */
 interface Place {
-  readonly rank: bigint
+  readonly rank: Rank
   readonly sequence: number
 }
 
@@ -41,15 +54,15 @@ const LAST = 2 ** 32
  */
 export class ModelStructure implements IndexStructure {
   readonly shape: IndexShape
-  #keys = new Map<bigint, Payloads>()
-  #sorted: bigint[] | undefined
+  #keys = new Map<Rank, Payloads>()
+  #sorted: Rank[] | undefined
 
   constructor(shape: IndexShape) {
     this.shape = shape
   }
 
-  async get(keys: Uint8Array): Promise<GetResult> {
-    const ranks = ranksOf(this.shape.keyType, keys)
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+    const ranks = this.#ranks(keys, keyOffsets)
     const found = new Uint8Array(Math.ceil(ranks.length / 8))
     const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
     ranks.forEach((rank, i) => {
@@ -61,39 +74,36 @@ export class ModelStructure implements IndexStructure {
     return { found, payloads }
   }
 
-  async getAll(keys: Uint8Array, limit: number): Promise<GetAllResult> {
-    const lists = ranksOf(this.shape.keyType, keys).map((rank) => this.#entries(rank))
+  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
+    const lists = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank))
     const offsets = offsetsOf(lists)
     if (offsets[lists.length] > limit) throw new WarpdexError('TOO_LARGE', `more than ${limit} payloads`)
     return { offsets, payloads: concat(lists.flat().map(({ payload }) => payload)) }
   }
 
-  async count(keys: Uint8Array): Promise<Uint8Array> {
-    const counts = ranksOf(this.shape.keyType, keys).map((rank) => this.#entries(rank).length)
+  async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
+    const counts = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank).length)
     return new Uint8Array(Uint32Array.from(counts).buffer)
   }
 
   async scan(request: ScanRequest): Promise<ScanResult> {
     const cut = Array.from({ length: request.ranges }, (_, range) => this.#scanRange(request, range))
     const entries = cut.flatMap(({ entries }) => entries)
-    const tokenBytes = keyBytes(this.shape.keyType) + 4
+    const keys = this.#column(entries.map(({ rank }) => this.#key(rank)))
+    const tokens = this.#column(cut.map(({ entries }) => this.#token(entries.at(-1))))
     return {
       offsets: offsetsOf(cut.map(({ entries }) => entries)),
-      keys: concat(entries.map(({ rank }) => keyOf(this.shape.keyType, rank))),
+      keys: keys.bytes,
+      ...(keys.offsets && { keyOffsets: keys.offsets }),
       payloads: concat(entries.map(({ entry }) => entry.payload)),
       more: Uint8Array.from(cut, ({ more }) => Number(more)),
-      tokens: concat(
-        cut.map(({ entries }) => {
-          const last = entries.at(-1)
-          if (last === undefined) return new Uint8Array(tokenBytes)
-          return concat([keyOf(this.shape.keyType, last.rank), word(last.entry.sequence)])
-        }),
-      ),
+      tokens: tokens.bytes,
+      ...(tokens.offsets && { tokenOffsets: tokens.offsets }),
     }
   }
 
-  async getNext({ keys, sequences, reverse = false }: GetNextRequest): Promise<GetNextResult> {
-    const ranks = ranksOf(this.shape.keyType, keys)
+  async getNext({ keys, keyOffsets, sequences, reverse = false }: GetNextRequest): Promise<GetNextResult> {
+    const ranks = this.#ranks(keys, keyOffsets)
     const past = reverse ? FIRST : LAST
     const given = sequences === undefined ? undefined : wordsOf(sequences)
     const next = ranks.map((rank, i) => {
@@ -105,18 +115,20 @@ export class ModelStructure implements IndexStructure {
       if (entry !== undefined) found[i >> 3] |= 1 << (i & 7)
     })
     const { keyType, payloadBytes } = this.shape
-    const none = { key: new Uint8Array(keyBytes(keyType)), payload: new Uint8Array(payloadBytes) }
+    const none = { key: new Uint8Array(keyWidth(keyType) ?? 0), payload: new Uint8Array(payloadBytes) }
+    const nextKeys = this.#column(next.map((at) => (at === undefined ? none.key : this.#key(at.rank))))
     return {
       found,
-      keys: concat(next.map((at) => (at === undefined ? none.key : keyOf(keyType, at.rank)))),
+      keys: nextKeys.bytes,
+      ...(nextKeys.offsets && { keyOffsets: nextKeys.offsets }),
       payloads: concat(next.map((at) => at?.entry.payload ?? none.payload)),
       sequences: concat(next.map((at) => word(at?.entry.sequence ?? 0))),
     }
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    const ranks = ranksOf(this.shape.keyType, batch.keys)
-    const changed = new Map<bigint, Payloads>()
+    const ranks = this.#ranks(batch.keys, batch.keyOffsets)
+    const changed = new Map<Rank, Payloads>()
     const size = this.shape.payloadBytes
     const codes = Uint8Array.from(ranks, (rank, i) => {
       if (rank === undefined) return ResultCode.notANumber
@@ -149,8 +161,10 @@ export class ModelStructure implements IndexStructure {
   async image(): Promise<StructureImage> {
     const ranks = this.#order()
     const rows = ranks.flatMap((rank) => this.#entries(rank).map((entry) => ({ rank, entry })))
+    const keys = this.#column(rows.map(({ rank }) => this.#key(rank)))
     const parts = {
-      keys: concat(rows.map(({ rank }) => keyOf(this.shape.keyType, rank))),
+      keys: keys.bytes,
+      keyOffsets: keys.offsets === undefined ? new Uint8Array() : new Uint8Array(keys.offsets.buffer),
       sequences: concat(rows.map(({ entry }) => word(entry.sequence))),
       payloads: concat(rows.map(({ entry }) => entry.payload)),
     }
@@ -170,7 +184,9 @@ export class ModelStructure implements IndexStructure {
     const structure = new ModelStructure(shape)
     const sequences = wordsOf(parts.get('sequences')!)
     const payloads = parts.get('payloads')!
-    ranksOf(shape.keyType, parts.get('keys')!).forEach((rank, i) => {
+    const keyOffsets = parts.get('keyOffsets')
+    const offsets = keyWidth(shape.keyType) === undefined ? wordsOf(keyOffsets!) : undefined
+    structure.#ranks(parts.get('keys')!, offsets).forEach((rank, i) => {
       const list = structure.#keys.get(rank!) ?? { nextSequence: 0, entries: [] }
       list.entries.push({
         sequence: sequences[i],
@@ -184,8 +200,11 @@ export class ModelStructure implements IndexStructure {
 
   stats(): StructureStats {
     let payloads = 0
-    for (const { entries } of this.#keys.values()) payloads += entries.length
-    const usedBytes = payloads * (keyBytes(this.shape.keyType) + this.shape.payloadBytes)
+    let usedBytes = 0
+    for (const [rank, { entries }] of this.#keys) {
+      payloads += entries.length
+      usedBytes += entries.length * (this.#key(rank).length + this.shape.payloadBytes)
+    }
     return { keys: this.#keys.size, payloads, deviceBytes: usedBytes, usedBytes, garbageBytes: 0 }
   }
 
@@ -193,11 +212,40 @@ export class ModelStructure implements IndexStructure {
     this.#keys.clear()
   }
 
-  #entries(rank: bigint | undefined): readonly Entry[] {
+  #ranks(keys: Uint8Array, keyOffsets: Uint32Array | undefined): (Rank | undefined)[] {
+    const { keyType } = this.shape
+    if (isFixedKeyType(keyType)) return ranksOf(keyType, keys)
+    const rows = { bytes: keys, offsets: keyOffsets }
+    return Array.from({ length: rowCount(rows, undefined) }, (_, i) => textRank(rowAt(rows, undefined, i)))
+  }
+
+  #rank(key: Uint8Array): Rank | undefined {
+    const { keyType } = this.shape
+    return isFixedKeyType(keyType) ? ranksOf(keyType, key)[0] : textRank(key)
+  }
+
+  #key(rank: Rank): Uint8Array {
+    return typeof rank === 'bigint' ? keyOf(this.shape.keyType, rank) : Buffer.from(rank, 'latin1')
+  }
+
+  /** Keys or tokens as a column. */
+  #column(rows: readonly Uint8Array[]): Rows {
+    const column: Rows = isFixedKeyType(this.shape.keyType) ? { bytes: concat(rows) } : rowsOf(rows)
+    if (column.bytes.byteLength <= LIMITS.frameBytes) return column
+    throw new WarpdexError('TOO_LARGE', `more than ${LIMITS.frameBytes} bytes of keys`)
+  }
+
+  #token(last: { rank: Rank; entry: Entry } | undefined): Uint8Array {
+    if (last !== undefined) return concat([this.#key(last.rank), word(last.entry.sequence)])
+    const width = keyWidth(this.shape.keyType)
+    return new Uint8Array(width === undefined ? 0 : width + 4)
+  }
+
+  #entries(rank: Rank | undefined): readonly Entry[] {
     return (rank === undefined ? undefined : this.#keys.get(rank)?.entries) ?? []
   }
 
-  #order(): readonly bigint[] {
+  #order(): readonly Rank[] {
     this.#sorted ??= [...this.#keys.keys()].sort((a, b) => (a < b ? -1 : 1))
     return this.#sorted
   }
@@ -226,18 +274,18 @@ export class ModelStructure implements IndexStructure {
   #scanRange(
     request: ScanRequest,
     range: number,
-  ): { entries: { rank: bigint; entry: Entry }[]; more: boolean } {
-    const { keyType } = this.shape
+  ): { entries: { rank: Rank; entry: Entry }[]; more: boolean } {
     const { reverse = false, limit } = request
-    const width = keyBytes(keyType)
-    const token = request.tokens?.subarray(range * (width + 4), (range + 1) * (width + 4))
-    if (token?.every((byte) => byte === 0xff)) return { entries: [], more: false }
-    const bound = (column: Uint8Array | undefined) =>
-      column === undefined
-        ? undefined
-        : ranksOf(keyType, column.subarray(range * width, (range + 1) * width))[0]
-    const low = bound(request.from)
-    const high = bound(request.to)
+    const width = keyWidth(this.shape.keyType)
+    const token =
+      request.tokens &&
+      rowAt({ bytes: request.tokens, offsets: request.tokenOffsets }, width && width + 4, range)
+    const finished = width === undefined ? token?.length === 4 : true
+    if (finished && token?.every((byte) => byte === 0xff)) return { entries: [], more: false }
+    const bound = (bytes: Uint8Array | undefined, offsets: Uint32Array | undefined) =>
+      bytes && this.#rank(rowAt({ bytes, offsets }, width, range))
+    const low = bound(request.from, request.fromOffsets)
+    const high = bound(request.to, request.toOffsets)
     const before = ({ rank }: Place) =>
       low !== undefined && (rank < low || (request.fromExclusive === true && rank === low))
     const after = ({ rank }: Place) =>
@@ -245,8 +293,8 @@ export class ModelStructure implements IndexStructure {
     const start: Place | undefined =
       token === undefined
         ? undefined
-        : { rank: ranksOf(keyType, token.subarray(0, width))[0]!, sequence: wordsOf(token.slice(width))[0] }
-    const entries: { rank: bigint; entry: Entry }[] = []
+        : { rank: this.#rank(token.subarray(0, -4))!, sequence: wordsOf(token.slice(-4))[0] }
+    const entries: { rank: Rank; entry: Entry }[] = []
     for (const at of this.#walk(start, reverse)) {
       const place = { rank: at.rank, sequence: at.entry.sequence }
       if (reverse ? after(place) : before(place)) continue
@@ -258,7 +306,7 @@ export class ModelStructure implements IndexStructure {
   }
 
   /** The entries strictly after a place, or all of them, in ascending or descending order. */
-  *#walk(start: Place | undefined, reverse: boolean): Generator<{ rank: bigint; entry: Entry }, undefined> {
+  *#walk(start: Place | undefined, reverse: boolean): Generator<{ rank: Rank; entry: Entry }, undefined> {
     const ranks = reverse ? this.#order().toReversed() : this.#order()
     for (const rank of ranks) {
       const entries = reverse ? this.#entries(rank).toReversed() : this.#entries(rank)
@@ -280,7 +328,7 @@ export const modelStructures: StructureFactory = {
   create: async (_device, shape) => new ModelStructure(shape),
   restore: async (_device, shape, _meta, readPart) => {
     const parts = new Map<string, Uint8Array>()
-    for (const name of ['keys', 'sequences', 'payloads']) {
+    for (const name of ['keys', 'keyOffsets', 'sequences', 'payloads']) {
       const chunks: Uint8Array[] = []
       for await (const chunk of readPart(name)) chunks.push(chunk)
       parts.set(name, concat(chunks))
@@ -289,9 +337,9 @@ export const modelStructures: StructureFactory = {
   },
 }
 
-/** Each key of a column as a number in key order, or `undefined` for NaN. */
+/** Each key of a column of fixed width as a number in key order, or `undefined` for NaN. */
 export function ranksOf(type: KeyType, column: Uint8Array): (bigint | undefined)[] {
-  const width = keyBytes(type)
+  const width = keyBytes(requireFixed(type))
   const view = new DataView(column.buffer, column.byteOffset, column.byteLength)
   return Array.from({ length: column.byteLength / width }, (_, i) => {
     if (type === 'u32') return BigInt(view.getUint32(i * 4, true))
@@ -305,9 +353,9 @@ export function ranksOf(type: KeyType, column: Uint8Array): (bigint | undefined)
   })
 }
 
-/** The wire bytes of a key of that rank. */
+/** The wire bytes of a key of fixed width that has that rank. */
 export function keyOf(type: KeyType, rank: bigint): Uint8Array {
-  const bytes = new Uint8Array(keyBytes(type))
+  const bytes = new Uint8Array(keyBytes(requireFixed(type)))
   const view = new DataView(bytes.buffer)
   if (type === 'u32') view.setUint32(0, Number(rank), true)
   else if (type === 'i32') view.setInt32(0, Number(rank), true)
@@ -320,6 +368,16 @@ export function keyOf(type: KeyType, rank: bigint): Uint8Array {
     else view.setFloat64(0, value, true)
   }
   return bytes
+}
+
+function requireFixed(type: KeyType): FixedKeyType {
+  if (isFixedKeyType(type)) return type
+  throw new Error(`${type} keys have no fixed width`)
+}
+
+/** Texts are compared by their characters as bytes are by their values. */
+function textRank(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1')
 }
 
 export function concat(columns: readonly Uint8Array[]): Uint8Array {

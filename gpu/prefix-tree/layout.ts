@@ -1,4 +1,4 @@
-import { type FixedKeyType, isVariable, type KeyType } from '../../protocol/types.js'
+import { type FixedKeyType, isFixedKeyType, isTupleKeyType, type KeyType } from '../../protocol/types.js'
 import type { NumberedBinding } from '../device/kernel.js'
 import type { IndexShape } from '../index-structure.js'
 import type { NormalForm } from '../keys/normalise.js'
@@ -60,9 +60,9 @@ export interface TreeShape {
 export function treeShape(shape: IndexShape): TreeShape {
   const { keyType } = shape
   const form = normalForm(keyType)
-  const wide = isVariable(keyType) || keyType.endsWith('64')
+  const wide = form !== undefined || keyType.endsWith('64')
   const keyWords = wide ? 2 : 1
-  const kind = isVariable(keyType) ? 0 : KEY_KINDS[keyType]
+  const kind = isFixedKeyType(keyType) ? KEY_KINDS[keyType] : 0
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
   return {
@@ -78,8 +78,8 @@ export function treeShape(shape: IndexShape): TreeShape {
 }
 
 function normalForm(type: KeyType): NormalForm | undefined {
-  if (!isVariable(type)) return undefined
-  return type === 'string' || type === 'bytes' ? 'terminated' : 'raw'
+  if (isFixedKeyType(type)) return undefined
+  return isTupleKeyType(type) ? 'raw' : 'terminated'
 }
 
 /** The further bindings of a kernel. */

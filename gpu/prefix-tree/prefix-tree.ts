@@ -1,5 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { isVariable, keyBytes } from '../../protocol/types.js'
+import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type {
@@ -257,7 +257,7 @@ export class PrefixTree implements IndexStructure {
   /** Keys of a column, by its length or its offsets. */
   #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
     const { keyType } = this.shape
-    if (isVariable(keyType)) {
+    if (!isFixedKeyType(keyType)) {
       if (keyOffsets !== undefined && keyOffsets.length > 0) return keyOffsets.length - 1
       throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys needs its offsets`)
     }
@@ -272,14 +272,14 @@ export class PrefixTree implements IndexStructure {
   /** What comes in the place of keys that were not found. */
   #noKeys(count: number): { keys: Uint8Array; keyOffsets?: Uint32Array } {
     const { keyType } = this.shape
-    if (isVariable(keyType)) return { keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) }
-    return { keys: new Uint8Array(count * keyBytes(keyType)) }
+    if (isFixedKeyType(keyType)) return { keys: new Uint8Array(count * keyBytes(keyType)) }
+    return { keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) }
   }
 
   #noTokens(ranges: number): { tokens: Uint8Array; tokenOffsets?: Uint32Array } {
     const { keyType } = this.shape
-    if (isVariable(keyType)) return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
-    return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
+    if (isFixedKeyType(keyType)) return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
+    return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
   }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { KEY_TYPES } from '../../../protocol/types.js'
+import { FIXED_KEY_TYPES } from '../../../protocol/types.js'
 import { randomShape, runProgram } from '../../differential.js'
 import { freshSeed, Random } from '../../random.js'
 import { openDevice } from '../open-device.js'
@@ -13,7 +13,7 @@ t.test('random programs of batched operations against an ordered map', async (t)
   const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
   t.comment(`WARPDEX_SEED=${seed}`)
   let keys = 0
-  for (const [i, keyType] of KEY_TYPES.entries()) {
+  for (const [i, keyType] of FIXED_KEY_TYPES.entries()) {
     for (let program = 0; program < PROGRAMS_PER_TYPE; program++) {
       const programSeed = seed + i * PROGRAMS_PER_TYPE + program
       const random = new Random(programSeed)

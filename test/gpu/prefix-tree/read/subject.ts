@@ -5,7 +5,7 @@ import type { IndexShape } from '../../../../gpu/index-structure.js'
 import type { Arena } from '../../../../gpu/prefix-tree/arena.js'
 import { TreeReader } from '../../../../gpu/prefix-tree/read/tree-reader.js'
 import { Primitives } from '../../../../gpu/primitives/primitives.js'
-import { type KeyType, keyBytes } from '../../../../protocol/types.js'
+import { type KeyType, keyWidth } from '../../../../protocol/types.js'
 import { concat, keyOf, type ModelStructure, ranksOf } from '../../../model-structure.js'
 import { freshSeed, Random } from '../../../random.js'
 import { type HostEntry, type HostKey, modelOf, uploadTree } from '../host-tree.js'
@@ -80,7 +80,7 @@ function listEntries(shape: IndexShape, random: Random): HostEntry[] {
 
 /** Wire keys: clustered, scattered, extreme. */
 export function randomColumn(type: KeyType, random: Random, count: number): Uint8Array[] {
-  const width = keyBytes(type)
+  const width = keyWidth(type) ?? 0
   const heads = Array.from({ length: 4 }, () => random.bytes(width))
   return Array.from({ length: count }, () => {
     if (random.chance(0.3)) return random.bytes(width)
@@ -101,7 +101,7 @@ function extreme(type: KeyType, random: Random): Uint8Array {
     return new Uint8Array(column.buffer)
   }
   const fill = random.pick([0, 0xff])
-  const key = new Uint8Array(keyBytes(type)).fill(fill)
+  const key = new Uint8Array(keyWidth(type) ?? 0).fill(fill)
   if (random.chance(0.5)) key[key.length - 1] ^= 0x80
   return key
 }
