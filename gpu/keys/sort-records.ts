@@ -81,8 +81,9 @@ export class RecordSort {
   /**
    * Finds the stable order of keys in their normal form. Submits the recorder with the first round, and reads back after each
    * round how many keys are still tied: once for keys whose first bytes are random, and a number of times that grows with the
-   * logarithm of the count, not with the lengths, for the worst.
+   * logarithm of the count, not with the lengths, for the worst. Heap and records must stay as they are until then.
    * @returns a buffer of the scratch memory with the number of the key at each place
+   * @throws WarpdexError as `Device.read`
    */
   async sort(
     recorder: Recorder,
