@@ -43,3 +43,37 @@ export function numberedPayloads(payloadWords: number, first: number, count: num
   for (let i = 0; i < count; i++) words[i * payloadWords] = first + i
   return new Uint8Array(words.buffer)
 }
+
+/** Keys of variable length as on the wire. */
+export interface KeyBlob {
+  readonly offsets: Uint32Array
+  readonly bytes: Uint8Array
+}
+
+const SECTIONS = ['books', 'garden', 'music', 'office', 'outdoor', 'photography', 'toys', 'vegetables']
+
+/** Addresses of pages of one site, 60 bytes on average, in a scattered order; about one in 200 comes twice. */
+export function urlKeys(count: number): KeyBlob {
+  return keyBlob(count, (i) => {
+    const random = scattered(i)
+    const section = SECTIONS[random & 7]!
+    const article = scattered(random % (100 * count)).toString(36)
+    return `https://www.example.com/shop/${section}/article-${article}/${'reviews/page/2'.slice(0, random >>> 28)}`
+  })
+}
+
+/** Keys of 16 scattered bytes. */
+export function uuidKeys(count: number): KeyBlob {
+  const words = Uint32Array.from({ length: 4 * count }, (_, i) => scattered(i))
+  return {
+    offsets: Uint32Array.from({ length: count + 1 }, (_, i) => 16 * i),
+    bytes: new Uint8Array(words.buffer),
+  }
+}
+
+function keyBlob(count: number, key: (i: number) => string): KeyBlob {
+  const keys = Array.from({ length: count }, (_, i) => key(i))
+  const offsets = new Uint32Array(count + 1)
+  for (let i = 0; i < count; i++) offsets[i + 1] = offsets[i]! + keys[i]!.length
+  return { offsets, bytes: Buffer.from(keys.join(''), 'latin1') }
+}

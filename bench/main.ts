@@ -7,6 +7,7 @@ import { benchPrimitives } from './primitives.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchSoak } from './soak.js'
+import { benchVariableKeys } from './variable-keys.js'
 
 interface Setting {
   readonly adapter: AdapterChoice
@@ -19,7 +20,10 @@ interface Setting {
 
 const SUITES: Record<string, (setting: Setting) => Promise<Row[]>> = {
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
-  primitives: ({ device }) => benchPrimitives(device),
+  primitives: async ({ device }) => [
+    ...(await benchPrimitives(device)),
+    ...(await benchVariableKeys(device)),
+  ],
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }

@@ -9,7 +9,7 @@ import { median, type Row } from './report.js'
 const LOGARITHMS = { hardware: [12, 16, 20, 24, 26], software: [8, 12, 16, 20] }
 
 /** Repetitions of which the median counts, after one that warms up. */
-const REPEATS = 7
+export const REPEATS = 7
 
 /**
  * Times each primitive on random words that lie on the device: wall clock from submission until the device is idle, so that
@@ -57,7 +57,8 @@ async function benchLength(device: Device, primitives: Primitives, logarithm: nu
   return rows
 }
 
-async function seconds(
+/** Seconds from the submission of what is recorded until the device is idle. */
+export async function seconds(
   device: Device,
   record: (recorder: Recorder, scratch: Scratch) => void,
 ): Promise<number> {

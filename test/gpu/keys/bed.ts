@@ -90,7 +90,7 @@ function extremeKey(random: number): Buffer {
 }
 
 /** Sets of keys, among them those that break sorts and escapes. */
-export const SHAPES: Readonly<Record<string, Shape>> = {
+const SHAPES: Readonly<Record<string, Shape>> = {
   random16: (random) => randomBytes(random, 16),
   empty: () => Buffer.alloc(0),
   extremes: extremeKey,

@@ -128,14 +128,24 @@ t.test('groups of ties of each size around the largest that is settled at once',
   }),
 )
 
-t.test('the longest keys, a chain of prefixes, and tens of thousands of equal keys', (t) =>
+t.test('the longest keys, and tens of thousands of equal keys', (t) =>
   withEachStrategy(t, async (_t, bed) => {
     await sortAndCheck(bed, longestKeys())
-    await sortAndCheck(
-      bed,
-      Array.from(shuffled(400, 3), (length) => Buffer.alloc(length, 'a')),
-    )
     await sortAndCheck(bed, [...makeKeys('empty', 1, 30_000), ...makeKeys('duplicates', 5, 40_000)])
+  }),
+)
+
+t.test('chains of thousands of prefixes take few rounds, whatever their order', (t) =>
+  withEachStrategy(t, async (t, bed) => {
+    const ascending = Array.from({ length: 3000 }, (_, length) => Buffer.alloc(length, 'a'))
+    const zeros = ascending.map(({ length }) => Buffer.alloc(length))
+    const apart = Array.from(shuffled(ascending.length, 3), (i) => ascending[i]!)
+    for (const keys of [ascending, ascending.toReversed(), apart, zeros]) {
+      const rounds = t.capture(bed.device, 'submitAndRead', bed.device.submitAndRead)
+      await sortAndCheck(bed, keys)
+      // Pivots are random: five rounds are to be expected, and forty not in the life of this test.
+      t.ok(rounds().length < 40, 'few rounds')
+    }
   }),
 )
 
@@ -168,7 +178,7 @@ t.test('a hundred thousand keys that share 4,000 bytes take as few rounds as sho
     const sort = await RecordSort.create(device, primitives)
     const rounds = t.capture(device, 'submitAndRead', device.submitAndRead)
     const order = await sort.sort(device.record(), scratch, { heap, records }, count)
-    t.ok(rounds().length <= 3, 'at most three rounds')
+    t.ok(rounds().length <= 2, 'two rounds')
     const wanted = Uint32Array.from(tails.keys()).sort(
       (a, b) => (tails[a]! % 3) - (tails[b]! % 3) || tails[a]! - tails[b]! || a - b,
     )
