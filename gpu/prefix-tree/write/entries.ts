@@ -26,7 +26,19 @@ export interface BatchEntries extends Entries {
   readonly createdKeys: GPUBuffer
 }
 
-type Kernels = Readonly<Record<'listCreators' | 'countEntries' | 'writeEntries', Kernel>>
+interface Kernels {
+  readonly listCreators: Kernel
+  /** Only where keys have a variable length. */
+  readonly arrangeCreators: Kernel | undefined
+  readonly countEntries: Kernel
+  readonly writeEntries: Kernel
+}
+
+/** Created tuples in an order in which those that leave the tree at one slot are neighbours. */
+interface Creators {
+  readonly keys: GPUBuffer
+  readonly places: GPUBuffer
+}
 
 /** Lists the tuples that a batch creates, with the residents whose slots they need. */
 export class EntryLister {
@@ -45,12 +57,20 @@ export class EntryLister {
     const common = { module: 'prefix-tree/write/entries', params: 3, conditions }
     const further = furtherBindings(shape, 'tree')
     const counted = ['read', 'read', 'read', 'read', 'write', 'read'] as const
-    const [listCreators, countEntries, writeEntries] = await Promise.all([
+    const [listCreators, arrangeCreators, countEntries, writeEntries] = await Promise.all([
       device.kernel({
         ...common,
         entryPoint: 'list_creators',
         bindings: ['read', 'read', 'read', 'read', 'read', 'write', 'write'],
       }),
+      shape.form === undefined
+        ? undefined
+        : device.kernel({
+            ...common,
+            entryPoint: 'arrange_creators',
+            bindings: ['read', 'read', 'read'],
+            further: ARRANGED,
+          }),
       device.kernel({ ...common, entryPoint: 'count_entries', bindings: counted, further }),
       device.kernel({
         ...common,
@@ -59,7 +79,7 @@ export class EntryLister {
         further,
       }),
     ])
-    return new EntryLister(primitives, shape, { listCreators, countEntries, writeEntries })
+    return new EntryLister(primitives, shape, { listCreators, arrangeCreators, countEntries, writeEntries })
   }
 
   record(
@@ -72,18 +92,16 @@ export class EntryLister {
     counts: GPUBuffer,
   ): BatchEntries {
     const { keyWords, word } = this.#shape
-    const { listCreators, countEntries, writeEntries } = this.#kernels
+    const { countEntries, writeEntries } = this.#kernels
     const residents = arena.tuples.records
     const bound = Math.min(2 * count, count + residents)
     const params = [count, word, residents]
     const createdKeys = scratch.words(count * keyWords)
-    const createdPlaces = scratch.words(2 * count)
-    const listed = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
-    recorder.dispatch(listCreators, [...listed, createdKeys, createdPlaces], params, count)
+    const creators = this.#list(recorder, scratch, runs, plan, createdKeys, params, counts)
 
     const entryAt = scratch.words(count)
     const tree = [arena.nodes.buffer, arena.tuples.buffer]
-    const inputs = [...tree, createdKeys, createdPlaces, entryAt, counts]
+    const inputs = [...tree, creators.keys, creators.places, entryAt, counts]
     const further = treeBuffers(arena, runs.heap)
     recorder.dispatch(countEntries, [...inputs, ...further], params, count)
     this.#primitives.scan(recorder, scratch, entryAt, entryAt, count, {
@@ -97,4 +115,39 @@ export class EntryLister {
     recorder.dispatch(writeEntries, [...inputs, keys, places, entries, ...further], params, count)
     return { bound, keys, places, entries, createdKeys }
   }
+
+  #list(
+    recorder: Recorder,
+    scratch: Scratch,
+    runs: Runs,
+    plan: Plan,
+    createdKeys: GPUBuffer,
+    params: readonly number[],
+    counts: GPUBuffer,
+  ): Creators {
+    const { listCreators, arrangeCreators } = this.#kernels
+    const [count] = params
+    const places = scratch.words(2 * count!)
+    const inputs = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
+    if (arrangeCreators === undefined) {
+      recorder.dispatch(listCreators, [...inputs, createdKeys, places], params, count!)
+      return { keys: createdKeys, places }
+    }
+    const slots = scratch.words(count!)
+    // Those past the last created tuple come behind all slots.
+    this.#primitives.fill(recorder, slots, count!, 0xffffffff)
+    recorder.dispatch(listCreators, [...inputs, createdKeys, slots], params, count!)
+    const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count!, 1)
+    const keys = scratch.words(2 * count!)
+    const arranged = [createdKeys, bySlot.keys, bySlot.values, counts, keys, places]
+    recorder.dispatch(arrangeCreators, arranged, params, count!)
+    return { keys, places }
+  }
 }
+
+/** The bindings of `arrange_creators` behind the first three. */
+const ARRANGED = [
+  [5, 'read'],
+  [6, 'write'],
+  [7, 'write'],
+] as const
