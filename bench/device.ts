@@ -199,7 +199,14 @@ class TreeBench {
     const dispatches = Math.max(1, Math.min(16, MOST_QUERIES / count))
     const seconds = await this.#time((recorder) => {
       for (let i = 0; i < dispatches; i++) {
-        this.#reader.recordGet(recorder, this.#arena!, { keys: queries, heap: undefined }, found, payloads, count)
+        this.#reader.recordGet(
+          recorder,
+          this.#arena!,
+          { keys: queries, heap: undefined },
+          found,
+          payloads,
+          count,
+        )
       }
     })
     const answers = await device.readWords(payloads, count * payloadWords)

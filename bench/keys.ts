@@ -71,6 +71,32 @@ export function uuidKeys(count: number): KeyBlob {
   }
 }
 
+/** Keys of 128 scattered characters. */
+export function longKeys(count: number): KeyBlob {
+  return keyBlob(count, (i) => {
+    let key = ''
+    for (let part = 0; key.length < 128; part++)
+      key += scattered(scattered(i) ^ part)
+        .toString(36)
+        .padStart(7, '0')
+    return key.slice(0, 128)
+  })
+}
+
+/** Random ones of the given keys. */
+export function pickKeys({ offsets, bytes }: KeyBlob, count: number, picks: number): KeyBlob {
+  const picked = { offsets: new Uint32Array(picks + 1), bytes: new Uint8Array(0) }
+  const numbers = Uint32Array.from({ length: picks }, (_, i) => (scattered(i + 0x5bd1e995) / 2 ** 32) * count)
+  numbers.forEach((number, i) => {
+    picked.offsets[i + 1] = picked.offsets[i]! + offsets[number + 1]! - offsets[number]!
+  })
+  picked.bytes = new Uint8Array(picked.offsets[picks]!)
+  numbers.forEach((number, i) => {
+    picked.bytes.set(bytes.subarray(offsets[number], offsets[number + 1]), picked.offsets[i])
+  })
+  return picked
+}
+
 function keyBlob(count: number, key: (i: number) => string): KeyBlob {
   const keys = Array.from({ length: count }, (_, i) => key(i))
   const offsets = new Uint32Array(count + 1)

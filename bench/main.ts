@@ -7,6 +7,7 @@ import { benchPrimitives } from './primitives.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchSoak } from './soak.js'
+import { benchStrings } from './strings.js'
 import { benchVariableKeys } from './variable-keys.js'
 
 interface Setting {
@@ -24,6 +25,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[]>> = {
     ...(await benchPrimitives(device)),
     ...(await benchVariableKeys(device)),
   ],
+  strings: ({ device }) =>
+    device.facts.software
+      ? benchStrings(device, [10_000], 2 ** 14)
+      : benchStrings(device, [100_000, 2 ** 20], 2 ** 20),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }

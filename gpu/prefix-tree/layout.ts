@@ -9,7 +9,14 @@ export const EXTENT_HEADER = 5
 /** Words of a node's head, which nodes over keys of variable length have. */
 export const HEAD_WORDS = 4
 
-const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = { u32: 0, u64: 0, i32: 1, i64: 1, f32: 2, f64: 2 }
+const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = {
+  u32: 0,
+  u64: 0,
+  i32: 1,
+  i64: 1,
+  f32: 2,
+  f64: 2,
+}
 
 const HEAP = 16
 const QUERY_HEAP = 17

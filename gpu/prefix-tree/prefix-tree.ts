@@ -42,7 +42,12 @@ interface Parts {
   readonly compactor: Compactor
   /** Only where keys have a fixed width. */
   readonly directories: DirectoryKeeper | undefined
-  readonly findOrder: (recorder: Recorder, scratch: Scratch, arena: Arena, tuples: number) => Promise<TupleOrder>
+  readonly findOrder: (
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    tuples: number,
+  ) => Promise<TupleOrder>
 }
 
 /**
@@ -167,7 +172,8 @@ export class PrefixTree implements IndexStructure {
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    if (this.#count(batch.keys, batch.keyOffsets) === 0) return { codes: new Uint8Array(0), apply() {}, discard() {} }
+    if (this.#count(batch.keys, batch.keyOffsets) === 0)
+      return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const prepared = await this.#prepareWithRoom(batch)
     return {
       codes: prepared.codes,

@@ -13,7 +13,10 @@ export class Count {
   }
 
   static async create(context: ReadContext): Promise<Count> {
-    return new Count(context, await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2, 'tree'))
+    return new Count(
+      context,
+      await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2, 'tree'),
+    )
   }
 
   /** @returns u32, one a key */

@@ -48,12 +48,7 @@ export class GetAll {
   }
 
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
-  async run(
-    arena: Arena,
-    keys: Uint8Array,
-    limit: number,
-    keyOffsets?: Uint32Array,
-  ): Promise<GetAllResult> {
+  async run(arena: Arena, keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
     const count = this.#context.count(keys, keyOffsets)
     if (count === 0) return { offsets: new Uint32Array(1), payloads: new Uint8Array(0) }
     const scratch = this.#context.device.scratch()

@@ -3,10 +3,10 @@ import type { Device, DeviceColumn } from '../../device/device.js'
 import type { Access, Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
 import { KeyRestorer } from '../../keys/restore.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps, treeBuffers } from '../arena.js'
 import { type FurtherBindings, furtherBindings, type TreeShape, treeShape } from '../layout.js'
 
@@ -104,12 +104,7 @@ export class ReadContext {
   }
 
   /** Keys as they came off the wire, ready for kernels. */
-  queries(
-    recorder: Recorder,
-    scratch: Scratch,
-    keys: Uint8Array,
-    offsets: Uint32Array | undefined,
-  ): Queries {
+  queries(recorder: Recorder, scratch: Scratch, keys: Uint8Array, offsets: Uint32Array | undefined): Queries {
     if (this.#normaliser === undefined || offsets === undefined) {
       return { keys: this.upload(scratch, keys), heap: undefined }
     }

@@ -167,7 +167,8 @@ function variableTokens(
 ): { tokens: Uint8Array; tokenOffsets: Uint32Array } {
   const ranges = offsets.length - 1
   const tokenOffsets = new Uint32Array(ranges + 1)
-  const last = (range: number) => (offsets[range + 1]! > offsets[range]! ? offsets[range + 1]! - 1 : undefined)
+  const last = (range: number) =>
+    offsets[range + 1]! > offsets[range]! ? offsets[range + 1]! - 1 : undefined
   for (let range = 0; range < ranges; range++) {
     const entry = last(range)
     const bytes = entry === undefined ? 0 : keyOffsets[entry + 1]! - keyOffsets[entry]! + 4

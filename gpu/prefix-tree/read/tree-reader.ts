@@ -89,12 +89,7 @@ export class TreeReader {
    * All payloads of each key in insertion order.
    * @throws WarpdexError `TOO_LARGE` when there are more than `limit`
    */
-  getAll(
-    arena: Arena,
-    keys: Uint8Array,
-    limit: number,
-    keyOffsets?: Uint32Array,
-  ): Promise<GetAllResult> {
+  getAll(arena: Arena, keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
     return this.#getAll.run(arena, keys, limit, keyOffsets)
   }
 

@@ -86,12 +86,7 @@ export class Compactor {
     }
   }
 
-  async #compact(
-    scratch: Scratch,
-    arena: Arena,
-    tuples: number,
-    findOrder: FindOrder,
-  ): Promise<Arena> {
+  async #compact(scratch: Scratch, arena: Arena, tuples: number, findOrder: FindOrder): Promise<Arena> {
     const { measureTuples, copyTuples, copyLong } = this.#kernels
     const { keyWords, word } = this.#shape
     const counts = scratch.words(COUNTS)
@@ -112,8 +107,7 @@ export class Compactor {
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
     const nodes = this.#builder.plan(measuring, scratch, entries, counts, heaps)
     const source = arena.keys?.heap.buffer
-    const keys =
-      source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
+    const keys = source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
     measuring.submit()
 
     const totals = await this.#device.readWords(counts, COUNTS)

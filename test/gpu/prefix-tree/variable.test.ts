@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type KeyType } from '../../../protocol/types.js'
+import type { KeyType } from '../../../protocol/types.js'
 import { randomShape, runProgram } from '../../differential.js'
 import { freshSeed, Random } from '../../random.js'
 import { openDevice } from '../open-device.js'

@@ -162,8 +162,12 @@ t.test('pages of a long list, from its middle and through gaps, in both directio
 
 t.test('the form follows from the adapter and the limit', (t) => {
   const gpu = { name: 'a GPU', software: false, bindingBytes: 2 ** 31 }
-  t.equal(searchForm(gpu, WALK_LIMIT), 'walk')
-  t.equal(searchForm(gpu, WALK_LIMIT + 1), 'breadth-first')
-  t.equal(searchForm({ ...gpu, software: true }, WALK_LIMIT + 1), 'walk')
+  const shape = { payloadBytes: 4, unique: true, matchFrom: 0 }
+  const fixed = treeShape({ ...shape, keyType: 'u32' })
+  const variable = treeShape({ ...shape, keyType: 'string' })
+  t.equal(searchForm(gpu, fixed, WALK_LIMIT), 'walk')
+  t.equal(searchForm(gpu, fixed, WALK_LIMIT + 1), 'breadth-first')
+  t.equal(searchForm({ ...gpu, software: true }, fixed, WALK_LIMIT + 1), 'walk')
+  t.equal(searchForm(gpu, variable, WALK_LIMIT + 1), 'walk')
   t.end()
 })
