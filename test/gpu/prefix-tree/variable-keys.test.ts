@@ -1,0 +1,164 @@
+import t from 'tap'
+import type { Device } from '../../../gpu/device/device.js'
+import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
+import { asBytes } from '../../../protocol/columns.js'
+import { type Rows, rowsOf } from '../../../protocol/rows.js'
+import { type KeyType, ResultCode, WriteOp } from '../../../protocol/types.js'
+import { randomShape, runProgram } from '../../differential.js'
+import { freshSeed, Random } from '../../random.js'
+import { openDevice } from '../open-device.js'
+import { treeSubject } from './tree-subject.js'
+
+const TYPES: readonly KeyType[] = ['string', 'bytes', 'tuple(u32,string)', 'tuple(bytes,f64,i32)']
+const PROGRAMS_PER_TYPE = 2
+const STEPS = 10
+
+let device: Device
+t.before(async () => {
+  device = await openDevice(t)
+})
+
+t.test('random programs of batched operations against an ordered map', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  let keys = 0
+  for (const [i, keyType] of TYPES.entries()) {
+    for (let program = 0; program < PROGRAMS_PER_TYPE; program++) {
+      const programSeed = seed + i * PROGRAMS_PER_TYPE + program
+      const random = new Random(programSeed)
+      const shape = randomShape(random, keyType)
+      t.comment(`seed ${programSeed}: ${JSON.stringify(shape)}`)
+      keys += await runProgram(treeSubject(device), random, shape, STEPS)
+    }
+  }
+  t.comment(`${keys} keys`)
+  t.pass('every answer equals the model')
+})
+
+function openTree(): Promise<PrefixTree> {
+  return PrefixTree.create(device, { keyType: 'bytes', payloadBytes: 4, unique: true, matchFrom: 0 })
+}
+
+async function insert(tree: PrefixTree, keys: readonly Uint8Array[]): Promise<void> {
+  const { bytes, offsets } = rowsOf(keys)
+  const payloads = asBytes(Uint32Array.from(keys, (_, i) => i))
+  const prepared = await tree.prepare({
+    ops: WriteOp.insert,
+    keys: bytes,
+    keyOffsets: offsets,
+    payloads,
+  })
+  prepared.apply()
+  const wrong = prepared.codes.findIndex((code) => code !== ResultCode.inserted)
+  t.equal(wrong, -1, 'all are new')
+}
+
+/** The payloads of keys, or undefined where there is none. */
+async function lookUp(tree: PrefixTree, keys: readonly Uint8Array[]): Promise<(number | undefined)[]> {
+  const { bytes, offsets } = rowsOf(keys)
+  const { found, payloads } = await tree.get(bytes, offsets)
+  const words = new Uint32Array(payloads.slice().buffer)
+  return keys.map((_, i) => ((found[i >> 3]! >> (i & 7)) & 1 ? words[i] : undefined))
+}
+
+async function scanAll(tree: PrefixTree, reverse = false): Promise<Rows> {
+  const { keys, keyOffsets } = await tree.scan({ ranges: 1, limit: 200_000, reverse })
+  return { bytes: keys, offsets: keyOffsets }
+}
+
+function sorted(keys: readonly Uint8Array[]): Rows {
+  return rowsOf(keys.toSorted(Buffer.compare))
+}
+
+t.test('keys that are prefixes of others, empty ones, and zeros', async (t) => {
+  const tree = await openTree()
+  const texts = ['', '\0', '\0\0', '\0a', 'a', 'a\0', 'a\0b', 'aa', 'ab', 'b', '\xff', '\xff\xff', '\xff\0']
+  const keys = texts.map((text) => Buffer.from(text, 'latin1'))
+  await insert(tree, keys)
+  t.same(
+    await lookUp(tree, keys),
+    keys.map((_, i) => i),
+  )
+  t.same(
+    await lookUp(
+      tree,
+      ['a\0\0', 'aaa', 'ac', '\0\0\0', '\x01'].map((text) => Buffer.from(text, 'latin1')),
+    ),
+    Array(5).fill(undefined),
+  )
+  t.same(await scanAll(tree), sorted(keys))
+  tree.destroy()
+})
+
+t.test('keys that differ only in the last bit of 4 KiB', async (t) => {
+  const tree = await openTree()
+  const keys = [0, 1, 2, 3].map((last) => {
+    const key = new Uint8Array(4096).fill(0x61)
+    key[4095] = last
+    return key
+  })
+  await insert(tree, [keys[2]!, keys[0]!])
+  t.same(await lookUp(tree, keys), [1, undefined, 0, undefined])
+  await insert(tree, [keys[3]!, keys[1]!])
+  t.same(await lookUp(tree, keys), [1, 1, 0, 0])
+  t.same(await scanAll(tree), sorted(keys))
+  tree.destroy()
+})
+
+t.test('a batch that leaves the tree above a node, below it, and goes through it', async (t) => {
+  const tree = await openTree()
+  const head = 'shared-by-all-of-the-first-batch-'
+  const first = ['k', 'm', 'p'].map((end) => Buffer.from(head + end))
+  await insert(tree, first)
+  const second = [`a${head}`, `${head.slice(0, 20)}!`, `${head}l`, `${head}z`, `${head.slice(0, 20)}~`, 'z']
+  await insert(
+    tree,
+    second.map((text) => Buffer.from(text)),
+  )
+  const all = [...first, ...second.map((text) => Buffer.from(text))]
+  t.same(await lookUp(tree, all), [0, 1, 2, 0, 1, 2, 3, 4, 5])
+  t.same(await scanAll(tree), sorted(all))
+  tree.destroy()
+})
+
+t.test('a chain of keys, each a prefix of the next, deeper than any stack', async (t) => {
+  const tree = await openTree()
+  const keys = Array.from({ length: 1000 }, (_, i) => new Uint8Array(i).fill(0x61))
+  const even = keys.filter((_, i) => i % 2 === 0)
+  const odd = keys.filter((_, i) => i % 2 === 1)
+  await insert(tree, odd.toReversed())
+  await insert(tree, even)
+  t.same(await scanAll(tree), sorted(keys))
+  const { bytes, offsets } = rowsOf(odd)
+  const removed = await tree.prepare({ ops: WriteOp.deleteKey, keys: bytes, keyOffsets: offsets })
+  removed.apply()
+  t.same(await scanAll(tree), sorted(even))
+  await tree.compact()
+  t.same(await scanAll(tree), sorted(even))
+  t.same(
+    (await lookUp(tree, odd)).filter((payload) => payload !== undefined),
+    [],
+  )
+  tree.destroy()
+})
+
+t.test('100,000 keys that share 4,000 bytes', async (t) => {
+  const tree = await openTree()
+  const count = 100_000
+  const head = Buffer.alloc(4000, 'x')
+  const batch = 10_000
+  let keyBytes = 0
+  for (let first = 0; first < count; first += batch) {
+    const keys = Array.from({ length: batch }, (_, i) =>
+      Buffer.concat([head, Buffer.from(((first + i) * 7919).toString(36))]),
+    )
+    keyBytes += keys.reduce((sum, { length }) => sum + length, 0)
+    await insert(tree, keys)
+  }
+  const { keys, usedBytes } = tree.stats()
+  t.equal(keys, count)
+  t.ok(usedBytes <= 2 * keyBytes, `${usedBytes} bytes for ${keyBytes} bytes of keys`)
+  const some = [0, 1, 50_000, 99_999].map((i) => Buffer.concat([head, Buffer.from((i * 7919).toString(36))]))
+  t.same(await lookUp(tree, some), [0, 1, 0, batch - 1])
+  tree.destroy()
+})
