@@ -138,7 +138,9 @@ export interface IndexStructure {
   getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult>
   /** Payloads of each key, u32. */
   count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array>
+  /** @throws WarpdexError `TOO_LARGE` when the result's keys of variable length, or its tokens, have more than `frameBytes` bytes */
   scan(request: ScanRequest): Promise<ScanResult>
+  /** @throws WarpdexError `TOO_LARGE` as `scan` does */
   getNext(request: GetNextRequest): Promise<GetNextResult>
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
   prepare(batch: WriteBatch): Promise<PreparedWrite>
