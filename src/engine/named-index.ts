@@ -346,7 +346,7 @@ export class Index {
     }
   }
 
-  readonly #inTurn: InTurn = (task) => this.#queue.read(() => task(this.#live().structure))
+  readonly #inTurn: InTurn = (task) => this.#queue.read(async () => task(this.#live().structure))
 
   #live(): Loaded {
     if (this.#loaded !== undefined) return this.#loaded
