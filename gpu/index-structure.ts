@@ -25,8 +25,9 @@ export interface GetAllResult {
 }
 
 /**
- * A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. The ends of ranges over
- * tuples may be leading parts of an encoded tuple, or any bytes: they stand before all keys that begin with them.
+ * A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. Ends of ranges, and the
+ * keys of positions, may be any bytes where keys are of variable length, also leading parts of an encoded tuple: they stand
+ * before all keys that begin with them.
  */
 export interface ScanRequest {
   readonly ranges: number

@@ -52,7 +52,8 @@ export function upperEnds(keys: AnyKeys, exclusive: boolean | undefined, definit
 export function successor(prefix: Uint8Array): Uint8Array | undefined {
   const last = prefix.findLastIndex((byte) => byte !== 0xff)
   if (last < 0) return undefined
-  const next = prefix.slice(0, last + 1)
+  // Not `slice`, which for a Buffer shares its memory.
+  const next = new Uint8Array(prefix.subarray(0, last + 1))
   next[last]++
   return next
 }
