@@ -25,8 +25,9 @@ export interface GetAllResult {
 }
 
 /**
- * A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. The ends of ranges over
- * tuples may be leading parts of an encoded tuple, or any bytes: they stand before all keys that begin with them.
+ * A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. Ends of ranges, and the
+ * keys of positions, may be any bytes where keys are of variable length, also leading parts of an encoded tuple: they stand
+ * before all keys that begin with them.
  */
 export interface ScanRequest {
   readonly ranges: number
@@ -138,7 +139,9 @@ export interface IndexStructure {
   getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult>
   /** Payloads of each key, u32. */
   count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array>
+  /** @throws WarpdexError `TOO_LARGE` when the result's keys of variable length, or its tokens, have more than `frameBytes` bytes */
   scan(request: ScanRequest): Promise<ScanResult>
+  /** @throws WarpdexError `TOO_LARGE` as `scan` does */
   getNext(request: GetNextRequest): Promise<GetNextResult>
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
   prepare(batch: WriteBatch): Promise<PreparedWrite>

@@ -1,3 +1,4 @@
+import { aligned, asBytes } from '../protocol/columns.js'
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { WriteOp } from '../protocol/types.js'
@@ -15,8 +16,10 @@ const REMOVALS = 4096
 interface BatchMeta {
   /** The kind of all items; without it the first section holds one byte an item. */
   readonly op?: WriteOp
-  /** Whether the last section holds payloads. */
+  /** Whether a section after the keys holds payloads. */
   readonly payloads: boolean
+  /** Whether the last section holds the keys' offsets. */
+  readonly keyOffsets?: boolean
 }
 
 interface Positions {
@@ -140,17 +143,27 @@ function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]
   }
 }
 
-function encodeBatch(key: Buffer, { ops, keys, payloads }: LogBatch): Buffer {
+function encodeBatch(key: Buffer, { ops, keys, keyOffsets, payloads }: LogBatch): Buffer {
+  const isMixed = typeof ops !== 'number'
   const meta: BatchMeta = {
-    ...(typeof ops === 'number' ? { op: ops } : {}),
+    ...(isMixed ? {} : { op: ops }),
     payloads: payloads !== undefined,
+    ...(keyOffsets && { keyOffsets: true }),
   }
-  const sections = [typeof ops === 'number' ? [] : [ops], [keys], payloads === undefined ? [] : [payloads]]
-  return encodeRecord(RecordKind.write, key, meta, sections.flat())
+  const sections = [...(isMixed ? [ops] : []), keys]
+  if (payloads !== undefined) sections.push(payloads)
+  if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
+  return encodeRecord(RecordKind.write, key, meta, sections)
 }
 
 function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
   const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
-  const columns = meta.op === undefined ? sections.slice(1) : sections
-  return { ops: meta.op ?? sections[0], keys: columns[0], payloads: meta.payloads ? columns[1] : undefined }
+  const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
+  const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
+  return {
+    ops: meta.op ?? sections[0],
+    keys,
+    keyOffsets: keyOffsets && aligned(keyOffsets, Uint32Array),
+    payloads: meta.payloads ? others[0] : undefined,
+  }
 }

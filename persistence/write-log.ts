@@ -6,6 +6,8 @@ export interface LogBatch {
   /** One kind for all items, or one byte an item. */
   readonly ops: WriteOp | Uint8Array
   readonly keys: Uint8Array
+  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
+  readonly keyOffsets?: Uint32Array | undefined
   /** One payload an item as the device holds it: for payloads of kind `bytes` row id and content hash, so replay needs no bytes. */
   readonly payloads?: Uint8Array | undefined
 }
@@ -33,7 +35,7 @@ export interface LogPosition {
   readonly bytes: number
 }
 
-/** A batch as read back; its columns are views into one buffer, at any alignment. */
+/** A batch as read back; its columns of bytes are views into one buffer, at any alignment. */
 export type LogEntry = LogBatch & LogPosition
 
 /** The ordered write batches of every index: with the snapshots they are the truth that everything else is rebuilt from. */

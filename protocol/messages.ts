@@ -1,5 +1,6 @@
 import { ERROR_CODES, WarpdexError } from './errors.js'
 import type { Frame, Section } from './frame.js'
+import type { KeySections, RangeSections } from './key-sections.js'
 import { LIMITS } from './limits.js'
 import { RequestReader } from './request-reader.js'
 import {
@@ -73,51 +74,42 @@ export interface StatsRequest {
   readonly index?: string | undefined
 }
 
-export interface GetRequest extends IndexRequest {
+export interface GetRequest extends IndexRequest, KeySections {
   readonly op: 'get'
   readonly all: boolean
-  readonly keys: Section
 }
 
-export interface CountRequest extends IndexRequest {
+export interface CountRequest extends IndexRequest, KeySections {
   readonly op: 'count'
-  readonly keys: Section
 }
 
-export interface ScanRequest extends IndexRequest {
+export interface ScanRequest extends IndexRequest, RangeSections {
   readonly op: 'scan'
   /** Entries a range. */
   readonly limit: number
   readonly reverse: boolean
   readonly fromExclusive: boolean
   readonly toExclusive: boolean
-  readonly from?: Section | undefined
-  readonly to?: Section | undefined
-  readonly tokens?: Section | undefined
 }
 
-export interface GetNextRequest extends IndexRequest {
+export interface GetNextRequest extends IndexRequest, KeySections {
   readonly op: 'getNext'
   readonly reverse: boolean
-  readonly keys: Section
   readonly sequences?: Section | undefined
 }
 
-export interface InsertRequest extends IndexRequest, WriteIdentity, PayloadSections {
+export interface InsertRequest extends IndexRequest, WriteIdentity, KeySections, PayloadSections {
   readonly op: 'insert'
   readonly mode: InsertMode
-  readonly keys: Section
 }
 
-export interface DeleteRequest extends IndexRequest, WriteIdentity, OptionalPayloadSections {
+export interface DeleteRequest extends IndexRequest, WriteIdentity, KeySections, OptionalPayloadSections {
   readonly op: 'delete'
-  readonly keys: Section
 }
 
-export interface WriteRequest extends IndexRequest, WriteIdentity, OptionalPayloadSections {
+export interface WriteRequest extends IndexRequest, WriteIdentity, KeySections, OptionalPayloadSections {
   readonly op: 'write'
   readonly ops: Section
-  readonly keys: Section
 }
 
 export interface SnapshotRequest {
@@ -179,7 +171,10 @@ export interface ReplyFields {
     readonly server: string
     readonly protocol: number
     readonly adapter: AdapterInfo
-    readonly limits: Pick<typeof LIMITS, 'frameBytes' | 'batchItems' | 'scanEntries' | 'payloadBytes'>
+    readonly limits: Pick<
+      typeof LIMITS,
+      'frameBytes' | 'batchItems' | 'scanEntries' | 'keyBytes' | 'payloadBytes'
+    >
   }
   readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly dropIndex: { readonly dropped: boolean }
@@ -247,8 +242,8 @@ const PARSERS: Parsers = {
   dropIndex: (r) => ({ index: r.indexName('index'), ifExists: r.flag('ifExists') }),
   listIndexes: () => ({}),
   stats: (r) => ({ index: r.optionalIndexName('index') }),
-  get: (r) => ({ index: r.indexName('index'), all: r.flag('all'), keys: r.section('keys') }),
-  count: (r) => ({ index: r.indexName('index'), keys: r.section('keys') }),
+  get: (r) => ({ index: r.indexName('index'), all: r.flag('all'), ...keySections(r) }),
+  count: (r) => ({ index: r.indexName('index'), ...keySections(r) }),
   scan: (r) => ({
     index: r.indexName('index'),
     limit: r.whole('limit', 1, LIMITS.scanEntries),
@@ -256,27 +251,30 @@ const PARSERS: Parsers = {
     fromExclusive: r.flag('fromExclusive'),
     toExclusive: r.flag('toExclusive'),
     from: r.optionalSection('from'),
+    fromOffsets: r.optionalSection('fromOffsets'),
     to: r.optionalSection('to'),
+    toOffsets: r.optionalSection('toOffsets'),
     tokens: r.optionalSection('tokens'),
+    tokenOffsets: r.optionalSection('tokenOffsets'),
   }),
   getNext: (r) => ({
     index: r.indexName('index'),
     reverse: r.flag('reverse'),
-    keys: r.section('keys'),
+    ...keySections(r),
     sequences: r.optionalSection('sequences'),
   }),
   insert: (r) => ({
     index: r.indexName('index'),
     mode: r.choice('mode', INSERT_MODES),
     writeId: r.optionalWhole('writeId'),
-    keys: r.section('keys'),
+    ...keySections(r),
     payloads: r.section('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   delete: (r) => ({
     index: r.indexName('index'),
     writeId: r.optionalWhole('writeId'),
-    keys: r.section('keys'),
+    ...keySections(r),
     payloads: r.optionalSection('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
@@ -284,12 +282,16 @@ const PARSERS: Parsers = {
     index: r.indexName('index'),
     writeId: r.optionalWhole('writeId'),
     ops: r.section('ops'),
-    keys: r.section('keys'),
+    ...keySections(r),
     payloads: r.optionalSection('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   snapshot: (r) => ({ index: r.optionalIndexName('index') }),
   cancel: (r) => ({ target: r.whole('target') }),
+}
+
+function keySections(r: RequestReader): KeySections {
+  return { keys: r.section('keys'), keyOffsets: r.optionalSection('keyOffsets') }
 }
 
 /** Names of all operations. */

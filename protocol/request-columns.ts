@@ -1,6 +1,6 @@
-import { aligned } from './columns.js'
 import { WarpdexError } from './errors.js'
 import type { Section } from './frame.js'
+import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key-sections.js'
 import { LIMITS } from './limits.js'
 import type {
   DeleteRequest,
@@ -10,7 +10,9 @@ import type {
   ScanRequest,
   WriteRequest,
 } from './messages.js'
-import { type IndexDefinition, keyBytes, payloadBytes, WriteOp } from './types.js'
+import { requireOffsets } from './offsets.js'
+import { type Rows, rowCount } from './rows.js'
+import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from './types.js'
 
 /** Payloads of a batch. */
 export interface PayloadColumn {
@@ -24,6 +26,8 @@ export interface WriteColumns {
   /** One kind for all items, or one byte an item. */
   readonly ops: WriteOp | Uint8Array
   readonly keys: Uint8Array
+  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
+  readonly keyOffsets?: Uint32Array | undefined
   /** One an item; undefined only where every item is deleteKey. */
   readonly payloads: PayloadColumn | undefined
 }
@@ -32,37 +36,24 @@ export interface WriteColumns {
 export interface ScanColumns {
   readonly ranges: number
   readonly from: Uint8Array | undefined
+  readonly fromOffsets?: Uint32Array | undefined
   readonly to: Uint8Array | undefined
+  readonly toOffsets?: Uint32Array | undefined
   readonly tokens: Uint8Array | undefined
+  readonly tokenOffsets?: Uint32Array | undefined
 }
 
-/** Bytes of the sequence number that follows the key in a scan's token. */
-const SEQUENCE_BYTES = 4
+const PAYLOAD_RULES = {
+  section: 'payloads',
+  offsets: 'payloadOffsets',
+  row: 'payload',
+  most: LIMITS.payloadBytes,
+} as const
 
 const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
   append: WriteOp.insert,
   replace: WriteOp.replace,
   ifAbsent: WriteOp.insertIfAbsent,
-}
-
-/**
- * A column of keys of the index.
- *
- * @throws WarpdexError `WRONG_KEY_TYPE` when the section's type is not the index's key type, `TOO_LARGE` over `batchItems`
- */
-export function requireKeys(section: Section, { name, keyType }: IndexDefinition, what = 'keys'): Uint8Array {
-  if (section.type !== keyType) {
-    throw new WarpdexError(
-      'WRONG_KEY_TYPE',
-      `section "${what}" is ${section.type}; the keys of index "${name}" are ${keyType}`,
-    )
-  }
-  const count = section.bytes.byteLength / keyBytes(keyType)
-  if (!Number.isInteger(count)) throw bad(`section "${what}" is cut off within a key`)
-  if (count > LIMITS.batchItems) {
-    throw new WarpdexError('TOO_LARGE', `a request has ${count} ${what}; ${LIMITS.batchItems} are allowed`)
-  }
-  return section.bytes
 }
 
 /**
@@ -88,9 +79,7 @@ export function requirePayloads(
     throw bad(`index "${name}" has payloads of kind bytes, which need a section "payloadOffsets"`)
   }
   requireLength(payloadOffsets, 'payloadOffsets', (count + 1) * 4, `${count + 1} u32 offsets`)
-  const offsets = aligned(payloadOffsets.bytes, Uint32Array)
-  checkOffsets(offsets, payloads.bytes.byteLength)
-  return { bytes: payloads.bytes, offsets }
+  return { bytes: payloads.bytes, offsets: requireOffsets(payloads, payloadOffsets, PAYLOAD_RULES) }
 }
 
 /** The columns of any write. */
@@ -98,8 +87,9 @@ export function writeColumns(
   request: InsertRequest | DeleteRequest | WriteRequest,
   definition: IndexDefinition,
 ): WriteColumns {
-  const keys = requireKeys(request.keys, definition)
-  const count = keys.byteLength / keyBytes(definition.keyType)
+  const column = requireKeys(request, definition)
+  const count = rowCount(column, keyWidth(definition.keyType))
+  const keys = { keys: column.bytes, keyOffsets: column.offsets }
   if (request.payloads === undefined && request.payloadOffsets !== undefined) {
     throw bad('section "payloadOffsets" needs a section "payloads"')
   }
@@ -107,11 +97,11 @@ export function writeColumns(
     request.payloads && requirePayloads(request.payloads, request.payloadOffsets, definition, count)
   switch (request.op) {
     case 'insert':
-      return { ops: MODE_OPS[request.mode], keys, payloads }
+      return { ops: MODE_OPS[request.mode], ...keys, payloads }
     case 'delete':
-      return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, keys, payloads }
+      return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, ...keys, payloads }
     case 'write':
-      return { ops: requireOps(request.ops, count, payloads !== undefined), keys, payloads }
+      return { ops: requireOps(request.ops, count, payloads !== undefined), ...keys, payloads }
   }
 }
 
@@ -121,40 +111,47 @@ export function writeColumns(
  * @throws WarpdexError `TOO_LARGE` when the ranges' limits add up to more than `scanEntries`
  */
 export function scanColumns(request: ScanRequest, definition: IndexDefinition): ScanColumns {
-  const width = keyBytes(definition.keyType)
-  const from = request.from && requireKeys(request.from, definition, 'from')
-  const to = request.to && requireKeys(request.to, definition, 'to')
-  const tokens = request.tokens?.bytes
-  const ranges = from
-    ? from.byteLength / width
-    : to
-      ? to.byteLength / width
-      : tokens
-        ? Math.floor(tokens.byteLength / (width + SEQUENCE_BYTES))
+  const low = optionalEnds(request, 'from', definition)
+  const high = optionalEnds(request, 'to', definition)
+  const places = optionalTokens(request, definition)
+  const width = keyWidth(definition.keyType)
+  const tokenBytes = width && width + SEQUENCE_BYTES
+  const ranges = low
+    ? rowCount(low, width)
+    : high
+      ? rowCount(high, width)
+      : places
+        ? Math.floor(rowCount(places, tokenBytes))
         : 1
-  if (request.to) requireLength(request.to, 'to', ranges * width, `one ${definition.keyType} a range`)
-  if (request.tokens) {
-    requireLength(request.tokens, 'tokens', ranges * (width + SEQUENCE_BYTES), 'one key and u32 a range')
-  }
+  requireRows(high, width, 'to', ranges)
+  requireRows(places, tokenBytes, 'tokens', ranges)
   if (ranges * request.limit > LIMITS.scanEntries) {
     throw new WarpdexError(
       'TOO_LARGE',
       `${ranges} ranges of ${request.limit} entries are more than ${LIMITS.scanEntries}; lower the limit and continue by tokens`,
     )
   }
-  return { ranges, from, to, tokens }
+  return {
+    ranges,
+    from: low?.bytes,
+    fromOffsets: low?.offsets,
+    to: high?.bytes,
+    toOffsets: high?.offsets,
+    tokens: places?.bytes,
+    tokenOffsets: places?.offsets,
+  }
 }
 
 /** The columns of getNext: keys, and where given a sequence number for each. */
 export function getNextColumns(
   request: GetNextRequest,
   definition: IndexDefinition,
-): { readonly keys: Uint8Array; readonly sequences: Uint8Array | undefined } {
-  const keys = requireKeys(request.keys, definition)
-  const count = keys.byteLength / keyBytes(definition.keyType)
+): Pick<WriteColumns, 'keys' | 'keyOffsets'> & { readonly sequences: Uint8Array | undefined } {
+  const { bytes: keys, offsets: keyOffsets } = requireKeys(request, definition)
+  const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(definition.keyType))
   if (request.sequences)
     requireLength(request.sequences, 'sequences', count * 4, `${count} u32 sequence numbers`)
-  return { keys, sequences: request.sequences?.bytes }
+  return { keys, keyOffsets, sequences: request.sequences?.bytes }
 }
 
 function requireOps(section: Section, count: number, withPayloads: boolean): Uint8Array {
@@ -167,20 +164,15 @@ function requireOps(section: Section, count: number, withPayloads: boolean): Uin
   return section.bytes
 }
 
-function checkOffsets(offsets: Uint32Array, end: number): void {
-  if (offsets[0] !== 0) throw bad(`payloadOffsets must start with 0, not ${offsets[0]}`)
-  for (let i = 1; i < offsets.length; i++) {
-    const length = offsets[i] - offsets[i - 1]
-    if (length < 0) throw bad(`payloadOffsets must not descend, as they do at ${i}`)
-    if (length > LIMITS.payloadBytes) {
-      throw new WarpdexError(
-        'TOO_LARGE',
-        `payload ${i - 1} has ${length} bytes; ${LIMITS.payloadBytes} are allowed`,
-      )
-    }
+/** One row a range. */
+function requireRows(rows: Rows | undefined, width: number | undefined, name: string, ranges: number): void {
+  if (rows === undefined || rowCount(rows, width) === ranges) return
+  if (width === undefined) {
+    const count = rowCount(rows, width)
+    throw bad(`section "${name}" has ${count} rows; ${ranges} are needed, one a range`)
   }
-  const last = offsets[offsets.length - 1]
-  if (last !== end) throw bad(`payloadOffsets end with ${last}; section "payloads" has ${end} bytes`)
+  const { byteLength } = rows.bytes
+  throw bad(`section "${name}" has ${byteLength} bytes; ${ranges * width} are needed, ${width} a range`)
 }
 
 function requireLength(section: Section, name: string, length: number, meaning: string): void {

@@ -1,79 +1,68 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import type { IndexDefinition, KeyType } from '../../protocol/types.js'
+import { type IndexDefinition, isFixedKeyType, isTupleKeyType, type KeyType } from '../../protocol/types.js'
+import type { Key, KeyPrefix } from '../sdk/index.js'
+import { asText, bytesAsJson, parseBytes, showBytes } from './bytes.js'
+import { numberAsJson, parseNumber, showNumber } from './number-keys.js'
+import { parseTuple, tupleAsJson } from './tuple-keys.js'
 
-const RANGES = {
-  u32: [0n, 2n ** 32n - 1n],
-  i32: [-(2n ** 31n), 2n ** 31n - 1n],
-  u64: [0n, 2n ** 64n - 1n],
-  i64: [-(2n ** 63n), 2n ** 63n - 1n],
-} as const
+/** A key of any type. */
+export type AnyKey = Key<KeyType>
 
-type WholeType = keyof typeof RANGES
-
-const WHOLE = /^[+-]?\d+$/
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
-const INFINITE = /^[+-]?infinity$/i
+/** How people write keys, for help texts. */
+export const KEY_FORMS = 'A number; a text (UTF-8) for string and bytes; a JSON array for tuples'
 
 /**
- * A key as people write it: a whole number, or for floats a decimal one or Infinity.
+ * A key as people write it: a number, a text for strings and bytes, or a tuple as a JSON array.
+ *
+ * @param hex whether strings and bytes that are no part of a tuple are written as hex digits
  * @throws WarpdexError `BAD_REQUEST` that names what the index's keys are
  */
-export function parseKey(text: string, { keyType, name }: IndexDefinition): number | bigint {
+export function parseKey(text: string, definition: IndexDefinition, hex: boolean): AnyKey {
+  return parse(text, definition, hex, false)
+}
+
+/**
+ * The end of a range: a key, or the leading parts of a tuple.
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function parseKeyEnd(text: string, definition: IndexDefinition, hex: boolean): AnyKey {
+  return parse(text, definition, hex, true)
+}
+
+/**
+ * What keys begin with: a text, or the leading parts of a tuple.
+ * @throws WarpdexError `BAD_REQUEST`, also where keys are numbers
+ */
+export function parsePrefix(text: string, definition: IndexDefinition, hex: boolean): KeyPrefix<KeyType> {
+  const prefix = parse(text, definition, hex, true)
+  if (typeof prefix !== 'number' && typeof prefix !== 'bigint') return prefix
+  const message = `index ${JSON.stringify(definition.name)} has ${definition.keyType} keys, which have no prefix; use --from and --to`
+  throw new WarpdexError('BAD_REQUEST', message)
+}
+
+function parse(text: string, { keyType, name }: IndexDefinition, hex: boolean, leading: boolean): AnyKey {
   const what = `a key of index ${JSON.stringify(name)}`
-  if (keyType === 'f32' || keyType === 'f64') return parseFloatKey(text, keyType, what)
-  return parseWhole(text, keyType, what)
+  if (isFixedKeyType(keyType)) return parseNumber(text, keyType, what)
+  if (isTupleKeyType(keyType)) return parseTuple(text, keyType, what, leading)
+  const bytes = parseBytes(text, hex, what)
+  if (keyType === 'bytes') return bytes
+  const string = asText(bytes)
+  if (string !== undefined) return string
+  throw new WarpdexError('BAD_REQUEST', `${text} is no UTF-8, which ${what} is`)
 }
 
-/** @throws WarpdexError `BAD_REQUEST` */
-export function parseWhole(text: string, type: WholeType, what: string): number | bigint {
-  const [least, most] = RANGES[type]
-  const expected = `${what} is a whole number from ${least} to ${most} (${type})`
-  if (!WHOLE.test(text)) throw new WarpdexError('BAD_REQUEST', `${shown(text)} is no number; ${expected}`)
-  const value = BigInt(text.replace(/^\+/, ''))
-  if (value < least || value > most) {
-    throw new WarpdexError('BAD_REQUEST', `${shown(text)} is out of range; ${expected}`)
-  }
-  return type === 'u32' || type === 'i32' ? Number(value) : value
+/** A key for one line of text, which is read as the same key; strings and bytes that do not fit in a line as hex digits after 0x. */
+export function showKey(key: AnyKey, keyType: KeyType, hex: boolean): string {
+  if (typeof key === 'string') return showBytes(Buffer.from(key), hex)
+  if (key instanceof Uint8Array) return showBytes(key, hex)
+  if (typeof key === 'object') return JSON.stringify(keyAsJson(key, keyType, hex))
+  return isFixedKeyType(keyType) ? showNumber(key, keyType) : String(key)
 }
 
-function parseFloatKey(text: string, type: 'f32' | 'f64', what: string): number {
-  if (INFINITE.test(text)) return text.startsWith('-') ? -Infinity : Infinity
-  if (!DECIMAL.test(text)) {
-    const reason = /^[+-]?nan$/i.test(text) ? 'NaN has no place in an order' : `${shown(text)} is no number`
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${reason}; ${what} is a number such as -1.5, 2e9 or Infinity (${type})`,
-    )
-  }
-  const value = type === 'f32' ? Math.fround(Number(text)) : Number(text)
-  if (Number.isFinite(value)) return value
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `${shown(text)} is out of range; ${what} is a finite ${type}, or Infinity`,
-  )
-}
-
-/** What a user wrote, in quotes and not at any length. */
-export function shown(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
-}
-
-/** A key as the shortest text that is read as the same key. */
-export function showKey(key: number | bigint, keyType: KeyType): string {
-  return keyType === 'f32' ? shortestFloat(Number(key)) : String(key)
-}
-
-/** A key as JSON: a number, or a text where JSON's numbers cannot hold it. */
-export function keyAsJson(key: number | bigint, keyType: KeyType): number | string {
-  const text = showKey(key, keyType)
-  return typeof key === 'bigint' || !Number.isFinite(key) ? text : Number(text)
-}
-
-/** Nine digits tell all numbers of 32 bits apart, and most need fewer. */
-function shortestFloat(value: number): string {
-  for (let digits = 1; digits <= 9; digits++) {
-    const short = Number(value.toPrecision(digits))
-    if (Math.fround(short) === value) return String(short)
-  }
-  return String(value)
+/** A key as JSON: a number, or a text where JSON's numbers cannot hold it; a text, or `{"hex": "…"}`; an array of these. */
+export function keyAsJson(key: AnyKey, keyType: KeyType, hex: boolean): unknown {
+  if (typeof key === 'string') return key
+  if (key instanceof Uint8Array) return bytesAsJson(key, hex)
+  if (typeof key === 'object') return isTupleKeyType(keyType) ? tupleAsJson(key, keyType, hex) : key
+  return isFixedKeyType(keyType) ? numberAsJson(key, keyType) : String(key)
 }

@@ -1,13 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
-import { parseWhole, shown } from './keys.js'
-
-/** Tabs and line ends would break a line's form, other control characters the terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
-const HEX = /^(0x)?((?:[\da-f]{2})*)$/i
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+import { bytesAsJson, parseBytes, showBytes, shown } from './bytes.js'
+import { parseWhole } from './number-keys.js'
 
 /**
  * A payload as people write it: a whole number for u32 and u64; for `bytes` and `fixed(n)` a text, stored as UTF-8, or hex digits.
@@ -22,7 +16,7 @@ export function parsePayload(
 ): number | bigint | Uint8Array {
   const what = `a payload of index ${JSON.stringify(name)}`
   if (payloadKind === 'u32' || payloadKind === 'u64') return parseWhole(text, payloadKind, what)
-  const bytes = hex ? parseHex(text, what) : Buffer.from(text)
+  const bytes = parseBytes(text, hex, what)
   const width = payloadBytes(payloadKind)
   if (width === undefined || bytes.length === width) return bytes
   throw new WarpdexError(
@@ -31,20 +25,9 @@ export function parsePayload(
   )
 }
 
-function parseHex(text: string, what: string): Uint8Array {
-  const digits = HEX.exec(text)?.[2]
-  if (digits !== undefined) return Buffer.from(digits, 'hex')
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `${shown(text)} is not hex; with --hex ${what} is pairs of hex digits`,
-  )
-}
-
 /** A payload for one line of text: bytes as their text if that fits in a line, else as hex digits after 0x. */
 export function showPayload(payload: number | bigint | Uint8Array, hex: boolean): string {
-  if (!(payload instanceof Uint8Array)) return String(payload)
-  const text = hex ? undefined : asText(payload)
-  return text === undefined || CONTROL.test(text) ? toHex(payload) : text
+  return payload instanceof Uint8Array ? showBytes(payload, hex) : String(payload)
 }
 
 /** A payload as JSON: u32 a number, u64 a text; bytes their text if they are UTF-8, else `{"hex": "…"}`. */
@@ -53,18 +36,5 @@ export function payloadAsJson(
   hex: boolean,
 ): number | string | { readonly hex: string } {
   if (typeof payload === 'number') return payload
-  if (typeof payload === 'bigint') return String(payload)
-  return (hex ? undefined : asText(payload)) ?? { hex: Buffer.from(payload).toString('hex') }
-}
-
-function toHex(bytes: Uint8Array): string {
-  return `0x${Buffer.from(bytes).toString('hex')}`
-}
-
-function asText(bytes: Uint8Array): string | undefined {
-  try {
-    return decoder.decode(bytes)
-  } catch {
-    return undefined
-  }
+  return typeof payload === 'bigint' ? String(payload) : bytesAsJson(payload, hex)
 }

@@ -3,8 +3,8 @@ interface Answers<T> {
   payload(i: number): T | undefined
 }
 
-interface Waiting<T> {
-  readonly key: number | bigint
+interface Waiting<K, T> {
+  readonly key: K
   readonly resolve: (payload: T | undefined) => void
   readonly reject: (reason: unknown) => void
 }
@@ -13,19 +13,15 @@ interface Waiting<T> {
 const defer: (run: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
 /** Gathers the keys that are asked for one by one within a turn, and asks for them together. */
-export class GetBatcher<T> {
-  readonly #getMany: (keys: readonly (number | bigint)[]) => Promise<Answers<T>>
-  #waiting: Waiting<T>[] = []
+export class GetBatcher<K, T> {
+  readonly #getMany: (keys: readonly K[]) => Promise<Answers<T>>
+  #waiting: Waiting<K, T>[] = []
 
-  constructor(getMany: (keys: readonly (number | bigint)[]) => Promise<Answers<T>>) {
+  constructor(getMany: (keys: readonly K[]) => Promise<Answers<T>>) {
     this.#getMany = getMany
   }
 
-  get(
-    key: number | bigint,
-    resolve: (payload: T | undefined) => void,
-    reject: (reason: unknown) => void,
-  ): void {
+  get(key: K, resolve: (payload: T | undefined) => void, reject: (reason: unknown) => void): void {
     if (this.#waiting.length === 0) defer(() => void this.#flush())
     this.#waiting.push({ key, resolve, reject })
   }

@@ -8,20 +8,26 @@ export type {
   ReplyFields,
   SnapshotInfo,
 } from '../../protocol/messages.js'
+export type { ScalarKey } from '../../protocol/tuple-key.js'
 export {
+  type FixedKeyType,
   type IndexDefinition,
   type KeyType,
   type PayloadKind,
   ResultCode,
+  type ScalarKeyType,
+  type TupleKeyType,
+  type VariableKeyType,
   WriteOp,
 } from '../../protocol/types.js'
 export { type Client, connect } from './client.js'
-export type { Key, Keys } from './keys.js'
+export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type { CallOptions, ConnectOptions, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
 export type { Payload, PayloadArray, Payloads } from './payloads.js'
-export type { RangeEntries, RangesOptions, RangesPage } from './range-scan.js'
+export type { RangesOptions, RangesPage } from './range-scan.js'
 export type { Index, MixedWrite } from './remote-index.js'
-export type { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
+export type { Entries, GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
+export type { KeyVector, StoredKeys } from './stored-keys.js'
 export { type PayloadToStore, WriteBatch } from './write-batch.js'

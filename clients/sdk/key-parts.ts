@@ -1,6 +1,7 @@
-import { aligned, type KeyArray } from '../../protocol/columns.js'
+import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
 
 /** Parts of a batch are multiples of this, so that their bitmaps can be put one after the other. */
 const PART_UNIT = 8
@@ -9,21 +10,32 @@ const PART_UNIT = 8
  * Asks for a batch of keys in as many requests as it takes, and gives their replies in order. A part whose answer would be
  * too large is asked for in halves.
  */
-export async function askInParts<R>(keys: KeyArray, ask: (part: KeyArray) => Promise<R>): Promise<R[]> {
-  if (keys.length > LIMITS.batchItems) return askParts(keys, LIMITS.batchItems, ask)
+export async function askInParts<R>(
+  keys: Rows,
+  width: RowWidth,
+  ask: (part: Rows) => Promise<R>,
+): Promise<R[]> {
+  const count = rowCount(keys, width)
+  if (count > LIMITS.batchItems) return askParts(keys, width, LIMITS.batchItems, ask)
   try {
     return [await ask(keys)]
   } catch (error) {
     const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
-    if (!tooLarge || keys.length <= PART_UNIT) throw error
-    return askParts(keys, Math.ceil(keys.length / 2 / PART_UNIT) * PART_UNIT, ask)
+    if (!tooLarge || count <= PART_UNIT) throw error
+    return askParts(keys, width, Math.ceil(count / 2 / PART_UNIT) * PART_UNIT, ask)
   }
 }
 
-async function askParts<R>(keys: KeyArray, size: number, ask: (part: KeyArray) => Promise<R>): Promise<R[]> {
+async function askParts<R>(
+  keys: Rows,
+  width: RowWidth,
+  size: number,
+  ask: (part: Rows) => Promise<R>,
+): Promise<R[]> {
   const parts: Promise<R[]>[] = []
-  for (let start = 0; start < keys.length; start += size) {
-    parts.push(askInParts(keys.subarray(start, start + size), ask))
+  const count = rowCount(keys, width)
+  for (let start = 0; start < count; start += size) {
+    parts.push(askInParts(sliceRows(keys, width, start, Math.min(start + size, count)), width, ask))
   }
   return (await Promise.all(parts)).flat()
 }

@@ -1,54 +1,68 @@
 import { asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
+import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { IndexDefinition } from '../../protocol/types.js'
-import { type Keys, keyColumn } from './keys.js'
+import { pickRows, type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
+import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import { type AnyKeys, keySections } from './keys.js'
+import { lowerEnds, upperEnds } from './range-ends.js'
 
-/** Ranges of keys as columns of bytes, each with one element a range; an absent one leaves that end open. */
+/** Ranges of keys as columns with one row a range; an absent one leaves that end open. */
 export interface RangeColumns {
   readonly count: number
-  readonly from: Uint8Array | undefined
-  readonly to: Uint8Array | undefined
+  readonly keyWidth: RowWidth
+  readonly from: Rows | undefined
+  readonly to: Rows | undefined
   /** Where to continue; absent at the start. */
-  readonly tokens: Uint8Array | undefined
+  readonly tokens: Rows | undefined
 }
 
-type KeyList = Keys<IndexDefinition['keyType']>
+/** Ranges as a caller gives them. */
+export interface RangesInput {
+  readonly from?: AnyKeys | undefined
+  readonly to?: AnyKeys | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+}
 
 /** @throws WarpdexError `BAD_REQUEST` for ends of different numbers, `WRONG_KEY_TYPE` */
-export function rangeColumns(
-  from: KeyList | undefined,
-  to: KeyList | undefined,
-  definition: IndexDefinition,
-): RangeColumns {
-  const count = from?.length ?? to?.length
-  if (count === undefined) {
+export function rangeColumns(ranges: RangesInput, definition: IndexDefinition): RangeColumns {
+  const { fromExclusive, toExclusive } = ranges
+  const width = keyWidth(definition.keyType)
+  const from = ranges.from && lowerEnds(ranges.from, fromExclusive, definition)
+  const to = ranges.to && upperEnds(ranges.to, toExclusive, definition)
+  const ends = from ?? to
+  if (ends === undefined) {
     throw new WarpdexError('BAD_REQUEST', 'ranges need from, to or both; scan() goes through a whole index')
   }
-  if (to !== undefined && to.length !== count) {
-    const message = `${count} from keys came with ${to.length} to keys; a range has one of each`
+  const count = rowCount(ends, width)
+  if (to !== undefined && rowCount(to, width) !== count) {
+    const message = `${count} from keys came with ${rowCount(to, width)} to keys; a range has one of each`
     throw new WarpdexError('BAD_REQUEST', message)
   }
-  return {
-    count,
-    from: from && asBytes(keyColumn(from, definition)),
-    to: to && asBytes(keyColumn(to, definition)),
-    tokens: undefined,
-  }
+  return { count, keyWidth: width, from, to, tokens: undefined }
 }
 
 /** The ranges with these numbers. */
 export function pickRanges(ranges: RangeColumns, numbers: Uint32Array): RangeColumns {
-  return mapColumns(ranges, numbers.length, (column) => pickRows(column, ranges.count, numbers))
+  return mapColumns(ranges, numbers.length, (column, width) => pickRows(column, width, numbers))
 }
 
-export function rangeSections({ from, to, tokens }: RangeColumns, { keyType }: IndexDefinition): Sections {
+export function rangeSections({ from, to, tokens }: RangeColumns, definition: IndexDefinition): Sections {
   return {
-    ...(from && { from: { type: keyType, bytes: from } }),
-    ...(to && { to: { type: keyType, bytes: to } }),
-    ...(tokens && { tokens: { type: 'bytes', bytes: tokens } }),
+    ...(from && keySections(from, definition, 'from')),
+    ...(to && keySections(to, definition, 'to')),
+    ...(tokens && tokenSections(tokens)),
   }
+}
+
+/** Sections of a column of tokens. */
+export function tokenSections({ bytes, offsets }: Rows): Sections {
+  const tokens = { tokens: { type: 'bytes', bytes } } as const
+  return offsets === undefined
+    ? tokens
+    : { tokenOffsets: { type: 'u32', bytes: asBytes(offsets) }, ...tokens }
 }
 
 /**
@@ -83,28 +97,23 @@ async function askParts<R>(
   const parts: Promise<R[]>[] = []
   for (let start = 0; start < ranges.count; start += size) {
     const end = Math.min(start + size, ranges.count)
-    const part = mapColumns(ranges, end - start, (column) => {
-      const width = column.length / ranges.count
-      return column.subarray(start * width, end * width)
-    })
+    const part = mapColumns(ranges, end - start, (column, width) => sliceRows(column, width, start, end))
     parts.push(askForRanges(part, limit, ask))
   }
   return (await Promise.all(parts)).flat()
 }
 
 function mapColumns(
-  { from, to, tokens }: RangeColumns,
+  { keyWidth, from, to, tokens }: RangeColumns,
   count: number,
-  map: (column: Uint8Array) => Uint8Array,
+  map: (column: Rows, width: RowWidth) => Rows,
 ): RangeColumns {
-  return { count, from: from && map(from), to: to && map(to), tokens: tokens && map(tokens) }
-}
-
-function pickRows(column: Uint8Array, rows: number, numbers: Uint32Array): Uint8Array {
-  const width = column.length / rows
-  const picked = new Uint8Array(numbers.length * width)
-  for (let i = 0; i < numbers.length; i++) {
-    picked.set(column.subarray(numbers[i] * width, (numbers[i] + 1) * width), i * width)
+  const tokenWidth = keyWidth && keyWidth + SEQUENCE_BYTES
+  return {
+    count,
+    keyWidth,
+    from: from && map(from, keyWidth),
+    to: to && map(to, keyWidth),
+    tokens: tokens && map(tokens, tokenWidth),
   }
-  return picked
 }

@@ -1,34 +1,29 @@
-import type { KeyArrays } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Rows } from '../../protocol/rows.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import type { Reply } from './connection.js'
 import { joinBytes, joinOffsets } from './key-parts.js'
-import type { Keys } from './keys.js'
+import type { KeyEnd, Keys } from './keys.js'
 import type { Bounds, CallOptions } from './options.js'
 import type { Payloads } from './payloads.js'
 import { askForRanges, pickRanges, type RangeColumns } from './range-columns.js'
-import { columns, readKeys, readPayloads } from './reply-columns.js'
+import { columns, readKeys, readPayloads, readTokens } from './reply-columns.js'
+import { Entries } from './results.js'
+import type { KeyVector } from './stored-keys.js'
 
 /** Ranges of keys: one for each of `from`, of `to`, or of both together. The deadline is that of each page. */
 export interface RangesOptions<K extends KeyType> extends CallOptions {
-  /** Smallest key of each range; from the smallest of the index by default. */
-  readonly from?: Keys<K> | undefined
+  /** Smallest key of each range; from the smallest of the index by default. Leading parts of a tuple stand for all that have them. */
+  readonly from?: Keys<K> | readonly KeyEnd<K>[] | undefined
   /** Largest key of each range; to the largest of the index by default. */
-  readonly to?: Keys<K> | undefined
+  readonly to?: Keys<K> | readonly KeyEnd<K>[] | undefined
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
   /** From the largest key down, and within a key from the last payload to the first. */
   readonly reverse?: boolean | undefined
   /** Entries that a page has of each range at most; fewer where the payloads would be too large for a frame. */
   readonly limit: number
-}
-
-/** The entries that a page has of one range, as views of the page's columns. */
-export interface RangeEntries<K extends KeyType, P extends PayloadKind> {
-  readonly length: number
-  readonly keys: KeyArrays[K]
-  readonly payloads: Payloads<P>
 }
 
 /** What the pages of a scan of ranges have in common. */
@@ -56,7 +51,7 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
   readonly length: number
   /** Entries of range i are number offsets[i] to offsets[i + 1] of `keys` and `payloads`. */
   readonly offsets: Uint32Array
-  readonly keys: KeyArrays[K]
+  readonly keys: KeyVector<K>
   readonly payloads: Payloads<P>
   readonly #more: Uint8Array
   readonly #next: () => Promise<RangesPage<K, P> | undefined>
@@ -71,19 +66,19 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
     this.offsets = spreadOffsets(offsets, numbers, count)
     this.#more = new Uint8Array(count)
     for (let i = 0; i < numbers.length; i++) this.#more[numbers[i]] = more[i]
-    this.#next = () => fetchNext(state, more, joinBytes(columns(replies, 'tokens')))
+    this.#next = () => fetchNext(state, more, readTokens(replies, scan.definition))
     if (numbers.some((_, i) => more[i] === 1 && offsets[i] === offsets[i + 1])) {
       throw new WarpdexError('INTERNAL', 'the server sent a range without entries and says that it has more')
     }
   }
 
-  /** The entries of range i. */
-  of(i: number): RangeEntries<K, P> {
+  /** The entries of range i, as views of the page's columns. */
+  of(i: number): Entries<K, P> {
     const first = this.offsets[i]
     const end = this.offsets[i + 1]
-    // The part of a typed array is one of the same type.
-    const keys = this.keys.subarray(first, end) as KeyArrays[K]
-    return { length: end - first, keys, payloads: this.payloads.part(first, end) }
+    // The part of a column of keys is one of the same type.
+    const keys = this.keys.subarray(first, end) as KeyVector<K>
+    return new Entries(keys, this.payloads.part(first, end))
   }
 
   /** Whether range i may have more entries behind this page. */
@@ -115,7 +110,7 @@ export async function firstPage<K extends KeyType, P extends PayloadKind>(
 async function fetchNext<K extends KeyType, P extends PayloadKind>(
   { scan, count, numbers, ranges }: PageState,
   more: Uint8Array,
-  tokens: Uint8Array,
+  tokens: Rows,
 ): Promise<RangesPage<K, P> | undefined> {
   const left = Uint32Array.from(numbers.keys()).filter((i) => more[i] === 1)
   if (left.length === 0) return undefined

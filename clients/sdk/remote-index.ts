@@ -1,19 +1,27 @@
-import { aligned, asBytes, type KeyArray } from '../../protocol/columns.js'
+import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { IndexStats, InsertMode, Op } from '../../protocol/messages.js'
-import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
+import {
+  type IndexDefinition,
+  isFixedKeyType,
+  type KeyType,
+  keyWidth,
+  type PayloadKind,
+} from '../../protocol/types.js'
 import type { Connection, Reply } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
 import { askInParts, joinBytes, joinOffsets } from './key-parts.js'
-import { type Key, type Keys, keyColumn, keySection } from './keys.js'
+import { type KeyInput, type Keys, keyColumn, keySections } from './keys.js'
 import { type Bounds, type CallOptions, toBounds, withinBounds } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import type { Payload } from './payloads.js'
-import { rangeColumns, rangeSections } from './range-columns.js'
+import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
+import { rangeEnds } from './range-ends.js'
 import { firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
 import { columns, readKeys, readPayloads } from './reply-columns.js'
-import { GetAllResult, GetResult, NextResult } from './results.js'
+import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
 import { filledPayloads, type WriteBatch, type WriteList } from './write-batch.js'
 import { type WriteItems, writePieces, writeSections } from './write-pieces.js'
@@ -36,7 +44,7 @@ export interface MixedWrite<K extends KeyType> {
 export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
   readonly name: string
   readonly #connection: Connection
-  readonly #single: GetBatcher<Payload<P>>
+  readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
   #definition: Promise<IndexDefinition> | undefined
 
   constructor(connection: Connection, name: string) {
@@ -61,7 +69,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
-  async getOne(key: Key<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
+  async getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     // A key that does not fit must not spoil the request that it would share.
@@ -107,7 +115,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     const sections: Sections = {
-      keys: keySection(keyColumn(keys, definition), definition),
+      ...keySections(keyColumn(keys, definition), definition),
       ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
     }
     const reply = await this.#request('getNext', { reverse: options.reverse }, sections, bounds)
@@ -141,7 +149,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       },
       bounds: () => this.#connection.bounds(options),
     }
-    return firstPage(scan, rangeColumns(options.from, options.to, definition), bounds)
+    return firstPage(scan, rangeColumns(options, definition), bounds)
   }
 
   /**
@@ -157,7 +165,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     const column = keyColumn(keys, definition)
-    const items = { keys: column, payloads: payloadColumn(payloads, definition, column.length) }
+    const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
     return this.#writePieces('insert', { mode: options.mode }, items, definition, bounds)
   }
 
@@ -173,7 +181,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     const column = keyColumn(keys, definition)
-    const payloads = options.payloads && payloadColumn(options.payloads, definition, column.length)
+    const count = countOf(column, definition)
+    const payloads = options.payloads && payloadColumn(options.payloads, definition, count)
     return this.#writePieces('delete', {}, { keys: column, payloads }, definition, bounds)
   }
 
@@ -187,7 +196,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const definition = await this.#define(bounds)
     const keys = keyColumn(batch.keys, definition)
     const payloads = isList(batch) ? filledPayloads(batch, definition) : batch.payloads
-    const items = { keys, payloads: payloads && payloadColumn(payloads, definition, keys.length) }
+    const items = {
+      keys,
+      payloads: payloads && payloadColumn(payloads, definition, countOf(keys, definition)),
+    }
     const sections: Sections = {
       ops: { type: 'u8', bytes: Uint8Array.from(batch.ops) },
       ...writeSections(items, definition),
@@ -205,12 +217,12 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   #askForKeys<O extends 'get' | 'count'>(
     op: O,
     fields: object,
-    keys: KeyArray,
+    keys: Rows,
     definition: IndexDefinition,
     bounds: Bounds,
   ): Promise<Reply<O>[]> {
-    return askInParts(keys, (part) =>
-      this.#request(op, fields, { keys: keySection(part, definition) }, bounds),
+    return askInParts(keys, keyWidth(definition.keyType), (part) =>
+      this.#request(op, fields, keySections(part, definition), bounds),
     )
   }
 
@@ -221,24 +233,22 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   ): Promise<FetchedPage<K, P>> {
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
-    const { from, to, reverse, fromExclusive, toExclusive } = options
+    const { from, to, fromExclusive, toExclusive } = rangeEnds(options, definition)
     const sections: Sections = {
-      ...(from !== undefined && { from: keySection(keyColumn([from], definition), definition) }),
-      ...(to !== undefined && { to: keySection(keyColumn([to], definition), definition) }),
-      ...(after && { tokens: { type: 'bytes', bytes: after } }),
+      ...(from && keySections(from, definition, 'from')),
+      ...(to && keySections(to, definition, 'to')),
+      ...(after && tokenSections(isFixedKeyType(definition.keyType) ? { bytes: after } : rowsOf([after]))),
     }
-    const fields = { limit, reverse, fromExclusive, toExclusive }
+    const fields = { limit, reverse: options.reverse, fromExclusive, toExclusive }
     const reply = await this.#request('scan', fields, sections, bounds)
-    const keys = readKeys<K>([reply], definition)
+    const page = new ScanPage<K, P>(
+      readKeys<K>([reply], definition),
+      readPayloads<P>([reply], definition),
+      reply.section('tokens'),
+    )
     const more = reply.section('more')[0] === 1
-    if (more && keys.length === 0) {
+    if (more && page.length === 0) {
       throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
-    }
-    const page = {
-      length: keys.length,
-      keys,
-      payloads: readPayloads<P>([reply], definition),
-      token: reply.section('tokens'),
     }
     return { page, more }
   }
@@ -289,6 +299,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       throw error
     }
   }
+}
+
+function countOf(keys: Rows, { keyType }: IndexDefinition): number {
+  return rowCount(keys, keyWidth(keyType))
 }
 
 const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_INDEX', 'WRONG_KEY_TYPE']

@@ -1,15 +1,10 @@
-import {
-  aligned,
-  type ColumnConstructor,
-  KEY_ARRAYS,
-  type KeyArray,
-  type KeyArrays,
-} from '../../protocol/columns.js'
 import type { Op } from '../../protocol/messages.js'
-import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import type { Rows } from '../../protocol/rows.js'
+import { type IndexDefinition, isFixedKeyType, type KeyType, type PayloadKind } from '../../protocol/types.js'
 import type { Reply } from './connection.js'
 import { joinBytes, joinOffsets } from './key-parts.js'
 import { Payloads } from './payloads.js'
+import { type KeyVector, keyVector } from './stored-keys.js'
 
 /** The bytes of one section in every reply. */
 export function columns(replies: readonly Reply<Op>[], name: string): Uint8Array[] {
@@ -18,11 +13,25 @@ export function columns(replies: readonly Reply<Op>[], name: string): Uint8Array
 
 export function readKeys<K extends KeyType>(
   replies: readonly Reply<Op>[],
-  { keyType }: IndexDefinition,
-): KeyArrays[K] {
-  const Column: ColumnConstructor<KeyArray> = KEY_ARRAYS[keyType]
+  definition: IndexDefinition,
+): KeyVector<K> {
   // K is what the caller said of the index.
-  return aligned(joinBytes(columns(replies, 'keys')), Column) as KeyArrays[K]
+  return keyVector(definition.keyType, readRows(replies, definition, 'keys', 'keyOffsets')) as KeyVector<K>
+}
+
+/** The tokens of all replies: one a range. */
+export function readTokens(replies: readonly Reply<Op>[], definition: IndexDefinition): Rows {
+  return readRows(replies, definition, 'tokens', 'tokenOffsets')
+}
+
+function readRows(
+  replies: readonly Reply<Op>[],
+  { keyType }: IndexDefinition,
+  name: string,
+  offsetsName: string,
+): Rows {
+  const bytes = joinBytes(columns(replies, name))
+  return isFixedKeyType(keyType) ? { bytes } : { bytes, offsets: joinOffsets(columns(replies, offsetsName)) }
 }
 
 export function readPayloads<P extends PayloadKind>(

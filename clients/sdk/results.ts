@@ -1,6 +1,7 @@
-import type { KeyArrays } from '../../protocol/columns.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
+import type { Key } from './keys.js'
 import type { Payload, Payloads } from './payloads.js'
+import type { KeyVector } from './stored-keys.js'
 
 /** The first payload of each key of a batch. */
 export class GetResult<P extends PayloadKind> {
@@ -46,21 +47,35 @@ export class GetAllResult<P extends PayloadKind> {
   }
 }
 
-/** The entry after (or before) each key of a batch. */
-export class NextResult<K extends KeyType, P extends PayloadKind> {
+/** Keys with a payload each, in columns. */
+export class Entries<K extends KeyType, P extends PayloadKind> {
   readonly length: number
+  readonly keys: KeyVector<K>
+  readonly payloads: Payloads<P>
+
+  constructor(keys: KeyVector<K>, payloads: Payloads<P>) {
+    this.length = keys.length
+    this.keys = keys
+    this.payloads = payloads
+  }
+
+  /** Key number i. */
+  key(i: number): Key<K> {
+    // What holds keys of type K gives keys of that type.
+    return this.keys.at(i) as Key<K>
+  }
+}
+
+/** The entry after (or before) each key of a batch. */
+export class NextResult<K extends KeyType, P extends PayloadKind> extends Entries<K, P> {
   /** Bit i of byte i >> 3 is set when there is an entry after key i. */
   readonly found: Uint8Array
-  readonly keys: KeyArrays[K]
-  readonly payloads: Payloads<P>
   /** Place of each entry among its key's payloads: with its key, where to continue. */
   readonly sequences: Uint32Array
 
-  constructor(found: Uint8Array, keys: KeyArrays[K], payloads: Payloads<P>, sequences: Uint32Array) {
-    this.length = keys.length
+  constructor(found: Uint8Array, keys: KeyVector<K>, payloads: Payloads<P>, sequences: Uint32Array) {
+    super(keys, payloads)
     this.found = found
-    this.keys = keys
-    this.payloads = payloads
     this.sequences = sequences
   }
 
@@ -70,12 +85,14 @@ export class NextResult<K extends KeyType, P extends PayloadKind> {
 }
 
 /** One page of a scan. */
-export interface ScanPage<K extends KeyType, P extends PayloadKind> {
-  readonly length: number
-  readonly keys: KeyArrays[K]
-  readonly payloads: Payloads<P>
+export class ScanPage<K extends KeyType, P extends PayloadKind> extends Entries<K, P> {
   /** Where the page ends; a scan with it as `after` continues there, also much later. */
   readonly token: Uint8Array
+
+  constructor(keys: KeyVector<K>, payloads: Payloads<P>, token: Uint8Array) {
+    super(keys, payloads)
+    this.token = token
+  }
 }
 
 function isSet(bitmap: Uint8Array, i: number): boolean {

@@ -1,17 +1,19 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
-import type { Key } from './keys.js'
+import type { Key, KeyEnd, KeyPrefix } from './keys.js'
 import type { CallOptions } from './options.js'
 import type { Payload } from './payloads.js'
 import type { ScanPage } from './results.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
 export interface ScanOptions<K extends KeyType> extends CallOptions {
-  /** Smallest key; from the smallest of the index by default. */
-  readonly from?: Key<K> | undefined
+  /** Smallest key; from the smallest of the index by default. Leading parts of a tuple stand for all keys that begin with them. */
+  readonly from?: KeyEnd<K> | undefined
   /** Largest key; to the largest of the index by default. */
-  readonly to?: Key<K> | undefined
+  readonly to?: KeyEnd<K> | undefined
+  /** What all keys begin with, instead of `from` and `to`: a text, bytes, or leading parts of a tuple. */
+  readonly prefix?: KeyPrefix<K> | undefined
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
   /** From the largest key down, and within a key from the last payload to the first. */
@@ -80,14 +82,12 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<ScanEntry<K, P>, void, undefined> {
-    for await (const { length, keys, payloads } of this.pages()) {
-      for (let i = 0; i < length; i++) {
-        // The typed array of the key type K holds keys of that type.
-        yield { key: keys[i] as Key<K>, payload: payloads.at(i) }
-      }
+    for await (const page of this.pages()) {
+      for (let i = 0; i < page.length; i++) yield { key: page.key(i), payload: page.payloads.at(i) }
     }
   }
-  /** Large payloads may be too much for one frame: then the page gets smaller. */
+
+  /** Large payloads or keys may be too much for one frame: then the page gets smaller. */
   async #fetchWhatFits(limit: number, after: Uint8Array | undefined): Promise<FetchedPage<K, P>> {
     try {
       return await this.#fetch(limit, after)

@@ -1,6 +1,6 @@
 import type { IndexDefinition } from '../../protocol/types.js'
 import { type KeyType, type PayloadKind, payloadBytes, WriteOp } from '../../protocol/types.js'
-import type { Key } from './keys.js'
+import type { AnyKey, Key } from './keys.js'
 import type { PayloadInput } from './payload-column.js'
 
 /** A payload that a caller may give for an index of the kind. */
@@ -13,7 +13,7 @@ export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
 /** What a mixed write consists of, item by item. */
 export interface WriteList {
   readonly ops: readonly WriteOp[]
-  readonly keys: readonly (number | bigint)[]
+  readonly keys: readonly AnyKey[]
   readonly payloads: readonly (PayloadInput | undefined)[]
 }
 

@@ -1,15 +1,14 @@
-import type { KeyArray } from '../../protocol/columns.js'
 import { asBytes } from '../../protocol/columns.js'
 import type { Sections } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
-import { keySection } from './keys.js'
-import type { PayloadColumn } from './payload-column.js'
+import { type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
+import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'
+import { keySections } from './keys.js'
 
 /** The columns of a write. */
 export interface WriteItems {
-  readonly keys: KeyArray
-  readonly payloads: PayloadColumn | undefined
+  readonly keys: Rows
+  readonly payloads: Rows | undefined
 }
 
 /** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between sections. */
@@ -18,32 +17,38 @@ export const COLUMN_BYTES = LIMITS.frameBytes - LIMITS.headerBytes - 1024
 /** The items in order, in pieces that fit in a request. */
 export function* writePieces(items: WriteItems, definition: IndexDefinition): Generator<WriteItems> {
   const { keys, payloads } = items
+  const widths = { keys: keyWidth(definition.keyType), payloads: payloadBytes(definition.payloadKind) }
+  const count = rowCount(keys, widths.keys)
   let start = 0
   do {
-    const end = pieceEnd(items, definition, start)
-    if (start === 0 && end === keys.length) yield items
-    else
-      yield { keys: keys.subarray(start, end), payloads: payloads && cut(payloads, definition, start, end) }
+    const end = pieceEnd(items, widths, start)
+    const cut = (rows: Rows, width: RowWidth) => sliceRows(rows, width, start, end)
+    if (start === 0 && end === count) yield items
+    else yield { keys: cut(keys, widths.keys), payloads: payloads && cut(payloads, widths.payloads) }
     start = end
-  } while (start < keys.length)
+  } while (start < count)
 }
 
 /** The sections of a write. */
 export function writeSections({ keys, payloads }: WriteItems, definition: IndexDefinition): Sections {
-  const sections = { keys: keySection(keys, definition) }
+  const sections = keySections(keys, definition)
   if (payloads === undefined) return sections
   const withPayloads: Sections = { ...sections, payloads: { type: 'bytes', bytes: payloads.bytes } }
   if (payloads.offsets === undefined) return withPayloads
   return { ...withPayloads, payloadOffsets: { type: 'u32', bytes: asBytes(payloads.offsets) } }
 }
 
-function pieceEnd({ keys, payloads }: WriteItems, definition: IndexDefinition, start: number): number {
-  const offsets = payloads?.offsets
-  const width = payloadBytes(definition.payloadKind) ?? Uint32Array.BYTES_PER_ELEMENT
-  const itemBytes = keys.BYTES_PER_ELEMENT + width
-  const fits = (end: number) =>
-    (end - start) * itemBytes + (offsets === undefined ? 0 : offsets[end] - offsets[start]) <= COLUMN_BYTES
-  let most = Math.min(keys.length, start + LIMITS.batchItems)
+function pieceEnd(
+  { keys, payloads }: WriteItems,
+  widths: { readonly keys: RowWidth; readonly payloads: RowWidth },
+  start: number,
+): number {
+  const count = rowCount(keys, widths.keys)
+  const fits = (end: number) => {
+    const payloadColumn = payloads === undefined ? 0 : columnBytes(payloads, widths.payloads, start, end)
+    return columnBytes(keys, widths.keys, start, end) + payloadColumn <= COLUMN_BYTES
+  }
+  let most = Math.min(count, start + LIMITS.batchItems)
   if (fits(most)) return most
   // One item goes alone, however large: the server says what is wrong with it.
   let least = start + 1
@@ -55,18 +60,8 @@ function pieceEnd({ keys, payloads }: WriteItems, definition: IndexDefinition, s
   return least
 }
 
-function cut(
-  { bytes, offsets }: PayloadColumn,
-  { payloadKind }: IndexDefinition,
-  start: number,
-  end: number,
-): PayloadColumn {
-  const width = payloadBytes(payloadKind)
-  if (width !== undefined) return { bytes: bytes.subarray(start * width, end * width), offsets: undefined }
-  if (offsets === undefined) return { bytes, offsets }
-  const base = offsets[start]
-  return {
-    bytes: bytes.subarray(base, offsets[end]),
-    offsets: offsets.slice(start, end + 1).map((offset) => offset - base),
-  }
+/** Bytes that rows number `start` to before `end` take in a frame. */
+function columnBytes({ offsets }: Rows, width: RowWidth, start: number, end: number): number {
+  if (offsets === undefined) return (end - start) * (width ?? 0)
+  return offsets[end] - offsets[start] + (end - start + 1) * Uint32Array.BYTES_PER_ELEMENT
 }

@@ -1,14 +1,16 @@
 import type { GetResult } from '../../gpu/index-structure.js'
+import { joinRows, type Rows, type RowWidth, rowCount } from '../../protocol/rows.js'
 
-/** Gets of more keys than this fill a dispatch by themselves. */
-const SMALL_KEYS = 4096
-/** Keys that one shared dispatch takes. */
-const SHARED_KEYS = 65_536
+/** Gets of more keys, or bytes of keys, than this fill a dispatch by themselves. */
+const SMALL = { keys: 4096, bytes: 256 * 1024 }
+/** What one shared dispatch takes. */
+const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
 /** Shared dispatches in flight: one computes while the other's result is on its way. */
 const DISPATCHES = 2
 
 interface WaitingGet {
-  readonly keys: Uint8Array
+  readonly keys: Rows
+  readonly count: number
   readonly resolve: (result: GetResult) => void
   readonly reject: (error: unknown) => void
 }
@@ -18,22 +20,23 @@ interface WaitingGet {
  * together when it becomes free. A dispatch and its readback cost as much as tens of thousands of lookups.
  */
 export class GetCoalescer {
-  readonly #run: (keys: Uint8Array) => Promise<GetResult>
-  readonly #keyBytes: number
+  readonly #run: (keys: Rows) => Promise<GetResult>
+  readonly #keyWidth: RowWidth
   readonly #payloadBytes: number
   readonly #waiting: WaitingGet[] = []
   #running = 0
 
-  constructor(run: (keys: Uint8Array) => Promise<GetResult>, keyBytes: number, payloadBytes: number) {
+  constructor(run: (keys: Rows) => Promise<GetResult>, keyWidth: RowWidth, payloadBytes: number) {
     this.#run = run
-    this.#keyBytes = keyBytes
+    this.#keyWidth = keyWidth
     this.#payloadBytes = payloadBytes
   }
 
-  get(keys: Uint8Array): Promise<GetResult> {
-    if (keys.byteLength > SMALL_KEYS * this.#keyBytes) return this.#run(keys)
+  get(keys: Rows): Promise<GetResult> {
+    const count = rowCount(keys, this.#keyWidth)
+    if (count > SMALL.keys || keys.bytes.byteLength > SMALL.bytes) return this.#run(keys)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ keys, resolve, reject })
+      this.#waiting.push({ keys, count, resolve, reject })
       this.#advance()
     })
   }
@@ -50,9 +53,11 @@ export class GetCoalescer {
 
   #takeWaiting(): readonly WaitingGet[] {
     let keys = 0
+    let bytes = 0
     let taken = 0
-    while (taken < this.#waiting.length && keys < SHARED_KEYS) {
-      keys += this.#paddedKeys(this.#waiting[taken++])
+    while (taken < this.#waiting.length && keys < SHARED.keys && bytes < SHARED.bytes) {
+      bytes += this.#waiting[taken].keys.bytes.byteLength
+      keys += paddedCount(this.#waiting[taken++])
     }
     return this.#waiting.splice(0, taken)
   }
@@ -69,27 +74,19 @@ export class GetCoalescer {
     }
   }
 
-  /** Each get starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
-  #paddedKeys({ keys }: WaitingGet): number {
-    return Math.ceil(keys.byteLength / this.#keyBytes / 8) * 8
-  }
-
-  #join(gets: readonly WaitingGet[]): Uint8Array {
-    const total = gets.reduce((sum, get) => sum + this.#paddedKeys(get), 0)
-    const joined = new Uint8Array(total * this.#keyBytes)
-    let start = 0
-    for (const get of gets) {
-      joined.set(get.keys, start * this.#keyBytes)
-      start += this.#paddedKeys(get)
-    }
-    return joined
+  #join(gets: readonly WaitingGet[]): Rows {
+    return joinRows(
+      gets.map(({ keys }) => keys),
+      this.#keyWidth,
+      gets.map(paddedCount),
+    )
   }
 
   #share(gets: readonly WaitingGet[], { found, payloads }: GetResult): void {
     let start = 0
     for (const get of gets) {
-      const count = get.keys.byteLength / this.#keyBytes
-      const end = start + this.#paddedKeys(get)
+      const { count } = get
+      const end = start + paddedCount(get)
       const ownFound = found.subarray(start / 8, end / 8)
       // The keys that pad were looked up too.
       if ((count & 7) !== 0) ownFound[ownFound.length - 1] &= (1 << (count & 7)) - 1
@@ -98,4 +95,9 @@ export class GetCoalescer {
       start = end
     }
   }
+}
+
+/** Each get starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
+function paddedCount({ count }: WaitingGet): number {
+  return Math.ceil(count / 8) * 8
 }

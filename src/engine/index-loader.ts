@@ -3,7 +3,8 @@ import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index
 import type { Store } from '../../persistence/store.js'
 import type { LogEntry } from '../../persistence/write-log.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type IndexDefinition, keyBytes, payloadBytes, WriteOp } from '../../protocol/types.js'
+import { rowCount } from '../../protocol/rows.js'
+import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import type { StructureFactory } from './structures.js'
 import { joinBatches } from './write-batch.js'
 
@@ -76,10 +77,11 @@ function imageMeta(meta: unknown): StructureImage['meta'] {
 async function replay(structure: IndexStructure, after: number, options: LoadOptions): Promise<number> {
   const { store, id, definition, onProgress, stop } = options
   const { keyType, payloadBytes } = structure.shape
-  const width = keyBytes(keyType)
+  const width = keyWidth(keyType)
   const total = store.log.last(id) - after
   let gathered: LogEntry[] = []
   let items = 0
+  let gatheredBytes = 0
   let bytes = 0
   const apply = async (): Promise<void> => {
     if (gathered.length === 0) return
@@ -90,13 +92,16 @@ async function replay(structure: IndexStructure, after: number, options: LoadOpt
     onProgress({ index: definition.name, done: gathered[gathered.length - 1].position - after, total })
     gathered = []
     items = 0
+    gatheredBytes = 0
   }
   for await (const entry of store.log.read(id, after)) {
-    const count = entry.keys.byteLength / width
+    const count = rowCount({ bytes: entry.keys, offsets: entry.keyOffsets }, width)
     const joins = gathered.length === 0 || (mayJoin(gathered[0], definition) && mayJoin(entry, definition))
-    if (!joins || items + count > LIMITS.batchItems) await apply()
+    const fits = items + count <= LIMITS.batchItems && gatheredBytes + entry.bytes <= LIMITS.frameBytes
+    if (!joins || !fits) await apply()
     gathered.push(entry)
     items += count
+    gatheredBytes += entry.bytes
     bytes += entry.bytes
   }
   await apply()

@@ -6,7 +6,8 @@ import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
-import { keyBytes } from '../../protocol/types.js'
+import { rowCount } from '../../protocol/rows.js'
+import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
 
@@ -120,7 +121,7 @@ export class IndexWriter {
     const { keyType, payloadBytes } = this.#shape
     const batch = joinBatches(
       parts.map((part) => part.batch),
-      keyBytes(keyType),
+      keyWidth(keyType),
       payloadBytes,
     )
     const firstRow = this.#store.payloads.nextRow(this.#index.id)
@@ -145,22 +146,25 @@ export class IndexWriter {
     return sound
   }
 
-  #deviceWrite({ ops, keys, payloads }: WriteColumns): DeviceWrite {
-    const count = keys.byteLength / keyBytes(this.#shape.keyType)
+  #deviceWrite({ ops, keys, keyOffsets, payloads }: WriteColumns): DeviceWrite {
+    const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.#shape.keyType))
+    const items = { ops, keys, keyOffsets }
     if (payloads?.offsets === undefined) {
-      return { batch: { ops, keys, payloads: payloads?.bytes }, blob: undefined, count }
+      return { batch: { ...items, payloads: payloads?.bytes }, blob: undefined, count }
     }
     const blob = { bytes: payloads.bytes, offsets: payloads.offsets }
     const rows = new Uint32Array(count * 4)
     hashPayloads(blob.bytes, blob.offsets, this.#index.seed, rows)
-    return { batch: { ops, keys, payloads: new Uint8Array(rows.buffer) }, blob, count }
+    return { batch: { ...items, payloads: new Uint8Array(rows.buffer) }, blob, count }
   }
 }
 
 /** The share that a write takes of a batch of them. */
-export function weigh({ columns: { keys, payloads } }: PendingWrite, shape: IndexShape): number {
-  const items = keys.byteLength / keyBytes(shape.keyType)
-  const bytes = keys.byteLength + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
+export function weigh({ columns }: PendingWrite, shape: IndexShape): number {
+  const { keys, keyOffsets, payloads } = columns
+  const items = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(shape.keyType))
+  const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
+  const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
   return Math.max(items / LIMITS.batchItems, bytes / LIMITS.frameBytes)
 }
 

@@ -14,7 +14,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
-import { type IndexDefinition, keyBytes } from '../../protocol/types.js'
+import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { GetCoalescer } from './get-coalescer.js'
 import { type LoadedStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import { IndexSnapshots, type InTurn } from './index-snapshots.js'
@@ -82,33 +82,44 @@ export class Index {
     this.definition = definition
     this.#host = host
     const shape = shapeOf(definition)
-    const width = keyBytes(definition.keyType)
     this.#queue = new RequestQueue(
       (writes) => this.#runWrites(writes),
       (write) => weigh(write, shape),
     )
-    this.#gets = new GetCoalescer((keys) => this.#live().structure.get(keys), width, shape.payloadBytes)
+    this.#gets = new GetCoalescer(
+      ({ bytes, offsets }) => this.#live().structure.get(bytes, offsets),
+      keyWidth(definition.keyType),
+      shape.payloadBytes,
+    )
   }
 
   /** The first payload of each key. */
-  get(keys: Uint8Array, cancellation?: Cancellation): Promise<WithPayloads<GetResult>> {
+  get(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    cancellation?: Cancellation,
+  ): Promise<WithPayloads<GetResult>> {
     return this.#read(cancellation, async ({ payloads }) => {
-      const { found, payloads: column } = await this.#gets.get(keys)
+      const { found, payloads: column } = await this.#gets.get({ bytes: keys, offsets: keyOffsets })
       return { found, ...(await readAll(payloads, column, found)) }
     })
   }
 
   /** All payloads of each key. */
-  getAll(keys: Uint8Array, cancellation?: Cancellation): Promise<WithPayloads<GetAllResult>> {
+  getAll(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    cancellation?: Cancellation,
+  ): Promise<WithPayloads<GetAllResult>> {
     return this.#read(cancellation, async ({ structure, payloads }) => {
-      const { offsets, payloads: column } = await structure.getAll(keys, LIMITS.scanEntries)
+      const { offsets, payloads: column } = await structure.getAll(keys, LIMITS.scanEntries, keyOffsets)
       return { offsets, ...(await readAll(payloads, column)) }
     })
   }
 
   /** The number of payloads of each key, u32. */
-  count(keys: Uint8Array, cancellation?: Cancellation): Promise<Uint8Array> {
-    return this.#read(cancellation, ({ structure }) => structure.count(keys))
+  count(keys: Uint8Array, keyOffsets?: Uint32Array, cancellation?: Cancellation): Promise<Uint8Array> {
+    return this.#read(cancellation, ({ structure }) => structure.count(keys, keyOffsets))
   }
 
   /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
@@ -335,7 +346,7 @@ export class Index {
     }
   }
 
-  readonly #inTurn: InTurn = (task) => this.#queue.read(() => task(this.#live().structure))
+  readonly #inTurn: InTurn = (task) => this.#queue.read(async () => task(this.#live().structure))
 
   #live(): Loaded {
     if (this.#loaded !== undefined) return this.#loaded

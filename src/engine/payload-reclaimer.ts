@@ -1,11 +1,18 @@
+import type { ScanRequest } from '../../gpu/index-structure.js'
 import type { RowFilter } from '../../persistence/compaction.js'
 import type { Store } from '../../persistence/store.js'
 import { aligned } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { isFixedKeyType, type KeyType } from '../../protocol/types.js'
 import type { InTurn } from './index-snapshots.js'
 
 /** Words of a payload of kind `bytes` as the structure holds it; the first two are its row. */
 const PAYLOAD_WORDS = 4
+
+/** Entries that are read at a time: fewer where keys have any length, because a page holds the keys too. */
+function pageEntries(keyType: KeyType): number {
+  return isFixedKeyType(keyType) ? LIMITS.scanEntries : LIMITS.frameBytes / LIMITS.keyBytes
+}
 
 /**
  * Gives back what payloads of kind `bytes` take on disk once no entry refers to them, and merges the small segments that single
@@ -55,14 +62,14 @@ export class PayloadReclaimer {
       return rows.size > 2 * structure.stats().payloads ? rows : undefined
     })
     if (held === undefined) return undefined
-    let tokens: Uint8Array | undefined
+    let place: Pick<ScanRequest, 'tokens' | 'tokenOffsets'> = {}
     for (let more = true; more; ) {
       const page = await inTurn((structure) =>
-        structure.scan({ ranges: 1, limit: LIMITS.scanEntries, tokens }),
+        structure.scan({ ranges: 1, limit: pageEntries(structure.shape.keyType), ...place }),
       )
       const words = aligned(page.payloads, Uint32Array)
       for (let i = 0; i < words.length; i += PAYLOAD_WORDS) held.mark(words[i] + words[i + 1] * 2 ** 32)
-      tokens = page.tokens
+      place = { tokens: page.tokens, tokenOffsets: page.tokenOffsets }
       more = page.more[0] === 1
     }
     // Rows that came meanwhile are not held yet, and nobody knows of their entries.

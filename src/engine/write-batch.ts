@@ -1,4 +1,5 @@
 import type { WriteBatch } from '../../gpu/index-structure.js'
+import { joinRows, type RowWidth, rowCount } from '../../protocol/rows.js'
 import { ResultCode, type WriteOp } from '../../protocol/types.js'
 
 /** Payloads of kind `bytes`: payload i is bytes offsets[i] to offsets[i + 1]. */
@@ -10,25 +11,25 @@ export interface Blob {
 /** One batch that does what the given ones do one after the other. A batch without payloads among others gets zeros. */
 export function joinBatches(
   batches: readonly WriteBatch[],
-  keyBytes: number,
+  keyWidth: RowWidth,
   payloadBytes: number,
 ): WriteBatch {
   if (batches.length === 1) return batches[0]
-  const counts = batches.map(({ keys }) => keys.byteLength / keyBytes)
+  const columns = batches.map(({ keys, keyOffsets }) => ({ bytes: keys, offsets: keyOffsets }))
+  const counts = columns.map((column) => rowCount(column, keyWidth))
   const total = counts.reduce((sum, count) => sum + count, 0)
-  const keys = new Uint8Array(total * keyBytes)
+  const keys = joinRows(columns, keyWidth, counts)
   const withPayloads = batches.some(({ payloads }) => payloads !== undefined)
   const payloads = withPayloads ? new Uint8Array(total * payloadBytes) : undefined
   const ops = new Uint8Array(total)
   let start = 0
   batches.forEach((batch, i) => {
-    keys.set(batch.keys, start * keyBytes)
     if (batch.payloads !== undefined) payloads?.set(batch.payloads, start * payloadBytes)
     if (typeof batch.ops === 'number') ops.fill(batch.ops, start, start + counts[i])
     else ops.set(batch.ops, start)
     start += counts[i]
   })
-  return { ops: commonOp(batches) ?? ops, keys, payloads }
+  return { ops: commonOp(batches) ?? ops, keys: keys.bytes, keyOffsets: keys.offsets, payloads }
 }
 
 function commonOp(batches: readonly WriteBatch[]): WriteOp | undefined {

@@ -126,12 +126,12 @@ export class Connection {
     this.#trusted = true
     this.#client = client
     const { name, software } = this.#context.engine.adapter
-    const { frameBytes, batchItems, scanEntries, payloadBytes } = LIMITS
+    const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS
     return reply<'hello'>({
       server: VERSION,
       protocol: PROTOCOL_VERSION,
       adapter: { name, software },
-      limits: { frameBytes, batchItems, scanEntries, payloadBytes },
+      limits: { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes },
     })
   }
 

@@ -1,8 +1,11 @@
+import type { ScanResult } from '../../gpu/index-structure.js'
 import { asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Section, Sections, SectionType } from '../../protocol/frame.js'
+import { keySectionType, requireKeys } from '../../protocol/key-sections.js'
 import type { Op, ReplyFields, Request } from '../../protocol/messages.js'
-import { getNextColumns, requireKeys, scanColumns, writeColumns } from '../../protocol/request-columns.js'
+import { getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
+import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
 import type { Cancellation } from '../engine/index-writer.js'
 import type { Index } from '../engine/named-index.js'
@@ -66,38 +69,40 @@ async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Pr
   const { cancellation } = asker
   switch (request.op) {
     case 'get': {
-      const keys = requireKeys(request.keys, definition)
+      const { bytes: keys, offsets: keyOffsets } = requireKeys(request, definition)
       if (!request.all) {
-        const { found, ...payloads } = await index.get(keys, cancellation)
+        const { found, ...payloads } = await index.get(keys, keyOffsets, cancellation)
         return { found: column('u8', found), ...payloadSections(payloads) }
       }
-      const { offsets, ...payloads } = await index.getAll(keys, cancellation)
+      const { offsets, ...payloads } = await index.getAll(keys, keyOffsets, cancellation)
       return { offsets: column('u32', offsets), ...payloadSections(payloads) }
     }
-    case 'count':
-      return { counts: column('u32', await index.count(requireKeys(request.keys, definition), cancellation)) }
+    case 'count': {
+      const { bytes, offsets } = requireKeys(request, definition)
+      return { counts: column('u32', await index.count(bytes, offsets, cancellation)) }
+    }
     case 'scan': {
       const { limit, reverse, fromExclusive, toExclusive } = request
       const ranges = scanColumns(request, definition)
       const scan = { ...ranges, limit, reverse, fromExclusive, toExclusive }
-      const { offsets, keys, more, tokens, ...payloads } = await index.scan(scan, cancellation)
+      const { offsets, more, tokens, tokenOffsets, ...entries } = await index.scan(scan, cancellation)
       return {
         offsets: column('u32', offsets),
-        keys: column(definition.keyType, keys),
-        ...payloadSections(payloads),
+        ...keySections(entries, definition),
+        ...payloadSections(entries),
         more: column('u8', more),
         tokens: column('bytes', tokens),
+        ...(tokenOffsets && { tokenOffsets: column('u32', tokenOffsets) }),
       }
     }
     case 'getNext': {
       const columns = getNextColumns(request, definition)
       const next = await index.getNext({ ...columns, reverse: request.reverse }, cancellation)
-      const { found, keys, sequences, ...payloads } = next
       return {
-        found: column('u8', found),
-        keys: column(definition.keyType, keys),
-        ...payloadSections(payloads),
-        sequences: column('u32', sequences),
+        found: column('u8', next.found),
+        ...keySections(next, definition),
+        ...payloadSections(next),
+        sequences: column('u32', next.sequences),
       }
     }
     default: {
@@ -106,6 +111,14 @@ async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Pr
       return { codes: column('u8', await index.write(writeColumns(request, definition), id, cancellation)) }
     }
   }
+}
+
+function keySections(
+  { keys, keyOffsets }: Pick<ScanResult, 'keys' | 'keyOffsets'>,
+  { keyType }: IndexDefinition,
+): Sections {
+  const section = { keys: column(keySectionType(keyType), keys) }
+  return keyOffsets === undefined ? section : { keyOffsets: column('u32', keyOffsets), ...section }
 }
 
 function payloadSections({ payloads, payloadOffsets }: PayloadColumns): Sections {

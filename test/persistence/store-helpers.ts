@@ -50,10 +50,11 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** The columns of an entry as values that are quick to compare. */
-export function plain({ ops, keys, payloads }: LogEntry | LogRecord): unknown {
+export function plain({ ops, keys, keyOffsets, payloads }: LogEntry | LogRecord): unknown {
   return {
     ops: typeof ops === 'number' ? ops : hex(ops),
     keys: hex(keys),
+    keyOffsets: keyOffsets && [...keyOffsets],
     payloads: payloads === undefined ? undefined : hex(payloads),
   }
 }

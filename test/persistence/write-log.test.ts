@@ -19,11 +19,18 @@ t.test('records come back in order, also after the store was closed', async (t) 
     { ops: 3 as const, keys: new Uint8Array(8).fill(1) },
     batch(4, 50_000),
     { ops: 0 as const, keys: new Uint8Array(0) },
+    {
+      ops: new Uint8Array([0, 3]),
+      keys: new Uint8Array(5).fill(9),
+      keyOffsets: Uint32Array.of(0, 5, 5),
+      payloads: new Uint8Array(3).fill(7),
+    },
+    { ops: 3 as const, keys: new Uint8Array(2).fill(1), keyOffsets: Uint32Array.of(0, 0, 2) },
   ]
   const positions = await Promise.all(records.map((record) => store.log.append(id, record)))
   t.same(
     positions.map(({ position }) => position),
-    [1, 2, 3, 4, 5],
+    [1, 2, 3, 4, 5, 6, 7],
   )
   t.same((await collect(store.log.read(id, 0))).map(plain), records.map(plain))
   await store.close()
@@ -36,11 +43,11 @@ t.test('records come back in order, also after the store was closed', async (t) 
     positions,
   )
   t.same(
-    (await collect(again.log.read(id, 3))).map(({ position }) => position),
-    [4, 5],
+    (await collect(again.log.read(id, 5))).map(({ position }) => position),
+    [6, 7],
   )
-  t.same(await collect(again.log.read(id, 5)), [])
-  t.equal((await again.log.append(id, batch(6))).position, 6)
+  t.same(await collect(again.log.read(id, 7)), [])
+  t.equal((await again.log.append(id, batch(6))).position, 8)
   await again.close()
 })
 

@@ -19,13 +19,18 @@ export function addDel(cli: Argv): Argv {
           requiresArg: true,
           describe: 'Delete only payloads that equal this one',
         })
-        .option('hex', { type: 'boolean', default: false, describe: 'The payload is hex digits' })
+        .option('hex', {
+          type: 'boolean',
+          default: false,
+          describe: 'The payload, and keys that are string or bytes, are hex digits',
+        })
         .example('$0 del cities 2988507 2643743', 'both keys with all their payloads')
         .example('$0 del population 1000000 --payload 17', 'one of the payloads of a key')
+        .example(`$0 del sales '[7,"de"]'`, 'a key that is a tuple')
         .epilogue('Exit code 1 if something was not found.'),
     (options) =>
       withIndex(options, async (index, definition) => {
-        const keys = options.keys.map((text) => parseKey(text, definition))
+        const keys = options.keys.map((text) => parseKey(text, definition, options.hex))
         const { payload } = options
         const pairs =
           payload === undefined
@@ -33,7 +38,9 @@ export function addDel(cli: Argv): Argv {
             : { payloads: keys.map(() => parsePayload(payload, definition, options.hex)) }
         const codes = await index.delete(keys, pairs)
         const outcome = (i: number) => (codes[i] === ResultCode.deleted ? 'deleted' : '(not found)')
-        await printLines(keys.map((key, i) => `${showKey(key, definition.keyType)}\t${outcome(i)}`))
+        await printLines(
+          keys.map((key, i) => `${showKey(key, definition.keyType, options.hex)}\t${outcome(i)}`),
+        )
         if (codes.some((code) => code !== ResultCode.deleted)) process.exitCode = ExitCode.miss
       }),
   )

@@ -2,7 +2,7 @@ import type { Argv } from 'yargs'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Index } from '../../sdk/index.js'
 import { ExitCode } from '../exit-code.js'
-import { keyAsJson, parseKey, showKey } from '../keys.js'
+import { type AnyKey, keyAsJson, parseKey, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
 import { clientOptions, withIndex } from '../session.js'
@@ -26,15 +26,17 @@ export function addGet(cli: Argv): Argv {
         .option('hex', {
           type: 'boolean',
           default: false,
-          describe: 'Show bytes as hex digits, also if they are text',
+          describe:
+            'Keys that are string or bytes are hex digits; show them and bytes as such, also if they are text',
         })
         .example('$0 get cities 2988507 2643743', 'one line a key: the key, a tab, its payload')
         .example('$0 get population 1000000 --all --json', 'all payloads of a key')
+        .example(`$0 get sales '[7,"de"]' '[7,"fr"]'`, 'keys that are tuples')
         .example('$0 get temperatures -- -1e5', 'after -- nothing is taken for an option')
         .epilogue('Exit code 1 if a key was not found.'),
     (options) =>
       withIndex(options, async (index, definition) => {
-        const keys = options.keys.map((text) => parseKey(text, definition))
+        const keys = options.keys.map((text) => parseKey(text, definition, options.hex))
         const found = await lookUp(index, keys, options.all)
         const show = options.json ? jsonLine : textLine
         await printLines(keys.map((key, i) => show(key, found[i], definition, options)))
@@ -44,7 +46,7 @@ export function addGet(cli: Argv): Argv {
 }
 
 /** The payloads of each key: none where it was not found. */
-async function lookUp(index: Index, keys: readonly (number | bigint)[], all: boolean): Promise<Payloads[]> {
+async function lookUp(index: Index, keys: readonly AnyKey[], all: boolean): Promise<Payloads[]> {
   if (all) {
     const result = await index.getAll(keys)
     return keys.map((_, i) => result.of(i))
@@ -58,23 +60,13 @@ interface Form {
   readonly hex: boolean
 }
 
-function textLine(
-  key: number | bigint,
-  payloads: Payloads,
-  { keyType }: IndexDefinition,
-  { hex }: Form,
-): string {
+function textLine(key: AnyKey, payloads: Payloads, { keyType }: IndexDefinition, { hex }: Form): string {
   const shown = payloads.map((payload) => showPayload(payload, hex))
-  return [showKey(key, keyType), ...(shown.length === 0 ? ['(not found)'] : shown)].join('\t')
+  return [showKey(key, keyType, hex), ...(shown.length === 0 ? ['(not found)'] : shown)].join('\t')
 }
 
-function jsonLine(
-  key: number | bigint,
-  payloads: Payloads,
-  { keyType }: IndexDefinition,
-  { all, hex }: Form,
-): string {
+function jsonLine(key: AnyKey, payloads: Payloads, { keyType }: IndexDefinition, { all, hex }: Form): string {
   const shown = payloads.map((payload) => payloadAsJson(payload, hex))
   const answer = all ? { payloads: shown } : { payload: shown[0] ?? null }
-  return asJson({ key: keyAsJson(key, keyType), ...answer })
+  return asJson({ key: keyAsJson(key, keyType, hex), ...answer })
 }

@@ -1,6 +1,7 @@
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { INSERT_MODES } from '../../../protocol/messages.js'
+import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
 import { type ImportCounts, Importer } from '../import/importer.js'
 import { type RowFormat, readRows } from '../import/rows.js'
 import { openText } from '../import/text.js'
@@ -27,7 +28,7 @@ export function addImport(cli: Argv): Argv {
           type: 'string',
           requiresArg: true,
           describe:
-            'What stands between key and payload: tab, comma or any text [the first tab or comma of a line]',
+            'What stands between key and payload: tab, comma or any text [the first tab or comma of a line; a tab where keys are no numbers]',
         })
         .option('key-column', {
           type: 'string',
@@ -47,7 +48,7 @@ export function addImport(cli: Argv): Argv {
         .option('hex', {
           type: 'boolean',
           default: false,
-          describe: 'Payloads of bytes and fixed(n) are hex digits',
+          describe: 'Payloads of bytes and fixed(n), and keys that are string or bytes, are hex digits',
         })
         .option('skip-bad', { type: 'boolean', default: false, describe: 'Skip lines that cannot be read' })
         .implies({ 'key-column': 'payload-column', 'payload-column': 'key-column' })
@@ -75,7 +76,7 @@ export function addImport(cli: Argv): Argv {
           onBatch: (counts) => progress.update(text.read(), rate(counts, start)),
         })
         try {
-          await importer.run(readRows(text.pieces, rowFormat(options)))
+          await importer.run(readRows(text.pieces, rowFormat(options, definition)))
         } catch (error) {
           progress.stop()
           if (rows(importer.counts) > 0) await printLines([summary(importer.counts, bad, start)])
@@ -93,20 +94,23 @@ interface FormatOptions {
   readonly payloadColumn: string | undefined
 }
 
-function rowFormat({ separator, keyColumn, payloadColumn }: FormatOptions): RowFormat {
+function rowFormat(
+  { separator, keyColumn, payloadColumn }: FormatOptions,
+  { keyType }: IndexDefinition,
+): RowFormat {
   if (separator === '')
     throw new WarpdexError('BAD_REQUEST', '--separator is empty; it must be a text, tab or comma')
   const named = new Map([
     ['tab', '\t'],
     ['comma', ','],
   ])
-  return {
-    separator: separator === undefined ? undefined : (named.get(separator) ?? separator),
-    columns:
-      keyColumn === undefined || payloadColumn === undefined
-        ? undefined
-        : { key: keyColumn, payload: payloadColumn },
-  }
+  const columns =
+    keyColumn === undefined || payloadColumn === undefined
+      ? undefined
+      : { key: keyColumn, payload: payloadColumn }
+  // Texts and tuples may well hold commas themselves.
+  const byDefault = isFixedKeyType(keyType) || columns !== undefined ? undefined : '\t'
+  return { separator: separator === undefined ? byDefault : (named.get(separator) ?? separator), columns }
 }
 
 function rows({ inserted, replaced, exists }: ImportCounts): number {

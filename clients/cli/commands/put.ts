@@ -2,7 +2,7 @@ import type { Argv } from 'yargs'
 import { INSERT_MODES } from '../../../protocol/messages.js'
 import { ResultCode } from '../../../protocol/types.js'
 import { ExitCode } from '../exit-code.js'
-import { parseKey } from '../keys.js'
+import { KEY_FORMS, parseKey } from '../keys.js'
 import { printLines } from '../output.js'
 import { parsePayload } from '../payloads.js'
 import { clientOptions, withIndex } from '../session.js'
@@ -20,7 +20,7 @@ export function addPut(cli: Argv): Argv {
     (command) =>
       clientOptions(command)
         .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
-        .positional('key', { type: 'string', demandOption: true, describe: 'A number' })
+        .positional('key', { type: 'string', demandOption: true, describe: KEY_FORMS })
         .positional('payload', {
           type: 'string',
           demandOption: true,
@@ -31,14 +31,20 @@ export function addPut(cli: Argv): Argv {
           default: INSERT_MODES[0],
           describe: 'What becomes of payloads that the key has',
         })
-        .option('hex', { type: 'boolean', default: false, describe: 'The payload is hex digits' })
+        .option('hex', {
+          type: 'boolean',
+          default: false,
+          describe: 'The payload, and a key that is string or bytes, are hex digits',
+        })
         .example('$0 put cities 2988507 Paris', 'adds a payload; in a unique index only to a new key')
         .example('$0 put cities 2988507 Lutetia --mode replace', 'puts it in the place of all others')
+        .example('$0 put pages example.org/a 17', 'a key that is a text')
+        .example(`$0 put sales '[7,"de"]' 1200`, 'a key that is a tuple')
         .example('$0 put hashes 7 0xdeadbeef --hex', 'a payload of four bytes')
         .epilogue('Exit code 1 if the key was there and the index is unique, or the mode ifAbsent.'),
     (options) =>
       withIndex(options, async (index, definition) => {
-        const key = parseKey(options.key, definition)
+        const key = parseKey(options.key, definition, options.hex)
         const payload = parsePayload(options.payload, definition, options.hex)
         const [code] = await index.insert([key], [payload], { mode: options.mode })
         await printLines([OUTCOMES[code] ?? `unknown outcome ${code}`])

@@ -2,14 +2,14 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { InsertMode } from '../../../protocol/messages.js'
 import { type IndexDefinition, ResultCode } from '../../../protocol/types.js'
 import type { Index } from '../../sdk/index.js'
-import { parseKey } from '../keys.js'
+import { type AnyKey, parseKey } from '../keys.js'
 import { parsePayload } from '../payloads.js'
 import type { Row } from './rows.js'
 
 /** Rows of a batch: enough that a batch's own cost does not count, few enough to lose little time when one fails. */
 const BATCH_ROWS = 16_384
 
-/** Bytes of payloads, as text, that end a batch early. */
+/** Bytes of keys and payloads, as text, that end a batch early. */
 const BATCH_CHARACTERS = 4 * 2 ** 20
 
 /** Batches that are under way at a time, so that reading, the network and the device work side by side. */
@@ -33,7 +33,7 @@ export interface ImportCounts {
 
 interface Batch {
   readonly firstLine: number
-  readonly keys: (number | bigint)[]
+  readonly keys: AnyKey[]
   readonly payloads: (number | bigint | Uint8Array)[]
   characters: number
   lastLine: number
@@ -78,11 +78,11 @@ export class Importer {
 
   /** The batch with one more row; a new one where there is none. */
   #add(batch: Batch | undefined, { line, cells }: Row): Batch | undefined {
-    let key: number | bigint
+    let key: AnyKey
     let payload: number | bigint | Uint8Array
     try {
       if ('problem' in cells) throw new WarpdexError('BAD_REQUEST', cells.problem)
-      key = parseKey(cells.key, this.#definition)
+      key = parseKey(this.#keyText(cells.key), this.#definition, this.#options.hex)
       payload = parsePayload(cells.payload, this.#definition, this.#options.hex)
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)
@@ -93,8 +93,14 @@ export class Importer {
     grown.keys.push(key)
     grown.payloads.push(payload)
     grown.lastLine = line
-    grown.characters += 'payload' in cells ? cells.payload.length : 0
+    grown.characters += 'payload' in cells ? cells.key.length + cells.payload.length : 0
     return grown
+  }
+
+  /** Blanks around a number or a tuple mean nothing. */
+  #keyText(text: string): string {
+    const { keyType } = this.#definition
+    return keyType === 'string' || keyType === 'bytes' ? text : text.trim()
   }
 
   /** Sends a batch, and waits until there is room for another. */

@@ -38,7 +38,7 @@ async function* splitRows(pieces: AsyncIterable<string>, separator: string | und
       yield { line, cells: { problem: `there is no ${expected} between a key and a payload` } }
     } else {
       const payload = text.slice(at + (separator?.length ?? 1))
-      yield { line, cells: { key: text.slice(0, at).trim(), payload } }
+      yield { line, cells: { key: text.slice(0, at), payload } }
     }
   }
 }
@@ -71,7 +71,7 @@ async function* csvRows(
     const payload = record[at.payload]
     const isShort = key === undefined || payload === undefined
     const problem = `the line has ${record.length} columns, and the key and the payload are number ${at.key + 1} and ${at.payload + 1}`
-    yield { line: info.lines, cells: isShort ? { problem } : { key: key.trim(), payload } }
+    yield { line: info.lines, cells: isShort ? { problem } : { key, payload } }
   }
 }
 

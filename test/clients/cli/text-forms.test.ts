@@ -1,6 +1,6 @@
 import t from 'tap'
 import { guardedArguments, removeGuards } from '../../../clients/cli/guarded-arguments.js'
-import { keyAsJson, parseKey, showKey } from '../../../clients/cli/keys.js'
+import { keyAsJson, parseKey, parseKeyEnd, parsePrefix, showKey } from '../../../clients/cli/keys.js'
 import { bytesText, table } from '../../../clients/cli/output.js'
 import { parsePayload, payloadAsJson, showPayload } from '../../../clients/cli/payloads.js'
 import { DEFAULT_URL } from '../../../clients/cli/session.js'
@@ -27,7 +27,7 @@ t.test('keys within the range of their type', async (t) => {
     ['f32', '0.1', Math.fround(0.1)],
     ['f32', '-infinity', Number.NEGATIVE_INFINITY],
   ]
-  for (const [type, text, key] of cases) t.equal(parseKey(text, index(type)), key, `${type} ${text}`)
+  for (const [type, text, key] of cases) t.equal(parseKey(text, index(type), false), key, `${type} ${text}`)
 })
 
 t.test('keys that are none say what is right', async (t) => {
@@ -43,7 +43,7 @@ t.test('keys that are none say what is right', async (t) => {
     ['f64', '1e999', /out of range/],
   ]
   for (const [type, text, message] of cases) {
-    t.throws(() => parseKey(text, index(type)), { code: 'BAD_REQUEST', message }, `${type} ${text}`)
+    t.throws(() => parseKey(text, index(type), false), { code: 'BAD_REQUEST', message }, `${type} ${text}`)
   }
 })
 
@@ -54,12 +54,56 @@ t.test('every f32 is shown as a text that is read as the same', async (t) => {
   const bits = Uint32Array.from({ length: 20_000 }, () => random.word())
   for (const value of new Float32Array(bits.buffer)) {
     if (Number.isNaN(value)) continue
-    const shown = showKey(value, 'f32')
-    if (parseKey(shown, index('f32')) !== value) t.fail(`${value} is shown as ${shown}`)
+    const shown = showKey(value, 'f32', false)
+    if (parseKey(shown, index('f32'), false) !== value) t.fail(`${value} is shown as ${shown}`)
   }
-  t.equal(showKey(Math.fround(0.1), 'f32'), '0.1')
-  t.equal(keyAsJson(Math.fround(0.1), 'f32'), 0.1)
-  t.equal(keyAsJson(2n ** 63n, 'u64'), '9223372036854775808')
+  t.equal(showKey(Math.fround(0.1), 'f32', false), '0.1')
+  t.equal(keyAsJson(Math.fround(0.1), 'f32', false), 0.1)
+  t.equal(keyAsJson(2n ** 63n, 'u64', false), '9223372036854775808')
+})
+
+t.test('keys that are texts, bytes and tuples', async (t) => {
+  const read = (type: KeyType, text: string, hex = false) => parseKey(text, index(type), hex)
+  t.equal(read('string', 'ä,\t'), 'ä,\t')
+  t.equal(read('string', '0x61', true), 'a')
+  t.same(read('bytes', 'ä'), Buffer.from('ä'))
+  t.same(read('bytes', '00ff', true), Buffer.of(0, 255))
+  t.throws(() => read('string', 'ff', true), { code: 'BAD_REQUEST', message: /no UTF-8/ })
+  t.throws(() => read('bytes', 'x', true), { message: /a key of index "x" is pairs of hex digits/ })
+
+  const wide = 'tuple(u64,f64,string,bytes,i32)'
+  t.same(read(wide, '["18446744073709551615", "-Infinity", "a\\u0000", {"hex":"00ff"}, -7]'), [
+    2n ** 64n - 1n,
+    Number.NEGATIVE_INFINITY,
+    'a\0',
+    Buffer.of(0, 255),
+    -7,
+  ])
+  t.same(read('tuple(u64,bytes)', ' [ 7 , "a" ] '), [7n, Buffer.from('a')])
+  t.same(parseKeyEnd('[7]', index('tuple(u64,bytes)'), false), [7n])
+  t.same(parsePrefix('[]', index('tuple(u64,bytes)'), false), [])
+  const wrong: [string, RegExp][] = [
+    ['7', /"7" is no key; a key of index "x" is a JSON array of 2 parts, u64, bytes/],
+    ['[7]', /is no key/],
+    ['[7,"a",1]', /is no key/],
+    ['[7.5,"a"]', /part 0 of a key of index "x" is a whole number/],
+    ['[18446744073709551615,"a"]', /in quotes/],
+    ['[7,1]', /"1" is no bytes; part 1/],
+    ['[7,{"hex":"0"}]', /not hex/],
+    ['[null,"a"]', /"null" is no number/],
+  ]
+  for (const [text, message] of wrong) {
+    t.throws(() => read('tuple(u64,bytes)', text), { code: 'BAD_REQUEST', message }, text)
+  }
+  t.throws(() => parsePrefix('7', index('u32'), false), { message: /have no prefix/ })
+
+  t.equal(showKey('plain ä', 'string', false), 'plain ä')
+  t.equal(showKey('a\tb', 'string', false), '0x610962')
+  t.equal(showKey(Buffer.of(255), 'bytes', false), '0xff')
+  const tuple = [2n ** 63n, Buffer.of(255, 0)]
+  t.equal(showKey(tuple, 'tuple(u64,bytes)', false), '["9223372036854775808",{"hex":"ff00"}]')
+  t.same(read('tuple(u64,bytes)', showKey(tuple, 'tuple(u64,bytes)', true)), tuple)
+  t.same(keyAsJson([0.5, 'a\n'], 'tuple(f32,string)', false), [0.5, 'a\n'])
 })
 
 t.test('payloads', async (t) => {

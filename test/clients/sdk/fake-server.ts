@@ -10,6 +10,7 @@ import {
 } from '../../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Sections } from '../../../protocol/frame.js'
+import { keySectionType, requireKeys } from '../../../protocol/key-sections.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import {
   errorHeader,
@@ -21,13 +22,12 @@ import {
 } from '../../../protocol/messages.js'
 import {
   getNextColumns,
-  requireKeys,
   type ScanColumns,
   scanColumns,
   type WriteColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
-import { type IndexDefinition, keyBytes, payloadBytes } from '../../../protocol/types.js'
+import { type IndexDefinition, isFixedKeyType, keyWidth, payloadBytes } from '../../../protocol/types.js'
 import { joinPayloads, type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 
 interface Answer {
@@ -138,7 +138,7 @@ export class FakeServer {
         return { sections: this.#get(request) }
       case 'count': {
         const index = this.#index(request.index)
-        const keys = readKeys(requireKeys(request.keys, index.definition), index.definition)
+        const keys = readKeys(requireKeys(request, index.definition).bytes, index.definition)
         const counts = Uint32Array.from(keys, (key) => index.of(key).length)
         return { sections: { counts: { type: 'u32', bytes: asBytes(counts) } } }
       }
@@ -179,7 +179,7 @@ export class FakeServer {
   #get(request: GetRequest): Sections {
     const index = this.#index(request.index)
     const { definition } = index
-    const keys = readKeys(requireKeys(request.keys, definition), definition)
+    const keys = readKeys(requireKeys(request, definition).bytes, definition)
     const lists = keys.map((key) => index.of(key))
     if (request.all) {
       const { offsets } = joinPayloads(lists.map((list) => new Uint8Array(list.length)))
@@ -202,7 +202,7 @@ export class FakeServer {
     const { offsets } = joinPayloads(ranges.map(({ page }) => new Uint8Array(page.length)))
     return {
       offsets: { type: 'u32', bytes: offsets },
-      keys: { type: definition.keyType, bytes: keys },
+      keys: { type: keySectionType(definition.keyType), bytes: keys },
       ...payloadSections(entries, definition),
       more: { type: 'u8', bytes: Uint8Array.from(ranges, ({ more }) => (more ? 1 : 0)) },
       tokens: { type: 'bytes', bytes: new Uint8Array(Buffer.concat(ranges.map(({ token }) => token))) },
@@ -226,7 +226,7 @@ export class FakeServer {
     )
     return {
       found: bitmap(next),
-      keys: { type: definition.keyType, bytes: nextKeys },
+      keys: { type: keySectionType(definition.keyType), bytes: nextKeys },
       ...payloadSections(next, definition),
       sequences: { type: 'u32', bytes: asBytes(Uint32Array.from(next, (entry) => entry?.sequence ?? 0)) },
     }
@@ -241,7 +241,7 @@ function scanRange(
   i: number,
 ): { readonly page: ModelEntry[]; readonly more: boolean; readonly token: Uint8Array } {
   const { definition } = index
-  const width = keyBytes(definition.keyType)
+  const width = keyWidth(definition.keyType) ?? 0
   const tokenAt = tokens?.slice(i * (width + 4), (i + 1) * (width + 4))
   const after = tokenAt && {
     key: readKeys(tokenAt.subarray(0, width), definition)[0],
@@ -260,6 +260,7 @@ function scanRange(
 }
 
 function readKeys(bytes: Uint8Array, { keyType }: IndexDefinition): ModelKey[] {
+  if (!isFixedKeyType(keyType)) throw new Error(`the fake server has no ${keyType} keys`)
   const Column: ColumnConstructor<KeyArray> = KEY_ARRAYS[keyType]
   return [...aligned(bytes, Column)]
 }

@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { type Rows, rowAt, rowCount, rowsOf } from '../../../protocol/rows.js'
 import { GetCoalescer } from '../../../src/engine/get-coalescer.js'
 
 /** Looks up u32 keys that are all there and are their own payloads; dispatches end when they are told to. */
 function openCoalescer() {
   const dispatches: { keys: number; end: (error?: Error) => Promise<void> }[] = []
   const coalescer = new GetCoalescer(
-    (keys) =>
+    ({ bytes: keys }) =>
       new Promise((resolve, reject) => {
         const count = keys.byteLength / 4
         const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
@@ -35,7 +36,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
     column(14),
     column(),
   ]
-  const answers = asked.map((keys) => coalescer.get(keys))
+  const answers = asked.map((bytes) => coalescer.get({ bytes }))
   t.same(
     dispatches.map(({ keys }) => keys),
     [1, 2],
@@ -59,7 +60,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
 
 t.test('a failure reaches every get that shared the dispatch, and no other', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = [1, 2, 3, 4].map((key) => coalescer.get(column(key)))
+  const answers = [1, 2, 3, 4].map((key) => coalescer.get({ bytes: column(key) }))
   const settled = Promise.allSettled(answers)
   await dispatches[0].end()
   await dispatches[2].end(new Error('on purpose'))
@@ -72,8 +73,41 @@ t.test('a failure reaches every get that shared the dispatch, and no other', asy
 
 t.test('large gets go at once', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = Array.from({ length: 4 }, () => coalescer.get(new Uint8Array(5000 * 4)))
+  const answers = Array.from({ length: 4 }, () => coalescer.get({ bytes: new Uint8Array(5000 * 4) }))
   t.equal(dispatches.length, 4)
   for (const dispatch of dispatches) await dispatch.end()
   await Promise.all(answers)
+})
+
+t.test('keys of variable length are padded with empty ones, and long ones go at once', async (t) => {
+  const dispatches: Rows[] = []
+  const ends: (() => void)[] = []
+  const coalescer = new GetCoalescer(
+    (keys) => {
+      dispatches.push(keys)
+      const count = rowCount(keys, undefined)
+      const payloads = Uint8Array.from({ length: count }, (_, i) => rowAt(keys, undefined, i).length)
+      const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
+      return new Promise((resolve) => ends.push(() => resolve({ found, payloads })))
+    },
+    undefined,
+    1,
+  )
+  const asked = [['a'], ['bb'], ['ccc', '', 'd'], Array.from({ length: 9 }, (_, i) => 'e'.repeat(i))]
+  const answers = asked.map((texts) => coalescer.get(rowsOf(texts.map((text) => Buffer.from(text)))))
+  ends[0]()
+  await setImmediate()
+  t.equal(rowCount(dispatches[2], undefined), 8 + 16)
+  t.equal(dispatches[2].bytes.byteLength, 4 + 36)
+  ends[1]()
+  ends[2]()
+  for (const [i, answer] of answers.entries()) {
+    t.same(
+      [...(await answer).payloads],
+      asked[i].map(({ length }) => length),
+    )
+  }
+  const long = rowsOf(Array.from({ length: 100 }, () => new Uint8Array(4096)))
+  for (let i = 0; i < 4; i++) void coalescer.get(long)
+  t.equal(dispatches.length, 7)
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { rowsOf } from '../../../protocol/rows.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import { joinBatches, joinBlobs, numberRows, storedPayloads } from '../../../src/engine/write-batch.js'
 
@@ -20,6 +21,16 @@ t.test('batches are joined in order', async (t) => {
     payloads: bytes(5, 0, 0, 7),
   })
   t.equal(joinBatches([deletes, deletes], 2, 1).payloads, undefined)
+})
+
+t.test('keys of variable length are joined with their offsets', async (t) => {
+  const batch = (...texts: string[]) => {
+    const { bytes: keys, offsets: keyOffsets } = rowsOf(texts.map((text) => Buffer.from(text)))
+    return { ops: WriteOp.deleteKey, keys, keyOffsets }
+  }
+  const joined = joinBatches([batch('a', ''), batch(), batch('', 'bcd', 'e')], undefined, 1)
+  t.match(joined, { ops: WriteOp.deleteKey, payloads: undefined, keys: Buffer.from('abcde') })
+  t.same(joined.keyOffsets, Uint32Array.of(0, 1, 1, 1, 4, 5))
 })
 
 t.test('blobs are joined in order, with empty payloads for batches that have none', async (t) => {

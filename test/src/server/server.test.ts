@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import type { IndexStructure } from '../../../gpu/index-structure.js'
 import type { Section } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
+import { rowsOf } from '../../../protocol/rows.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
 import { banner, loadConfig } from '../../../src/server/index.js'
 import { modelStructures } from '../../model-structure.js'
@@ -49,6 +50,47 @@ t.test('a conversation', async (t) => {
   ])
   t.match((await client.ask({ id: 11, op: 'cancel', target: 9 })).header, { cancelled: false })
   t.match((await client.ask({ id: 12, op: 'dropIndex', index: 'numbers' })).header, { dropped: true })
+})
+
+t.test('keys of variable length, frame by frame', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  const hello = await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'me' })
+  t.match(hello.header, { limits: { keyBytes: 4096 } })
+  const keyType = 'tuple( u32, string )'
+  const created = await client.ask({ ...numbers, id: 1, index: 'pairs', keyType })
+  t.match(created.header, { ok: true, definition: { keyType: 'tuple(u32,string)' } })
+  const keys = (name: string, offsets: string, ...digits: string[]) => {
+    const rows = rowsOf(digits.map((key) => Buffer.from(key, 'hex')))
+    return { [name]: blob(rows.bytes), [offsets]: column(...rows.offsets) }
+  }
+  const [one, two] = ['0000000161620000', '000000020000']
+  const insert = await client.ask(
+    { id: 2, op: 'insert', index: 'pairs' },
+    { ...keys('keys', 'keyOffsets', two, one), payloads: blob(u32(20, 10)) },
+  )
+  t.same([...insert.sections.get('codes')!.bytes], [0, 0])
+  const ask = { id: 3, index: 'pairs' }
+  const scan = await client.ask({ ...ask, op: 'scan', limit: 1 }, keys('from', 'fromOffsets', '', '00000002'))
+  const section = (name: string) => scan.sections.get(name)!
+  t.same(section('keys'), blob(Buffer.from(one + two, 'hex')))
+  t.same(values(section('keyOffsets').bytes), [0, 8, 14])
+  t.same(values(section('tokenOffsets').bytes), [0, 12, 22])
+  t.same([...section('more').bytes], [1, 0])
+  const tokens = keys('tokens', 'tokenOffsets', `${one}00000000`, 'ffffffff')
+  const more = await client.ask({ ...ask, op: 'scan', limit: 1 }, tokens)
+  t.same(values(more.sections.get('offsets')!.bytes), [0, 1, 1])
+  t.same(values(more.sections.get('tokenOffsets')!.bytes), [0, 10, 10])
+  const next = await client.ask({ ...ask, op: 'getNext' }, keys('keys', 'keyOffsets', one, two))
+  t.same(values(next.sections.get('keyOffsets')!.bytes), [0, 6, 6])
+  const refused = async (sections: Record<string, Section>, code: string) =>
+    t.match((await client.ask({ ...ask, op: 'get' }, sections)).header, { ok: false, error: { code } })
+  await refused({ keys: column(1) }, 'WRONG_KEY_TYPE')
+  await refused({ keys: blob(new Uint8Array(4)) }, 'BAD_REQUEST')
+  await refused(keys('keys', 'keyOffsets', one, '00000002'), 'BAD_REQUEST')
+  await refused(keys('keys', 'keyOffsets', '00'.repeat(4097)), 'TOO_LARGE')
+  const unknown = await client.ask({ ...numbers, id: 4, index: 'x', keyType: 'tuple(u32)' })
+  t.match(unknown.header, { ok: false, error: { code: 'BAD_REQUEST', message: /2 to 8/ } })
 })
 
 t.test('bad requests are answered, and harm nothing else', async (t) => {

@@ -1,0 +1,288 @@
+import t, { type Test } from 'tap'
+import {
+  type Client,
+  connect,
+  type Index,
+  type Key,
+  LIMITS,
+  ResultCode,
+  type VariableKeyType,
+  WriteBatch,
+  WriteOp,
+} from '../../../clients/sdk/index.js'
+import { TupleEncoder } from '../../../protocol/tuple-key.js'
+import { isTupleKeyType, tupleParts } from '../../../protocol/types.js'
+import { VARIABLE_KEY_TYPES } from '../../key-space.js'
+import { freshSeed, Random } from '../../random.js'
+import { start } from '../../src/server/start.js'
+
+const server = await start(t)
+const client = await connect(server.url)
+t.teardown(() => client.close())
+
+async function create<K extends VariableKeyType>(
+  name: string,
+  keyType: K,
+  client_: Client = client,
+): Promise<Index<K, 'u32'>> {
+  await client_.createIndex({ name, keyType, payloadKind: 'u32', unique: false })
+  return client_.index<K, 'u32'>(name)
+}
+
+async function payloads(scan: AsyncIterable<{ readonly payload: number }>): Promise<number[]> {
+  const found: number[] = []
+  for await (const { payload } of scan) found.push(payload)
+  return found
+}
+
+t.test('texts as keys', async (t) => {
+  const index = await create('texts', 'string')
+  const keys = ['', 'a', 'ab', 'a\0', 'é', 'z', '日本', '\u{1f701}', '\ufeffa']
+  t.same(
+    [
+      ...(await index.insert(
+        keys,
+        keys.map((_, i) => i),
+      )),
+    ],
+    keys.map(() => ResultCode.inserted),
+  )
+  const got = await index.get(['ab', 'b', ''])
+  t.same([got.payload(0), got.payload(1), got.payload(2)], [2, undefined, 0])
+  t.same(await Promise.all(['é', 'y', ''].map((key) => index.getOne(key))), [4, undefined, 0])
+  t.same([...(await index.count(['a', 'x']))], [1, 0])
+  const pages = []
+  for await (const page of index.scan({ pageSize: 4 }).pages()) pages.push(page)
+  t.same(
+    pages.flatMap((page) => [...page.keys]),
+    ['', 'a', 'a\0', 'ab', 'z', 'é', '日本', '\ufeffa', '\u{1f701}'],
+  )
+  t.equal(pages[1].key(1), 'é')
+  const { bytes, offsets } = pages[0].keys.subarray(1, 4)
+  t.same([...(await index.get({ bytes, offsets })).payloads], [1, 3, 2], 'keys that came back go in again')
+  t.same(await payloads(index.scan({ after: pages[0].token })), [5, 4, 6, 8, 7])
+  t.same(await payloads(index.scan({ from: 'a', to: 'z', toExclusive: true })), [1, 3, 2])
+  t.same(await payloads(index.scan({ from: 'a', to: 'z', reverse: true, limit: 2 })), [5, 2])
+  const next = await index.getNext(['a', 'zz', '\u{1f701}'])
+  t.same([next.has(0), next.key(0), next.key(1), next.has(2)], [true, 'a\0', 'é', false])
+  t.same([...(await index.delete(['a', 'none']))], [ResultCode.deleted, ResultCode.notFound])
+  const batch = new WriteBatch<'string', 'u32'>().insert('neu', 1).replace('z', 2).deleteKey('ab')
+  t.same([...(await index.write(batch))], [0, 1, 3])
+})
+
+t.test('a prefix is a range', async (t) => {
+  const index = await create('prefixes', 'string')
+  const keys = ['a/', 'a/1', 'a/2', 'a0', 'a', 'b', 'é1', 'é2', 'ê']
+  await index.insert(
+    keys,
+    keys.map((_, i) => i),
+  )
+  t.same(await payloads(index.scan({ prefix: 'a/' })), [0, 1, 2])
+  t.same(await payloads(index.scan({ prefix: 'a', reverse: true, pageSize: 2 })), [3, 2, 1, 0, 4])
+  t.same(await payloads(index.scan({ prefix: 'é' })), [6, 7])
+  t.equal((await payloads(index.scan({ prefix: '' }))).length, keys.length)
+  t.same(await payloads(index.scan({ prefix: 'c' })), [])
+  await t.rejects(payloads(index.scan({ prefix: 'a', from: 'a' })), {
+    code: 'BAD_REQUEST',
+    message: /not both/,
+  })
+
+  const raw = await create('raw', 'bytes')
+  const blobs = [[], [255], [255, 255], [254, 255], [254, 255, 255, 1], [255, 255, 7]]
+  await raw.insert(
+    blobs.map((blob) => Uint8Array.from(blob)),
+    blobs.map((_, i) => i),
+  )
+  t.same(await payloads(raw.scan({ prefix: Uint8Array.of(255) })), [1, 2, 5])
+  t.same(await payloads(raw.scan({ prefix: Uint8Array.of(255, 255) })), [2, 5])
+  t.same(await payloads(raw.scan({ prefix: Buffer.of(254, 255) })), [3, 4])
+  t.same(await payloads(raw.scan({ prefix: new Uint8Array() })), [0, 3, 4, 1, 2, 5])
+
+  await client.createIndex({ name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false })
+  const prefix: object = { prefix: 7 }
+  await t.rejects(payloads(client.index<'u32', 'u32'>('numbers').scan(prefix)), { message: /have no prefix/ })
+})
+
+t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
+  const index = await create('sales', 'tuple(u32,string,i64)')
+  const keys: Key<'tuple(u32,string,i64)'>[] = [
+    [1, 'de', -5n],
+    [1, 'de', 7n],
+    [1, 'd', 0n],
+    [1, '', 0n],
+    [2, 'de', 0n],
+    [2 ** 32 - 1, 'fr', 0n],
+    [2 ** 32 - 1, 'fr\0', -1n],
+  ]
+  await index.insert(
+    keys,
+    keys.map((_, i) => i),
+  )
+  const page = (await index.scan().pages().next()).value
+  t.same(
+    [...(page?.keys ?? [])],
+    [3, 2, 0, 1, 4, 5, 6].map((i) => keys[i]),
+  )
+  t.same(await payloads(index.scan({ prefix: [1] })), [3, 2, 0, 1])
+  t.same(await payloads(index.scan({ prefix: [1, 'de'] })), [0, 1])
+  t.same(await payloads(index.scan({ prefix: [1, 'de', 7n] })), [1])
+  t.same(await payloads(index.scan({ prefix: [2 ** 32 - 1] })), [5, 6])
+  t.same(await payloads(index.scan({ prefix: [] })), [3, 2, 0, 1, 4, 5, 6])
+  t.same(await payloads(index.scan({ from: [1, 'de'], to: [2] })), [0, 1, 4])
+  t.same(await payloads(index.scan({ from: [1, 'de'], to: [2], fromExclusive: true, toExclusive: true })), [])
+  t.same(await payloads(index.scan({ from: [1, 'd'], fromExclusive: true, to: [1] })), [0, 1])
+  t.same(await payloads(index.scan({ to: [2 ** 32 - 1] })), [3, 2, 0, 1, 4, 5, 6])
+  t.same(await payloads(index.scan({ from: [2 ** 32 - 1], fromExclusive: true })), [])
+  t.equal(await index.getOne([2, 'de', 0n]), 4)
+  const wrong: [readonly (number | bigint | string)[], RegExp][] = [
+    [[1, 'de'], /1,de is no tuple/],
+    [[1, 'de', 1n, 1], /3 parts was given 4/],
+    [[-1, 'de', 1n], /-1 is no u32, which part 0/],
+    [[1, 'a\ud800', 1n], /is no string, which part 1/],
+  ]
+  for (const [key, message] of wrong) {
+    // Callers without types can send such keys.
+    const given = [key] as unknown as Key<'tuple(u32,string,i64)'>[]
+    await t.rejects(index.get(given), { code: 'BAD_REQUEST', message })
+  }
+  const ranges = await index.scanRanges({
+    from: [[1, 'de'], [2], [5]],
+    to: [[1], [2 ** 32 - 1], [6]],
+    limit: 2,
+  })
+  t.same([...ranges.offsets], [0, 2, 4, 4])
+  t.same(
+    [0, 1, 2].map((i) => ranges.more(i)),
+    [false, true, false],
+  )
+  t.same(ranges.of(1).key(0), keys[4])
+  t.same([...(await ranges.next())!.of(1).payloads], [6])
+})
+
+t.test('keys that cannot be are refused before they are sent', async (t) => {
+  const texts = client.index<'string', 'u32'>('texts')
+  const raw = client.index<'bytes', 'u32'>('raw')
+  const longest = 'é'.repeat(LIMITS.keyBytes / 2)
+  t.same([...(await texts.insert([longest, `${longest.slice(0, -1)}è`], [1, 2]))], [0, 0])
+  t.same(await payloads(texts.scan({ prefix: longest.slice(0, -1) })), [2, 1])
+  await t.rejects(texts.get(['', `${longest}a`]), { code: 'TOO_LARGE', message: /key 1 has 4097 bytes/ })
+  await t.rejects(texts.get(['a\ud800']), { code: 'BAD_REQUEST', message: /is no string/ })
+  await t.rejects(client.index('texts').get([1]), { code: 'BAD_REQUEST', message: /1 is no string/ })
+  await t.rejects(client.index('raw').get(['a']), { code: 'BAD_REQUEST', message: /"a" is no bytes/ })
+  await t.rejects(client.index('raw').get(Uint32Array.of(1)), { code: 'WRONG_KEY_TYPE', message: /offsets/ })
+  await t.rejects(raw.get({ bytes: new Uint8Array(1), offsets: Uint32Array.of(0, 2) }), {
+    code: 'BAD_REQUEST',
+  })
+  const notText = { bytes: Uint8Array.of(255), offsets: Uint32Array.of(0, 1) }
+  await t.rejects(texts.get(notText), { code: 'BAD_REQUEST', message: /key 0 is no string/ })
+})
+
+t.test('batches over the limits of a frame are split', { timeout: 120_000 }, async (t) => {
+  const index = await create('large', 'bytes')
+  const count = 20_000
+  const bytes = new Uint8Array(count * LIMITS.keyBytes)
+  const offsets = Uint32Array.from({ length: count + 1 }, (_, i) => i * LIMITS.keyBytes)
+  const view = new DataView(bytes.buffer)
+  for (let i = 0; i < count; i++) view.setUint32((i + 1) * LIMITS.keyBytes - 4, i)
+  t.ok(bytes.length > LIMITS.frameBytes)
+  const codes = await index.insert(
+    { bytes, offsets },
+    Uint32Array.from({ length: count }, (_, i) => i),
+  )
+  t.equal(codes.length, count)
+  t.ok(codes.every((code) => code === ResultCode.inserted))
+  const got = await index.get({ bytes, offsets })
+  t.ok(got.payloads.array.every((payload, i) => payload === i))
+  let seen = 0
+  for await (const page of index.scan({ pageSize: count }).pages()) {
+    t.ok(page.length < count, 'a page that does not fit is made smaller')
+    t.equal(view.getUint32(offsets[seen + 1] - 4), page.payloads.at(0))
+    seen += page.length
+  }
+  t.equal(seen, count)
+})
+
+/** What the order of keys is compared by: their bytes. */
+function orderOf(keyType: VariableKeyType, key: Key<VariableKeyType>): string {
+  if (typeof key === 'string') return Buffer.from(key).toString('latin1')
+  if (key instanceof Uint8Array) return Buffer.from(key).toString('latin1')
+  const encoder = new TupleEncoder(isTupleKeyType(keyType) ? tupleParts(keyType) : [])
+  encoder.add(key)
+  return Buffer.from(encoder.rows().bytes).toString('latin1')
+}
+
+function randomKey(random: Random, keyType: VariableKeyType): Key<VariableKeyType> {
+  const blob = () => Uint8Array.from({ length: random.below(4) }, () => random.pick([0, 1, 255]))
+  const text = () =>
+    Array.from({ length: random.below(4) }, () => random.pick(['\0', 'a', 'é', '🜁'])).join('')
+  if (keyType === 'string') return text()
+  if (!isTupleKeyType(keyType)) return blob()
+  return tupleParts(keyType).map((part) => {
+    if (part === 'string') return text()
+    if (part === 'bytes') return blob()
+    if (part.endsWith('64') && part !== 'f64') return BigInt(random.below(3))
+    return random.below(3)
+  })
+}
+
+async function compare(t: Test, random: Random, keyType: VariableKeyType): Promise<void> {
+  const name = `random ${keyType}`
+  await client.createIndex({ name, keyType, payloadKind: 'bytes', unique: false })
+  const index = client.index<VariableKeyType, 'bytes'>(name)
+  const pool = Array.from({ length: 40 }, () => randomKey(random, keyType))
+  const keys = Array.from({ length: 150 }, () => random.pick(pool))
+  await index.insert(
+    keys,
+    keys.map((_, i) => `payload ${i}`),
+  )
+  const entries = keys
+    .map((key, i) => ({ order: orderOf(keyType, key), key, i }))
+    .sort((a, b) => (a.order === b.order ? a.i - b.i : a.order < b.order ? -1 : 1))
+  const seen: unknown[] = []
+  for await (const { key, payload } of index.scan({ pageSize: 17 })) {
+    seen.push([key, Buffer.from(payload).toString()])
+  }
+  t.same(
+    seen,
+    entries.map(({ key, i }) => [key, `payload ${i}`]),
+    'scan',
+  )
+  const all = await index.getAll(pool)
+  t.same(
+    pool.map((_, i) => all.of(i).map((payload) => Buffer.from(payload).toString())),
+    pool.map((key) =>
+      keys.flatMap((other, i) => (orderOf(keyType, other) === orderOf(keyType, key) ? [`payload ${i}`] : [])),
+    ),
+    'getAll',
+  )
+  const next = await index.getNext(pool)
+  t.same(
+    pool.map((_, i) => (next.has(i) ? next.key(i) : undefined)),
+    pool.map((key) => entries.find(({ order }) => order > orderOf(keyType, key))?.key),
+    'getNext',
+  )
+  const ends = pool.slice(0, 20)
+  let page: Awaited<ReturnType<typeof index.scanRanges>> | undefined
+  page = await index.scanRanges({ from: ends, limit: 30, fromExclusive: true })
+  const found = ends.map((): unknown[] => [])
+  for (; page !== undefined; page = await page.next()) {
+    for (let i = 0; i < page.length; i++) found[i].push(...page.of(i).keys)
+  }
+  t.same(
+    found,
+    ends.map((end) => entries.filter(({ order }) => order > orderOf(keyType, end)).map(({ key }) => key)),
+    'scanRanges',
+  )
+  const ops = new Uint8Array(pool.length).fill(WriteOp.deleteKey)
+  const codes = await index.write({ ops, keys: pool })
+  t.ok(codes.every((code) => code === ResultCode.deleted || code === ResultCode.notFound))
+  t.same(await payloads(client.index<VariableKeyType, 'u32'>(name).scan()), [])
+}
+
+t.test('what is written under random keys comes back in their order', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  for (const [i, keyType] of VARIABLE_KEY_TYPES.entries()) {
+    await t.test(keyType, (t) => compare(t, new Random(seed + i), keyType))
+  }
+})
