@@ -225,7 +225,9 @@ export class ModelStructure implements IndexStructure {
   }
 
   #key(rank: Rank): Uint8Array {
-    return typeof rank === 'bigint' ? keyOf(this.shape.keyType, rank) : Uint8Array.from(Buffer.from(rank, 'latin1'))
+    return typeof rank === 'bigint'
+      ? keyOf(this.shape.keyType, rank)
+      : Uint8Array.from(Buffer.from(rank, 'latin1'))
   }
 
   /** Keys or tokens as a column. */

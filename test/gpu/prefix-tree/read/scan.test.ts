@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import type { ScanRequest } from '../../../../gpu/index-structure.js'
+import { treeShape } from '../../../../gpu/prefix-tree/layout.js'
 import { type SearchForm, searchForm, WALK_LIMIT } from '../../../../gpu/prefix-tree/read/scan.js'
 import { FIXED_KEY_TYPES, keyWidth } from '../../../../protocol/types.js'
 import { concat, keyOf, ranksOf } from '../../../model-structure.js'
