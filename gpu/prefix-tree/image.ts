@@ -27,7 +27,6 @@ const ROLES = ['nodes', 'tuples', 'extents'] as const
 /** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
 export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
   const parts: ImagePart[] = []
-  const meta: Record<string, number> = { layout: LAYOUT_VERSION, ...totals }
   const sizes = ROLES.map((role) => arena[role].usedBytes)
   const copies: GPUBuffer[] = []
   const release = (): void => {
@@ -39,27 +38,47 @@ export async function imageOf(device: Device, arena: Arena, totals: TreeTotals):
     const recorder = device.record()
     for (const [i, role] of ROLES.entries()) {
       recorder.copy(arena[role].buffer, 0, copies[i]!, 0, sizes[i]!)
-      meta[role] = arena[role].records
-      parts.push({ name: role, bytes: sizes[i]!, chunks: readBack(device, copies[i]!, sizes[i]!) })
+      parts.push({ name: role, bytes: sizes[i]!, chunks: readBackOnce(device, copies[i]!, sizes[i]!) })
     }
     recorder.submit()
   } catch (error) {
     release()
     throw error
   }
-  return { meta, parts, release }
+  return { meta: metaOf(arena, totals), parts, release }
+}
+
+/** An image that is read from the arena itself, which must not change meanwhile. */
+export async function imageInPlace(
+  device: Device,
+  arena: Arena,
+  totals: TreeTotals,
+): Promise<StructureImage> {
+  const parts = ROLES.map((role) => {
+    const { buffer, usedBytes } = arena[role]
+    return { name: role, bytes: usedBytes, chunks: readBack(device, buffer, usedBytes) }
+  })
+  return { meta: metaOf(arena, totals), parts, release: () => {} }
+}
+
+function metaOf(arena: Arena, totals: TreeTotals): StructureImage['meta'] {
+  const records = Object.fromEntries(ROLES.map((role) => [role, arena[role].records]))
+  return { layout: LAYOUT_VERSION, ...totals, ...records }
 }
 
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
-
-async function* readBack(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
   try {
-    for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
-      const size = Math.min(CHUNK_BYTES, bytes - offset)
-      yield await device.read(copy, size, (view) => view.slice(), offset)
-    }
+    yield* readBack(device, copy, bytes)
   } finally {
     copy.destroy()
+  }
+}
+
+async function* readBack(device: Device, buffer: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
+    const size = Math.min(CHUNK_BYTES, bytes - offset)
+    yield await device.read(buffer, size, (view) => view.slice(), offset)
   }
 }
 

@@ -18,7 +18,7 @@ import type {
 import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
 import { DirectoryKeeper } from './directory.js'
-import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image.js'
+import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { treeShape } from './layout.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor } from './write/compact.js'
@@ -33,12 +33,16 @@ const LITTLE_GARBAGE_TUPLES = 16 * 1024
 
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
+/** What works on trees of one shape and holds nothing of any. */
 interface Parts {
   readonly reader: TreeReader
   readonly writer: TreeWriter
   readonly compactor: Compactor
   readonly directories: DirectoryKeeper
 }
+
+/** The parts of each device by shape: making them again for each of thousands of trees would take longer than all else. */
+const partsByDevice = new WeakMap<Device, Map<string, Promise<Parts>>>()
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"). An empty tree owns no
@@ -100,7 +104,21 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  static async #parts(device: Device, shape: IndexShape): Promise<Parts> {
+  static #parts(device: Device, shape: IndexShape): Promise<Parts> {
+    const byShape = partsByDevice.get(device) ?? new Map<string, Promise<Parts>>()
+    partsByDevice.set(device, byShape)
+    const key = JSON.stringify(shape)
+    let parts = byShape.get(key)
+    if (parts === undefined) {
+      parts = PrefixTree.#makeParts(device, shape)
+      byShape.set(key, parts)
+      // What failed for want of memory may succeed later.
+      parts.catch(() => byShape.delete(key))
+    }
+    return parts
+  }
+
+  static async #makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     const primitives = await Primitives.create(device)
     const [reader, writer, compactor, directories] = await Promise.all([
       TreeReader.create(device, primitives, shape),
@@ -205,8 +223,10 @@ export class PrefixTree implements IndexStructure {
     if (this.#arena !== undefined) await this.#compact(this.#arena)
   }
 
-  async image(): Promise<StructureImage> {
-    if (this.#arena !== undefined) return imageOf(this.#device, this.#arena, this.#totals)
+  async image({ inPlace } = { inPlace: false }): Promise<StructureImage> {
+    if (this.#arena !== undefined) {
+      return (inPlace ? imageInPlace : imageOf)(this.#device, this.#arena, this.#totals)
+    }
     return { meta: { keys: 0 }, parts: [], release: () => {} }
   }
 
