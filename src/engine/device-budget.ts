@@ -1,5 +1,5 @@
 import { DeviceFull } from '../../gpu/device/device-full.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 
 /** Something that owns device memory and can leave it for the host, and come back. */
 export interface Pageable {
@@ -169,6 +169,8 @@ export class DeviceBudget {
       },
       (error: unknown) => {
         member.state = 'here'
+        // After the loss of a device everybody on it is rebuilt, which is to be removed and added again.
+        if (toWarpdexError(error).code === 'DEVICE_LOST') return
         // Tried again for whoever waits next; without anybody waiting, when something else happens.
         const head = this.#queue.shift()
         if (head === undefined) return
