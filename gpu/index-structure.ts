@@ -147,8 +147,11 @@ export interface IndexStructure {
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Rebuilds the structure without its garbage when that is worthwhile; called between writes. Returns whether it did. */
   compactIfWorthwhile(): Promise<boolean>
-  /** An image as of the last applied write; later writes do not change it. */
-  image(): Promise<StructureImage>
+  /**
+   * An image as of the last applied write; later writes do not change it. One taken in place needs no device memory, but must be
+   * read before anything is written or destroyed.
+   */
+  image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
   stats(): StructureStats
   destroy(): void
 }

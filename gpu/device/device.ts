@@ -2,6 +2,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
 import { Scratch } from '../memory/scratch.js'
 import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
+import { DeviceFull } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
 import { Recorder } from './recorder.js'
 
@@ -35,6 +36,8 @@ const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 export class Device {
   readonly facts: AdapterFacts
   readonly gpu: GPUDevice
+  /** Bytes of device memory that one structure may own; whoever opens the device may lower them. */
+  structureBytes = Number.POSITIVE_INFINITY
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
   readonly #found: FoundAdapter
@@ -60,8 +63,9 @@ export class Device {
     this.lost = this.#watchLoss()
     gpu.addEventListener('uncapturederror', (event) => {
       const { error } = event
-      const code = error instanceof GPUOutOfMemoryError ? 'OUT_OF_DEVICE_MEMORY' : 'INTERNAL'
-      this.#reported ??= new WarpdexError(code, `the device reported: ${error.message}`)
+      const message = `the device reported: ${error.message}`
+      this.#reported ??=
+        error instanceof GPUOutOfMemoryError ? new DeviceFull(message) : new WarpdexError('INTERNAL', message)
     })
   }
 
@@ -276,7 +280,7 @@ export class Device {
 }
 
 function noRoom(bytes: number, label: string): WarpdexError {
-  return new WarpdexError('OUT_OF_DEVICE_MEMORY', `the device has no room for ${bytes} bytes of ${label}`)
+  return new DeviceFull(`the device has no room for ${bytes} bytes of ${label}`)
 }
 
 /** Bytes that a column takes in a readback: typed views of up to 64 bits can start at each. */

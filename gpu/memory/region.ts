@@ -35,7 +35,7 @@ export class Region {
     wordsPerRecord: number,
     records: number,
   ): Promise<Region> {
-    const bytes = sizeFor(device, records * wordsPerRecord * 4)
+    const bytes = regionBytes(device, wordsPerRecord, records)
     return new Region(device, label, wordsPerRecord, await device.allocate(bytes, label))
   }
 
@@ -56,31 +56,51 @@ export class Region {
     return this.#buffer.size
   }
 
+  /** Bytes of a region that has room for `records` more records and no more. */
+  leastBytes(records: number): number {
+    return regionBytes(this.#device, this.#wordsPerRecord, this.#records + records)
+  }
+
+  /** Bytes of the region after `reserve`, where the device has room for that. */
+  reservedBytes(records: number): number {
+    const least = this.leastBytes(records)
+    if (least <= this.bytes) return this.bytes
+    return Math.max(least, sizeFor(this.#device, Math.min(2 * this.bytes, this.#device.facts.bindingBytes)))
+  }
+
   /**
    * Makes room for `records` more records. Doubles where the device has room for that, so that growing stays linear.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
    */
   async reserve(records: number): Promise<void> {
-    const needed = (this.#records + records) * this.#wordsPerRecord * 4
-    if (needed <= this.#buffer.size) return
-    const grown = await this.#grown(needed)
-    const recorder = this.#device.record()
-    recorder.copy(this.#buffer, 0, grown, 0, this.usedBytes)
-    recorder.submit()
-    this.#buffer.destroy()
-    this.#buffer = grown
-  }
-
-  async #grown(needed: number): Promise<GPUBuffer> {
-    const doubled = Math.min(2 * this.#buffer.size, this.#device.facts.bindingBytes)
-    if (doubled > needed) {
+    const least = this.leastBytes(records)
+    const most = this.reservedBytes(records)
+    if (most > least) {
       try {
-        return await this.#device.allocate(sizeFor(this.#device, doubled), this.label)
+        return await this.#resize(most)
       } catch (error) {
         if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
       }
     }
-    return this.#device.allocate(sizeFor(this.#device, needed), this.label)
+    await this.#resize(least)
+  }
+
+  /**
+   * Makes room for `records` more records and gives back what is beyond it.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
+   */
+  async fit(records: number): Promise<void> {
+    await this.#resize(this.leastBytes(records))
+  }
+
+  async #resize(bytes: number): Promise<void> {
+    if (bytes === this.bytes) return
+    const resized = await this.#device.allocate(bytes, this.label)
+    const recorder = this.#device.record()
+    recorder.copy(this.#buffer, 0, resized, 0, this.usedBytes)
+    recorder.submit()
+    this.#buffer.destroy()
+    this.#buffer = resized
   }
 
   /** Hands out `records` records; the first one's number. They must have been reserved. */
@@ -93,6 +113,11 @@ export class Region {
   destroy(): void {
     this.#buffer.destroy()
   }
+}
+
+/** Bytes of a region with room for `records` records of `wordsPerRecord` words. */
+export function regionBytes(device: Device, wordsPerRecord: number, records: number): number {
+  return sizeFor(device, records * wordsPerRecord * 4)
 }
 
 /** Bytes of a buffer for `bytes` bytes: whole pages, unless that would be more than a binding holds. */

@@ -1,5 +1,6 @@
+import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
-import { Region } from '../memory/region.js'
+import { Region, regionBytes } from '../memory/region.js'
 import { EXTENT_HEADER, HEAD_WORDS, SLOTS, type TreeShape } from './layout.js'
 
 /** How many records of each role something takes. Extents and keys are counted in words, since they differ in size. */
@@ -27,8 +28,16 @@ export class Arena {
   readonly keys: KeyRegions | undefined
   /** Where each key's first digits lead, in large trees; see `directory.ts`. */
   directory: GPUBuffer | undefined
+  readonly #device: Device
 
-  private constructor(nodes: Region, tuples: Region, extents: Region, keys: KeyRegions | undefined) {
+  private constructor(
+    device: Device,
+    nodes: Region,
+    tuples: Region,
+    extents: Region,
+    keys: KeyRegions | undefined,
+  ) {
+    this.#device = device
     this.nodes = nodes
     this.tuples = tuples
     this.extents = extents
@@ -40,20 +49,33 @@ export class Arena {
 
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
   static async create(device: Device, shape: TreeShape, need: ArenaNeed): Promise<Arena> {
+    const roles = {
+      nodes: ['tree nodes', SLOTS, need.nodes + 1],
+      tuples: ['tuples', shape.tupleStride, need.tuples],
+      extents: ['payload extents', 1, need.extentWords + EXTENT_HEADER],
+    } as const
+    const keyRoles = {
+      heap: ['keys', 1, need.keyWords ?? 0],
+      heads: ['node heads', HEAD_WORDS, need.nodes + 1],
+    } as const
+    const variable = shape.form !== undefined
+    const all = [...Object.values(roles), ...(variable ? Object.values(keyRoles) : [])]
+    const sizes = all.map(([, words, records]) => regionBytes(device, words, records))
+    refusePast(device.structureBytes, sum(sizes))
     const regions: Region[] = []
-    const create = async (label: string, wordsPerRecord: number, records: number): Promise<Region> => {
-      const region = await Region.create(device, label, wordsPerRecord, records)
+    const create = async ([label, words, records]: readonly [string, number, number]): Promise<Region> => {
+      const region = await Region.create(device, label, words, records)
       regions.push(region)
       return region
     }
     try {
-      const nodes = await create('tree nodes', SLOTS, need.nodes + 1)
-      const tuples = await create('tuples', shape.tupleStride, need.tuples)
-      const extents = await create('payload extents', 1, need.extentWords + EXTENT_HEADER)
-      if (shape.form === undefined) return new Arena(nodes, tuples, extents, undefined)
-      const heap = await create('keys', 1, need.keyWords ?? 0)
-      const heads = await create('node heads', HEAD_WORDS, need.nodes + 1)
-      return new Arena(nodes, tuples, extents, { heap, heads })
+      const nodes = await create(roles.nodes)
+      const tuples = await create(roles.tuples)
+      const extents = await create(roles.extents)
+      const keys = variable
+        ? { heap: await create(keyRoles.heap), heads: await create(keyRoles.heads) }
+        : undefined
+      return new Arena(device, nodes, tuples, extents, keys)
     } catch (error) {
       for (const region of regions) region.destroy()
       throw error
@@ -72,20 +94,37 @@ export class Arena {
   }
 
   get bytes(): number {
-    return sum(this.regions, ({ bytes }) => bytes) + (this.directory?.size ?? 0)
+    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + (this.directory?.size ?? 0)
   }
 
   get usedBytes(): number {
-    return sum(this.regions, ({ usedBytes }) => usedBytes)
+    return sum([...this.regions.values()].map(({ usedBytes }) => usedBytes))
   }
 
-  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost */
+  /**
+   * Makes room. Where that would be more than a structure may own, regions give back the room that they have beyond it.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost
+   */
   async reserve(need: ArenaNeed): Promise<void> {
-    await this.nodes.reserve(need.nodes)
-    await this.tuples.reserve(need.tuples)
-    await this.extents.reserve(need.extentWords)
-    await this.keys?.heap.reserve(need.keyWords ?? 0)
-    await this.keys?.heads.reserve(need.nodes)
+    const needs: [Region, number][] = [
+      [this.nodes, need.nodes],
+      [this.tuples, need.tuples],
+      [this.extents, need.extentWords],
+    ]
+    if (this.keys !== undefined) {
+      needs.push([this.keys.heap, need.keyWords ?? 0], [this.keys.heads, need.nodes])
+    }
+    const others = this.directory?.size ?? 0
+    const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
+    const fits = reserved <= this.#device.structureBytes
+    if (!fits) {
+      const least = others + sum(needs.map(([region, records]) => region.leastBytes(records)))
+      refusePast(this.#device.structureBytes, least)
+    }
+    for (const [region, records] of needs) {
+      if (fits) await region.reserve(records)
+      else await region.fit(records)
+    }
   }
 
   /** Hands out nodes, with their heads where there are any; the first one's number. */
@@ -115,6 +154,14 @@ export function headBuffers({ keys }: Arena): GPUBuffer[] {
   return keys === undefined ? [] : [keys.heads.buffer]
 }
 
-function sum(regions: ReadonlyMap<string, Region>, of: (region: Region) => number): number {
-  return [...regions.values()].reduce((total, region) => total + of(region), 0)
+function sum(sizes: readonly number[]): number {
+  return sizes.reduce((total, size) => total + size, 0)
+}
+
+function refusePast(most: number, bytes: number): void {
+  if (bytes <= most) return
+  throw new WarpdexError(
+    'OUT_OF_DEVICE_MEMORY',
+    `the index would need ${bytes} bytes of device memory; one index may have at most ${most}`,
+  )
 }

@@ -39,6 +39,7 @@ export class DirectoryKeeper {
    */
   async provide(arena: Arena, tuples: number): Promise<void> {
     if (arena.directory !== undefined || this.#device.facts.software || tuples < TUPLES_FOR_DIRECTORY) return
+    if (arena.bytes + DIRECTORY_SLOTS * 4 > this.#device.structureBytes) return
     arena.directory = await this.#device.allocate(DIRECTORY_SLOTS * 4, 'tree directory')
     const recorder = this.#device.record()
     this.recordFill(recorder, arena)

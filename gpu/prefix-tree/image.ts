@@ -25,37 +25,58 @@ export type ReadPart = (name: string) => AsyncIterable<Uint8Array>
 /** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
 export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
   const parts: ImagePart[] = []
-  const meta: Record<string, number> = { layout: LAYOUT_VERSION, ...totals }
   const copies: GPUBuffer[] = []
   const release = (): void => {
     for (const copy of copies) copy.destroy()
   }
   try {
     const recorder = device.record()
-    for (const [name, { buffer, usedBytes, records }] of arena.regions) {
+    for (const [name, { buffer, usedBytes }] of arena.regions) {
       const copy = await device.allocate(Math.max(usedBytes, 4), `image of ${name}`)
       copies.push(copy)
       recorder.copy(buffer, 0, copy, 0, usedBytes)
-      meta[name] = records
-      parts.push({ name, bytes: usedBytes, chunks: readBack(device, copy, usedBytes) })
+      parts.push({ name, bytes: usedBytes, chunks: readBackOnce(device, copy, usedBytes) })
     }
     recorder.submit()
   } catch (error) {
     release()
     throw error
   }
-  return { meta, parts, release }
+  return { meta: metaOf(arena, totals), parts, release }
+}
+
+/** An image that is read from the arena itself, which must not change meanwhile. */
+export async function imageInPlace(
+  device: Device,
+  arena: Arena,
+  totals: TreeTotals,
+): Promise<StructureImage> {
+  const parts = [...arena.regions].map(([name, { buffer, usedBytes }]) => ({
+    name,
+    bytes: usedBytes,
+    chunks: readBack(device, buffer, usedBytes),
+  }))
+  return { meta: metaOf(arena, totals), parts, release: () => {} }
+}
+
+function metaOf(arena: Arena, totals: TreeTotals): StructureImage['meta'] {
+  const records = Object.fromEntries([...arena.regions].map(([name, region]) => [name, region.records]))
+  return { layout: LAYOUT_VERSION, ...totals, ...records }
 }
 
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
-async function* readBack(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
   try {
-    for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
-      const size = Math.min(CHUNK_BYTES, bytes - offset)
-      yield await device.read(copy, size, (view) => view.slice(), offset)
-    }
+    yield* readBack(device, copy, bytes)
   } finally {
     copy.destroy()
+  }
+}
+
+async function* readBack(device: Device, buffer: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
+    const size = Math.min(CHUNK_BYTES, bytes - offset)
+    yield await device.read(buffer, size, (view) => view.slice(), offset)
   }
 }
 

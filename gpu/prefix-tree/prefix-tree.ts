@@ -20,7 +20,7 @@ import type { Scratch } from '../memory/scratch.js'
 import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
 import { DirectoryKeeper } from './directory.js'
-import { arenaFromImage, imageOf, type ReadPart, type TreeTotals } from './image.js'
+import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { treeShape } from './layout.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor, type TupleOrder } from './write/compact.js'
@@ -36,6 +36,7 @@ const LITTLE_GARBAGE_TUPLES = 16 * 1024
 
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
+/** What works on trees of one shape and holds nothing of any. */
 interface Parts {
   readonly reader: TreeReader
   readonly writer: TreeWriter
@@ -49,6 +50,9 @@ interface Parts {
     tuples: number,
   ) => Promise<TupleOrder>
 }
+
+/** The parts of each device by shape: making them again for each of thousands of trees would take longer than all else. */
+const partsByDevice = new WeakMap<Device, Map<string, Promise<Parts>>>()
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"). An empty tree owns no
@@ -80,7 +84,7 @@ export class PrefixTree implements IndexStructure {
 
   /** An empty tree. */
   static async create(device: Device, shape: IndexShape): Promise<PrefixTree> {
-    return new PrefixTree(device, shape, await PrefixTree.#createParts(device, shape))
+    return new PrefixTree(device, shape, await PrefixTree.#partsFor(device, shape))
   }
 
   /**
@@ -93,7 +97,7 @@ export class PrefixTree implements IndexStructure {
     meta: StructureImage['meta'],
     readPart: ReadPart,
   ): Promise<PrefixTree> {
-    const parts = await PrefixTree.#createParts(device, shape)
+    const parts = await PrefixTree.#partsFor(device, shape)
     if (meta.keys === 0) return new PrefixTree(device, shape, parts)
     const content = await arenaFromImage(device, treeShape(shape), meta, readPart)
     const tree = new PrefixTree(device, shape, parts, content)
@@ -106,7 +110,21 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  static async #createParts(device: Device, shape: IndexShape): Promise<Parts> {
+  static #partsFor(device: Device, shape: IndexShape): Promise<Parts> {
+    const byShape = partsByDevice.get(device) ?? new Map<string, Promise<Parts>>()
+    partsByDevice.set(device, byShape)
+    const key = JSON.stringify(shape)
+    let parts = byShape.get(key)
+    if (parts === undefined) {
+      parts = PrefixTree.#makeParts(device, shape)
+      byShape.set(key, parts)
+      // What failed for want of memory may succeed later.
+      parts.catch(() => byShape.delete(key))
+    }
+    return parts
+  }
+
+  static async #makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     const primitives = await Primitives.create(device)
     const tree = treeShape(shape)
     const { form } = tree
@@ -222,8 +240,10 @@ export class PrefixTree implements IndexStructure {
     if (this.#arena !== undefined) await this.#compact(this.#arena)
   }
 
-  async image(): Promise<StructureImage> {
-    if (this.#arena !== undefined) return imageOf(this.#device, this.#arena, this.#totals)
+  async image({ inPlace } = { inPlace: false }): Promise<StructureImage> {
+    if (this.#arena !== undefined) {
+      return (inPlace ? imageInPlace : imageOf)(this.#device, this.#arena, this.#totals)
+    }
     return { meta: { keys: 0 }, parts: [], release: () => {} }
   }
 

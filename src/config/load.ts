@@ -46,6 +46,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     adapter: pick('adapter'),
     snapshotLogBytes: pick('snapshotLogBytes'),
     payloadCacheBytes: pick('payloadCacheBytes'),
+    deviceMemory: pick('deviceMemory'),
   }
 }
 

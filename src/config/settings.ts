@@ -10,6 +10,7 @@ export interface Config {
   readonly adapter: AdapterChoice
   readonly snapshotLogBytes: number
   readonly payloadCacheBytes: number
+  readonly deviceMemory: number
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -51,6 +52,14 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     2 ** 50,
   ),
   payloadCacheBytes: whole('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB, 2 ** 50),
+  deviceMemory: {
+    type: 'number',
+    description:
+      'Bytes of device memory for indexes; those that do not fit wait in host memory. 0 sets no limit',
+    fallback: 0,
+    expected: `0 or a whole number from ${MIB} to ${2 ** 50}`,
+    accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
+  },
 }
 
 function text(description: string, fallback: string, least: number): Setting<string> {
@@ -69,9 +78,12 @@ function whole(description: string, fallback: number, least: number, most: numbe
     description,
     fallback,
     expected: `a whole number from ${least} to ${most}`,
-    accepts: (value): value is number =>
-      typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most,
+    accepts: (value) => isWhole(value, least, most),
   }
+}
+
+function isWhole(value: unknown, least: number, most: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
 }
 
 /** The name as flags have it. */

@@ -5,7 +5,9 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { VERSION } from '../version.js'
+import { DeviceBudget } from './device-budget.js'
 import type { ReplayProgress } from './index-loader.js'
+import { IndexNames } from './index-names.js'
 import { Index, unknownIndex } from './named-index.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
@@ -17,6 +19,8 @@ export interface EngineOptions {
   readonly snapshotLogBytes?: number | undefined
   /** Bytes of payloads of kind `bytes` to keep in memory. */
   readonly payloadCacheBytes?: number | undefined
+  /** Bytes of device memory that indexes may take; those that do not fit wait in host memory. Unlimited by default. */
+  readonly deviceMemory?: number | undefined
   readonly structures?: StructureFactory | undefined
   /** Opens a device, at first and after a loss; by default the adapter's. */
   readonly openDevice?: (() => Promise<Device>) | undefined
@@ -34,6 +38,11 @@ export interface ServerStats {
   readonly adapter: { readonly name: string; readonly software: boolean }
   /** Bytes of device memory that indexes own. */
   readonly deviceBytes: number
+  /** Bytes of device memory that they may own; absent when nobody has limited it. */
+  readonly deviceMemory?: number
+  /** Indexes that are paged out, and bytes of host memory that they take. */
+  readonly pagedOutIndexes: number
+  readonly pagedOutBytes: number
   /** Bytes of the store on disk. */
   readonly storeBytes: number
   /** Bytes of payloads of kind `bytes` in memory. */
@@ -52,6 +61,8 @@ export class Engine {
   readonly #store: Store
   readonly #options: EngineOptions
   readonly #openDevice: () => Promise<Device>
+  readonly #budget: DeviceBudget
+  readonly #names: IndexNames
   readonly #indexes = new Map<string, Index>()
   /** Drops that are under way, by name. */
   readonly #drops = new Map<string, Promise<void>>()
@@ -69,6 +80,8 @@ export class Engine {
     this.#store = store
     this.#options = options
     this.#openDevice = openDevice
+    this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
+    this.#names = new IndexNames(device)
     this.#device = Promise.resolve(device)
     this.#adapter = device.facts
     this.#watch(device)
@@ -80,8 +93,12 @@ export class Engine {
    * directory open
    */
   static async open(options: EngineOptions): Promise<Engine> {
-    const { directory, adapter, payloadCacheBytes } = options
-    const openDevice = options.openDevice ?? (() => Device.open(adapter))
+    const { directory, adapter, payloadCacheBytes, deviceMemory = Number.POSITIVE_INFINITY } = options
+    const openDevice = async () => {
+      const device = await (options.openDevice ?? (() => Device.open(adapter)))()
+      device.structureBytes = deviceMemory
+      return device
+    }
     const store = await Store.open(directory, payloadCacheBytes === undefined ? {} : { payloadCacheBytes })
     let engine: Engine | undefined
     try {
@@ -162,18 +179,43 @@ export class Engine {
     return index
   }
 
+  /**
+   * The id of an index, looked up by name on the device (Volk §4.1).
+   * @throws WarpdexError `UNKNOWN_INDEX`, `DEVICE_LOST`, `INTERNAL` when the device has not what the engine has
+   */
+  async locate(name: string): Promise<number> {
+    this.#refuse()
+    const index = this.#indexes.get(name)
+    await (index?.ready() ?? this.#drops.get(name))
+    if (this.#indexes.get(name) !== index) return this.locate(name)
+    const expected = index?.id
+    const id = await this.#names.find(name)
+    if (id !== expected) {
+      throw new WarpdexError(
+        'INTERNAL',
+        `the dictionary on the device has ${id ?? 'no id'} for ${JSON.stringify(name)}, not ${expected ?? 'none'}; restart the server`,
+      )
+    }
+    if (id === undefined) throw unknownIndex(name)
+    return id
+  }
+
   /** Figures of the server, and of one index or all. */
   stats(name?: string): EngineStats {
     const all = this.#all()
       .filter(({ isLoaded }) => isLoaded)
       .map((index) => index.stats())
     const { name: adapter, software } = this.#adapter
+    const { limit } = this.#budget
     return {
       server: {
         version: VERSION,
         uptimeSeconds: Math.floor((Date.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
         deviceBytes: all.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
+        ...(Number.isFinite(limit) ? { deviceMemory: limit } : {}),
+        pagedOutIndexes: all.filter(({ resident }) => !resident).length,
+        pagedOutBytes: all.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
       },
@@ -214,6 +256,8 @@ export class Engine {
     const { onProgress = () => {}, onWarning = () => {} } = this.#options
     const index = new Index(definition, {
       store: this.#store,
+      budget: this.#budget,
+      names: this.#names,
       structures: this.#options.structures ?? prefixTrees,
       snapshotLogBytes: this.#options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
       device: () => this.#device,
@@ -234,6 +278,7 @@ export class Engine {
       if (this.#closing !== undefined) return
       this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
       this.#device = this.#replace()
+      this.#names.move(this.#device)
       // Every rebuild reports a failure itself.
       const rebuilds = this.#all().map((index) => index.rebuild())
       void Promise.all([this.#device.catch(() => {}), ...rebuilds]).then(() => device.destroy())

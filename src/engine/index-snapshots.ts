@@ -4,7 +4,9 @@ import type { Store } from '../../persistence/store.js'
 import type { SnapshotInfo } from '../../protocol/messages.js'
 
 /** Runs a task when everything that was asked of the index before is done, with no write beside it. */
-export type InTurn = <T>(task: (structure: IndexStructure) => Promise<T>) => Promise<T>
+export type InTurn = <T>(
+  task: (structure: Pick<IndexStructure, 'image' | 'scan' | 'shape' | 'stats'>) => Promise<T>,
+) => Promise<T>
 
 /** At the end of a run a snapshot is worth its time from this share on of the log bytes that call for one during it. */
 const WORTHWHILE_SHARE = 1 / 16

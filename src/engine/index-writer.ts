@@ -30,6 +30,9 @@ export interface PendingWrite {
   readonly reject: (error: WarpdexError) => void
 }
 
+/** What a writer needs of a structure. */
+type WritableStructure = Pick<IndexStructure, 'prepare'>
+
 /** A write as the device takes it, and the bytes that it leaves on the host. */
 interface DeviceWrite {
   readonly batch: WriteBatch
@@ -57,7 +60,7 @@ export class IndexWriter {
    *
    * @returns whether the structure holds what the log holds; if not, it must be rebuilt
    */
-  async run(structure: IndexStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+  async run(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
     const { fresh, repeats } = this.#sort(writes)
     const sound = fresh.length === 0 || (await this.#runFresh(structure, fresh))
     if (sound) return repeats.length === 0 || this.run(structure, repeats)
@@ -65,7 +68,7 @@ export class IndexWriter {
     return false
   }
 
-  async #runFresh(structure: IndexStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+  async #runFresh(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
     try {
       return await this.#writeTogether(structure, writes)
     } catch (thrown) {
@@ -116,7 +119,7 @@ export class IndexWriter {
     throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write to another index`)
   }
 
-  async #writeTogether(structure: IndexStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+  async #writeTogether(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
     const parts = writes.map(({ columns }) => this.#deviceWrite(columns))
     const { keyType, payloadBytes } = this.#shape
     const batch = joinBatches(

@@ -1,4 +1,3 @@
-import type { Device } from '../../gpu/device/device.js'
 import type {
   GetAllResult,
   GetNextRequest,
@@ -16,13 +15,13 @@ import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { GetCoalescer } from './get-coalescer.js'
-import { type LoadedStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
-import { IndexSnapshots, type InTurn } from './index-snapshots.js'
+import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
+import type { IndexNames } from './index-names.js'
+import { IndexUpkeep } from './index-upkeep.js'
 import { type Cancellation, IndexWriter, type PendingWrite, type WriteId, weigh } from './index-writer.js'
+import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
-import { PayloadReclaimer } from './payload-reclaimer.js'
 import { RequestQueue } from './request-queue.js'
-import type { StructureFactory } from './structures.js'
 
 /** A batch of ranges to scan. */
 export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
@@ -31,14 +30,13 @@ export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
 export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns
 
 /** What an index needs of its engine. */
-export interface IndexHost {
+export interface IndexHost extends PagingHost {
   readonly store: Store
-  readonly structures: StructureFactory
+  /** Where indexes are entered as long as they exist. */
+  readonly names: IndexNames
   readonly snapshotLogBytes: number
   /** Ends the loading of indexes once it is aborted. */
   readonly stop: AbortSignal | undefined
-  /** The device, which may be another one than before after a loss. */
-  device(): Promise<Device>
   onProgress(progress: ReplayProgress): void
   onWarning(message: string): void
 }
@@ -47,14 +45,13 @@ export interface IndexHost {
 interface Parts {
   readonly stored: StoredIndex
   readonly writer: IndexWriter
-  readonly snapshots: IndexSnapshots
+  readonly upkeep: IndexUpkeep
   /** Only where payloads are of kind `bytes`. */
   readonly payloads: PayloadReader | undefined
-  readonly reclaimer: PayloadReclaimer | undefined
 }
 
 interface Loaded extends Parts {
-  readonly structure: IndexStructure
+  readonly structure: PagedStructure
 }
 
 /**
@@ -87,7 +84,7 @@ export class Index {
       (write) => weigh(write, shape),
     )
     this.#gets = new GetCoalescer(
-      ({ bytes, offsets }) => this.#live().structure.get(bytes, offsets),
+      ({ bytes, offsets }) => this.#live().structure.current.get(bytes, offsets),
       keyWidth(definition.keyType),
       shape.payloadBytes,
     )
@@ -99,7 +96,7 @@ export class Index {
     keyOffsets?: Uint32Array,
     cancellation?: Cancellation,
   ): Promise<WithPayloads<GetResult>> {
-    return this.#read(cancellation, async ({ payloads }) => {
+    return this.#read(cancellation, async (_structure, payloads) => {
       const { found, payloads: column } = await this.#gets.get({ bytes: keys, offsets: keyOffsets })
       return { found, ...(await readAll(payloads, column, found)) }
     })
@@ -111,7 +108,7 @@ export class Index {
     keyOffsets?: Uint32Array,
     cancellation?: Cancellation,
   ): Promise<WithPayloads<GetAllResult>> {
-    return this.#read(cancellation, async ({ structure, payloads }) => {
+    return this.#read(cancellation, async (structure, payloads) => {
       const { offsets, payloads: column } = await structure.getAll(keys, LIMITS.scanEntries, keyOffsets)
       return { offsets, ...(await readAll(payloads, column)) }
     })
@@ -119,19 +116,19 @@ export class Index {
 
   /** The number of payloads of each key, u32. */
   count(keys: Uint8Array, keyOffsets?: Uint32Array, cancellation?: Cancellation): Promise<Uint8Array> {
-    return this.#read(cancellation, ({ structure }) => structure.count(keys, keyOffsets))
+    return this.#read(cancellation, (structure) => structure.count(keys, keyOffsets))
   }
 
   /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
   scan(request: IndexScan, cancellation?: Cancellation): Promise<WithPayloads<ScanResult>> {
-    return this.#read(cancellation, ({ structure, payloads }) =>
+    return this.#read(cancellation, (structure, payloads) =>
       payloads === undefined ? structure.scan(request) : payloads.scan(structure, request),
     )
   }
 
   /** The entry that follows each key. */
   getNext(request: GetNextRequest, cancellation?: Cancellation): Promise<WithPayloads<GetNextResult>> {
-    return this.#read(cancellation, async ({ structure, payloads }) => {
+    return this.#read(cancellation, async (structure, payloads) => {
       const next = await structure.getNext(request)
       return { ...next, ...(await readAll(payloads, next.payloads, next.found)) }
     })
@@ -154,13 +151,12 @@ export class Index {
   async snapshot(): Promise<SnapshotInfo> {
     this.#refuse()
     await this.ready()
-    const { position, bytes } = await this.#live().snapshots.take(this.#inTurn)
-    void this.#reclaim()
+    const { position, bytes } = await this.#live().upkeep.takeSnapshot()
     return { index: this.definition.name, position, bytes }
   }
 
-  stats(): IndexStats {
-    const { stored, structure, snapshots, payloads } = this.#live()
+  stats(): IndexStats & PagedStats {
+    const { stored, structure, upkeep, payloads } = this.#live()
     const { id } = stored
     const { store } = this.#host
     return {
@@ -168,9 +164,14 @@ export class Index {
       ...structure.stats(),
       logPosition: store.log.last(id),
       logRecords: store.log.last(id) + 1 - store.log.first(id),
-      snapshotPosition: snapshots.newest?.position ?? 0,
+      snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
       ...(payloads === undefined ? {} : { storedPayloads: store.payloads.stats(id) }),
     }
+  }
+
+  /** The index's id, once it is there. */
+  get id(): number | undefined {
+    return this.#parts?.stored.id
   }
 
   /** Whether the index is there, as opposed to being created. It is there while it is rebuilt. */
@@ -178,7 +179,7 @@ export class Index {
     return this.#parts !== undefined
   }
 
-  /** Whether the index is on the device. */
+  /** Whether the index can be used. It may be paged out. */
   get isLoaded(): boolean {
     return this.#loaded !== undefined
   }
@@ -204,16 +205,18 @@ export class Index {
       try {
         await this.#load(stored)
       } catch (error) {
+        this.#host.names.leave(this.definition.name)
         await this.#host.store.dropIndex(stored.id)
         throw error
       }
     })
   }
 
-  /** Brings the index to another device. Requests that are running fail, those made after the call wait. */
+  /** Brings the index to another device, unless it is on none. Requests that are running fail, those made after the call wait. */
   rebuild(): Promise<void> {
     return this.#queue.exclusive(async () => {
-      if (this.#parts !== undefined) await this.#reload(this.#parts)
+      if (this.#parts === undefined || this.#loaded?.structure.isOnHost === true) return
+      await this.#reload(this.#parts)
     })
   }
 
@@ -221,6 +224,7 @@ export class Index {
   drop(): Promise<void> {
     this.#refusal = unknownIndex(this.definition.name)
     return this.#queue.exclusive(async () => {
+      this.#host.names.leave(this.definition.name)
       await this.#unload()
       if (this.#parts !== undefined) await this.#host.store.dropIndex(this.#parts.stored.id)
     })
@@ -233,11 +237,7 @@ export class Index {
       'the server is shutting down; try again when it is back',
     )
     await this.#queue.exclusive(async () => {})
-    const snapshots = this.#parts?.snapshots
-    if (this.#loaded !== undefined && snapshots?.worthwhile === true) {
-      await snapshots.take(this.#inTurn).catch((thrown) => this.#warn('has no new snapshot', thrown))
-    }
-    await snapshots?.idle()
+    await this.#parts?.upkeep.end(this.#loaded !== undefined)
     await this.#queue.exclusive(() => this.#unload())
   }
 
@@ -253,18 +253,28 @@ export class Index {
   }
 
   async #load(stored: StoredIndex): Promise<void> {
-    const { store, snapshotLogBytes } = this.#host
-    const { payloadKind } = this.definition
-    const snapshots = new IndexSnapshots(store, stored.id, snapshotLogBytes)
+    const { store, names, snapshotLogBytes } = this.#host
+    const { name, payloadKind } = this.definition
+    await names.enter(name, stored.id)
+    const { id } = stored
+    const hasRows = payloadKind === 'bytes'
+    const upkeep = new IndexUpkeep({
+      store,
+      id,
+      snapshotLogBytes,
+      hasRows,
+      inTurn: (task) => this.#queue.read(async () => task(this.#live().structure)),
+      isGoing: () => this.#refusal !== undefined,
+      warn: (what, thrown) => this.#warn(what, thrown),
+    })
+    const { snapshots } = upkeep
     const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes) =>
       snapshots.logged(bytes),
     )
-    const hasRows = payloadKind === 'bytes'
-    const payloads = hasRows ? new PayloadReader(store.payloads, stored.id) : undefined
-    const reclaimer = hasRows ? new PayloadReclaimer(store, stored.id) : undefined
-    const { structure, replayedBytes } = await this.#loadStructure(stored.id)
+    const payloads = hasRows ? new PayloadReader(store.payloads, id) : undefined
+    const { structure, replayedBytes } = await this.#loadStructure(id)
     snapshots.logged(replayedBytes)
-    this.#parts = { stored, writer, snapshots, payloads, reclaimer }
+    this.#parts = { stored, writer, upkeep, payloads }
     this.#loaded = { ...this.#parts, structure }
   }
 
@@ -281,9 +291,14 @@ export class Index {
     }
   }
 
-  async #loadStructure(id: number): Promise<LoadedStructure> {
+  async #loadStructure(id: number): Promise<{ structure: PagedStructure; replayedBytes: number }> {
     const { definition } = this
-    return loadStructure({ ...this.#host, device: await this.#host.device(), id, definition })
+    const { budget } = this.#host
+    const device = await this.#host.device()
+    const loaded = await budget.withRoom(() => loadStructure({ ...this.#host, device, id, definition }))
+    const structure = new PagedStructure(loaded.structure, this.#host)
+    await budget.settle(structure)
+    return { structure, replayedBytes: loaded.replayedBytes }
   }
 
   /** Called with nothing else of the index running. */
@@ -291,18 +306,21 @@ export class Index {
     const loaded = this.#loaded
     this.#loaded = undefined
     this.#failure = undefined
-    await loaded?.snapshots.written()
-    await loaded?.reclaimer?.stop()
-    loaded?.structure.destroy()
+    await loaded?.upkeep.stop()
+    await loaded?.structure.destroy()
   }
 
-  #read<T>(cancellation: Cancellation | undefined, run: (loaded: Loaded) => Promise<T>): Promise<T> {
+  #read<T>(
+    cancellation: Cancellation | undefined,
+    run: (structure: IndexStructure, payloads: PayloadReader | undefined) => Promise<T>,
+  ): Promise<T> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
     return this.#queue.read(async () => {
       if (cancellation?.cancelled === true) {
         throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
       }
-      return run(this.#live())
+      const { structure, payloads } = this.#live()
+      return structure.use((current) => run(current, payloads))
     })
   }
 
@@ -312,41 +330,19 @@ export class Index {
       for (const { reject } of writes) reject(this.#absence())
       return
     }
-    const sound = await loaded.writer.run(loaded.structure, writes)
-    if (sound) await this.#tend(loaded)
-    else await this.#reload(loaded)
-  }
-
-  /** What is due between writes. */
-  async #tend({ structure, snapshots }: Loaded): Promise<void> {
+    const { structure, writer, upkeep } = loaded
     try {
-      await structure.compactIfWorthwhile()
+      const sound = await structure.use(async (current) => {
+        const sound = await writer.run(structure, writes)
+        if (sound) await upkeep.afterWrites(current)
+        return sound
+      })
+      if (!sound) await this.#reload(loaded)
     } catch (thrown) {
-      this.#warn('could not be compacted', thrown)
-    }
-    if (snapshots.due) void this.#takeDueSnapshot(snapshots)
-  }
-
-  async #takeDueSnapshot(snapshots: IndexSnapshots): Promise<void> {
-    try {
-      await snapshots.take(this.#inTurn)
-    } catch (thrown) {
-      this.#warn('has no new snapshot', thrown)
-    }
-    await this.#reclaim()
-  }
-
-  /** Room on disk is given back where the log was shortened: what it referred to may be dead since. */
-  async #reclaim(): Promise<void> {
-    try {
-      await this.#parts?.reclaimer?.run(this.#inTurn)
-    } catch (thrown) {
-      // An index that is going away leaves it to its next run.
-      if (this.#refusal === undefined) this.#warn('could not give back room on disk', thrown)
+      // The writer answers every write, so it did not come to that: the structure was not to be had.
+      for (const { reject } of writes) reject(toWarpdexError(thrown))
     }
   }
-
-  readonly #inTurn: InTurn = (task) => this.#queue.read(async () => task(this.#live().structure))
 
   #live(): Loaded {
     if (this.#loaded !== undefined) return this.#loaded

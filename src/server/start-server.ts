@@ -27,11 +27,13 @@ export interface RunningServer {
  */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
   const { host, token, directory, adapter, snapshotLogBytes, payloadCacheBytes } = config
+  const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
   checkBinding(host, token, config.allowUnauthenticated)
   const front = new Front((origin) => originMayConnect(origin, token))
   const port = await front.listen(host, config.port)
   try {
-    const engine = await Engine.open({ directory, adapter, snapshotLogBytes, payloadCacheBytes, ...options })
+    const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory }
+    const engine = await Engine.open({ ...settings, ...options })
     const limits = { ...LIMITS, ...options.limits }
     front.admit((socket, stream) => new Connection(socket, stream, { engine, token, limits }))
     let closed: Promise<void> | undefined

@@ -1,0 +1,83 @@
+import type { IndexStructure } from '../../gpu/index-structure.js'
+import type { Store } from '../../persistence/store.js'
+import type { SnapshotInfo } from '../../protocol/messages.js'
+import { IndexSnapshots, type InTurn } from './index-snapshots.js'
+import { PayloadReclaimer } from './payload-reclaimer.js'
+
+export interface UpkeepOptions {
+  readonly store: Store
+  /** The index's id. */
+  readonly id: number
+  /** Bytes of log after which a snapshot is due. */
+  readonly snapshotLogBytes: number
+  /** Whether its payloads are of kind `bytes`. */
+  readonly hasRows: boolean
+  readonly inTurn: InTurn
+  /** Whether the index is about to go; then what is left to do is left to its next run. */
+  readonly isGoing: () => boolean
+  readonly warn: (what: string, thrown: unknown) => void
+}
+
+/** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
+export class IndexUpkeep {
+  readonly snapshots: IndexSnapshots
+  readonly #reclaimer: PayloadReclaimer | undefined
+  readonly #options: UpkeepOptions
+
+  constructor(options: UpkeepOptions) {
+    const { store, id, snapshotLogBytes, hasRows } = options
+    this.#options = options
+    this.snapshots = new IndexSnapshots(store, id, snapshotLogBytes)
+    this.#reclaimer = hasRows ? new PayloadReclaimer(store, id) : undefined
+  }
+
+  /** What is due between writes, while no other task of the index runs. */
+  async afterWrites(structure: IndexStructure): Promise<void> {
+    try {
+      await structure.compactIfWorthwhile()
+    } catch (thrown) {
+      this.#options.warn('could not be compacted', thrown)
+    }
+    if (this.snapshots.due) void this.#takeDueSnapshot()
+  }
+
+  async takeSnapshot(): Promise<Omit<SnapshotInfo, 'index'>> {
+    const taken = await this.snapshots.take(this.#options.inTurn)
+    void this.#reclaim()
+    return taken
+  }
+
+  /** Takes a snapshot if that is worthwhile, and waits until none is being taken. */
+  async end(isLoaded: boolean): Promise<void> {
+    if (isLoaded && this.snapshots.worthwhile) await this.#trySnapshot()
+    await this.snapshots.idle()
+  }
+
+  /** Stops what must not go on without the structure. */
+  async stop(): Promise<void> {
+    await this.snapshots.written()
+    await this.#reclaimer?.stop()
+  }
+
+  async #takeDueSnapshot(): Promise<void> {
+    await this.#trySnapshot()
+    await this.#reclaim()
+  }
+
+  async #trySnapshot(): Promise<void> {
+    try {
+      await this.snapshots.take(this.#options.inTurn)
+    } catch (thrown) {
+      this.#options.warn('has no new snapshot', thrown)
+    }
+  }
+
+  /** Room on disk is given back where the log was shortened: what it referred to may be dead since. */
+  async #reclaim(): Promise<void> {
+    try {
+      await this.#reclaimer?.run(this.#options.inTurn)
+    } catch (thrown) {
+      if (!this.#options.isGoing()) this.#options.warn('could not give back room on disk', thrown)
+    }
+  }
+}

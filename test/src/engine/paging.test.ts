@@ -1,0 +1,329 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Device } from '../../../gpu/device/device.js'
+import { DeviceFull } from '../../../gpu/device/device-full.js'
+import type { StructureImage } from '../../../gpu/index-structure.js'
+import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
+import type { Engine, Index, StructureFactory } from '../../../src/engine/index.js'
+import { prefixTrees } from '../../../src/engine/structures.js'
+import { freshSeed, Random } from '../../random.js'
+import { blobs, openEngine, u32, values } from './open-engine.js'
+
+const INDEXES = 16
+const KEYS = 4000
+
+const KINDS = [
+  { keyType: 'u32', payloadKind: 'u32', unique: false },
+  { keyType: 'u32', payloadKind: 'bytes', unique: true },
+  { keyType: 'i64', payloadKind: 'u64', unique: true },
+] as const
+const DEFINITIONS = Array.from({ length: INDEXES }, (_, i): IndexDefinition => {
+  return { name: `index ${i}`, ...KINDS[i % KINDS.length] }
+})
+const NUMBERS: IndexDefinition = { name: 'numbers', ...KINDS[0] }
+
+/** Trees that compare their image with the one that they were brought back from. */
+const checkedTrees: StructureFactory = {
+  ...prefixTrees,
+  async restore(device, shape, meta, readPart) {
+    const given = new Map<string, Uint8Array[]>()
+    const structure = await prefixTrees.restore(device, shape, meta, async function* (name) {
+      const chunks: Uint8Array[] = []
+      given.set(name, chunks)
+      for await (const chunk of readPart(name)) {
+        chunks.push(chunk)
+        yield chunk
+      }
+    })
+    const image = await structure.image({ inPlace: true })
+    const read = await bytesOf(image)
+    const same = [...given].every(([name, chunks]) => read.get(name)?.equals(Buffer.concat(chunks)))
+    if (!same || JSON.stringify(image.meta) !== JSON.stringify(meta)) throw new Error('the image has changed')
+    return structure
+  },
+}
+
+async function bytesOf(image: StructureImage): Promise<Map<string, Buffer>> {
+  const bytes = new Map<string, Buffer>()
+  for (const { name, chunks } of image.parts) {
+    const all: Uint8Array[] = []
+    for await (const chunk of chunks) all.push(chunk)
+    bytes.set(name, Buffer.concat(all))
+  }
+  image.release()
+  return bytes
+}
+
+/** Keys out of few, so that they are met again. */
+function keyColumn(random: Random, { keyType }: IndexDefinition, count: number): Uint8Array {
+  const keys = Array.from({ length: count }, () => random.below(2 * KEYS))
+  if (keyType === 'u32') return u32(...keys.map((key) => key * 40_503))
+  return new Uint8Array(BigInt64Array.from(keys, (key) => BigInt(key - KEYS) * 0x1234_5678_9abn).buffer)
+}
+
+function randomWrite(random: Random, definition: IndexDefinition, count: number) {
+  const ops = random.pick([WriteOp.insert, WriteOp.insert, WriteOp.replace, WriteOp.deleteKey])
+  const keys = keyColumn(random, definition, count)
+  const numbers = Array.from({ length: count }, () => random.below(100))
+  if (definition.payloadKind === 'bytes') return { ops, keys, payloads: blobs(...numbers.map(String)) }
+  const bytes =
+    definition.payloadKind === 'u32'
+      ? u32(...numbers)
+      : new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer)
+  return { ops, keys, payloads: { bytes, offsets: undefined } }
+}
+
+/** One request at random, as a function so that it can be sent to several engines. */
+function randomRequest(random: Random, definition: IndexDefinition): (engine: Engine) => Promise<unknown> {
+  const { name } = definition
+  const at = (run: (index: Index) => Promise<unknown>) => (engine: Engine) => run(engine.index(name))
+  if (random.chance(0.4)) {
+    const write = randomWrite(random, definition, random.pick([1, 20, 500]))
+    return at((index) => index.write(write))
+  }
+  const keys = keyColumn(random, definition, random.pick([1, 20, 500]))
+  const reverse = random.chance(0.5)
+  switch (random.below(5)) {
+    case 0:
+      return at((index) => index.get(keys))
+    case 1:
+      return at((index) => index.getAll(keys))
+    case 2:
+      return at((index) => index.count(keys))
+    case 3:
+      return at((index) => index.getNext({ keys, reverse }))
+    default: {
+      const from = keyColumn(random, definition, 3)
+      return at((index) =>
+        index.scan({ ranges: 3, from, to: undefined, tokens: undefined, limit: 50, reverse }),
+      )
+    }
+  }
+}
+
+/** Data for which the device has a quarter of the memory, in an engine over trees and in one over models. */
+async function openBoth(t: Test, random: Random) {
+  const both = t.testdir({ trees: {}, models: {} })
+  const directory = join(both, 'trees')
+  const unlimited = await openEngine(t, { directory, structures: checkedTrees })
+  const model = await openEngine(t, { directory: join(both, 'models') })
+  for (const definition of DEFINITIONS) {
+    const write = { ...randomWrite(random, definition, KEYS), ops: WriteOp.insert }
+    for (const engine of [unlimited, model]) {
+      await engine.createIndex(definition)
+      await engine.index(definition.name).write(write)
+    }
+  }
+  const deviceMemory = Math.floor(unlimited.stats().server.deviceBytes / 4)
+  await unlimited.close()
+  const engine = await openEngine(t, { directory, structures: checkedTrees, deviceMemory })
+  return { directory, engine, model, deviceMemory }
+}
+
+/** What is left to do after the last reply is done. */
+async function atRest(engine: Engine, deviceMemory: number): Promise<number> {
+  const { deviceBytes } = engine.stats().server
+  if (deviceBytes <= deviceMemory) return deviceBytes
+  await new Promise((resolve) => setTimeout(resolve, 1))
+  return atRest(engine, deviceMemory)
+}
+
+t.test('four times the budget is in use', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const { directory, engine, model, deviceMemory } = await openBoth(t, random)
+
+  await t.test('one request at a time', async (t) => {
+    let most = 0
+    let pagedOut = 0
+    for (let i = 0; i < 300; i++) {
+      const definition = random.pick(DEFINITIONS)
+      const request = randomRequest(random, definition)
+      const [ours, theirs] = [await request(engine), await request(model)]
+      const { server } = engine.stats()
+      most = Math.max(most, server.deviceBytes)
+      pagedOut = Math.max(pagedOut, server.pagedOutIndexes)
+      if (!same(ours, theirs)) t.fail(`request ${i} to ${definition.name} is answered otherwise`)
+    }
+    t.ok(most <= deviceMemory, `${most} bytes at most, ${deviceMemory} are allowed`)
+    t.ok(pagedOut >= INDEXES / 2, `${pagedOut} indexes were paged out`)
+  })
+
+  await t.test('many at a time', async (t) => {
+    for (let round = 0; round < 5; round++) {
+      const requests = Array.from({ length: 100 }, () => randomRequest(random, random.pick(DEFINITIONS)))
+      const ours = Promise.all(requests.map((request) => request(engine)))
+      const theirs = Promise.all(requests.map((request) => request(model)))
+      const [all, expected] = [await ours, await theirs]
+      const wrong = all.findIndex((answer, i) => !same(answer, expected[i]))
+      t.equal(wrong, -1, 'every answer equals the model')
+      t.ok((await atRest(engine, deviceMemory)) <= deviceMemory)
+    }
+  })
+
+  await t.test('figures, snapshots and drops of what is paged out', async (t) => {
+    const { server, indexes } = engine.stats()
+    const away = indexes.filter(({ resident }) => resident === false)
+    t.equal(away.length, server.pagedOutIndexes)
+    t.equal(
+      away.reduce((sum, { hostBytes }) => sum + Number(hostBytes), 0),
+      server.pagedOutBytes,
+    )
+    t.ok(away.every(({ deviceBytes, hostBytes, keys }) => deviceBytes === 0 && Number(hostBytes) > keys))
+    t.equal(server.deviceMemory, deviceMemory)
+    t.equal(engine.list().length, INDEXES)
+    const [first, second] = away
+    await engine.snapshot(first.name)
+    t.equal(engine.stats(first.name).indexes[0].resident, false, 'its snapshot is written from the host')
+    t.equal(
+      engine.stats(first.name).indexes[0].logPosition,
+      engine.stats(first.name).indexes[0].snapshotPosition,
+    )
+    await Promise.all([engine, model].map((one) => one.dropIndex(second.name)))
+    t.equal(engine.stats().server.pagedOutBytes, server.pagedOutBytes - Number(second.hostBytes))
+  })
+
+  await t.test('a restart', async (t) => {
+    await engine.close()
+    const again = await openEngine(t, { directory, structures: checkedTrees, deviceMemory })
+    t.ok(again.stats().server.deviceBytes <= deviceMemory)
+    for (const { name } of again.list()) {
+      const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 100_000 }
+      const [ours, theirs] = [
+        await again.index(name).scan(everything),
+        await model.index(name).scan(everything),
+      ]
+      t.ok(same(ours, theirs), name)
+    }
+  })
+})
+
+t.test('what is paged out outlives its device', async (t) => {
+  const devices: Device[] = []
+  const restored: string[] = []
+  const engine = await openEngine(t, {
+    structures: {
+      ...prefixTrees,
+      restore: (device, ...rest) => {
+        restored.push(devices.indexOf(device) === 1 ? 'second' : 'first')
+        return prefixTrees.restore(device, ...rest)
+      },
+    },
+    deviceMemory: 100_000,
+    openDevice: async () => {
+      const device = await Device.open('software')
+      devices.push(device)
+      return device
+    },
+  })
+  const names = ['a', 'b', 'c', 'd']
+  for (const [i, name] of names.entries()) {
+    await engine.createIndex({ ...NUMBERS, name })
+    await put(engine, name, [i], [10 * i])
+  }
+  t.equal(engine.stats().server.pagedOutIndexes, 2)
+  devices[0].gpu.destroy()
+  await devices[0].lost
+  const got = await Promise.all(names.map((name, i) => engine.index(name).get(u32(i))))
+  t.same(
+    got.map(({ payloads }) => values(payloads)),
+    [[0], [10], [20], [30]],
+  )
+  t.ok(restored.length >= 2 && restored.every((device) => device === 'second'))
+  t.equal(await engine.locate('c'), 3)
+})
+
+t.test('an index that is larger than the budget is refused, with the sizes', async (t) => {
+  const deviceMemory = 2 ** 20
+  const engine = await openEngine(t, { structures: prefixTrees, deviceMemory })
+  await engine.createIndex(NUMBERS)
+  await engine.createIndex({ ...NUMBERS, name: 'other' })
+  await put(engine, 'other', [1], [1])
+  const random = new Random(1)
+  const keys = Array.from({ length: 60_000 }, () => random.word())
+  await t.rejects(put(engine, 'numbers', keys, keys), {
+    code: 'OUT_OF_DEVICE_MEMORY',
+    message: /would need [2-9]\d{6} bytes of device memory; one index may have at most 1048576/,
+  })
+  t.equal(engine.stats('numbers').indexes[0].keys, 0)
+  t.equal(engine.stats('other').indexes[0].resident, true, 'nobody was paged out for it')
+
+  // It fills what there is, though its regions double as long as they can.
+  let filled = 0
+  const batch = 500
+  for (;;) {
+    const part = keys.slice(filled, filled + batch)
+    try {
+      await put(engine, 'numbers', part, part)
+    } catch (error) {
+      t.match(error, { code: 'OUT_OF_DEVICE_MEMORY' })
+      break
+    }
+    filled += batch
+  }
+  const { usedBytes, deviceBytes, payloads } = engine.stats('numbers').indexes[0]
+  t.equal(payloads, filled)
+  t.ok(deviceBytes <= deviceMemory)
+  t.ok(Number(usedBytes) > 0.9 * deviceMemory, `${usedBytes} bytes are used`)
+  t.same(values((await engine.index('numbers').get(u32(...keys.slice(0, 100)))).payloads), keys.slice(0, 100))
+  t.same(values((await engine.index('other').get(u32(1))).payloads), [1])
+})
+
+t.test('a device that runs out of memory gets some from idle indexes', async (t) => {
+  const engine = await openEngine(t, {
+    structures: checkedTrees,
+    openDevice: async () => scarce(await Device.open('software'), 400_000),
+  })
+  const names = Array.from({ length: 8 }, (_, i) => `index ${i}`)
+  const keys = Array.from({ length: 1000 }, (_, i) => i * 40_503)
+  for (const name of names) {
+    await engine.createIndex({ ...NUMBERS, name })
+    await put(engine, name, keys, keys)
+  }
+  t.ok(engine.stats().server.pagedOutIndexes > 0)
+  for (const name of names) t.same(values((await engine.index(name).get(u32(...keys))).payloads), keys, name)
+  await engine.snapshot()
+})
+
+/** A device on which structures find so many bytes of memory. */
+function scarce(device: Device, bytes: number): Device {
+  const allocate = device.allocate.bind(device)
+  let left = bytes
+  device.allocate = async (size, label) => {
+    if (size > left) throw new DeviceFull(`the device has no room for ${size} bytes of ${label}`)
+    const buffer = await allocate(size, label)
+    left -= size
+    let held = size
+    const destroy = buffer.destroy.bind(buffer)
+    buffer.destroy = () => {
+      left += held
+      held = 0
+      return destroy()
+    }
+    return buffer
+  }
+  return device
+}
+
+function put(engine: Engine, name: string, keys: number[], payloads: number[]): Promise<Uint8Array> {
+  const columns = { keys: u32(...keys), payloads: { bytes: u32(...payloads), offsets: undefined } }
+  return engine.index(name).write({ ops: WriteOp.insert, ...columns })
+}
+
+/** Whether two answers have the same columns, but for sequence numbers, which models give otherwise. */
+function same(one: unknown, other: unknown): boolean {
+  if (ArrayBuffer.isView(one) && ArrayBuffer.isView(other)) {
+    return Buffer.compare(bufferOf(one), bufferOf(other)) === 0
+  }
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null)
+    return one === other
+  const theirs = new Map(Object.entries(other))
+  return Object.entries(one).every(
+    ([name, value]) => name === 'sequences' || name === 'tokens' || same(value, theirs.get(name)),
+  )
+}
+
+function bufferOf(view: ArrayBufferView): Buffer {
+  return Buffer.from(view.buffer, view.byteOffset, view.byteLength)
+}
