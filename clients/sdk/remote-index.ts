@@ -305,7 +305,8 @@ function countOf(keys: Rows, { keyType }: IndexDefinition): number {
   return rowCount(keys, keyWidth(keyType))
 }
 
-const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_INDEX', 'WRONG_KEY_TYPE']
+/** What a server may answer to keys of another type: those of variable length differ only in their bytes. */
+const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_INDEX', 'WRONG_KEY_TYPE', 'BAD_REQUEST']
 
 function isList(batch: object): batch is WriteList {
   return 'payloads' in batch && Array.isArray(batch.payloads) && 'ops' in batch && Array.isArray(batch.ops)

@@ -23,10 +23,10 @@ t.teardown(() => client.close())
 async function create<K extends VariableKeyType>(
   name: string,
   keyType: K,
-  client_: Client = client,
+  through: Client = client,
 ): Promise<Index<K, 'u32'>> {
-  await client_.createIndex({ name, keyType, payloadKind: 'u32', unique: false })
-  return client_.index<K, 'u32'>(name)
+  await through.createIndex({ name, keyType, payloadKind: 'u32', unique: false })
+  return through.index<K, 'u32'>(name)
 }
 
 async function payloads(scan: AsyncIterable<{ readonly payload: number }>): Promise<number[]> {
@@ -175,6 +175,18 @@ t.test('keys that cannot be are refused before they are sent', async (t) => {
   })
   const notText = { bytes: Uint8Array.of(255), offsets: Uint32Array.of(0, 1) }
   await t.rejects(texts.get(notText), { code: 'BAD_REQUEST', message: /key 0 is no string/ })
+})
+
+t.test('an index that was made anew with other keys is asked for its definition again', async (t) => {
+  const index = await create('changing', 'string')
+  await index.insert(['a'], [1])
+  const other = await connect(server.url)
+  t.teardown(() => other.close())
+  await other.dropIndex('changing')
+  const pairs = await create('changing', 'tuple(u32,u32)', other)
+  await pairs.insert([[1, 2]], [3])
+  await t.rejects(index.get(['a']), { code: 'BAD_REQUEST', message: /key 0 is no tuple/ })
+  t.equal((await index.definition()).keyType, 'tuple(u32,u32)')
 })
 
 t.test('batches over the limits of a frame are split', { timeout: 120_000 }, async (t) => {
