@@ -8,7 +8,7 @@ import type {
 } from '../gpu/index-structure.js'
 import { type Rows, rowAt, rowCount, rowsOf, sliceRows } from '../protocol/rows.js'
 import { FIXED_KEY_TYPES, type KeyType, keyWidth, WriteOp } from '../protocol/types.js'
-import { type KeySpace, openKeySpace } from './key-space.js'
+import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
 import type { Random } from './random.js'
 
@@ -21,8 +21,10 @@ export interface Subject {
   compact(structure: IndexStructure): Promise<void>
 }
 
-/** A shape at random, with keys of fixed width where no type is given. */
-export function randomShape(random: Random, keyType: KeyType = random.pick(FIXED_KEY_TYPES)): IndexShape {
+const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES]
+
+/** A shape at random. */
+export function randomShape(random: Random, keyType: KeyType = random.pick(KEY_TYPES)): IndexShape {
   const payloadBytes = random.pick([4, 8, 1, 7, 16, 64])
   const matchFrom = payloadBytes === 16 && random.chance(0.7) ? 2 : 0
   return { keyType, payloadBytes, unique: random.chance(0.4), matchFrom }

@@ -1,3 +1,5 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
 import type { DeviceColumn } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { KeyRestorer } from '../../keys/restore.js'
@@ -43,6 +45,7 @@ export function recordKeys(recorder: Recorder, scratch: Scratch, found: FoundKey
 /**
  * The keys as a column and its offsets. Where they are longer than what came with the rest, the heap is read once more, so it
  * must be as it was until this settles.
+ * @throws WarpdexError `TOO_LARGE`
  */
 export async function keyColumns(
   { device }: ReadContext,
@@ -51,9 +54,17 @@ export async function keyColumns(
   [length, first]: readonly [Uint8Array, Uint8Array],
   starts: Uint8Array,
 ): Promise<{ keys: Uint8Array; keyOffsets: Uint32Array }> {
+  const begins = words(starts)
   const bytes = words(length)[0]!
+  // The sum of all lengths may also have wrapped around.
+  if (bytes > LIMITS.frameBytes || begins.some((begin, i) => i > 0 && begin < begins[i - 1]!)) {
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,
+    )
+  }
   const keyOffsets = new Uint32Array(starts.byteLength / 4 + 1)
-  keyOffsets.set(words(starts))
+  keyOffsets.set(begins)
   keyOffsets[keyOffsets.length - 1] = bytes
   if (bytes <= EAGER_BYTES) return { keys: first.subarray(0, bytes), keyOffsets }
   const recorder = device.record()
