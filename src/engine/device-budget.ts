@@ -95,7 +95,6 @@ export class DeviceBudget {
   release(pageable: Pageable): void {
     const member = this.#member(pageable)
     member.uses--
-    this.#measure(member)
     if (member.uses === 0 && member.state === 'draining') this.#send(member)
     this.#advance()
   }

@@ -248,7 +248,11 @@ export class Engine {
   async #load(): Promise<void> {
     for (const stored of this.#store.indexes()) {
       this.#options.stop?.throwIfAborted()
-      await this.#register(stored.definition).open(stored)
+      try {
+        await this.#register(stored.definition).open(stored)
+      } catch (thrown) {
+        throw notLoaded(stored.definition, thrown)
+      }
     }
   }
 
@@ -311,5 +315,15 @@ function indexExists({ name, keyType, payloadKind, unique }: IndexDefinition): W
   return new WarpdexError(
     'INDEX_EXISTS',
     `there is an index ${JSON.stringify(name)} already, of ${keyType} keys and ${payloadKind} payloads, ${unique ? '' : 'not '}unique; drop it first or choose another name`,
+  )
+}
+
+function notLoaded({ name }: IndexDefinition, thrown: unknown): unknown {
+  const { code, message } = toWarpdexError(thrown)
+  if (code !== 'OUT_OF_DEVICE_MEMORY') return thrown
+  return new WarpdexError(
+    code,
+    `index ${JSON.stringify(name)} does not fit: ${message}; allow it more (--device-memory), or take a larger device`,
+    { cause: thrown },
   )
 }

@@ -332,7 +332,7 @@ export class Index {
     }
     const { structure, writer, upkeep } = loaded
     try {
-      const sound = await structure.use(async (current) => {
+      const sound = await structure.change(async (current) => {
         const sound = await writer.run(structure, writes)
         if (sound) await upkeep.afterWrites(current)
         return sound

@@ -67,6 +67,11 @@ export class PagedStructure implements Pageable {
     }
   }
 
+  /** As `use`, for a task that writes. Once it is done others have made way for what the structure has grown by. */
+  change<T>(task: (structure: IndexStructure) => Promise<T>): Promise<T> {
+    return this.use((structure) => task(structure).finally(() => this.#host.budget.settle(this)))
+  }
+
   /** The structure itself, for what runs within a task. */
   get current(): IndexStructure {
     const { structure } = this.#place
@@ -74,7 +79,7 @@ export class PagedStructure implements Pageable {
     return structure
   }
 
-  /** As the structure's, within a task. Once it is done others have made way for what it made sure of. */
+  /** As the structure's, within `change`. Once it is done others have made way for what it made sure of. */
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
     const { budget } = this.#host
     const prepared = await budget.withRoom(() => this.current.prepare(batch))

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
@@ -39,7 +39,7 @@ function openTree(): Promise<PrefixTree> {
   return PrefixTree.create(device, { keyType: 'bytes', payloadBytes: 4, unique: true, matchFrom: 0 })
 }
 
-async function insert(tree: PrefixTree, keys: readonly Uint8Array[]): Promise<void> {
+async function insert(t: Test, tree: PrefixTree, keys: readonly Uint8Array[]): Promise<void> {
   const { bytes, offsets } = rowsOf(keys)
   const payloads = asBytes(Uint32Array.from(keys, (_, i) => i))
   const prepared = await tree.prepare({
@@ -74,7 +74,7 @@ t.test('keys that are prefixes of others, empty ones, and zeros', async (t) => {
   const tree = await openTree()
   const texts = ['', '\0', '\0\0', '\0a', 'a', 'a\0', 'a\0b', 'aa', 'ab', 'b', '\xff', '\xff\xff', '\xff\0']
   const keys = texts.map((text) => Buffer.from(text, 'latin1'))
-  await insert(tree, keys)
+  await insert(t, tree, keys)
   t.same(
     await lookUp(tree, keys),
     keys.map((_, i) => i),
@@ -97,9 +97,9 @@ t.test('keys that differ only in the last bit of 4 KiB', async (t) => {
     key[4095] = last
     return key
   })
-  await insert(tree, [keys[2]!, keys[0]!])
+  await insert(t, tree, [keys[2]!, keys[0]!])
   t.same(await lookUp(tree, keys), [1, undefined, 0, undefined])
-  await insert(tree, [keys[3]!, keys[1]!])
+  await insert(t, tree, [keys[3]!, keys[1]!])
   t.same(await lookUp(tree, keys), [1, 1, 0, 0])
   t.same(await scanAll(tree), sorted(keys))
   tree.destroy()
@@ -109,9 +109,10 @@ t.test('a batch that leaves the tree above a node, below it, and goes through it
   const tree = await openTree()
   const head = 'shared-by-all-of-the-first-batch-'
   const first = ['k', 'm', 'p'].map((end) => Buffer.from(head + end))
-  await insert(tree, first)
+  await insert(t, tree, first)
   const second = [`a${head}`, `${head.slice(0, 20)}!`, `${head}l`, `${head}z`, `${head.slice(0, 20)}~`, 'z']
   await insert(
+    t,
     tree,
     second.map((text) => Buffer.from(text)),
   )
@@ -126,8 +127,8 @@ t.test('a chain of keys, each a prefix of the next, deeper than any stack', asyn
   const keys = Array.from({ length: 1000 }, (_, i) => new Uint8Array(i).fill(0x61))
   const even = keys.filter((_, i) => i % 2 === 0)
   const odd = keys.filter((_, i) => i % 2 === 1)
-  await insert(tree, odd.toReversed())
-  await insert(tree, even)
+  await insert(t, tree, odd.toReversed())
+  await insert(t, tree, even)
   t.same(await scanAll(tree), sorted(keys))
   const { bytes, offsets } = rowsOf(odd)
   const removed = await tree.prepare({ ops: WriteOp.deleteKey, keys: bytes, keyOffsets: offsets })
@@ -153,7 +154,7 @@ t.test('100,000 keys that share 4,000 bytes', async (t) => {
       Buffer.concat([head, Buffer.from(((first + i) * 7919).toString(36))]),
     )
     keyBytes += keys.reduce((sum, { length }) => sum + length, 0)
-    await insert(tree, keys)
+    await insert(t, tree, keys)
   }
   const { keys, usedBytes } = tree.stats()
   t.equal(keys, count)

@@ -20,11 +20,13 @@ t.test('the environment names the file, and texts stand for numbers and booleans
     WARPDEX_CONFIG: file,
     WARPDEX_URL: 'ws://elsewhere',
     WARPDEX_SNAPSHOT_LOG_BYTES: '2097152',
+    WARPDEX_DEVICE_MEMORY: '0',
     WARPDEX_ALLOW_UNAUTHENTICATED: 'true',
   }
   t.match(loadConfig({ environment }), {
     host: 'file',
     snapshotLogBytes: 2097152,
+    deviceMemory: 0,
     allowUnauthenticated: true,
   })
 })
@@ -44,6 +46,10 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
   refused({ flags: { port: 65536 } }, /flag --port is 65536; it must be a whole number from 0 to 65535/)
   refused({ flags: { directory: '' } }, /--directory is ""; it must be a text that is not empty/)
   refused({ environment: { WARPDEX_PORT: 'http' } }, /WARPDEX_PORT is "http"/)
+  refused(
+    { flags: { deviceMemory: 1000 } },
+    /--device-memory is 1000; it must be 0 or a whole number from 1048576/,
+  )
   refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
   refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
   writeFileSync(file, '{"port": "7000"}')

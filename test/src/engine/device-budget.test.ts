@@ -98,7 +98,7 @@ t.test('members without device memory count for nothing and stay', async (t) => 
   })
   t.equal(here(members), 'x.x')
   members[0].deviceBytes = 0
-  await use(budget, members[0])
+  await budget.settle(members[0])
   t.equal(budget.bytes, 0)
 })
 

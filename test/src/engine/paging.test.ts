@@ -137,7 +137,7 @@ t.test('four times the budget is in use', async (t) => {
   await t.test('one request at a time', async (t) => {
     let most = 0
     let pagedOut = 0
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 200; i++) {
       const definition = random.pick(DEFINITIONS)
       const request = randomRequest(random, definition)
       const [ours, theirs] = [await request(engine), await request(model)]
@@ -151,7 +151,7 @@ t.test('four times the budget is in use', async (t) => {
   })
 
   await t.test('many at a time', async (t) => {
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       const requests = Array.from({ length: 100 }, () => randomRequest(random, random.pick(DEFINITIONS)))
       const ours = Promise.all(requests.map((request) => request(engine)))
       const theirs = Promise.all(requests.map((request) => request(model)))
@@ -236,7 +236,8 @@ t.test('what is paged out outlives its device', async (t) => {
 
 t.test('an index that is larger than the budget is refused, with the sizes', async (t) => {
   const deviceMemory = 2 ** 20
-  const engine = await openEngine(t, { structures: prefixTrees, deviceMemory })
+  const directory = t.testdir()
+  const engine = await openEngine(t, { directory, structures: prefixTrees, deviceMemory })
   await engine.createIndex(NUMBERS)
   await engine.createIndex({ ...NUMBERS, name: 'other' })
   await put(engine, 'other', [1], [1])
@@ -268,6 +269,11 @@ t.test('an index that is larger than the budget is refused, with the sizes', asy
   t.ok(Number(usedBytes) > 0.9 * deviceMemory, `${usedBytes} bytes are used`)
   t.same(values((await engine.index('numbers').get(u32(...keys.slice(0, 100)))).payloads), keys.slice(0, 100))
   t.same(values((await engine.index('other').get(u32(1))).payloads), [1])
+  await engine.close()
+  await t.rejects(openEngine(t, { directory, structures: prefixTrees, deviceMemory: deviceMemory / 2 }), {
+    code: 'OUT_OF_DEVICE_MEMORY',
+    message: /index "numbers" does not fit: .* at most 524288; allow it more \(--device-memory\)/,
+  })
 })
 
 t.test('a device that runs out of memory gets some from idle indexes', async (t) => {
