@@ -3,14 +3,19 @@ const SMALLEST = 256
 
 /**
  * Buffers of one usage in size classes of powers of two, kept for the next user. Content is whatever the last user left. A
- * buffer may be released once the work that uses it is submitted: the queue is in order, so a later user comes after.
+ * buffer may be released once the work that uses it is submitted: the queue is in order, so a later user comes after. Of the
+ * unused ones the oldest goes first, so that operations that are alike get the same buffers in the same places, and find their
+ * bind groups made.
  */
 export class BufferPool {
   readonly #create: (size: number) => GPUBuffer
   readonly #largest: number
   readonly #keptBytes: number
+  /** Unused buffers by size, the oldest last. */
   readonly #free = new Map<number, GPUBuffer[]>()
+  readonly #ages = new WeakMap<GPUBuffer, number>()
   #freeBytes = 0
+  #created = 0
 
   /**
    * @param create makes a buffer of exactly this many bytes
@@ -27,9 +32,13 @@ export class BufferPool {
   acquire(bytes: number): GPUBuffer {
     const size = this.#sizeClass(bytes)
     const buffer = this.#free.get(size)?.pop()
-    if (buffer === undefined) return this.#create(size)
-    this.#freeBytes -= size
-    return buffer
+    if (buffer !== undefined) {
+      this.#freeBytes -= size
+      return buffer
+    }
+    const created = this.#create(size)
+    this.#ages.set(created, this.#created++)
+    return created
   }
 
   release(buffer: GPUBuffer): void {
@@ -38,9 +47,12 @@ export class BufferPool {
       return
     }
     this.#freeBytes += buffer.size
-    const list = this.#free.get(buffer.size)
-    if (list === undefined) this.#free.set(buffer.size, [buffer])
-    else list.push(buffer)
+    const list = this.#free.get(buffer.size) ?? []
+    this.#free.set(buffer.size, list)
+    const age = this.#age(buffer)
+    let at = list.length
+    while (at > 0 && this.#age(list[at - 1]!) < age) at--
+    list.splice(at, 0, buffer)
   }
 
   /** Destroys every unused buffer. */
@@ -48,6 +60,10 @@ export class BufferPool {
     for (const list of this.#free.values()) for (const buffer of list) buffer.destroy()
     this.#free.clear()
     this.#freeBytes = 0
+  }
+
+  #age(buffer: GPUBuffer): number {
+    return this.#ages.get(buffer) ?? 0
   }
 
   #sizeClass(bytes: number): number {
