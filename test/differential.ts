@@ -21,7 +21,7 @@ export interface Subject {
   compact(structure: IndexStructure): Promise<void>
 }
 
-const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES]
+export const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES]
 
 /** A shape at random. */
 export function randomShape(random: Random, keyType: KeyType = random.pick(KEY_TYPES)): IndexShape {

@@ -3,36 +3,12 @@ import type { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { type Rows, rowsOf } from '../../../protocol/rows.js'
-import { type KeyType, ResultCode, WriteOp } from '../../../protocol/types.js'
-import { randomShape, runProgram } from '../../differential.js'
-import { freshSeed, Random } from '../../random.js'
+import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import { openDevice } from '../open-device.js'
-import { treeSubject } from './tree-subject.js'
-
-const TYPES: readonly KeyType[] = ['string', 'bytes', 'tuple(u32,string)', 'tuple(bytes,f64,i32)']
-const PROGRAMS_PER_TYPE = 2
-const STEPS = 10
 
 let device: Device
 t.before(async () => {
   device = await openDevice(t)
-})
-
-t.test('random programs of batched operations against an ordered map', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
-  t.comment(`WARPDEX_SEED=${seed}`)
-  let keys = 0
-  for (const [i, keyType] of TYPES.entries()) {
-    for (let program = 0; program < PROGRAMS_PER_TYPE; program++) {
-      const programSeed = seed + i * PROGRAMS_PER_TYPE + program
-      const random = new Random(programSeed)
-      const shape = randomShape(random, keyType)
-      t.comment(`seed ${programSeed}: ${JSON.stringify(shape)}`)
-      keys += await runProgram(treeSubject(device), random, shape, STEPS)
-    }
-  }
-  t.comment(`${keys} keys`)
-  t.pass('every answer equals the model')
 })
 
 function openTree(): Promise<PrefixTree> {
