@@ -39,7 +39,7 @@ export interface ServerStats {
   /** Bytes of device memory that indexes own. */
   readonly deviceBytes: number
   /** Bytes of device memory that they may own; absent when nobody has limited it. */
-  readonly deviceMemory?: number
+  readonly deviceLimitBytes?: number
   /** Indexes that are paged out, and bytes of host memory that they take. */
   readonly pagedOutIndexes: number
   readonly pagedOutBytes: number
@@ -213,7 +213,7 @@ export class Engine {
         uptimeSeconds: Math.floor((Date.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
         deviceBytes: all.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
-        ...(Number.isFinite(limit) ? { deviceMemory: limit } : {}),
+        ...(Number.isFinite(limit) ? { deviceLimitBytes: limit } : {}),
         pagedOutIndexes: all.filter(({ resident }) => !resident).length,
         pagedOutBytes: all.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
