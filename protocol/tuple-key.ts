@@ -139,14 +139,8 @@ function partEnd(bytes: Uint8Array, start: number): number {
   return -1
 }
 
-/** Whether the text between escaped zeros is UTF-8, as zeros cannot lie within a character. */
 function isEscapedUtf8(part: Uint8Array): boolean {
-  let start = 0
-  for (let zero = part.indexOf(0); zero >= 0; zero = part.indexOf(0, start)) {
-    if (!isUtf8(part.subarray(start, zero))) return false
-    start = zero + 2
-  }
-  return isUtf8(part.subarray(start))
+  return isUtf8(part.includes(0) ? unescaped(part) : part)
 }
 
 function unescaped(part: Uint8Array): Uint8Array {

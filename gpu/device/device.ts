@@ -56,10 +56,13 @@ export class Device {
     this.facts = { name: found.name, software: found.software, bindingBytes }
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
-    const pool = (usage: number) =>
-      new BufferPool((size) => this.#createPooled(size, usage), bindingBytes, kept)
-    this.#scratch = pool(STORAGE | COPY_SRC | COPY_DST)
-    this.#readback = pool(MAP_READ | COPY_DST)
+    const scratch = (size: number) => {
+      this.#refuseUnbindable(size, 'scratch memory')
+      return this.#createPooled(size, STORAGE | COPY_SRC | COPY_DST)
+    }
+    this.#scratch = new BufferPool(scratch, bindingBytes, kept)
+    const readback = (size: number) => this.#createPooled(size, MAP_READ | COPY_DST)
+    this.#readback = new BufferPool(readback, bindingBytes, kept)
     this.lost = this.#watchLoss()
     gpu.addEventListener('uncapturederror', (event) => {
       const { error } = event
@@ -123,12 +126,7 @@ export class Device {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async allocate(bytes: number, label: string): Promise<GPUBuffer> {
-    if (bytes > this.facts.bindingBytes) {
-      throw new WarpdexError(
-        'OUT_OF_DEVICE_MEMORY',
-        `${label} would need ${bytes} bytes in one piece; ${this.facts.name} binds at most ${this.facts.bindingBytes}`,
-      )
-    }
+    this.#refuseUnbindable(bytes, label)
     let buffer = await this.#tryAllocate(bytes, label)
     if (buffer === undefined) {
       // What the pools keep for later is worth less than what is needed now.
@@ -147,6 +145,15 @@ export class Device {
     if (error === null) return buffer
     buffer.destroy()
     return undefined
+  }
+
+  #refuseUnbindable(bytes: number, label: string): void {
+    const { name, bindingBytes } = this.facts
+    if (bytes <= bindingBytes) return
+    throw new WarpdexError(
+      'OUT_OF_DEVICE_MEMORY',
+      `${label} would need ${bytes} bytes in one piece; ${name} binds at most ${bindingBytes}`,
+    )
   }
 
   /**

@@ -65,8 +65,6 @@ export class PrefixTree implements IndexStructure {
   readonly #reader: TreeReader
   #arena: Arena | undefined
   #totals: TreeTotals
-  /** Totals at the last compaction that failed. It is not tried again before there is twice as much garbage. */
-  #uncollected = NOTHING
 
   private constructor(
     device: Device,
@@ -226,11 +224,9 @@ export class PrefixTree implements IndexStructure {
     const { keys, tuplesRemoved, garbageBytes } = this.#totals
     if (arena === undefined) return false
     const worthwhile =
-      garbageBytes >
-        Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2, 2 * this.#uncollected.garbageBytes) ||
-      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys, 2 * this.#uncollected.tuplesRemoved)
+      garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
+      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys)
     if (!worthwhile) return false
-    this.#uncollected = this.#totals
     await this.#compact(arena)
     return true
   }
@@ -276,7 +272,6 @@ export class PrefixTree implements IndexStructure {
     }
     arena.destroy()
     this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }
-    this.#uncollected = NOTHING
     if (this.#arena !== undefined) await this.#parts.directories?.provide(this.#arena, keys)
   }
 

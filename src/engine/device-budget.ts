@@ -168,8 +168,10 @@ export class DeviceBudget {
       },
       (error: unknown) => {
         member.state = 'here'
-        // After the loss of a device everybody on it is rebuilt, which is to be removed and added again.
-        if (toWarpdexError(error).code === 'DEVICE_LOST') return
+        if (toWarpdexError(error).code === 'DEVICE_LOST') {
+          this.#letGo(member)
+          return
+        }
         // Tried again for whoever waits next; without anybody waiting, when something else happens.
         const head = this.#queue.shift()
         if (head === undefined) return
@@ -177,6 +179,16 @@ export class DeviceBudget {
         this.#advance()
       },
     )
+  }
+
+  /**
+   * After the loss of a device everybody on it is rebuilt: removed and added again, once those who use it or wait for it are done.
+   * They find out what happened themselves.
+   */
+  #letGo(member: Member): void {
+    const place = this.#queue.indexOf(member)
+    if (place >= 0) this.#queue.splice(place, 1)
+    this.#arrive(member)
   }
 
   #bring(member: Member): void {

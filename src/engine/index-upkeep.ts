@@ -13,16 +13,24 @@ export interface UpkeepOptions {
   /** Whether its payloads are of kind `bytes`. */
   readonly hasRows: boolean
   readonly inTurn: InTurn
+  /** Runs a task that needs device memory, once more if others can make way for it. */
+  readonly withRoom: <T>(task: () => Promise<T>) => Promise<T>
   /** Whether the index is about to go; then what is left to do is left to its next run. */
   readonly isGoing: () => boolean
   readonly warn: (what: string, thrown: unknown) => void
 }
+
+/** Writes at most between two tries to compact. */
+const MOST_PATIENCE = 1023
 
 /** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
 export class IndexUpkeep {
   readonly snapshots: IndexSnapshots
   readonly #reclaimer: PayloadReclaimer | undefined
   readonly #options: UpkeepOptions
+  /** Writes to let pass before a compaction is tried again, and how many they were the last time. */
+  #writesToWait = 0
+  #patience = 0
 
   constructor(options: UpkeepOptions) {
     const { store, id, snapshotLogBytes, hasRows } = options
@@ -33,12 +41,24 @@ export class IndexUpkeep {
 
   /** What is due between writes, while no other task of the index runs. */
   async afterWrites(structure: IndexStructure): Promise<void> {
+    await this.#compact(structure)
+    if (this.snapshots.due) void this.#takeDueSnapshot()
+  }
+
+  /** A compaction that finds no room has done half of its work by then, so it is tried ever more rarely. */
+  async #compact(structure: IndexStructure): Promise<void> {
+    if (this.#writesToWait > 0) {
+      this.#writesToWait--
+      return
+    }
     try {
-      await structure.compactIfWorthwhile()
+      await this.#options.withRoom(() => structure.compactIfWorthwhile())
+      this.#patience = 0
     } catch (thrown) {
+      this.#patience = Math.min(2 * this.#patience + 1, MOST_PATIENCE)
+      this.#writesToWait = this.#patience
       this.#options.warn('could not be compacted', thrown)
     }
-    if (this.snapshots.due) void this.#takeDueSnapshot()
   }
 
   async takeSnapshot(): Promise<Omit<SnapshotInfo, 'index'>> {

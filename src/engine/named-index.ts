@@ -264,6 +264,7 @@ export class Index {
       snapshotLogBytes,
       hasRows,
       inTurn: (task) => this.#queue.read(async () => task(this.#live().structure)),
+      withRoom: (task) => this.#host.budget.withRoom(task),
       isGoing: () => this.#refusal !== undefined,
       warn: (what, thrown) => this.#warn(what, thrown),
     })

@@ -56,8 +56,9 @@ export async function keyColumns(
 ): Promise<{ keys: Uint8Array; keyOffsets: Uint32Array }> {
   const begins = words(starts)
   const bytes = words(length)[0]!
-  // The sum of all lengths may also have wrapped around.
-  if (bytes > LIMITS.frameBytes || begins.some((begin, i) => i > 0 && begin < begins[i - 1]!)) {
+  // The sum of all lengths may also have wrapped around, be it at the last key.
+  const wrapped = begins.some((begin, i) => (begins[i + 1] ?? bytes) < begin)
+  if (bytes > LIMITS.frameBytes || wrapped) {
     throw new WarpdexError(
       'TOO_LARGE',
       `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,

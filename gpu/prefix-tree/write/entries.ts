@@ -93,9 +93,11 @@ export class EntryLister {
   ): BatchEntries {
     const { keyWords, word } = this.#shape
     const { countEntries, writeEntries } = this.#kernels
-    const residents = arena.tuples.records
+    const firstTuple = arena.tuples.records
+    // Each created tuple brings one resident at most: a tuple, or a node below skipped digits.
+    const residents = firstTuple + (arena.keys === undefined ? 0 : arena.nodes.records)
     const bound = Math.min(2 * count, count + residents)
-    const params = [count, word, residents]
+    const params = [count, word, firstTuple]
     const createdKeys = scratch.words(count * keyWords)
     const creators = this.#list(recorder, scratch, runs, plan, createdKeys, params, counts)
 

@@ -139,3 +139,31 @@ t.test('100,000 keys that share 4,000 bytes', async (t) => {
   t.same(await lookUp(tree, some), [0, 1, 0, batch - 1])
   tree.destroy()
 })
+
+t.test(
+  'a batch that is larger than the tree, and leaves it at tuples and at skipped digits alike',
+  async (t) => {
+    for (const count of [3, 16, 250, 500]) {
+      const tree = await openTree()
+      const heads = Array.from({ length: count }, (_, i) => i.toString(36).padStart(4, '0'))
+      const first = heads.flatMap((head) => [`${head}pppp1`, `${head}pppp2`])
+      const second = heads.flatMap((head) => [`${head}pppp1x`, `${head}pppp2x`, `${head}q`])
+      const keys = [...first, ...second].map((text) => Buffer.from(text))
+      await insert(t, tree, keys.slice(0, first.length))
+      await insert(t, tree, keys.slice(first.length))
+      t.same(await lookUp(tree, keys), [...first.keys(), ...second.keys()])
+      t.same(await scanAll(tree), sorted(keys))
+      tree.destroy()
+    }
+  },
+)
+
+t.test('keys whose bytes add up to more than can be counted', async (t) => {
+  const tree = await openTree()
+  await insert(t, tree, [new Uint8Array(4096).fill(1)])
+  for (const count of [2 ** 20, 2 ** 20 - 1]) {
+    const next = tree.getNext({ keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) })
+    await t.rejects(next, { code: 'TOO_LARGE', message: /ask for fewer/ })
+  }
+  tree.destroy()
+})

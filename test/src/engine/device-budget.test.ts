@@ -1,5 +1,6 @@
 import t from 'tap'
 import { DeviceFull } from '../../../gpu/device/device-full.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import { DeviceBudget, type Pageable } from '../../../src/engine/device-budget.js'
 import { freshSeed, Random } from '../../random.js'
 
@@ -227,4 +228,22 @@ t.test('whatever is done, everybody gets a turn and the budget holds', async (t)
   const bytes = members.reduce((sum, { isHere, deviceBytes }) => sum + (isHere ? deviceBytes : 0), 0)
   t.equal(budget.bytes, bytes)
   t.ok(bytes <= 100, `${bytes} bytes at rest`)
+})
+
+t.test('when the device is lost those who wait for a member that was to leave learn of it', async (t) => {
+  const { budget, members } = budgetOf(10, 10, 10)
+  await rest()
+  const [away, used] = members[0]!.isHere ? [members[1]!, members[0]!] : [members[0]!, members[1]!]
+  t.equal(budget.acquire(used), undefined)
+  const came: string[] = []
+  void budget.acquire(away)?.then(() => came.push('away'))
+  void budget.acquire(used)?.then(() => came.push('used'))
+  used.failure = new WarpdexError('DEVICE_LOST', 'the device was lost')
+  budget.release(used)
+  await rest()
+  t.same(came, ['used'], 'it fails, and the rebuild gets its turn')
+  budget.release(used)
+  await budget.remove(used)
+  await rest()
+  t.same(came, ['used', 'away'])
 })

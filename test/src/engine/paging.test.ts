@@ -171,7 +171,7 @@ t.test('four times the budget is in use', async (t) => {
       server.pagedOutBytes,
     )
     t.ok(away.every(({ deviceBytes, hostBytes, keys }) => deviceBytes === 0 && Number(hostBytes) > keys))
-    t.equal(server.deviceMemory, deviceMemory)
+    t.equal(server.deviceLimitBytes, deviceMemory)
     t.equal(engine.list().length, INDEXES)
     const [first, second] = away
     await engine.snapshot(first.name)
