@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type {
@@ -117,7 +118,7 @@ export class TreeReader {
    * width, since others have no levels to go through.
    */
   order(recorder: Recorder, scratch: Scratch, arena: Arena, tupleCount: number): GPUBuffer {
-    if (this.#breadthFirst === undefined) throw new Error('the tree has no levels')
+    if (this.#breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
     return this.#breadthFirst.order(recorder, scratch, arena, tupleCount)
   }
 }

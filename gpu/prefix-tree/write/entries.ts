@@ -99,7 +99,7 @@ export class EntryLister {
     const bound = Math.min(2 * count, count + residents)
     const params = [count, word, firstTuple]
     const createdKeys = scratch.words(count * keyWords)
-    const creators = this.#list(recorder, scratch, runs, plan, createdKeys, params, counts)
+    const creators = this.#list(recorder, scratch, runs, plan, count, createdKeys, counts)
 
     const entryAt = scratch.words(count)
     const tree = [arena.nodes.buffer, arena.tuples.buffer]
@@ -118,31 +118,32 @@ export class EntryLister {
     return { bound, keys, places, entries, createdKeys }
   }
 
+  /** The created tuples; where keys have a variable length, by slot. */
   #list(
     recorder: Recorder,
     scratch: Scratch,
     runs: Runs,
     plan: Plan,
+    count: number,
     createdKeys: GPUBuffer,
-    params: readonly number[],
     counts: GPUBuffer,
   ): Creators {
     const { listCreators, arrangeCreators } = this.#kernels
-    const [count] = params
-    const places = scratch.words(2 * count!)
+    const params = [count, this.#shape.word, 0]
+    const places = scratch.words(2 * count)
     const inputs = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
     if (arrangeCreators === undefined) {
-      recorder.dispatch(listCreators, [...inputs, createdKeys, places], params, count!)
+      recorder.dispatch(listCreators, [...inputs, createdKeys, places], params, count)
       return { keys: createdKeys, places }
     }
-    const slots = scratch.words(count!)
+    const slots = scratch.words(count)
     // Those past the last created tuple come behind all slots.
-    this.#primitives.fill(recorder, slots, count!, 0xffffffff)
-    recorder.dispatch(listCreators, [...inputs, createdKeys, slots], params, count!)
-    const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count!, 1)
-    const keys = scratch.words(2 * count!)
+    this.#primitives.fill(recorder, slots, count, 0xffffffff)
+    recorder.dispatch(listCreators, [...inputs, createdKeys, slots], params, count)
+    const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count, 1)
+    const keys = scratch.words(2 * count)
     const arranged = [createdKeys, bySlot.keys, bySlot.values, counts, keys, places]
-    recorder.dispatch(arrangeCreators, arranged, params, count!)
+    recorder.dispatch(arrangeCreators, arranged, params, count)
     return { keys, places }
   }
 }

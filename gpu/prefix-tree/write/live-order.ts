@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -49,7 +50,7 @@ export class LiveOrder {
 
   /** The numbers of all `live` tuples that are in the tree, in ascending key order. Submits what is recorded. */
   async order(recorder: Recorder, scratch: Scratch, arena: Arena, live: number): Promise<TupleOrder> {
-    if (arena.keys === undefined) throw new Error('keys of fixed width lie in no heap')
+    if (arena.keys === undefined) throw new WarpdexError('INTERNAL', 'keys of fixed width lie in no heap')
     const { word } = this.#shape
     const { buffer: tuples, records: count } = arena.tuples
     const flags = scratch.words(count)
