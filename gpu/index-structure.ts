@@ -126,8 +126,9 @@ export interface StructureStats {
 }
 
 /**
- * An index on the device. Reads may overlap each other and are answered as of the last applied write. Writes come one at a
- * time: `prepare` is not called again before the last prepared write was applied or discarded. Columns are little-endian bytes.
+ * An index on the device. Reads may overlap each other and are answered as of the last applied write; none is under way when a
+ * write is prepared. Writes come one at a time: `prepare` is not called again before the last prepared write was applied or
+ * discarded. Columns are little-endian bytes.
  *
  * A column of keys of variable length comes with its offsets: key i is bytes offsets[i] to offsets[i + 1]. Strings are UTF-8, tuples
  * are encoded as `protocol/tuple-key.ts` says; structures take both for granted. Columns of fixed-width keys have no offsets.

@@ -26,7 +26,8 @@ import { ScanResultWriter } from './scan-result.js'
 
 /**
  * The reads of a prefix tree. Each is one submission, made before its promise is returned, so that it sees the arena as it is
- * at the time of the call, whatever is written or destroyed afterwards.
+ * at the time of the call, whatever is written or destroyed afterwards. Long results with keys of variable length are the
+ * exception: they read the keys' heap once more, so that nothing may be written before they settle.
  */
 export class TreeReader {
   readonly #get: Get

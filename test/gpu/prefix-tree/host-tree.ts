@@ -3,7 +3,8 @@ import type { IndexShape } from '../../../gpu/index-structure.js'
 import { Arena } from '../../../gpu/prefix-tree/arena.js'
 import { EXTENT_HEADER, SLOTS, type TreeShape, treeShape } from '../../../gpu/prefix-tree/layout.js'
 import type { KeyType } from '../../../protocol/types.js'
-import { concat, keyOf, ModelStructure } from '../../model-structure.js'
+import { keyOf } from '../../fixed-keys.js'
+import { concat, ModelStructure } from '../../model-structure.js'
 import type { Random } from '../../random.js'
 
 const NODE = 0x40000000

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FIXED_KEY_TYPES } from '../../../../protocol/types.js'
-import { keyOf } from '../../../model-structure.js'
+import { keyOf } from '../../../fixed-keys.js'
 import { openDevice } from '../../open-device.js'
 import { queries, randomKeys, randomPayload, same, seeded, subjectOf } from './subject.js'
 

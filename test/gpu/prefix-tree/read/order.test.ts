@@ -1,6 +1,7 @@
 import t from 'tap'
 import { FIXED_KEY_TYPES, keyBytes } from '../../../../protocol/types.js'
-import { concat, ranksOf } from '../../../model-structure.js'
+import { ranksOf } from '../../../fixed-keys.js'
+import { concat } from '../../../model-structure.js'
 import { openDevice } from '../../open-device.js'
 import { randomKeys, same, seeded, subjectOf } from './subject.js'
 
