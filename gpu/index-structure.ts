@@ -1,7 +1,8 @@
+import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType, WriteOp } from '../protocol/types.js'
 
 /** What a structure on the device must know of its index. It knows nothing of names, files or sockets. */
-export interface IndexShape {
+export interface IndexShape extends TreeLayout {
   readonly keyType: KeyType
   /** Bytes of one payload as columns hold it: 4, 8, n of `fixed(n)`, or 16 for `bytes` (row id and content hash). */
   readonly payloadBytes: number
@@ -68,6 +69,7 @@ export interface GetNextRequest {
   /** Sequence numbers (u32) to continue after within each key; without them the search continues after the whole key. */
   readonly sequences?: Uint8Array | undefined
   readonly reverse?: boolean | undefined
+  readonly traversal?: Traversal | undefined
 }
 
 export interface GetNextResult {
@@ -86,6 +88,7 @@ export interface WriteBatch {
   readonly keyOffsets?: Uint32Array | undefined
   /** One payload an item; not needed when every item is deleteKey. */
   readonly payloads?: Uint8Array | undefined
+  readonly traversal?: Traversal | undefined
 }
 
 /** A write batch whose outcome is known and whose memory is made sure of, but which has changed nothing yet. */
@@ -132,10 +135,13 @@ export interface StructureStats {
  *
  * A column of keys of variable length comes with its offsets: key i is bytes offsets[i] to offsets[i + 1]. Strings are UTF-8, tuples
  * are encoded as `protocol/tuple-key.ts` says; structures take both for granted. Columns of fixed-width keys have no offsets.
+ *
+ * Operations that take a traversal find keys that way, or as the structure thinks best without one.
+ * @throws WarpdexError `BAD_REQUEST` for a traversal that needs partitions where the structure has none
  */
 export interface IndexStructure {
   readonly shape: IndexShape
-  get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult>
+  get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult>
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
   getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult>
   /** Payloads of each key, u32. */
@@ -144,6 +150,8 @@ export interface IndexStructure {
   scan(request: ScanRequest): Promise<ScanResult>
   /** @throws WarpdexError `TOO_LARGE` as `scan` does */
   getNext(request: GetNextRequest): Promise<GetNextResult>
+  /** Says how a get of these keys, one at least, would be done. */
+  explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation>
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Rebuilds the structure without its garbage when that is worthwhile; called between writes. Returns whether it did. */

@@ -1,5 +1,6 @@
 import { WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
+import type { TreeLayout } from './traversal.js'
 
 /** Fixed-width key types. Floats: -0 and +0 are one key (stored as +0), NaN is refused item by item. */
 export const FIXED_KEY_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'f64'] as const
@@ -105,7 +106,7 @@ export function parsePayloadKind(value: unknown): PayloadKind {
 }
 
 /** What the creator of an index decides. */
-export interface IndexDefinition {
+export interface IndexDefinition extends TreeLayout {
   readonly name: string
   readonly keyType: KeyType
   readonly payloadKind: PayloadKind

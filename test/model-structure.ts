@@ -15,6 +15,7 @@ import type {
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import { type Rows, rowAt, rowCount, rowsOf } from '../protocol/rows.js'
+import type { Explanation } from '../protocol/traversal.js'
 import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
 import type { StructureFactory } from '../src/engine/structures.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
@@ -77,6 +78,19 @@ export class ModelStructure implements IndexStructure {
   async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
     const counts = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank).length)
     return new Uint8Array(Uint32Array.from(counts).buffer)
+  }
+
+  async explain(): Promise<Explanation> {
+    const partitions = null
+    return {
+      strategy: 'sequential',
+      batch: 1,
+      digits: 8,
+      partitions,
+      reason: 'a model',
+      costs: [],
+      tables: null,
+    }
   }
 
   async scan(request: ScanRequest): Promise<ScanResult> {

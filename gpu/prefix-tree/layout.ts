@@ -93,3 +93,14 @@ function normalForm(type: KeyType): NormalForm | undefined {
 export function furtherBindings(shape: TreeShape, which: FurtherBindings): readonly NumberedBinding[] {
   return shape.form === undefined ? [] : FURTHER[which]
 }
+
+/** Digits of the longest key of a column, as far as the host can tell: bytes that are escaped in the normal form add more. */
+export function mostDigits({ form, levels }: TreeShape, keyOffsets: Uint32Array | undefined): number {
+  if (form === undefined || keyOffsets === undefined) return levels
+  let longest = 0
+  for (let i = 1; i < keyOffsets.length; i++) longest = Math.max(longest, keyOffsets[i] - keyOffsets[i - 1])
+  return 2 * (longest + (form === 'terminated' ? TERMINATOR_BYTES : 0))
+}
+
+/** Bytes that end a key in the normal form. */
+const TERMINATOR_BYTES = 2

@@ -1,4 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
@@ -21,7 +22,8 @@ import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
 import { DirectoryKeeper } from './directory.js'
 import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
-import { treeShape } from './layout.js'
+import { mostDigits, treeShape } from './layout.js'
+import { explainSequential, refusePartitioned } from './locate/no-partitions.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor, type TupleOrder } from './write/compact.js'
 import { LiveOrder } from './write/live-order.js'
@@ -141,7 +143,8 @@ export class PrefixTree implements IndexStructure {
     return { reader, writer, compactor, directories, findOrder }
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult> {
+    refusePartitioned(traversal)
     const count = this.#count(keys, keyOffsets)
     if (this.#arena !== undefined && count > 0) return this.#reader.get(this.#arena, keys, keyOffsets)
     return {
@@ -177,6 +180,7 @@ export class PrefixTree implements IndexStructure {
   }
 
   async getNext(request: GetNextRequest): Promise<GetNextResult> {
+    refusePartitioned(request.traversal)
     const count = this.#count(request.keys, request.keyOffsets)
     if (this.#arena !== undefined && count > 0) return this.#reader.getNext(this.#arena, request)
     return {
@@ -187,7 +191,13 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
+  async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
+    refusePartitioned(traversal)
+    return explainSequential(this.#count(keys, keyOffsets), mostDigits(treeShape(this.shape), keyOffsets))
+  }
+
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
+    refusePartitioned(batch.traversal)
     if (this.#count(batch.keys, batch.keyOffsets) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const prepared = await this.#prepareWithRoom(batch)
