@@ -7,6 +7,7 @@ import type {
   WriteBatch,
 } from '../gpu/index-structure.js'
 import { type Rows, rowAt, rowCount, rowsOf, sliceRows } from '../protocol/rows.js'
+import { LAYOUTS, type TreeLayout } from '../protocol/traversal.js'
 import { FIXED_KEY_TYPES, type KeyType, keyWidth, WriteOp } from '../protocol/types.js'
 import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
@@ -27,7 +28,14 @@ export const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KE
 export function randomShape(random: Random, keyType: KeyType = random.pick(KEY_TYPES)): IndexShape {
   const payloadBytes = random.pick([4, 8, 1, 7, 16, 64])
   const matchFrom = payloadBytes === 16 && random.chance(0.7) ? 2 : 0
-  return { keyType, payloadBytes, unique: random.chance(0.4), matchFrom }
+  return { keyType, payloadBytes, unique: random.chance(0.4), matchFrom, ...randomLayout(random) }
+}
+
+function randomLayout(random: Random): TreeLayout {
+  if (random.chance(0.4)) return {}
+  const layout = random.pick(LAYOUTS)
+  const partitionLevels = random.pick([1, 2, 3, 5, 16, 'auto'] as const)
+  return random.chance(0.3) && layout === 'full' ? { layout } : { layout, partitionLevels }
 }
 
 /**

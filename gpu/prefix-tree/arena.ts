@@ -12,20 +12,15 @@ export interface ArenaNeed {
   readonly keyWords?: number
 }
 
-/** What an arena with keys of variable length has beside the rest. */
-export interface KeyRegions {
-  /** The keys of tuples. */
-  readonly heap: Region
-  /** A head for each node. */
-  readonly heads: Region
-}
-
 /** The device memory of one prefix tree: a region for each role. It starts with the root node and nothing else. */
 export class Arena {
   readonly nodes: Region
   readonly tuples: Region
   readonly extents: Region
-  readonly keys: KeyRegions | undefined
+  /** The keys of tuples, where they have a variable length. */
+  readonly heap: Region | undefined
+  /** A head for each node, where the shape is `headed`. */
+  readonly heads: Region | undefined
   /** Where each key's first digits lead, in large trees; see `directory.ts`. */
   directory: GPUBuffer | undefined
   readonly #device: Device
@@ -35,13 +30,15 @@ export class Arena {
     nodes: Region,
     tuples: Region,
     extents: Region,
-    keys: KeyRegions | undefined,
+    heap: Region | undefined,
+    heads: Region | undefined,
   ) {
     this.#device = device
     this.nodes = nodes
     this.tuples = tuples
     this.extents = extents
-    this.keys = keys
+    this.heap = heap
+    this.heads = heads
     this.takeNodes(1)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
@@ -54,13 +51,13 @@ export class Arena {
       tuples: ['tuples', shape.tupleStride, need.tuples],
       extents: ['payload extents', 1, need.extentWords + EXTENT_HEADER],
     } as const
-    const keyRoles = {
-      heap: ['keys', 1, need.keyWords ?? 0],
-      heads: ['node heads', HEAD_WORDS, need.nodes + 1],
-    } as const
-    const variable = shape.form !== undefined
-    const all = [...Object.values(roles), ...(variable ? Object.values(keyRoles) : [])]
-    const sizes = all.map(([, words, records]) => regionBytes(device, words, records))
+    const { variable, headed } = shape.conditions
+    const heapRole = variable ? (['keys', 1, need.keyWords ?? 0] as const) : undefined
+    const headRole = headed ? (['node heads', HEAD_WORDS, need.nodes + 1] as const) : undefined
+    const further = [heapRole, headRole].filter((role) => role !== undefined)
+    const sizes = [...Object.values(roles), ...further].map(([, words, records]) =>
+      regionBytes(device, words, records),
+    )
     refusePast(device.structureBytes, sum(sizes))
     const regions: Region[] = []
     const create = async ([label, words, records]: readonly [string, number, number]): Promise<Region> => {
@@ -72,10 +69,9 @@ export class Arena {
       const nodes = await create(roles.nodes)
       const tuples = await create(roles.tuples)
       const extents = await create(roles.extents)
-      const keys = variable
-        ? { heap: await create(keyRoles.heap), heads: await create(keyRoles.heads) }
-        : undefined
-      return new Arena(device, nodes, tuples, extents, keys)
+      const heap = heapRole && (await create(heapRole))
+      const heads = headRole && (await create(headRole))
+      return new Arena(device, nodes, tuples, extents, heap, heads)
     } catch (error) {
       for (const region of regions) region.destroy()
       throw error
@@ -89,8 +85,8 @@ export class Arena {
 
   /** All regions, by the names that images have for them. */
   get regions(): ReadonlyMap<string, Region> {
-    const { nodes, tuples, extents, keys } = this
-    return new Map(Object.entries({ nodes, tuples, extents, ...keys }))
+    const { nodes, tuples, extents, heap, heads } = this
+    return new Map(Object.entries({ nodes, tuples, extents, ...(heap && { heap }), ...(heads && { heads }) }))
   }
 
   get bytes(): number {
@@ -111,9 +107,8 @@ export class Arena {
       [this.tuples, need.tuples],
       [this.extents, need.extentWords],
     ]
-    if (this.keys !== undefined) {
-      needs.push([this.keys.heap, need.keyWords ?? 0], [this.keys.heads, need.nodes])
-    }
+    if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
+    if (this.heads !== undefined) needs.push([this.heads, need.nodes])
     const others = this.directory?.size ?? 0
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const fits = reserved <= this.#device.structureBytes
@@ -129,7 +124,7 @@ export class Arena {
 
   /** Hands out nodes, with their heads where there are any; the first one's number. */
   takeNodes(count: number): number {
-    this.keys?.heads.take(count)
+    this.heads?.take(count)
     return this.nodes.take(count)
   }
 
@@ -140,18 +135,18 @@ export class Arena {
 }
 
 /** The buffers of the further bindings `keys`; none where keys have a fixed width. */
-export function keyHeaps({ keys }: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
-  return keys === undefined || queryHeap === undefined ? [] : [keys.heap.buffer, queryHeap]
+export function keyHeaps({ heap }: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+  return heap === undefined || queryHeap === undefined ? [] : [heap.buffer, queryHeap]
 }
 
-/** The buffers of the further bindings `tree`; none where keys have a fixed width. */
+/** The buffers of the further bindings `tree`. */
 export function treeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
   return [...keyHeaps(arena, queryHeap), ...headBuffers(arena)]
 }
 
-/** The buffer of the nodes' heads; none where keys have a fixed width. */
-export function headBuffers({ keys }: Arena): GPUBuffer[] {
-  return keys === undefined ? [] : [keys.heads.buffer]
+/** The buffer of the nodes' heads, where there are any. */
+export function headBuffers({ heads }: Arena): GPUBuffer[] {
+  return heads === undefined ? [] : [heads.buffer]
 }
 
 function sum(sizes: readonly number[]): number {

@@ -2,6 +2,7 @@ import type { Device } from '../device/device.js'
 import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Arena } from './arena.js'
+import type { TreeShape } from './layout.js'
 
 /** Slots of a directory; `directory.wesl` derives them from its DIRECTORY_DIGITS. */
 const DIRECTORY_SLOTS = 16 ** 5
@@ -11,6 +12,11 @@ const DIRECTORY_SLOTS = 16 ** 5
  * directory after each write is little beside the write. On a CPU filling it would cost more than it saves.
  */
 const TUPLES_FOR_DIRECTORY = 1 << 20
+
+/** Whether trees of a shape may have one: those over keys of fixed width, unless their keys are to go down all levels. */
+export function hasDirectory({ form, full }: TreeShape): boolean {
+  return form === undefined && !full
+}
 
 /** Keeps the directories of large trees. */
 export class DirectoryKeeper {

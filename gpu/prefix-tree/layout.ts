@@ -6,7 +6,7 @@ import type { NormalForm } from '../keys/normalise.js'
 /** Numbers of the prefix tree's records that the host needs; `layout.wesl` and `key.wesl` define and draw them. */
 export const SLOTS = 16
 export const EXTENT_HEADER = 5
-/** Words of a node's head, which nodes over keys of variable length have. */
+/** Words of a node's head, which nodes of `headed` shapes have. */
 export const HEAD_WORDS = 4
 
 const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = {
@@ -23,7 +23,7 @@ const QUERY_HEAP = 17
 const HEADS = 18
 
 /**
- * Bindings of the buffers that kernels need beside their own where keys have a variable length: `keys` for those that look into
+ * Bindings of the buffers that kernels need beside their own beyond what all trees have: `keys` for those that look into
  * keys, `tree` for those that also go down the tree. Keys of fixed width lie in what is bound anyway.
  */
 const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
@@ -51,8 +51,15 @@ export interface TreeShape {
   readonly keyWords: 1 | 2
   /** How keys of variable length become free of prefixes of each other; undefined for those of fixed width. */
   readonly form: NormalForm | undefined
-  /** Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys. */
-  readonly conditions: { readonly wide: boolean; readonly variable: boolean }
+  /**
+   * Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys, `headed` ones for trees whose nodes have
+   * heads: those over keys of variable length and those with partitions.
+   */
+  readonly conditions: { readonly wide: boolean; readonly variable: boolean; readonly headed: boolean }
+  /** Whether every key goes down all of its levels. */
+  readonly full: boolean
+  /** Levels of a partition; undefined for trees without partitions. */
+  readonly partitionLevels: number | 'auto' | undefined
   /** Digits of a key of fixed width. */
   readonly levels: 8 | 16
   readonly payloadWords: number
@@ -70,12 +77,17 @@ export function treeShape(shape: IndexShape): TreeShape {
   const wide = form !== undefined || keyType.endsWith('64')
   const keyWords = wide ? 2 : 1
   const kind = isFixedKeyType(keyType) ? KEY_KINDS[keyType] : 0
+  const full = shape.layout === 'full'
+  const partitionLevels = full ? (shape.partitionLevels ?? 'auto') : shape.partitionLevels
+  const variable = form !== undefined
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
   return {
     keyWords,
     form,
-    conditions: { wide, variable: form !== undefined },
+    conditions: { wide, variable, headed: variable || partitionLevels !== undefined },
+    full,
+    partitionLevels,
     levels: wide ? 16 : 8,
     payloadWords,
     tupleStride: keyWords + (shape.unique ? 0 : 2) + payloadWords,
@@ -91,7 +103,8 @@ function normalForm(type: KeyType): NormalForm | undefined {
 
 /** The further bindings of a kernel. */
 export function furtherBindings(shape: TreeShape, which: FurtherBindings): readonly NumberedBinding[] {
-  return shape.form === undefined ? [] : FURTHER[which]
+  const { variable, headed } = shape.conditions
+  return FURTHER[which].filter(([binding]) => (binding === HEADS ? headed : variable))
 }
 
 /** Digits of the longest key of a column, as far as the host can tell: bytes that are escaped in the normal form add more. */

@@ -20,7 +20,7 @@ import type {
 import type { Scratch } from '../memory/scratch.js'
 import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
-import { DirectoryKeeper } from './directory.js'
+import { DirectoryKeeper, hasDirectory } from './directory.js'
 import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { mostDigits, treeShape } from './layout.js'
 import { explainSequential, refusePartitioned } from './locate/no-partitions.js'
@@ -43,7 +43,7 @@ interface Parts {
   readonly reader: TreeReader
   readonly writer: TreeWriter
   readonly compactor: Compactor
-  /** Only where keys have a fixed width. */
+  /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
   readonly findOrder: (
     recorder: Recorder,
@@ -132,7 +132,7 @@ export class PrefixTree implements IndexStructure {
       TreeReader.create(device, primitives, shape),
       TreeWriter.create(device, primitives, shape),
       Compactor.create(device, primitives, tree),
-      form === undefined ? DirectoryKeeper.create(device) : undefined,
+      hasDirectory(tree) ? DirectoryKeeper.create(device) : undefined,
       form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
     ])
     const findOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>

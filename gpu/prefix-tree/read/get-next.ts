@@ -32,11 +32,11 @@ export class GetNext {
     try {
       const recorder = this.#context.device.record()
       const { known, records } = this.#record(recorder, scratch, arena, request, count)
-      if (restorer === undefined || arena.keys === undefined) {
+      if (restorer === undefined || arena.heap === undefined) {
         const keys = { buffer: records, bytes: count * this.#context.keyBytes }
         return resultOf(await this.#context.device.submitAndRead(recorder, [...known, keys]))
       }
-      const found = { restorer, heap: arena.keys.heap.buffer, records, most: count, live: undefined }
+      const found = { restorer, heap: arena.heap.buffer, records, most: count, live: undefined }
       const recorded = recordKeys(recorder, scratch, found)
       const starts = { buffer: recorded.starts.buffer, bytes: 4 * count }
       const columns = await this.#context.device.submitAndRead(recorder, [

@@ -2,6 +2,7 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetResult } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
+import { hasDirectory } from '../directory.js'
 import { furtherBindings } from '../layout.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type Queries, type ReadContext, TREE } from './read-context.js'
@@ -34,8 +35,10 @@ export class Get {
         params: 2,
         conditions: { ...tree.conditions, quads: tree.tupleStride === 4, serial, directed },
       })
-    const hasDirectory = tree.form === undefined
-    const [fromRoot, directed] = await Promise.all([kernel(false), hasDirectory ? kernel(true) : undefined])
+    const [fromRoot, directed] = await Promise.all([
+      kernel(false),
+      hasDirectory(tree) ? kernel(true) : undefined,
+    ])
     return new Get(context, narrow, { fromRoot, directed })
   }
 

@@ -131,7 +131,7 @@ export class Scan {
     ]
     const payloads = { buffer: columns.payloads, entryBytes: payloadBytes }
     const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
-    if (restorer === undefined || arena.keys === undefined) {
+    if (restorer === undefined || arena.heap === undefined) {
       const keys = { buffer: columns.keys, entryBytes: keyBytes }
       const read = await this.#context.readEntries(recorder, known, [keys, payloads], most, total)
       const [offsets, more, tokens] = read.known
@@ -144,7 +144,7 @@ export class Scan {
       }
     }
     const live = { buffer: columns.offsets, index: ranges }
-    const found = { restorer, heap: arena.keys.heap.buffer, records: columns.keys, most, live }
+    const found = { restorer, heap: arena.heap.buffer, records: columns.keys, most, live }
     const keys = recordKeys(recorder, scratch, found)
     const read = await this.#context.readEntries(
       recorder,

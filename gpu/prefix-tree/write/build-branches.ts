@@ -8,34 +8,27 @@ import { furtherBindings, type TreeShape } from '../layout.js'
 import type { Builder, NodePlan } from './build.js'
 import { Count } from './counts.js'
 import type { Entries } from './entries.js'
+import { Neighbours } from './neighbours.js'
 
-/** Places whose minimum is kept together; `build-branches.wesl` has the same number. */
-const FAN = 16
-
-type Kernels = Readonly<Record<'shareDigits' | 'raiseMinima' | 'findBranches' | 'hangEntries', Kernel>>
+type Kernels = Readonly<Record<'findBranches' | 'hangEntries', Kernel>>
 
 /** Builds over keys of variable length, with nodes only where they part. */
 export class BranchBuilder implements Builder {
   readonly #primitives: Primitives
+  readonly #neighbours: Neighbours
   readonly #kernels: Kernels
 
-  private constructor(primitives: Primitives, kernels: Kernels) {
+  private constructor(primitives: Primitives, neighbours: Neighbours, kernels: Kernels) {
     this.#primitives = primitives
+    this.#neighbours = neighbours
     this.#kernels = kernels
   }
 
   static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<BranchBuilder> {
     const { conditions } = shape
-    const common = { module: 'prefix-tree/write/build-branches', params: 3, conditions }
-    const further = furtherBindings(shape, 'keys')
-    const [shareDigits, raiseMinima, findBranches, hangEntries] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'share_digits',
-        bindings: ['read', 'read', 'read', 'write'],
-        further,
-      }),
-      device.kernel({ ...common, entryPoint: 'raise_minima', bindings: ['write'] }),
+    const common = { module: 'prefix-tree/write/build-branches', params: 2, conditions }
+    const [neighbours, findBranches, hangEntries] = await Promise.all([
+      Neighbours.create(device, shape),
       device.kernel({
         ...common,
         entryPoint: 'find_branches',
@@ -45,10 +38,10 @@ export class BranchBuilder implements Builder {
         ...common,
         entryPoint: 'hang_entries',
         bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
-        further,
+        further: furtherBindings(shape, 'keys'),
       }),
     ])
-    return new BranchBuilder(primitives, { shareDigits, raiseMinima, findBranches, hangEntries })
+    return new BranchBuilder(primitives, neighbours, { findBranches, hangEntries })
   }
 
   plan(
@@ -58,30 +51,19 @@ export class BranchBuilder implements Builder {
     counts: GPUBuffer,
     heaps: readonly GPUBuffer[],
   ): NodePlan {
-    const { shareDigits, raiseMinima, findBranches, hangEntries } = this.#kernels
+    const { findBranches, hangEntries } = this.#kernels
     const { bound, keys, places } = entries
-    const shared = scratch.words(withMinima(bound))
+    const shared = this.#neighbours.record(recorder, scratch, entries, counts, heaps)
     const [lefts, parents, ranks] = [scratch.words(bound), scratch.words(bound), scratch.words(bound)]
-    recorder.dispatch(shareDigits, [keys, places, counts, shared, ...heaps], [bound, 0, 0], bound)
-    let begin = 0
-    for (let length = bound; length > FAN; length = Math.ceil(length / FAN)) {
-      recorder.dispatch(raiseMinima, [shared], [bound, begin, length], Math.ceil(length / FAN))
-      begin += length
-    }
-    recorder.dispatch(findBranches, [shared, lefts, parents, ranks], [bound, 0, 0], bound)
+    recorder.dispatch(findBranches, [shared, lefts, parents, ranks], [bound, 0], bound)
     const total = { buffer: counts, index: Count.nodes }
     this.#primitives.scan(recorder, scratch, ranks, ranks, bound, total)
     return {
       record: (building, arena, count, firstNode, heapsNow) => {
         const tree = [arena.nodes.buffer, ...headBuffers(arena), ...heapsNow]
         const buffers = [keys, entries.entries, places, shared, lefts, parents, ranks, ...tree]
-        building.dispatch(hangEntries, buffers, [count, firstNode, 0], count)
+        building.dispatch(hangEntries, buffers, [count, firstNode], count)
       },
     }
   }
-}
-
-/** Words for a column and the minima above it. */
-function withMinima(length: number): number {
-  return length <= FAN ? length : length + withMinima(Math.ceil(length / FAN))
 }

@@ -3,8 +3,8 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
+import { type Arena, headBuffers } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
 import { Count } from './counts.js'
 import type { Entries } from './entries.js'
 
@@ -53,7 +53,7 @@ export class LevelBuilder implements Builder {
     const common = {
       module: 'prefix-tree/write/build',
       params: 3,
-      conditions: shape.conditions,
+      conditions: { ...shape.conditions, full: shape.full },
     }
     const [countNodes, buildLevel] = await Promise.all([
       device.kernel({
@@ -65,6 +65,7 @@ export class LevelBuilder implements Builder {
         ...common,
         entryPoint: 'build_level',
         bindings: ['read', 'read', 'read', 'read', 'write', 'write'],
+        further: furtherBindings(shape, 'written tree'),
       }),
     ])
     return new LevelBuilder(primitives, shape, { countNodes, buildLevel })
@@ -79,8 +80,9 @@ export class LevelBuilder implements Builder {
     const total = { buffer: counts, index: Count.nodes }
     this.#primitives.scan(recorder, scratch, ranks, ranks, bound, total)
     return {
-      record: (building, { nodes }, count, firstNode) => {
-        const buffers = [keys, entries.entries, ranks, spans, places, nodes.buffer]
+      record: (building, arena, count, firstNode) => {
+        const inputs = [keys, entries.entries, ranks, spans]
+        const buffers = [...inputs, places, arena.nodes.buffer, ...headBuffers(arena)]
         for (let level = 0; level < this.#shape.levels; level++) {
           building.dispatch(buildLevel, buffers, [count, level, firstNode], count)
         }

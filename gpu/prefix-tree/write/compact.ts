@@ -106,7 +106,7 @@ export class Compactor {
     const total = { buffer: counts, index: Count.extentWords }
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
     const nodes = this.#builder.plan(measuring, scratch, entries, counts, heaps)
-    const source = arena.keys?.heap.buffer
+    const source = arena.heap?.buffer
     const keys = source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
     measuring.submit()
 
@@ -120,7 +120,7 @@ export class Compactor {
     const firstNode = compacted.takeNodes(nodeCount)
     const firstExtent = compacted.extents.take(extentWords)
     compacted.tuples.take(tuples)
-    compacted.keys?.heap.take(need.keyWords)
+    compacted.heap?.take(need.keyWords)
 
     const copying = this.#device.record()
     copying.clear(longCount, 0, 4)

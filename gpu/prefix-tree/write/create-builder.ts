@@ -3,10 +3,12 @@ import type { Primitives } from '../../primitives/primitives.js'
 import type { TreeShape } from '../layout.js'
 import { type Builder, LevelBuilder } from './build.js'
 import { BranchBuilder } from './build-branches.js'
+import { ChainBuilder } from './build-chains.js'
 
-/** The builder for a tree's keys. */
+/** The builder for a tree's layout and keys. */
 export function createBuilder(device: Device, primitives: Primitives, shape: TreeShape): Promise<Builder> {
-  return shape.form === undefined
-    ? LevelBuilder.create(device, primitives, shape)
+  if (shape.form === undefined) return LevelBuilder.create(device, primitives, shape)
+  return shape.full
+    ? ChainBuilder.create(device, primitives, shape)
     : BranchBuilder.create(device, primitives, shape)
 }

@@ -71,8 +71,8 @@ export class KeyWriter {
     firstTuple: number,
     firstWord: number,
   ): void {
-    if (arena.keys === undefined) return
-    const target = [arena.keys.heap.buffer, arena.tuples.buffer]
+    if (arena.heap === undefined) return
+    const target = [arena.heap.buffer, arena.tuples.buffer]
     const params = [count, this.#shape.word, firstTuple, firstWord]
     recorder.dispatch(this.#storeKeys, [keys, counts, starts, source, ...target], params, count)
   }

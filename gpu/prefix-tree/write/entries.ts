@@ -95,7 +95,7 @@ export class EntryLister {
     const { countEntries, writeEntries } = this.#kernels
     const firstTuple = arena.tuples.records
     // Each created tuple brings one resident at most: a tuple, or a node below skipped digits.
-    const residents = firstTuple + (arena.keys === undefined ? 0 : arena.nodes.records)
+    const residents = firstTuple + (arena.heap === undefined ? 0 : arena.nodes.records)
     const bound = Math.min(2 * count, count + residents)
     const params = [count, word, firstTuple]
     const createdKeys = scratch.words(count * keyWords)

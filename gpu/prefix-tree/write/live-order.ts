@@ -50,7 +50,7 @@ export class LiveOrder {
 
   /** The numbers of all `live` tuples that are in the tree, in ascending key order. Submits what is recorded. */
   async order(recorder: Recorder, scratch: Scratch, arena: Arena, live: number): Promise<TupleOrder> {
-    if (arena.keys === undefined) throw new WarpdexError('INTERNAL', 'keys of fixed width lie in no heap')
+    if (arena.heap === undefined) throw new WarpdexError('INTERNAL', 'keys of fixed width lie in no heap')
     const { word } = this.#shape
     const { buffer: tuples, records: count } = arena.tuples
     const flags = scratch.words(count)
@@ -60,7 +60,7 @@ export class LiveOrder {
     const total = { buffer: scratch.words(1), index: 0 }
     this.#primitives.compact(recorder, scratch, flags, count, numbers, total)
     recorder.dispatch(this.#takeRecords, [tuples, numbers, records], [live, word], live)
-    const { heap } = arena.keys
+    const { heap } = arena
     const sorted = await this.#sorter.sortRecords(recorder, scratch, heap.buffer, records, live)
     const ordered = scratch.words(live)
     this.#primitives.gather(sorted.recorder, numbers, sorted.order, ordered, live, 1)

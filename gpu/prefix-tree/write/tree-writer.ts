@@ -4,7 +4,7 @@ import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps } from '../arena.js'
-import { DirectoryKeeper } from '../directory.js'
+import { DirectoryKeeper, hasDirectory } from '../directory.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { Builder, NodePlan } from './build.js'
 import { COUNTS, Count } from './counts.js'
@@ -65,7 +65,7 @@ interface Stages {
   readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
   readonly remover: Remover
-  /** Only where keys have a fixed width. */
+  /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
 }
 
@@ -103,7 +103,7 @@ export class TreeWriter {
         variable ? KeyWriter.create(device, primitives, shape) : undefined,
         PayloadWriter.create(device, shape, payloadBytes, unique),
         Remover.create(device, shape),
-        variable ? undefined : DirectoryKeeper.create(device),
+        hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
       ])
     return new TreeWriter(device, index, {
       runs,
@@ -234,8 +234,8 @@ export class TreeWriter {
       firstTuple,
       firstExtent: arena.extents.take(totals[Count.extentWords]!),
     })
-    if (keys !== undefined && arena.keys !== undefined) {
-      const firstWord = arena.keys.heap.take(totals[Count.keyWords]!)
+    if (keys !== undefined && arena.heap !== undefined) {
+      const firstWord = arena.heap.take(totals[Count.keyWords]!)
       stages.keys?.record(recorder, arena, keys, counts, totals[Count.creates]!, firstTuple, firstWord)
     }
     if (totals[Count.entries]! > 0) {
