@@ -24,7 +24,7 @@ const HEADS = 18
 
 /**
  * Bindings of the buffers that kernels need beside their own beyond what all trees have: `keys` for those that look into
- * keys, `tree` for those that also go down the tree. Keys of fixed width lie in what is bound anyway.
+ * keys, `tree` for those that also go down the tree, `heads` for those that only look at nodes. Keys of fixed width lie in what is bound anyway.
  */
 const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
   keys: [
@@ -36,6 +36,7 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
     [QUERY_HEAP, 'read'],
     [HEADS, 'read'],
   ],
+  heads: [[HEADS, 'read']],
   'written tree': [
     [HEAP, 'read'],
     [QUERY_HEAP, 'read'],
@@ -43,7 +44,7 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
   ],
 }
 
-export type FurtherBindings = 'keys' | 'tree' | 'written tree'
+export type FurtherBindings = 'keys' | 'tree' | 'heads' | 'written tree'
 
 /** An index's shape in the words that kernels count in. */
 export interface TreeShape {
