@@ -18,7 +18,8 @@ export interface Request<Uploaded> {
 /**
  * Microseconds that each stage of a request takes (Figure 8 (f)): the middle of each over the repeats. Uploads are copied when they are
  * handed over; the device fetches them later, which counts as `readback`, as all does that is neither seen on the host nor
- * between the timestamps; none is left of it where the device began before the submission returned. Without timestamps `kernel` ends when the host hears of it.
+ * between the timestamps; none is left of it where the device began before the submission returned. Without timestamps `kernel`
+ * ends when the host hears of it.
  */
 export async function measureStages<Uploaded>(
   device: Device,
