@@ -9,7 +9,7 @@ import { kernelTime } from './kernel-time.js'
 import { NaiveSubject } from './naive-subject.js'
 import type { Plan } from './plan.js'
 import type { Loaded, Subject, Timing } from './subject.js'
-import { LAYOUTS, TRAVERSALS, type TreeCase, TreeSubject } from './tree-subject.js'
+import { CASES, LAYOUTS, type TreeCase, TreeSubject } from './tree-subject.js'
 
 export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f'] as const
 export type Figure = (typeof FIGURES)[number]
@@ -75,7 +75,7 @@ export class Evaluation {
   async #lookups(figure: 'a' | 'b' | 'c'): Promise<FigureRow[]> {
     const { sizes, batchSizes, batches } = this.#plan
     const set = DATA_SETS[figure]
-    const subjects = [...this.#trees(TRAVERSALS), new NaiveSubject(this.#tools), new HostSubject()]
+    const subjects = [...this.#trees(CASES), new NaiveSubject(this.#tools), new HostSubject()]
     const rows: FigureRow[] = []
     for (const keys of sizes) {
       const measured = batchSizes.includes(keys) ? batches : batches.slice(0, 1)
@@ -93,11 +93,11 @@ export class Evaluation {
   async #heights(): Promise<FigureRow[]> {
     const keys = this.#largest
     const isPartitioned = ({ traversal }: TreeCase) => traversal.strategy !== 'sequential'
-    const references = this.#trees(TRAVERSALS.filter((tree) => !isPartitioned(tree)))
+    const references = this.#trees(CASES.filter((tree) => !isPartitioned(tree)))
     const unchanged = await this.#cells(DATA_SETS.a, keys, references, [1])
     const rows: FigureRow[] = []
     for (const levels of this.#plan.levels) {
-      const cases = TRAVERSALS.filter(isPartitioned).map((tree) => {
+      const cases = CASES.filter(isPartitioned).map((tree) => {
         return { ...tree, layout: { ...tree.layout, partitionLevels: levels } }
       })
       const changed = await this.#cells(DATA_SETS.a, keys, this.#trees(cases), [1])
@@ -143,7 +143,7 @@ export class Evaluation {
     const column = DATA_SETS.a.keys(keys)
     const unit = 'microseconds'
     const rows: FigureRow[] = []
-    for (const subject of [...this.#trees(TRAVERSALS), new NaiveSubject(this.#tools)]) {
+    for (const subject of [...this.#trees(CASES), new NaiveSubject(this.#tools)]) {
       const loaded = await orOmitted(() => subject.load(column))
       if (typeof loaded === 'string') {
         rows.push({ figure: 'f', name: subject.name, keys, batch: 1, unit, figures: { loading: loaded } })

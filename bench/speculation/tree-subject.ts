@@ -1,10 +1,12 @@
 import type { IndexShape } from '../../gpu/index-structure.js'
 import { Arena } from '../../gpu/prefix-tree/arena.js'
 import { treeShape } from '../../gpu/prefix-tree/layout.js'
-import { TreeReader } from '../../gpu/prefix-tree/read/tree-reader.js'
+import type { Ready } from '../../gpu/prefix-tree/locate/locator.js'
+import { partsFor } from '../../gpu/prefix-tree/parts.js'
+import type { TreeReader } from '../../gpu/prefix-tree/read/tree-reader.js'
 import { type Items, uploadItems } from '../../gpu/prefix-tree/write/items.js'
-import { TreeWriter } from '../../gpu/prefix-tree/write/tree-writer.js'
-import type { Traversal, TreeLayout } from '../../protocol/traversal.js'
+import type { TreeWriter } from '../../gpu/prefix-tree/write/tree-writer.js'
+import { TRAVERSALS, type Traversal, type TreeLayout } from '../../protocol/traversal.js'
 import { WriteOp } from '../../protocol/types.js'
 import { type KeyBlob, numberedPayloads } from '../keys.js'
 import { type DeviceStructure, type DeviceTools, LoadedDevice } from './device-subject.js'
@@ -17,13 +19,27 @@ export interface TreeCase {
   readonly traversal: Traversal
 }
 
+const FULL: TreeLayout = { layout: 'full' }
+const COMPACT: TreeLayout = { layout: 'compact', partitionLevels: 'auto' }
+
 /** Every traversal that is measured. Those that go down partitions are also measured with partitions of other heights. */
-export const TRAVERSALS: readonly TreeCase[] = [
-  { name: 'sequential, compact', layout: { layout: 'compact' }, traversal: { strategy: 'sequential' } },
+export const CASES: readonly TreeCase[] = [
+  ...TRAVERSALS.map((traversal) => ({
+    name: [traversal.strategy, traversal.resolution].filter((part) => part !== undefined).join(' '),
+    layout: FULL,
+    traversal,
+  })),
+  { name: 'sequential, compact', layout: COMPACT, traversal: { strategy: 'sequential' } },
+  {
+    name: 'directed reversed, compact',
+    layout: COMPACT,
+    traversal: { strategy: 'directed', resolution: 'reversed' },
+  },
 ]
 
 /** Every layout whose memory is measured. */
 export const LAYOUTS: readonly Omit<TreeCase, 'traversal'>[] = [
+  { name: 'full, on demand', layout: FULL },
   { name: 'compact', layout: { layout: 'compact' } },
 ]
 
@@ -34,23 +50,25 @@ export class TreeSubject implements Subject {
   readonly name: string
   readonly #tools: DeviceTools
   readonly #shape: IndexShape
+  readonly #traversal: Traversal
 
-  constructor(tools: DeviceTools, { name, layout }: TreeCase) {
+  constructor(tools: DeviceTools, { name, layout, traversal }: TreeCase) {
     this.name = name
     this.#tools = tools
     this.#shape = { ...SHAPE, ...layout }
+    this.#traversal = traversal
   }
 
   async load(keys: KeyBlob): Promise<Loaded> {
-    const { device, primitives } = this.#tools
-    const [writer, reader, arena] = await Promise.all([
-      TreeWriter.create(device, primitives, this.#shape),
-      TreeReader.create(device, primitives, this.#shape),
-      Arena.create(device, treeShape(this.#shape), { nodes: 1, tuples: 1, extentWords: 1, keyWords: 1 }),
-    ])
+    const { device } = this.#tools
+    const { reader, writer, locator } = await partsFor(device, this.#shape)
+    const room = { nodes: 1, tuples: 1, extentWords: 1, keyWords: 1 }
+    const arena = await Arena.create(device, treeShape(this.#shape), room)
     try {
       await this.#insert(writer, arena, keys)
-      return new LoadedDevice(this.#tools, this.#structure(reader, arena))
+      const ready =
+        this.#traversal.strategy === 'sequential' ? undefined : await locator?.ready(arena, this.#traversal)
+      return new LoadedDevice(this.#tools, this.#structure(reader, arena, ready))
     } catch (error) {
       arena.destroy()
       throw error
@@ -73,11 +91,13 @@ export class TreeSubject implements Subject {
     prepared.apply()
   }
 
-  #structure(reader: TreeReader, arena: Arena): DeviceStructure {
+  #structure(reader: TreeReader, arena: Arena, ready: Ready | undefined): DeviceStructure {
     return {
       bytes: arena.usedBytes,
-      recordGet: (recorder, _, { records, heap }, { found, payloads }, count) =>
-        reader.recordGet(recorder, arena, { keys: records, heap }, found, payloads, count),
+      recordGet: (recorder, scratch, { records, heap }, { found, payloads }, count) => {
+        const keys = { keys: records, heap }
+        reader.recordGet(recorder, scratch, arena, keys, found, payloads, count, ready)
+      },
       destroy: () => arena.destroy(),
     }
   }

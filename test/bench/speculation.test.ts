@@ -7,7 +7,7 @@ import { createTools } from '../../bench/speculation/device-subject.js'
 import { Evaluation, FIGURES, type FigureRow } from '../../bench/speculation/figures.js'
 import { HostSubject } from '../../bench/speculation/host-subject.js'
 import { kernelTime, repeated } from '../../bench/speculation/kernel-time.js'
-import { LAYOUTS, TRAVERSALS } from '../../bench/speculation/tree-subject.js'
+import { CASES, LAYOUTS } from '../../bench/speculation/tree-subject.js'
 import { openDevice } from '../gpu/open-device.js'
 
 const PLAN = {
@@ -23,7 +23,7 @@ t.test('every figure has its rows and its chart', async (t) => {
   const evaluation = new Evaluation(await createTools(await openDevice(t)), PLAN)
   const rows: FigureRow[] = []
   for (const figure of FIGURES) rows.push(...(await evaluation.measure(figure)))
-  const subjects = TRAVERSALS.length + 2
+  const subjects = CASES.length + 2
   for (const figure of ['a', 'b', 'c'] as const) {
     const own = rows.filter((row) => row.figure === figure)
     t.same(
