@@ -8,6 +8,9 @@ import { PartitionLists, type PartitionTable } from './partitions.js'
 /** Partitions of a block at most, so that their results fit a workgroup's memory; `hierarchical.wesl` has the same number. */
 const BLOCK_PARTITIONS = 1024
 
+/** Partitions up to which small blocks share a workgroup: one for each of its invocations. */
+const GROUP_PARTITIONS = 64
+
 type Kernels = Readonly<Record<'flagPartitions' | 'listLevels' | 'listBlocks' | 'placePartitions', Kernel>>
 
 /** Orders partitions by level and by block. */
@@ -98,7 +101,7 @@ export class PartitionLister {
       recorder.copy(byLevel, 0, kept[0], 0, 4 * live)
       recorder.copy(sorted.values, 0, kept[1], 0, 4 * live)
       recorder.submit()
-      const blocks = blocksOf(await device.readWords(sorted.keys, live))
+      const blocks = groupsOf(await device.readWords(sorted.keys, live))
       const blockBuffer = await device.allocate(4 * blocks.length, 'partition blocks')
       device.upload(blockBuffer, new Uint8Array(blocks.buffer))
       return new PartitionLists({
@@ -122,14 +125,22 @@ export class PartitionLister {
  */
 const BLOCK_BANDS = 4
 
-/** Begin and end of each block in a sorted column of blocks; large ones are cut. */
-function blocksOf(sorted: Uint32Array): Uint32Array<ArrayBuffer> {
+/**
+ * Begin and end of what each workgroup goes down in a sorted column of blocks: one block, or several small ones. Those too large for
+ * its memory are cut.
+ */
+function groupsOf(sorted: Uint32Array): Uint32Array<ArrayBuffer> {
   const bounds: number[] = []
-  for (let begin = 0; begin < sorted.length; ) {
-    let end = begin + 1
-    while (end < sorted.length && sorted[end] === sorted[begin] && end - begin < BLOCK_PARTITIONS) end++
-    bounds.push(begin, end)
-    begin = end
+  let begin = 0
+  for (let block = 0; block < sorted.length; ) {
+    let end = block + 1
+    while (end < sorted.length && sorted[end] === sorted[block] && end - block < BLOCK_PARTITIONS) end++
+    if (end - begin > GROUP_PARTITIONS && block > begin) {
+      bounds.push(begin, block)
+      begin = block
+    }
+    block = end
   }
+  bounds.push(begin, sorted.length)
   return Uint32Array.from(bounds)
 }
