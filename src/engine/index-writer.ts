@@ -22,8 +22,11 @@ export interface Cancellation {
   readonly cancelled: boolean
 }
 
+/** An ordered batch of inserts and deletes, and how its keys are to be found. */
+export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
+
 export interface PendingWrite {
-  readonly columns: WriteColumns
+  readonly columns: IndexWrite
   readonly id: WriteId | undefined
   readonly cancellation: Cancellation | undefined
   readonly resolve: (codes: Uint8Array) => void
@@ -130,7 +133,9 @@ export class IndexWriter {
     const firstRow = this.#store.payloads.nextRow(this.#index.id)
     const withBlob = parts.some(({ blob }) => blob !== undefined)
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
-    const prepared = await structure.prepare(batch)
+    // Not part of the record: a replay finds keys as it thinks best.
+    const { traversal } = writes[0].columns
+    const prepared = await structure.prepare({ ...batch, traversal })
     const answers = split(prepared.codes, parts)
     try {
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
@@ -162,9 +167,10 @@ export class IndexWriter {
   }
 }
 
-/** The share that a write takes of a batch of them. */
+/** The share that a write takes of a batch of them. One that names a traversal goes alone, since its batch has only one. */
 export function weigh({ columns }: PendingWrite, shape: IndexShape): number {
-  const { keys, keyOffsets, payloads } = columns
+  const { keys, keyOffsets, payloads, traversal } = columns
+  if (traversal !== undefined) return Number.POSITIVE_INFINITY
   const items = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(shape.keyType))
   const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
   const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
