@@ -21,9 +21,11 @@ export interface TraversalOptions {
  * The traversal that a request names, if it names one.
  * @throws WarpdexError `BAD_REQUEST` that names what is right
  */
-export function parseTraversal(given: {
-  readonly [Name in keyof TraversalOptions]: unknown
-}): Traversal | undefined {
+export function parseTraversal(
+  given: {
+    readonly [Name in keyof TraversalOptions]: unknown
+  },
+): Traversal | undefined {
   const strategy = parseChoice('strategy', given.strategy, STRATEGIES)
   const resolution = parseChoice('resolution', given.resolution, RESOLUTIONS)
   if (resolution !== undefined && (strategy === undefined || strategy === 'sequential')) {

@@ -20,7 +20,14 @@ import { rebuilding, unknownIndex } from './index-errors.js'
 import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type { IndexNames } from './index-names.js'
 import { IndexUpkeep } from './index-upkeep.js'
-import { type Cancellation, type IndexWrite, IndexWriter, type PendingWrite, type WriteId, weigh } from './index-writer.js'
+import {
+  type Cancellation,
+  type IndexWrite,
+  IndexWriter,
+  type PendingWrite,
+  type WriteId,
+  weigh,
+} from './index-writer.js'
 import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
 import { RequestQueue } from './request-queue.js'

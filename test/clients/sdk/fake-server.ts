@@ -136,6 +136,8 @@ export class FakeServer {
         return { fields: { cancelled: true } }
       case 'get':
         return { sections: this.#get(request) }
+      case 'explain':
+        return { fields: { explanation: { ...request.traversal, batch: request.keys.bytes.length } } }
       case 'count': {
         const index = this.#index(request.index)
         const keys = readKeys(requireKeys(request, index.definition).bytes, index.definition)
@@ -157,10 +159,10 @@ export class FakeServer {
   }
 
   #create(request: Extract<Request, { op: 'createIndex' }>): Answer {
-    const { index: name, keyType, payloadKind, unique } = request
+    const { id: _id, op: _op, index: name, ifNotExists: _ifNotExists, ...fields } = request
     const created = !this.indexes.has(name)
     if (!created && !request.ifNotExists) throw new WarpdexError('INDEX_EXISTS', `index "${name}" exists`)
-    const definition = { name, keyType, payloadKind, unique }
+    const definition = { name, ...fields }
     if (created) this.indexes.set(name, new ModelIndex(definition))
     return { fields: { definition, created } }
   }
