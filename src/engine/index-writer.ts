@@ -5,25 +5,11 @@ import type { WriteOutcome } from '../../persistence/write-outcomes.js'
 import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { WriteColumns } from '../../protocol/request-columns.js'
 import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
+import type { Cancellation, IndexWrite, WriteId } from './index-requests.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
-
-/** Names a write, so that it is applied once however often it is sent. */
-export interface WriteId {
-  readonly client: string
-  readonly number: number
-}
-
-/** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
-export interface Cancellation {
-  readonly cancelled: boolean
-}
-
-/** An ordered batch of inserts and deletes, and how its keys are to be found. */
-export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
 
 export interface PendingWrite {
   readonly columns: IndexWrite
@@ -154,7 +140,7 @@ export class IndexWriter {
     return sound
   }
 
-  #deviceWrite({ ops, keys, keyOffsets, payloads }: WriteColumns): DeviceWrite {
+  #deviceWrite({ ops, keys, keyOffsets, payloads }: IndexWrite): DeviceWrite {
     const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.#shape.keyType))
     const items = { ops, keys, keyOffsets }
     if (payloads?.offsets === undefined) {

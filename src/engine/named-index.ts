@@ -4,7 +4,6 @@ import type {
   GetNextResult,
   GetResult,
   IndexStructure,
-  ScanRequest,
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
@@ -12,31 +11,18 @@ import type { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
-import type { ScanColumns } from '../../protocol/request-columns.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { GetCoalescer } from './get-coalescer.js'
 import { rebuilding, unknownIndex } from './index-errors.js'
 import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type { IndexNames } from './index-names.js'
+import type { Cancellation, IndexScan, IndexWrite, WithPayloads, WriteId } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
-import {
-  type Cancellation,
-  type IndexWrite,
-  IndexWriter,
-  type PendingWrite,
-  type WriteId,
-  weigh,
-} from './index-writer.js'
+import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
 import { RequestQueue } from './request-queue.js'
-
-/** A batch of ranges to scan. */
-export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
-
-/** A structure's result with the payloads that clients know. */
-export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns
 
 /** What an index needs of its engine. */
 export interface IndexHost extends PagingHost {

@@ -7,7 +7,7 @@ import type { ExplainRequest, Op, ReplyFields, Request } from '../../protocol/me
 import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
-import type { Cancellation } from '../engine/index-writer.js'
+import type { Cancellation } from '../engine/index-requests.js'
 import type { Index } from '../engine/named-index.js'
 import type { PayloadColumns } from '../engine/payload-reader.js'
 

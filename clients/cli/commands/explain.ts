@@ -8,7 +8,7 @@ import { traversalOptions } from '../traversal-options.js'
 export function addExplain(cli: Argv): Argv {
   return cli.command('explain', 'Say how a request would be carried out, and why', (command) =>
     addExplainGet(command)
-      .demandCommand(1, 1, 'what to explain is missing: get')
+      .demandCommand(1, 'what to explain is missing: get')
       .example('$0 explain get cities 2988507', 'how the server looks the key up')
       .example('$0 explain get pages example.org/a --strategy directed', 'how it would by that strategy'),
   )

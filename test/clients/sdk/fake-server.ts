@@ -13,6 +13,7 @@ import { decodeFrame, encodeFrame, type Sections } from '../../../protocol/frame
 import { keySectionType, requireKeys } from '../../../protocol/key-sections.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import {
+  type ExplainRequest,
   errorHeader,
   type GetNextRequest,
   type GetRequest,
@@ -137,7 +138,7 @@ export class FakeServer {
       case 'get':
         return { sections: this.#get(request) }
       case 'explain':
-        return { fields: { explanation: { ...request.traversal, batch: request.keys.bytes.length } } }
+        return { fields: { explanation: this.#explain(request) } }
       case 'count': {
         const index = this.#index(request.index)
         const keys = readKeys(requireKeys(request, index.definition).bytes, index.definition)
@@ -176,6 +177,12 @@ export class FakeServer {
   #stats(name: string | undefined): object[] {
     const indexes = name === undefined ? [...this.indexes.values()] : [this.#index(name)]
     return indexes.map(({ definition, entries }) => ({ ...definition, payloads: entries.length }))
+  }
+
+  #explain(request: ExplainRequest): object {
+    const { definition } = this.#index(request.index)
+    const { bytes } = requireKeys(request, definition)
+    return { ...request.traversal, batch: readKeys(bytes, definition).length }
   }
 
   #get(request: GetRequest): Sections {
