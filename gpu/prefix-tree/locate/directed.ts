@@ -23,11 +23,11 @@ export function directedBuffers(arena: Arena, table: PartitionTable, heap: KeyCo
 /** The parameters of such kernels. */
 export function directedParams(
   count: number,
-  { levels }: PartitionTable,
+  { levels, bands }: PartitionTable,
   resolution: Resolution,
   word: number,
 ): number[] {
-  return [count, levels, resolution === 'reversed' ? 1 : 0, word]
+  return [count, levels, bands, resolution === 'reversed' ? 1 : 0, word]
 }
 
 /** Finds keys by directed traversal. */
@@ -44,7 +44,7 @@ export class Directed {
       entryPoint: 'locate_directed',
       bindings: ['read', 'read'],
       further: [[3, 'read'], [4, 'write'], [5, 'write'], ...directedBindings(shape)],
-      params: 4,
+      params: 5,
       conditions: shape.conditions,
     })
     return new Directed(kernel)

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../../protocol/limits.js'
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import { Region } from '../../memory/region.js'
@@ -119,7 +120,8 @@ export class PartitionKeeper {
   async #levelsFor(arena: Arena): Promise<number> {
     const { partitionLevels, form, levels } = this.#shape
     if (typeof partitionLevels === 'number') return partitionLevels
-    return Math.max(1, Math.round(Math.sqrt(form === undefined ? levels : await this.#depth(arena))))
+    const depth = form === undefined ? levels : await this.#depth(arena)
+    return Math.min(LIMITS.partitionLevels, Math.max(1, Math.round(Math.sqrt(depth))))
   }
 
   /** Levels down to the deepest node. */
@@ -130,12 +132,8 @@ export class PartitionKeeper {
       const deepest = scratch.words(1)
       const recorder = this.#device.record()
       recorder.clear(deepest, 0, 4)
-      recorder.dispatch(
-        this.#kernels.findDepth,
-        [deepest, ...headBuffers(arena)],
-        [records, 0, 0, 0, 0],
-        records,
-      )
+      const buffers = [deepest, ...headBuffers(arena)]
+      recorder.dispatch(this.#kernels.findDepth, buffers, [records, 0, 0, 0, 0], records)
       recorder.submit()
       return (await this.#device.readWords(deepest, 1))[0]! + 1
     } finally {
@@ -151,16 +149,20 @@ export class PartitionKeeper {
     try {
       await numbers.reserve(records - numbers.records)
       numbers.take(records - numbers.records)
-      const [flags, positions, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
+      const [flags, positions] = [scratch.words(count), scratch.words(count)]
+      const [totals, deepest] = [scratch.words(2), scratch.words(1)]
       const heads = headBuffers(arena)
       const params = [count, first, levels, 0, 0]
       const finding = this.#device.record()
+      finding.clear(deepest, 0, 4)
+      finding.dispatch(this.#kernels.findDepth, [deepest, ...heads], params, count)
       const found = [nodes, flags, numbers.buffer, roots.buffer, ...heads]
       finding.dispatch(this.#kernels.findRoots, found, params, count)
-      this.#primitives.compact(finding, scratch, flags, count, positions, { buffer: total, index: 0 })
+      this.#primitives.compact(finding, scratch, flags, count, positions, { buffer: totals, index: 0 })
+      finding.copy(deepest, 0, totals, 4, 4)
       finding.submit()
 
-      const added = (await this.#device.readWords(total, 1))[0]!
+      const [added, depth] = await this.#device.readWords(totals, 2)
       await roots.reserve(added)
       const before = roots.take(added)
       const numbering = this.#device.record()
@@ -169,6 +171,7 @@ export class PartitionKeeper {
       numbering.submit()
       await this.#enter(arena, table, before)
       table.nodesSeen = records
+      table.depth = Math.max(table.depth, depth)
       table.lists?.destroy()
       table.lists = undefined
     } finally {

@@ -14,6 +14,8 @@ export class PartitionTable {
   directory: GPUBuffer
   /** Nodes that have been looked at. */
   nodesSeen = 0
+  /** Depth of the deepest of them. */
+  depth = 0
   /** In the orders that some strategies need, once they are asked for. */
   lists: PartitionLists | undefined
 
@@ -23,6 +25,11 @@ export class PartitionTable {
     this.roots = roots
     this.numbers = numbers
     this.directory = directory
+  }
+
+  /** Bands of as many levels as a partition has, down to the deepest node. */
+  get bands(): number {
+    return Math.floor(this.depth / this.levels) + 1
   }
 
   /** Places in the table. Some may be empty. */

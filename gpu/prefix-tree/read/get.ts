@@ -55,7 +55,7 @@ export class Get {
         entryPoint: 'get_directed',
         bindings: [...TREE, 'read', 'write', 'write'],
         further: directedBindings(tree),
-        params: 4,
+        params: 5,
         conditions: tree.conditions,
       })
     const [fromRoot, topped, located, directed] = await Promise.all([
