@@ -154,7 +154,11 @@ export interface IndexStructure {
   explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation>
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
   prepare(batch: WriteBatch): Promise<PreparedWrite>
-  /** Rebuilds the structure without its garbage when that is worthwhile; called between writes. Returns whether it did. */
+  /**
+   * Rebuilds the structure without its garbage when that is worthwhile, and brings up to date what reads would otherwise have to. Called
+   * between writes.
+   * @returns whether it rebuilt the structure
+   */
   compactIfWorthwhile(): Promise<boolean>
   /**
    * An image as of the last applied write; later writes do not change it. One taken in place needs no device memory, but must be

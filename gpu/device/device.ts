@@ -39,6 +39,8 @@ export class Device {
   readonly gpu: GPUDevice
   /** Bytes of device memory that one structure may own; whoever opens the device may lower them. */
   structureBytes = Number.POSITIVE_INFINITY
+  /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
+  traversalCosts: Readonly<Record<string, number>> | undefined
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
   readonly #found: FoundAdapter

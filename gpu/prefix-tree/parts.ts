@@ -7,6 +7,8 @@ import type { Arena } from './arena.js'
 import { DirectoryKeeper, hasDirectory } from './directory.js'
 import { treeShape } from './layout.js'
 import { Locator } from './locate/locator.js'
+import { TraversalPlanner } from './locate/traversal-planner.js'
+import { Traversals } from './locate/traversals.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor, type TupleOrder } from './write/compact.js'
 import { LiveOrder } from './write/live-order.js'
@@ -19,6 +21,7 @@ export interface Parts {
   readonly compactor: Compactor
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
+  readonly traversals: Traversals
   /** Only where trees have partitions. */
   readonly locator: Locator | undefined
   readonly findOrder: (
@@ -59,10 +62,11 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     hasDirectory(tree) ? DirectoryKeeper.create(device) : undefined,
     form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
   ])
+  const traversals = new Traversals(device, locator, new TraversalPlanner(device, tree))
   const findOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
     liveOrder?.order(recorder, scratch, arena, tuples) ?? {
       recorder,
       tuples: reader.order(recorder, scratch, arena, tuples),
     }
-  return { reader, writer, compactor, directories, locator, findOrder }
+  return { reader, writer, compactor, directories, locator, traversals, findOrder }
 }

@@ -20,7 +20,7 @@ import { Arena } from './arena.js'
 import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { mostDigits, treeShape } from './layout.js'
 import type { Ready } from './locate/locator.js'
-import { explainSequential, refusePartitioned } from './locate/no-partitions.js'
+import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
 import type { TreeReader } from './read/tree-reader.js'
 import type { PreparedBatch, WriteEffect } from './write/tree-writer.js'
@@ -89,12 +89,12 @@ export class PrefixTree implements IndexStructure {
   }
 
   async get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult> {
-    this.#check(traversal)
+    this.#parts.traversals.check(traversal)
     const count = this.#count(keys, keyOffsets)
     const arena = this.#arena
     if (arena !== undefined && count > 0) {
-      const ready = traversal && (await this.#ready(arena, traversal))
-      return this.#reader.get(arena, keys, keyOffsets, ready)
+      const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
+      return this.#reader.get(arena, keys, keyOffsets, coming && (await coming))
     }
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
@@ -129,13 +129,13 @@ export class PrefixTree implements IndexStructure {
   }
 
   async getNext(request: GetNextRequest): Promise<GetNextResult> {
-    const { traversal } = request
-    this.#check(traversal)
-    const count = this.#count(request.keys, request.keyOffsets)
+    const { keyOffsets, traversal } = request
+    this.#parts.traversals.check(traversal)
+    const count = this.#count(request.keys, keyOffsets)
     const arena = this.#arena
     if (arena !== undefined && count > 0) {
-      const ready = traversal && (await this.#ready(arena, traversal))
-      return this.#reader.getNext(arena, request, ready)
+      const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
+      return this.#reader.getNext(arena, request, coming && (await coming))
     }
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
@@ -146,12 +146,17 @@ export class PrefixTree implements IndexStructure {
   }
 
   async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
-    this.#check(traversal)
-    return explainSequential(this.#count(keys, keyOffsets), mostDigits(treeShape(this.shape), keyOffsets))
+    const { traversals } = this.#parts
+    traversals.check(traversal)
+    const batch = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
+    const arena = this.#arena
+    const explanation = await traversals.explain(arena, this.#totals.keys, batch, traversal)
+    if (arena === undefined || explanation.partitions === null) return explanation
+    return { ...explanation, tables: await this.#reader.tables(arena, keys, keyOffsets) }
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    this.#check(batch.traversal)
+    this.#parts.traversals.check(batch.traversal)
     if (this.#count(batch.keys, batch.keyOffsets) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const prepared = await this.#prepareWithRoom(batch)
@@ -179,19 +184,21 @@ export class PrefixTree implements IndexStructure {
   }
 
   async #prepareNow(batch: WriteBatch): Promise<PreparedBatch> {
-    const { traversal } = batch
+    const { keys, keyOffsets, traversal } = batch
     const arena = await this.#provideArena()
-    const ready = traversal && (await this.#ready(arena, traversal))
+    const ready = await this.#ready(arena, this.#batch(this.#count(keys, keyOffsets), keyOffsets), traversal)
     return this.#parts.writer.prepare(arena, batch, ready)
   }
 
-  /** @throws WarpdexError `BAD_REQUEST` when the tree has no partitions to traverse */
-  #check(traversal: Traversal | undefined): void {
-    if (this.#parts.locator === undefined) refusePartitioned(traversal)
+  /** What the traversal of a batch needs; undefined at once where that is nothing, so that reads are submitted when they are called. */
+  #ready(arena: Arena, batch: Batch, named: Traversal | undefined): Promise<Ready | undefined> | undefined {
+    const { traversals } = this.#parts
+    if (traversals.isSequential(named)) return undefined
+    return traversals.ready(arena, this.#totals.keys, batch, named)
   }
 
-  async #ready(arena: Arena, traversal: Traversal): Promise<Ready | undefined> {
-    return traversal.strategy === 'sequential' ? undefined : this.#parts.locator?.ready(arena, traversal)
+  #batch(count: number, keyOffsets: Uint32Array | undefined): Batch {
+    return { count, digits: mostDigits(treeShape(this.shape), keyOffsets) }
   }
 
   async #provideArena(): Promise<Arena> {
@@ -206,9 +213,9 @@ export class PrefixTree implements IndexStructure {
     const worthwhile =
       garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
       tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys)
-    if (!worthwhile) return false
-    await this.#compact(arena)
-    return true
+    if (worthwhile) await this.#compact(arena)
+    if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
+    return worthwhile
   }
 
   /** Rebuilds the tree without its garbage, whether that is worthwhile or not. */

@@ -1,4 +1,4 @@
-import type { Traversal } from '../../../protocol/traversal.js'
+import type { ResultTables, Traversal } from '../../../protocol/traversal.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -6,6 +6,7 @@ import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import { Directed } from './directed.js'
+import { TableExplainer } from './explain.js'
 import { Hierarchical } from './hierarchical.js'
 import type { Located } from './located.js'
 import { PartitionLister } from './partition-lists.js'
@@ -30,6 +31,7 @@ interface Parts {
   readonly hierarchical: Hierarchical
   readonly directed: Directed
   readonly resolution: Resolution
+  readonly explainer: TableExplainer
 }
 
 /** Bits of a shape that say how keys come off the wire; ordered ones need no mapping. */
@@ -48,15 +50,17 @@ export class Locator {
   }
 
   static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<Locator> {
-    const [keeper, lister, speculative, hierarchical, directed, resolution] = await Promise.all([
+    const speculative = await Speculative.create(device, shape)
+    const [keeper, lister, hierarchical, directed, resolution, explainer] = await Promise.all([
       PartitionKeeper.create(device, primitives, shape),
       PartitionLister.create(device, primitives, shape),
-      Speculative.create(device, shape),
       Hierarchical.create(device, shape),
       Directed.create(device, shape),
       Resolution.create(device, shape),
+      TableExplainer.create(device, shape, speculative),
     ])
-    return new Locator(device, shape, { keeper, lister, speculative, hierarchical, directed, resolution })
+    const parts = { keeper, lister, speculative, hierarchical, directed, resolution, explainer }
+    return new Locator(device, shape, parts)
   }
 
   /** An arena's partitions as of its last write; see `PartitionKeeper.update`. */
@@ -74,6 +78,16 @@ export class Locator {
     if (traversal.strategy === 'directed') return { traversal, table, lists: undefined }
     queriesAtOnce(this.#device, table.count)
     return { traversal, table, lists: await this.#parts.lister.lists(arena, table) }
+  }
+
+  /**
+   * The result tables of the first of some queries.
+   * @param isThere whether the index has its key
+   */
+  async tables(arena: Arena, queries: KeyColumn, isThere: boolean): Promise<ResultTables> {
+    const table = await this.partitions(arena)
+    const lists = await this.#parts.lister.lists(arena, table)
+    return this.#parts.explainer.tables(arena, table, lists, queries, isThere)
   }
 
   /**

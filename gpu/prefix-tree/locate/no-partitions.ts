@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Explanation, Traversal } from '../../../protocol/traversal.js'
+import type { Batch } from './traversal-planner.js'
 
 /**
  * Refuses a traversal that goes down partitions, for a tree that has none.
@@ -13,14 +14,16 @@ export function refusePartitioned(traversal: Traversal | undefined): void {
   )
 }
 
-/** What there is to say of a batch where a tree has no partitions. */
-export function explainSequential(batch: number, digits: number): Explanation {
+/** What there is to say of a batch where a tree has no partitions, or nothing at all. */
+export function explainSequential({ count, digits }: Batch, isEmpty: boolean): Explanation {
   return {
     strategy: 'sequential',
-    batch,
+    batch: count,
     digits,
     partitions: null,
-    reason: 'the index has no partitions, so that each key goes down the tree by itself',
+    reason: isEmpty
+      ? 'the index is empty'
+      : 'the index has no partitions, so that each key goes down the tree by itself',
     costs: [],
     tables: null,
   }

@@ -32,6 +32,11 @@ export class PartitionTable {
     return Math.floor(this.depth / this.levels) + 1
   }
 
+  /** Bands that a key of so many digits reaches. */
+  bandsOf(digits: number): number {
+    return Math.min(this.bands, Math.ceil(digits / this.levels))
+  }
+
   /** Places in the table. Some may be empty. */
   get count(): number {
     return this.roots.records

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { ResultTables } from '../../../protocol/traversal.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type {
@@ -31,6 +32,7 @@ import { ScanResultWriter } from './scan-result.js'
  * exception: they read the keys' heap once more, so that nothing may be written before they settle.
  */
 export class TreeReader {
+  readonly #context: ReadContext
   readonly #get: Get
   readonly #getAll: GetAll
   readonly #count: Count
@@ -39,6 +41,7 @@ export class TreeReader {
   readonly #breadthFirst: BreadthFirst | undefined
 
   private constructor(
+    context: ReadContext,
     get: Get,
     getAll: GetAll,
     count: Count,
@@ -46,6 +49,7 @@ export class TreeReader {
     scan: Scan,
     breadthFirst: BreadthFirst | undefined,
   ) {
+    this.#context = context
     this.#get = get
     this.#getAll = getAll
     this.#count = count
@@ -74,7 +78,7 @@ export class TreeReader {
       GetNext.create(context, narrow),
       Scan.create(context, breadthFirst, result),
     ])
-    return new TreeReader(get, getAll, count, getNext, scan, breadthFirst)
+    return new TreeReader(context, get, getAll, count, getNext, scan, breadthFirst)
   }
 
   /** Records a get of `count` keys that are on the device; see `Get.record`. */
@@ -88,6 +92,24 @@ export class TreeReader {
    */
   get(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {
     return this.#get.run(arena, keys, keyOffsets, ready)
+  }
+
+  /** The result tables of the first key of a column, for a tree with partitions (Volk, Tables 1 and 2). */
+  async tables(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<ResultTables | null> {
+    const { locator, device } = this.#context
+    if (locator === undefined) return null
+    const offsets = keyOffsets?.subarray(0, 2)
+    const first = keys.subarray(0, offsets?.[1] ?? this.#context.keyBytes)
+    const { found } = await this.get(arena, first, offsets)
+    const scratch = device.scratch()
+    try {
+      const recorder = device.record()
+      const queries = this.#context.queries(recorder, scratch, first, offsets)
+      recorder.submit()
+      return await locator.tables(arena, queries, found[0] === 1)
+    } finally {
+      scratch.release()
+    }
   }
 
   /**

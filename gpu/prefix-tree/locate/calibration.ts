@@ -1,0 +1,164 @@
+import { TRAVERSALS, type Traversal } from '../../../protocol/traversal.js'
+import { WriteOp } from '../../../protocol/types.js'
+import type { Device } from '../../device/device.js'
+import type { IndexShape } from '../../index-structure.js'
+import { KeyNormaliser } from '../../keys/normalise.js'
+import { Primitives } from '../../primitives/primitives.js'
+import { Arena } from '../arena.js'
+import { treeShape } from '../layout.js'
+import { type Parts, partsFor } from '../parts.js'
+import { GetTimer, type KeyColumns } from './get-timer.js'
+import { fitToOnes } from './least-squares.js'
+import { costName, featuresOf, pathLength, type Situation, type TraversalCosts } from './traversal-costs.js'
+
+/** A tree over random keys of printable characters. */
+interface Sample {
+  readonly keys: number
+  readonly keyBytes: number
+  readonly layout: 'full' | 'compact'
+  readonly partitionLevels: number | 'auto'
+}
+
+interface Plan {
+  readonly samples: readonly Sample[]
+  readonly batches: readonly number[]
+  readonly repeats: number
+  /** Queries times partitions from which on the strategies that go down all partitions are left out. */
+  readonly mostResults: number
+}
+
+/** Trees within a device's cache and far beyond it, of few and of many levels. */
+const HARDWARE: Plan = {
+  samples: [
+    { keys: 1000, keyBytes: 128, layout: 'full', partitionLevels: 'auto' },
+    { keys: 1000, keyBytes: 32, layout: 'full', partitionLevels: 'auto' },
+    { keys: 1000, keyBytes: 64, layout: 'full', partitionLevels: 4 },
+    { keys: 30_000, keyBytes: 128, layout: 'full', partitionLevels: 'auto' },
+    { keys: 100_000, keyBytes: 60, layout: 'full', partitionLevels: 'auto' },
+    { keys: 1000, keyBytes: 128, layout: 'compact', partitionLevels: 'auto' },
+    { keys: 100_000, keyBytes: 60, layout: 'compact', partitionLevels: 'auto' },
+  ],
+  batches: [1, 64, 2 ** 11, 2 ** 14, 2 ** 17, 2 ** 19],
+  repeats: 7,
+  mostResults: 2 ** 23,
+}
+
+const SOFTWARE: Plan = {
+  samples: [
+    { keys: 300, keyBytes: 64, layout: 'full', partitionLevels: 'auto' },
+    { keys: 300, keyBytes: 16, layout: 'full', partitionLevels: 4 },
+    { keys: 1000, keyBytes: 32, layout: 'compact', partitionLevels: 'auto' },
+  ],
+  batches: [1, 16, 256],
+  repeats: 3,
+  mostResults: 2 ** 16,
+}
+
+const SHAPE: IndexShape = { keyType: 'bytes', payloadBytes: 4, unique: true, matchFrom: 0 }
+
+/** Measurements of a traversal: its features in each, divided by the microseconds that it took. */
+type Measurements = Map<Traversal, number[][]>
+
+/**
+ * Measures what the traversal strategies cost on a device, by timing each over trees made for the purpose. Takes seconds.
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+ */
+export async function calibrate(device: Device): Promise<TraversalCosts> {
+  const plan = device.facts.software ? SOFTWARE : HARDWARE
+  const measurements: Measurements = new Map(TRAVERSALS.map((traversal) => [traversal, []]))
+  for (const sample of plan.samples) await measureTree(device, plan, sample, measurements)
+  const costs: Record<string, number> = {}
+  for (const [traversal, rows] of measurements) {
+    const features = Object.keys(featuresOf(traversal, NOWHERE))
+    const fitted = fitToOnes(rows)
+    features.forEach((feature, i) => {
+      costs[costName(traversal, feature)] = fitted[i]
+    })
+  }
+  return costs
+}
+
+const NOWHERE: Situation = { batch: 1, digits: 1, path: 1, levels: 1, bands: 1, partitions: 1, nodeBytes: 1 }
+
+async function measureTree(device: Device, plan: Plan, sample: Sample, found: Measurements): Promise<void> {
+  const { keys, keyBytes, layout, partitionLevels } = sample
+  const shape: IndexShape = { ...SHAPE, layout, partitionLevels }
+  const parts = await partsFor(device, shape)
+  const normaliser = await KeyNormaliser.create(device, await Primitives.create(device), 'terminated')
+  const arena = await Arena.create(device, treeShape(shape), { nodes: 1, tuples: 1, extentWords: 1 })
+  try {
+    await insert(parts, arena, randomKeys(keys, keyBytes))
+    for (const batch of plan.batches) {
+      // The first numbers are those of the keys in the tree.
+      const numbers = Uint32Array.from({ length: batch }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0)
+      const queries = randomKeys(batch, keyBytes, (i) => numbers[i] % keys)
+      const timer = new GetTimer(device, parts.reader, normaliser, queries)
+      try {
+        await measureBatch(plan, sample, parts, arena, timer, batch, found)
+      } finally {
+        timer.release()
+      }
+    }
+  } finally {
+    arena.destroy()
+  }
+}
+
+async function measureBatch(
+  plan: Plan,
+  { keys, keyBytes, layout }: Sample,
+  { locator }: Parts,
+  arena: Arena,
+  timer: GetTimer,
+  batch: number,
+  found: Measurements,
+): Promise<void> {
+  if (locator === undefined) return
+  const table = await locator.partitions(arena)
+  const digits = 2 * keyBytes
+  const nodes = arena.nodes.records
+  const situation = {
+    batch,
+    digits,
+    path: pathLength(layout === 'full', digits, keys, nodes),
+    levels: table.levels,
+    bands: table.bandsOf(digits),
+    partitions: table.count,
+    nodeBytes: arena.nodes.usedBytes,
+  }
+  for (const [traversal, rows] of found) {
+    const { strategy } = traversal
+    const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
+    if (visitsAll && batch * table.count > plan.mostResults) continue
+    const ready = strategy === 'sequential' ? undefined : await locator.ready(arena, traversal)
+    const microseconds = await timer.time(arena, ready, plan.repeats)
+    rows.push(Object.values(featuresOf(traversal, situation)).map((amount) => amount / microseconds))
+  }
+}
+
+async function insert({ writer }: Parts, arena: Arena, { bytes, offsets }: KeyColumns): Promise<void> {
+  const count = offsets.length - 1
+  const payloads = new Uint8Array(4 * count)
+  const batch = { ops: WriteOp.insert, keys: bytes, keyOffsets: offsets, payloads }
+  const prepared = await writer.prepare(arena, batch)
+  prepared.apply()
+}
+
+const FIRST_PRINTABLE = 0x20
+const PRINTABLE = 95
+
+/** Keys of printable characters that look random, each by its number. */
+function randomKeys(count: number, keyBytes: number, number: (i: number) => number = (i) => i): KeyColumns {
+  const bytes = new Uint8Array(count * keyBytes)
+  const offsets = Uint32Array.from({ length: count + 1 }, (_, i) => i * keyBytes)
+  for (let i = 0; i < count; i++) {
+    let state = Math.imul(number(i) + 1, 0x85ebca6b) | 1
+    for (let at = i * keyBytes; at < (i + 1) * keyBytes; at++) {
+      state ^= state << 13
+      state ^= state >>> 17
+      state ^= state << 5
+      bytes[at] = FIRST_PRINTABLE + ((state >>> 0) % PRINTABLE)
+    }
+  }
+  return { bytes, offsets }
+}
