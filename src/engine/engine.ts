@@ -6,6 +6,7 @@ import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { VERSION } from '../version.js'
+import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
 import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
@@ -67,6 +68,8 @@ export class Engine {
   readonly #openDevice: () => Promise<Device>
   readonly #budget: DeviceBudget
   readonly #names: IndexNames
+  readonly #structures: StructureFactory
+  readonly #calibrator: Calibrator
   readonly #indexes = new Map<string, Index>()
   /** Drops that are under way, by name. */
   readonly #drops = new Map<string, Promise<void>>()
@@ -86,6 +89,13 @@ export class Engine {
     this.#openDevice = openDevice
     this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
     this.#names = new IndexNames(device)
+    this.#structures = options.structures ?? prefixTrees
+    this.#calibrator = new Calibrator({
+      directory: options.directory,
+      structures: this.#structures,
+      recalibrate: options.recalibrate ?? false,
+      onWarning: (message) => options.onWarning?.(message),
+    })
     this.#device = Promise.resolve(device)
     this.#adapter = device.facts
     this.#watch(device)
@@ -267,7 +277,8 @@ export class Engine {
       store: this.#store,
       budget: this.#budget,
       names: this.#names,
-      structures: this.#options.structures ?? prefixTrees,
+      structures: this.#structures,
+      calibrator: this.#calibrator,
       snapshotLogBytes: this.#options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
       device: () => this.#device,
       onProgress,

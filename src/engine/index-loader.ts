@@ -5,6 +5,7 @@ import type { LogEntry } from '../../persistence/write-log.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
+import type { Calibrator } from './calibrator.js'
 import type { StructureFactory } from './structures.js'
 import { joinBatches } from './write-batch.js'
 
@@ -18,6 +19,7 @@ export interface ReplayProgress {
 export interface LoadOptions {
   readonly store: Store
   readonly structures: StructureFactory
+  readonly calibrator: Calibrator
   readonly device: Device
   readonly id: number
   readonly definition: IndexDefinition
@@ -46,7 +48,8 @@ export function shapeOf({ name: _name, payloadKind, ...shared }: IndexDefinition
  * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`
  */
 export async function loadStructure(options: LoadOptions): Promise<LoadedStructure> {
-  const { store, structures, device, id, definition, onWarning } = options
+  const { store, structures, calibrator, device, id, definition, onWarning } = options
+  await calibrator.provide(device, definition)
   const { snapshot, damage } = await store.snapshots.newest(id)
   for (const { message } of damage) onWarning(`a snapshot is passed over: ${message}`)
   const shape = shapeOf(definition)

@@ -13,6 +13,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import type { Calibrator } from './calibrator.js'
 import { GetCoalescer } from './get-coalescer.js'
 import { rebuilding, unknownIndex } from './index-errors.js'
 import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
@@ -29,6 +30,7 @@ export interface IndexHost extends PagingHost {
   readonly store: Store
   /** Where indexes are entered as long as they exist. */
   readonly names: IndexNames
+  readonly calibrator: Calibrator
   readonly snapshotLogBytes: number
   /** Ends the loading of indexes once it is aborted. */
   readonly stop: AbortSignal | undefined

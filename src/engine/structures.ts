@@ -1,5 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
+import { calibrate } from '../../gpu/prefix-tree/locate/calibration.js'
 import { PrefixTree } from '../../gpu/prefix-tree/prefix-tree.js'
 
 /** Reads one part of a stored image. */
@@ -15,10 +16,13 @@ export interface StructureFactory {
     meta: StructureImage['meta'],
     readPart: PartReader,
   ): Promise<IndexStructure>
+  /** Measures what a device takes for that on which structures base their choices, by names that only they know; takes seconds. */
+  calibrate?(device: Device): Promise<Readonly<Record<string, number>>>
 }
 
 /** The structure of every index today; a read-optimised one would be chosen here. */
 export const prefixTrees: StructureFactory = {
   create: (device, shape) => PrefixTree.create(device, shape),
   restore: (device, shape, meta, readPart) => PrefixTree.restore(device, shape, meta, readPart),
+  calibrate,
 }
