@@ -8,10 +8,12 @@ import { HostSubject } from './host-subject.js'
 import { kernelTime } from './kernel-time.js'
 import { NaiveSubject } from './naive-subject.js'
 import type { Plan } from './plan.js'
+import { measurePlanner } from './planner.js'
 import type { Loaded, Subject, Timing } from './subject.js'
 import { CASES, LAYOUTS, type TreeCase, TreeSubject } from './tree-subject.js'
 
-export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f'] as const
+/** Figure 8 (a) to (f), and what the paper has none of: how good the planner's choices are. */
+export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f', 'planner'] as const
 export type Figure = (typeof FIGURES)[number]
 
 /** One line of a figure: `figures` has a cell for each subject, which is a text where the cell was left out. */
@@ -60,6 +62,8 @@ export class Evaluation {
         return this.#memory()
       case 'f':
         return this.#stages()
+      case 'planner':
+        return measurePlanner(this.#tools, this.#plan)
     }
   }
 

@@ -1,10 +1,10 @@
+import type { Device } from '../../gpu/device/device.js'
 import type { IndexShape } from '../../gpu/index-structure.js'
 import { Arena } from '../../gpu/prefix-tree/arena.js'
 import { treeShape } from '../../gpu/prefix-tree/layout.js'
 import type { Ready } from '../../gpu/prefix-tree/locate/locator.js'
 import { partsFor } from '../../gpu/prefix-tree/parts.js'
 import type { TreeReader } from '../../gpu/prefix-tree/read/tree-reader.js'
-import { type Items, uploadItems } from '../../gpu/prefix-tree/write/items.js'
 import type { TreeWriter } from '../../gpu/prefix-tree/write/tree-writer.js'
 import { TRAVERSALS, type Traversal, type TreeLayout } from '../../protocol/traversal.js'
 import { WriteOp } from '../../protocol/types.js'
@@ -43,7 +43,7 @@ export const LAYOUTS: readonly Omit<TreeCase, 'traversal'>[] = [
   { name: 'compact', layout: { layout: 'compact' } },
 ]
 
-const SHAPE: IndexShape = { keyType: 'string', payloadBytes: 4, unique: true, matchFrom: 0 }
+export const SHAPE: IndexShape = { keyType: 'string', payloadBytes: 4, unique: true, matchFrom: 0 }
 
 /** A prefix tree of one layout with one traversal. */
 export class TreeSubject implements Subject {
@@ -62,10 +62,8 @@ export class TreeSubject implements Subject {
   async load(keys: KeyBlob): Promise<Loaded> {
     const { device } = this.#tools
     const { reader, writer, locator } = await partsFor(device, this.#shape)
-    const room = { nodes: 1, tuples: 1, extentWords: 1, keyWords: 1 }
-    const arena = await Arena.create(device, treeShape(this.#shape), room)
+    const arena = await insertedArena(device, this.#shape, writer, keys)
     try {
-      await this.#insert(writer, arena, keys)
       const ready =
         this.#traversal.strategy === 'sequential' ? undefined : await locator?.ready(arena, this.#traversal)
       return new LoadedDevice(this.#tools, this.#structure(reader, arena, ready))
@@ -73,22 +71,6 @@ export class TreeSubject implements Subject {
       arena.destroy()
       throw error
     }
-  }
-
-  async #insert(writer: TreeWriter, arena: Arena, { bytes, offsets }: KeyBlob): Promise<void> {
-    const { device } = this.#tools
-    const count = offsets.length - 1
-    const scratch = device.scratch()
-    const columns = { keys: bytes, keyOffsets: offsets, payloads: numberedPayloads(1, 0, count) }
-    let items: Items
-    try {
-      items = uploadItems(device, scratch, this.#shape, { ops: WriteOp.insert, ...columns }, count)
-    } catch (error) {
-      scratch.release()
-      throw error
-    }
-    const prepared = await writer.prepareItems(arena, scratch, items)
-    prepared.apply()
   }
 
   #structure(reader: TreeReader, arena: Arena, ready: Ready | undefined): DeviceStructure {
@@ -100,5 +82,30 @@ export class TreeSubject implements Subject {
       },
       destroy: () => arena.destroy(),
     }
+  }
+}
+
+/** An arena with a set of keys, each with its number as payload. */
+export async function insertedArena(
+  device: Device,
+  shape: IndexShape,
+  writer: TreeWriter,
+  { bytes, offsets }: KeyBlob,
+): Promise<Arena> {
+  const room = { nodes: 1, tuples: 1, extentWords: 1, keyWords: 1 }
+  const arena = await Arena.create(device, treeShape(shape), room)
+  try {
+    const payloads = numberedPayloads(1, 0, offsets.length - 1)
+    const prepared = await writer.prepare(arena, {
+      ops: WriteOp.insert,
+      keys: bytes,
+      keyOffsets: offsets,
+      payloads,
+    })
+    prepared.apply()
+    return arena
+  } catch (error) {
+    arena.destroy()
+    throw error
   }
 }

@@ -108,12 +108,20 @@ export function furtherBindings(shape: TreeShape, which: FurtherBindings): reado
   return FURTHER[which].filter(([binding]) => (binding === HEADS ? headed : variable))
 }
 
-/** Digits of the longest key of a column, as far as the host can tell: bytes that are escaped in the normal form add more. */
-export function mostDigits({ form, levels }: TreeShape, keyOffsets: Uint32Array | undefined): number {
-  if (form === undefined || keyOffsets === undefined) return levels
+/** How long the keys of a column are, in digits, as far as the host can tell: bytes that are escaped in the normal form add more. */
+export interface KeyLengths {
+  readonly longest: number
+  readonly mean: number
+}
+
+export function keyLengths({ form, levels }: TreeShape, keyOffsets: Uint32Array | undefined): KeyLengths {
+  if (form === undefined || keyOffsets === undefined) return { longest: levels, mean: levels }
   let longest = 0
   for (let i = 1; i < keyOffsets.length; i++) longest = Math.max(longest, keyOffsets[i] - keyOffsets[i - 1])
-  return 2 * (longest + (form === 'terminated' ? TERMINATOR_BYTES : 0))
+  const count = Math.max(1, keyOffsets.length - 1)
+  const mean = (keyOffsets[keyOffsets.length - 1] - keyOffsets[0]) / count
+  const added = form === 'terminated' ? TERMINATOR_BYTES : 0
+  return { longest: 2 * (longest + added), mean: 2 * (mean + added) }
 }
 
 /** Bytes that end a key in the normal form. */

@@ -18,7 +18,7 @@ import type {
 } from '../index-structure.js'
 import { Arena } from './arena.js'
 import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
-import { mostDigits, treeShape } from './layout.js'
+import { keyLengths, treeShape } from './layout.js'
 import type { Ready } from './locate/locator.js'
 import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
@@ -198,7 +198,8 @@ export class PrefixTree implements IndexStructure {
   }
 
   #batch(count: number, keyOffsets: Uint32Array | undefined): Batch {
-    return { count, digits: mostDigits(treeShape(this.shape), keyOffsets) }
+    const { longest, mean } = keyLengths(treeShape(this.shape), keyOffsets)
+    return { count, digits: longest, meanDigits: mean }
   }
 
   async #provideArena(): Promise<Arena> {

@@ -78,7 +78,16 @@ export async function calibrate(device: Device): Promise<TraversalCosts> {
   return costs
 }
 
-const NOWHERE: Situation = { batch: 1, digits: 1, path: 1, levels: 1, bands: 1, partitions: 1, nodeBytes: 1 }
+const NOWHERE: Situation = {
+  batch: 1,
+  digits: 1,
+  path: 1,
+  meanPath: 1,
+  levels: 1,
+  bands: 1,
+  partitions: 1,
+  nodeBytes: 1,
+}
 
 async function measureTree(device: Device, plan: Plan, sample: Sample, found: Measurements): Promise<void> {
   const { keys, keyBytes, layout, partitionLevels } = sample
@@ -116,11 +125,12 @@ async function measureBatch(
   if (locator === undefined) return
   const table = await locator.partitions(arena)
   const digits = 2 * keyBytes
-  const nodes = arena.nodes.records
+  const path = pathLength(layout === 'full', digits, keys, arena.nodes.records)
   const situation = {
     batch,
     digits,
-    path: pathLength(layout === 'full', digits, keys, nodes),
+    path,
+    meanPath: path,
     levels: table.levels,
     bands: table.bandsOf(digits),
     partitions: table.count,

@@ -10,7 +10,7 @@ import type { Ready } from './locator.js'
 /** A column of keys of variable length. */
 export interface KeyColumns {
   readonly bytes: Uint8Array
-  readonly offsets: Uint32Array<ArrayBuffer>
+  readonly offsets: Uint32Array
 }
 
 /** Times gets of one batch of keys, which lie on the device in their normal form, with unique payloads of one word. */

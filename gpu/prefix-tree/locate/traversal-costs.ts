@@ -12,8 +12,10 @@ export interface Situation {
   readonly batch: number
   /** Digits of the longest of them. */
   readonly digits: number
-  /** Nodes that a key goes through from the root to its tuple. */
+  /** Nodes that the longest key goes through from the root to its tuple. */
   readonly path: number
+  /** Nodes that a key goes through on average. */
+  readonly meanPath: number
   /** Levels of a partition. */
   readonly levels: number
   /** Bands of partitions' levels that a key's digits reach. */
@@ -42,8 +44,8 @@ export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Reco
       path: s.path,
       'far path': s.path * far,
       query: s.batch,
-      'query path': s.batch * s.path,
-      'far query path': s.batch * s.path * far,
+      'query path': s.batch * s.meanPath,
+      'far query path': s.batch * s.meanPath * far,
     }
   }
   const levels = Math.min(s.levels, s.path)
@@ -53,8 +55,8 @@ export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Reco
       levels,
       'far levels': levels * far,
       query: s.batch,
-      'query path': s.batch * s.path,
-      'far query path': s.batch * s.path * far,
+      'query path': s.batch * s.meanPath,
+      'far query path': s.batch * s.meanPath * far,
       'query hash': (s.batch * s.bands * s.digits) / HASHED_DIGITS,
     }
   }

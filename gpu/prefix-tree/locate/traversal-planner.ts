@@ -10,6 +10,7 @@ export interface Batch {
   readonly count: number
   /** Digits of the longest key. */
   readonly digits: number
+  readonly meanDigits: number
 }
 
 /** A tree with partitions. */
@@ -47,13 +48,15 @@ export class TraversalPlanner {
     return { traversal, reason: reasonOf(microseconds, costs, tree, batch), costs }
   }
 
-  #estimates({ arena, table, keys }: PartitionedTree, { count, digits }: Batch): TraversalCost[] {
+  #estimates({ arena, table, keys }: PartitionedTree, { count, digits, meanDigits }: Batch): TraversalCost[] {
     const costs = this.#device.traversalCosts
     if (costs === undefined) return []
+    const pathOf = (digits: number) => pathLength(this.#shape.full, digits, keys, arena.nodes.records)
     const situation: Situation = {
       batch: count,
       digits,
-      path: pathLength(this.#shape.full, digits, keys, arena.nodes.records),
+      path: pathOf(digits),
+      meanPath: pathOf(meanDigits),
       levels: table.levels,
       bands: table.bandsOf(digits),
       partitions: table.count,

@@ -10,6 +10,7 @@ const FEW: Situation = {
   batch: 1,
   digits: 256,
   path: 256,
+  meanPath: 256,
   levels: 16,
   bands: 16,
   partitions: 1000,
