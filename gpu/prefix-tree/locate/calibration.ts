@@ -15,6 +15,8 @@ import { costName, featuresOf, pathLength, type Situation, type TraversalCosts }
 interface Sample {
   readonly keys: number
   readonly keyBytes: number
+  /** Bytes at their beginning that all keys share; 0 if absent. */
+  readonly sharedBytes?: number
   readonly layout: 'full' | 'compact'
   readonly partitionLevels: number | 'auto'
 }
@@ -36,7 +38,9 @@ const HARDWARE: Plan = {
     { keys: 30_000, keyBytes: 128, layout: 'full', partitionLevels: 'auto' },
     { keys: 100_000, keyBytes: 60, layout: 'full', partitionLevels: 'auto' },
     { keys: 1000, keyBytes: 128, layout: 'compact', partitionLevels: 'auto' },
+    { keys: 1000, keyBytes: 128, sharedBytes: 126, layout: 'compact', partitionLevels: 'auto' },
     { keys: 100_000, keyBytes: 60, layout: 'compact', partitionLevels: 'auto' },
+    { keys: 100_000, keyBytes: 60, sharedBytes: 40, layout: 'compact', partitionLevels: 'auto' },
   ],
   batches: [1, 64, 2 ** 11, 2 ** 14, 2 ** 17, 2 ** 19],
   repeats: 7,
@@ -96,11 +100,11 @@ async function measureTree(device: Device, plan: Plan, sample: Sample, found: Me
   const normaliser = await KeyNormaliser.create(device, await Primitives.create(device), 'terminated')
   const arena = await Arena.create(device, treeShape(shape), { nodes: 1, tuples: 1, extentWords: 1 })
   try {
-    await insert(parts, arena, randomKeys(keys, keyBytes))
+    await insert(parts, arena, randomKeys(keys, sample))
     for (const batch of plan.batches) {
       // The first numbers are those of the keys in the tree.
       const numbers = Uint32Array.from({ length: batch }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0)
-      const queries = randomKeys(batch, keyBytes, (i) => numbers[i] % keys)
+      const queries = randomKeys(batch, sample, (i) => numbers[i] % keys)
       const timer = new GetTimer(device, parts.reader, normaliser, queries)
       try {
         await measureBatch(plan, sample, parts, arena, timer, batch, found)
@@ -158,7 +162,11 @@ const FIRST_PRINTABLE = 0x20
 const PRINTABLE = 95
 
 /** Keys of printable characters that look random, each by its number. */
-function randomKeys(count: number, keyBytes: number, number: (i: number) => number = (i) => i): KeyColumns {
+function randomKeys(
+  count: number,
+  { keyBytes, sharedBytes = 0 }: Sample,
+  number: (i: number) => number = (i) => i,
+): KeyColumns {
   const bytes = new Uint8Array(count * keyBytes)
   const offsets = Uint32Array.from({ length: count + 1 }, (_, i) => i * keyBytes)
   for (let i = 0; i < count; i++) {
@@ -167,7 +175,8 @@ function randomKeys(count: number, keyBytes: number, number: (i: number) => numb
       state ^= state << 13
       state ^= state >>> 17
       state ^= state << 5
-      bytes[at] = FIRST_PRINTABLE + ((state >>> 0) % PRINTABLE)
+      const shared = at % keyBytes < sharedBytes
+      bytes[at] = FIRST_PRINTABLE + (shared ? 0 : (state >>> 0) % PRINTABLE)
     }
   }
   return { bytes, offsets }

@@ -28,21 +28,26 @@ export interface Situation {
 /** Nodes of fewer bytes are taken to lie in a device's cache. */
 const CACHED_BYTES = 2 ** 25
 
+/** Doublings of a batch that make its slowest query slower. */
+const MOST_SPREAD = 8
+
 /** Digits that are hashed in one step. */
 const HASHED_DIGITS = 8
 
 /**
  * The features of a situation that a traversal's time is a sum of: what it takes by itself (`launch`), what one query after the other
- * must wait for (`path`, `levels`: each a dependent load), and what each query of the batch adds. `far` ones weigh how far the nodes
- * are from fitting a cache, in doublings.
+ * must wait for (`path`, `levels`: each a dependent load; more of them the more queries there are, since the slowest counts), and what
+ * each query of the batch adds. `far` ones weigh how far the nodes are from fitting a cache, in doublings.
  */
 export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Record<string, number>> {
   const far = Math.log2(1 + s.nodeBytes / CACHED_BYTES)
+  const spread = Math.min(MOST_SPREAD, Math.log2(s.batch))
   if (strategy === 'sequential') {
     return {
       launch: 1,
       path: s.path,
       'far path': s.path * far,
+      'spread path': s.path * spread,
       query: s.batch,
       'query path': s.batch * s.meanPath,
       'far query path': s.batch * s.meanPath * far,
@@ -54,6 +59,7 @@ export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Reco
       launch: 1,
       levels,
       'far levels': levels * far,
+      'spread levels': levels * spread,
       query: s.batch,
       'query path': s.batch * s.meanPath,
       'far query path': s.batch * s.meanPath * far,
