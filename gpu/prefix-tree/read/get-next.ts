@@ -21,8 +21,9 @@ export class GetNext {
   }
 
   static async create(context: ReadContext, narrow: NarrowPayloads): Promise<GetNext> {
-    const bindings = [...TREE, 'read', 'read', 'write', 'write', 'write', 'write'] as const
-    return new GetNext(context, narrow, await context.kernel('get-next', 'get_next', bindings, 4, 'tree'))
+    const bindings = [...TREE, 'read', 'write', 'write', 'write'] as const
+    const kernel = await context.kernel('get-next', 'get_next', bindings, 4, 'ordered tree')
+    return new GetNext(context, narrow, kernel)
   }
 
   async run(arena: Arena, request: GetNextRequest): Promise<GetNextResult> {
@@ -59,23 +60,23 @@ export class GetNext {
     request: GetNextRequest,
     count: number,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
-    const { tree, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { device, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
     const queries = this.#context.queries(recorder, scratch, request.keys, request.keyOffsets)
-    const after = this.#context.upload(scratch, request.sequences)
-    const found = scratch.bytes(bitmapBytes(count))
     const records = scratch.bytes(count * keyBytes)
     const padded = scratch.bytes(count * paddedBytes)
-    const sequences = scratch.words(count)
-    const further = this.#context.further(arena, 'tree', queries)
+    // Adapters bind a dozen buffers at least, so one holds several columns.
+    const sequences = scratch.bytes(4 * count + bitmapBytes(count))
+    if (request.sequences !== undefined) device.upload(sequences, request.sequences)
+    const further = this.#context.further(arena, 'ordered tree', queries)
     recorder.dispatch(
       this.#kernel,
-      [...arena.buffers, queries.keys, after, found, records, padded, sequences, ...further],
+      [...arena.buffers, queries.keys, sequences, records, padded, ...further],
       [count, tree.word, request.reverse ? 1 : 0, request.sequences === undefined ? 0 : 1],
       count,
     )
     const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
     const known = [
-      { buffer: found, bytes: bitmapBytes(count) },
+      { buffer: sequences, offset: 4 * count, bytes: bitmapBytes(count) },
       { buffer: column, bytes: count * payloadBytes },
       { buffer: sequences, bytes: 4 * count },
     ]

@@ -12,6 +12,7 @@ import { createBuilder } from './create-builder.js'
 import { type KeysToStore, KeyWriter } from './created-keys.js'
 import { type BatchEntries, EntryLister } from './entries.js'
 import { type Items, uploadItems } from './items.js'
+import { OrderLinker } from './order-links.js'
 import { PairMatcher, type Pairs } from './pairs.js'
 import { PayloadWriter } from './payloads.js'
 import { type Plan, Planner } from './plan.js'
@@ -65,6 +66,8 @@ interface Stages {
   readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
   readonly remover: Remover
+  /** Only where tuples are linked in key order. */
+  readonly linker: OrderLinker | undefined
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
 }
@@ -73,7 +76,7 @@ interface Stages {
  * Bulk-synchronous writes (design, "Insert" and "Delete"): no locks, every phase a dispatch. A batch is sorted and its keys are
  * located, its outcome is settled, and its need of memory is counted, all without changing the tree; once the memory is made
  * sure of it is applied: payloads dead by pair are marked, tuples and payloads written, new tuples hung in, removed ones
- * taken out.
+ * taken out, and links between tuples changed where there are any.
  */
 export class TreeWriter {
   readonly #device: Device
@@ -92,7 +95,7 @@ export class TreeWriter {
     const shape = treeShape(index)
     const { payloadBytes, unique } = index
     const variable = shape.form !== undefined
-    const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, directories] =
+    const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, linker, directories] =
       await Promise.all([
         RunFinder.create(device, primitives, shape),
         PairMatcher.create(device, primitives, shape, payloadBytes),
@@ -103,6 +106,7 @@ export class TreeWriter {
         variable ? KeyWriter.create(device, primitives, shape) : undefined,
         PayloadWriter.create(device, shape, payloadBytes, unique),
         Remover.create(device, shape),
+        shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
         hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
       ])
     return new TreeWriter(device, index, {
@@ -115,6 +119,7 @@ export class TreeWriter {
       keys,
       payloads,
       remover,
+      linker,
       directories,
     })
   }
@@ -225,7 +230,7 @@ export class TreeWriter {
     const recorder = this.#device.record()
     if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
     const firstNode = arena.takeNodes(totals[Count.nodes]!)
-    const firstTuple = arena.tuples.take(totals[Count.creates]!)
+    const firstTuple = arena.takeTuples(totals[Count.creates]!)
     stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
       runs: totals[Count.runs]!,
       longMoves: totals[Count.longMoves]!,
@@ -244,6 +249,12 @@ export class TreeWriter {
     if (totals[Count.removes]! > 0) {
       stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
     }
+    stages.linker?.record(recorder, arena, runs, plan, counts, {
+      runs: totals[Count.runs]!,
+      creates: totals[Count.creates]!,
+      removes: totals[Count.removes]!,
+      firstTuple,
+    })
     stages.directories?.recordFill(recorder, arena)
     recorder.submit()
   }
