@@ -17,18 +17,16 @@ export interface LinkTotals {
 
 /** Keeps the links of tuples in key order (Volk §4.1), in trees that have them. */
 export class OrderLinker {
-  readonly #shape: TreeShape
   readonly #linkRuns: Kernel
   readonly #linkInOrder: Kernel
 
-  private constructor(shape: TreeShape, linkRuns: Kernel, linkInOrder: Kernel) {
-    this.#shape = shape
+  private constructor(linkRuns: Kernel, linkInOrder: Kernel) {
     this.#linkRuns = linkRuns
     this.#linkInOrder = linkInOrder
   }
 
   static async create(device: Device, shape: TreeShape): Promise<OrderLinker> {
-    const common = { module: 'prefix-tree/write/order-links', params: 2, conditions: shape.conditions }
+    const common = { module: 'prefix-tree/write/order-links', params: 1, conditions: shape.conditions }
     const [linkRuns, linkInOrder] = await Promise.all([
       device.kernel({
         ...common,
@@ -38,7 +36,7 @@ export class OrderLinker {
       }),
       device.kernel({ ...common, entryPoint: 'link_in_order', bindings: ['write'] }),
     ])
-    return new OrderLinker(shape, linkRuns, linkInOrder)
+    return new OrderLinker(linkRuns, linkInOrder)
   }
 
   /** Changes the links where a batch has created or removed tuples. The tree must be as the batch leaves it. */
@@ -59,12 +57,12 @@ export class OrderLinker {
     const batch = [runs.keys, runs.starts, plan.actions, runs.residents, counts]
     const tree = [arena.nodes.buffer, arena.tuples.buffer]
     const buffers = [...tree, ...batch, ...orderedTreeBuffers(arena, runs.heap)]
-    recorder.dispatch(this.#linkRuns, buffers, [this.#shape.word, 0], totals.runs)
+    recorder.dispatch(this.#linkRuns, buffers, [0], totals.runs)
   }
 
   /** Links all tuples of a tree where their numbers are in key order. */
   recordInOrder(recorder: Recorder, { links }: Arena, tuples: number): void {
     if (links === undefined) throw new WarpdexError('INTERNAL', 'the tree has no links')
-    recorder.dispatch(this.#linkInOrder, [links.buffer], [this.#shape.word, tuples], tuples)
+    recorder.dispatch(this.#linkInOrder, [links.buffer], [tuples], tuples)
   }
 }
