@@ -28,6 +28,9 @@ interface Parts {
 /** Entries that a timed walk finds at least, by being repeated: less would be lost in the time that a submission takes. */
 const TIMED_ENTRIES = 2 ** 20
 
+/** More than random keys take, so that no region grows while it is measured. */
+const NODES_PER_KEY = 0.6
+
 /** One tree whose operations are timed, by wall clock with submission. */
 export class OrderedTree {
   readonly shape: IndexShape
@@ -62,7 +65,7 @@ export class OrderedTree {
       ranges: await ScanRanges.create(context),
       walk: await Walk.create(context),
     }
-    const room = { nodes: count, tuples: count, extentWords: 1, keyWords: keyBytes / 2 }
+    const room = { nodes: Math.ceil(NODES_PER_KEY * count), tuples: count, extentWords: 1, keyWords: keyBytes / 2 }
     return new OrderedTree(device, shape, parts, await Arena.create(device, tree, room))
   }
 
