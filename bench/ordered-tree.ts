@@ -65,7 +65,12 @@ export class OrderedTree {
       ranges: await ScanRanges.create(context),
       walk: await Walk.create(context),
     }
-    const room = { nodes: Math.ceil(NODES_PER_KEY * count), tuples: count, extentWords: 1, keyWords: keyBytes / 2 }
+    const room = {
+      nodes: Math.ceil(NODES_PER_KEY * count),
+      tuples: count,
+      extentWords: 1,
+      keyWords: keyBytes / 2,
+    }
     return new OrderedTree(device, shape, parts, await Arena.create(device, tree, room))
   }
 
