@@ -201,6 +201,7 @@ class TreeBench {
       for (let i = 0; i < dispatches; i++) {
         this.#reader.recordGet(
           recorder,
+          scratch,
           this.#arena!,
           { keys: queries, heap: undefined },
           found,

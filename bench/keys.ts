@@ -1,5 +1,5 @@
 /** The finaliser of MurmurHash3: a bijection of 32-bit numbers, so that distinct numbers give distinct, scattered keys. */
-function scattered(i: number): number {
+export function scattered(i: number): number {
   let h = i
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
@@ -84,20 +84,26 @@ export function longKeys(count: number): KeyBlob {
 }
 
 /** Random ones of the given keys. */
-export function pickKeys({ offsets, bytes }: KeyBlob, count: number, picks: number): KeyBlob {
-  const picked = { offsets: new Uint32Array(picks + 1), bytes: new Uint8Array(0) }
+export function pickKeys(keys: KeyBlob, count: number, picks: number): KeyBlob {
   const numbers = Uint32Array.from({ length: picks }, (_, i) => (scattered(i + 0x5bd1e995) / 2 ** 32) * count)
-  numbers.forEach((number, i) => {
-    picked.offsets[i + 1] = picked.offsets[i]! + offsets[number + 1]! - offsets[number]!
-  })
-  picked.bytes = new Uint8Array(picked.offsets[picks]!)
-  numbers.forEach((number, i) => {
-    picked.bytes.set(bytes.subarray(offsets[number], offsets[number + 1]), picked.offsets[i])
-  })
-  return picked
+  return gatherKeys(keys, numbers)
 }
 
-function keyBlob(count: number, key: (i: number) => string): KeyBlob {
+/** The keys with these numbers. */
+export function gatherKeys({ offsets, bytes }: KeyBlob, numbers: Uint32Array): KeyBlob {
+  const gathered = { offsets: new Uint32Array(numbers.length + 1), bytes: new Uint8Array(0) }
+  numbers.forEach((number, i) => {
+    gathered.offsets[i + 1] = gathered.offsets[i]! + offsets[number + 1]! - offsets[number]!
+  })
+  gathered.bytes = new Uint8Array(gathered.offsets[numbers.length]!)
+  numbers.forEach((number, i) => {
+    gathered.bytes.set(bytes.subarray(offsets[number], offsets[number + 1]), gathered.offsets[i])
+  })
+  return gathered
+}
+
+/** A column of keys whose characters are all of Latin-1. */
+export function keyBlob(count: number, key: (i: number) => string): KeyBlob {
   const keys = Array.from({ length: count }, (_, i) => key(i))
   const offsets = new Uint32Array(count + 1)
   for (let i = 0; i < count; i++) offsets[i + 1] = offsets[i]! + keys[i]!.length

@@ -8,6 +8,8 @@ import { benchPrimitives } from './primitives.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchSoak } from './soak.js'
+import { FIGURES, type Figure } from './speculation/figures.js'
+import { benchSpeculation } from './speculation/speculation.js'
 import { benchStrings } from './strings.js'
 import { benchVariableKeys } from './variable-keys.js'
 
@@ -18,9 +20,14 @@ interface Setting {
   readonly largest: (onSoftware: number) => number
   readonly seconds: number
   readonly minutes: number
+  readonly quick: boolean
+  readonly figures: readonly Figure[]
+  /** Where the figures are kept. */
+  readonly path: string | undefined
 }
 
-const SUITES: Record<string, (setting: Setting) => Promise<Row[]>> = {
+/** Suites return their rows, unless they print and keep them themselves. */
+const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> = {
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
   primitives: async ({ device }) => [
     ...(await benchPrimitives(device)),
@@ -36,6 +43,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[]>> = {
       device.facts.software ? [largest(14)] : [Math.min(20, largest(14)), Math.min(24, largest(14))],
     ),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
+  speculation: async ({ device, quick, figures, path }) => {
+    await benchSpeculation(device, { quick, figures, path })
+    return undefined
+  },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }
 
@@ -65,16 +76,35 @@ const options = await yargs(hideBin(process.argv))
     describe: 'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
+  .option('quick', {
+    type: 'boolean',
+    default: false,
+    describe: 'speculation: a run of seconds, kept only with --json',
+  })
+  .option('figures', {
+    choices: FIGURES,
+    array: true,
+    default: FIGURES,
+    describe: 'speculation: which parts of Figure 8',
+  })
   .option('minutes', { type: 'number', default: 10, describe: 'soak: length' })
   .strict()
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes } = options
+const { adapter, max, seconds, minutes, quick, figures } = options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
-const rows = await SUITES[suite]({ adapter, device, largest, seconds, minutes })
-printTables(`${suite} on ${name}`, rows)
-writeReport(options.json ?? `bench/results/${folderName(name)}/${suite}.json`, { suite, adapter: name, rows })
+const path = options.json ?? defaultPath(folderName(name))
+const rows = await SUITES[suite]({ adapter, device, largest, seconds, minutes, quick, figures, path })
+if (rows !== undefined) {
+  printTables(`${suite} on ${name}`, rows)
+  if (path !== undefined) writeReport(path, { suite, adapter: name, rows })
+}
 device.destroy()
+
+function defaultPath(adapter: string): string | undefined {
+  if (suite !== 'speculation') return `bench/results/${adapter}/${suite}.json`
+  return quick ? undefined : `bench/results/speculation/${adapter}/figures.json`
+}

@@ -41,9 +41,12 @@ function printTable(title: string, rows: readonly Row[]): void {
   }
 }
 
+/** Characters of a text that a table has room for; the report has all. */
+const MOST_TEXT = 24
+
 function show(figure: number | string | undefined): string {
   if (figure === undefined) return ''
-  if (typeof figure === 'string') return figure
+  if (typeof figure === 'string') return figure.length > MOST_TEXT ? `${figure.slice(0, MOST_TEXT)}…` : figure
   return figure >= 100 ? figure.toFixed(0) : figure.toPrecision(3)
 }
 

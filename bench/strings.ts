@@ -119,13 +119,13 @@ class StringBench {
     const preparing = device.record()
     const { records, heap } = this.#normaliser.record(preparing, scratch, wire)
     preparing.submit()
-    const fromNormal = await this.#time((recorder) => {
-      this.#reader.recordGet(recorder, arena, { keys: records, heap }, found, payloads, queries)
+    const fromNormal = await this.#time((recorder, own) => {
+      this.#reader.recordGet(recorder, own, arena, { keys: records, heap }, found, payloads, queries)
     })
     const fromWire = await this.#time((recorder, own) => {
       const normal = this.#normaliser.record(recorder, own, wire)
       const keys = { keys: normal.records, heap: normal.heap }
-      this.#reader.recordGet(recorder, arena, keys, found, payloads, queries)
+      this.#reader.recordGet(recorder, own, arena, keys, found, payloads, queries)
     })
     const bits = await device.read(found, Math.ceil(queries / 8), (view) => view.slice())
     if (!bits.every((byte) => byte === 255)) throw new Error('a key was not found')

@@ -20,6 +20,8 @@ export const LIMITS = {
   payloadBytes: MIB,
   /** Bytes of a payload of kind `fixed(n)`: it lies in the tuple, so it is read with every lookup. */
   fixedPayloadBytes: 64,
+  /** Levels of a tree's partition: every one of them is a step that a thread goes down alone. */
+  partitionLevels: 64,
   /** UTF-8 bytes of an index name. */
   indexNameBytes: 128,
   /** Indexes of one server. */

@@ -3,6 +3,8 @@ import type { Frame, Section } from './frame.js'
 import type { KeySections, RangeSections } from './key-sections.js'
 import { LIMITS } from './limits.js'
 import { RequestReader } from './request-reader.js'
+import type { Explanation, Traversal, TreeLayout } from './traversal.js'
+import { parseLayout, parseTraversal } from './traversal-options.js'
 import {
   type IndexDefinition,
   type KeyType,
@@ -22,6 +24,11 @@ export type InsertMode = (typeof INSERT_MODES)[number]
 interface IndexRequest {
   readonly id: number
   readonly index: string
+}
+
+/** A request that may say how its keys are to be found. */
+interface TraversalChoice {
+  readonly traversal?: Traversal | undefined
 }
 
 interface WriteIdentity {
@@ -50,7 +57,7 @@ export interface HelloRequest {
   readonly token?: string | undefined
 }
 
-export interface CreateIndexRequest extends IndexRequest {
+export interface CreateIndexRequest extends IndexRequest, TreeLayout {
   readonly op: 'createIndex'
   readonly keyType: KeyType
   readonly payloadKind: PayloadKind
@@ -74,9 +81,13 @@ export interface StatsRequest {
   readonly index?: string | undefined
 }
 
-export interface GetRequest extends IndexRequest, KeySections {
+export interface GetRequest extends IndexRequest, TraversalChoice, KeySections {
   readonly op: 'get'
   readonly all: boolean
+}
+
+export interface ExplainRequest extends IndexRequest, TraversalChoice, KeySections {
+  readonly op: 'explain'
 }
 
 export interface CountRequest extends IndexRequest, KeySections {
@@ -92,22 +103,25 @@ export interface ScanRequest extends IndexRequest, RangeSections {
   readonly toExclusive: boolean
 }
 
-export interface GetNextRequest extends IndexRequest, KeySections {
+export interface GetNextRequest extends IndexRequest, TraversalChoice, KeySections {
   readonly op: 'getNext'
   readonly reverse: boolean
   readonly sequences?: Section | undefined
 }
 
-export interface InsertRequest extends IndexRequest, WriteIdentity, KeySections, PayloadSections {
+/** A request that changes one index. */
+interface ChangeRequest extends IndexRequest, WriteIdentity, TraversalChoice, KeySections {}
+
+export interface InsertRequest extends ChangeRequest, PayloadSections {
   readonly op: 'insert'
   readonly mode: InsertMode
 }
 
-export interface DeleteRequest extends IndexRequest, WriteIdentity, KeySections, OptionalPayloadSections {
+export interface DeleteRequest extends ChangeRequest, OptionalPayloadSections {
   readonly op: 'delete'
 }
 
-export interface WriteRequest extends IndexRequest, WriteIdentity, KeySections, OptionalPayloadSections {
+export interface WriteRequest extends ChangeRequest, OptionalPayloadSections {
   readonly op: 'write'
   readonly ops: Section
 }
@@ -131,6 +145,7 @@ export type Request =
   | ListIndexesRequest
   | StatsRequest
   | GetRequest
+  | ExplainRequest
   | CountRequest
   | ScanRequest
   | GetNextRequest
@@ -184,6 +199,7 @@ export interface ReplyFields {
     readonly indexes: readonly IndexStats[]
   }
   readonly get: NoFields
+  readonly explain: { readonly explanation: Explanation }
   readonly count: NoFields
   readonly scan: NoFields
   readonly getNext: NoFields
@@ -238,11 +254,17 @@ const PARSERS: Parsers = {
     payloadKind: parsePayloadKind(r.text('payloadKind')),
     unique: r.flag('unique'),
     ifNotExists: r.flag('ifNotExists'),
+    ...layout(r),
   }),
   dropIndex: (r) => ({ index: r.indexName('index'), ifExists: r.flag('ifExists') }),
   listIndexes: () => ({}),
   stats: (r) => ({ index: r.optionalIndexName('index') }),
-  get: (r) => ({ index: r.indexName('index'), all: r.flag('all'), ...keySections(r) }),
+  get: (r) => {
+    const request = { index: r.indexName('index'), all: r.flag('all'), traversal: traversal(r) }
+    if (!request.all || request.traversal === undefined) return { ...request, ...keySections(r) }
+    throw new WarpdexError('BAD_REQUEST', 'get takes no strategy together with all; leave one of them out')
+  },
+  explain: (r) => ({ index: r.indexName('index'), traversal: traversal(r), ...keySections(r) }),
   count: (r) => ({ index: r.indexName('index'), ...keySections(r) }),
   scan: (r) => ({
     index: r.indexName('index'),
@@ -260,29 +282,27 @@ const PARSERS: Parsers = {
   getNext: (r) => ({
     index: r.indexName('index'),
     reverse: r.flag('reverse'),
+    traversal: traversal(r),
     ...keySections(r),
     sequences: r.optionalSection('sequences'),
   }),
   insert: (r) => ({
     index: r.indexName('index'),
     mode: r.choice('mode', INSERT_MODES),
-    writeId: r.optionalWhole('writeId'),
-    ...keySections(r),
+    ...change(r),
     payloads: r.section('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   delete: (r) => ({
     index: r.indexName('index'),
-    writeId: r.optionalWhole('writeId'),
-    ...keySections(r),
+    ...change(r),
     payloads: r.optionalSection('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   write: (r) => ({
     index: r.indexName('index'),
-    writeId: r.optionalWhole('writeId'),
     ops: r.section('ops'),
-    ...keySections(r),
+    ...change(r),
     payloads: r.optionalSection('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
@@ -292,6 +312,22 @@ const PARSERS: Parsers = {
 
 function keySections(r: RequestReader): KeySections {
   return { keys: r.section('keys'), keyOffsets: r.optionalSection('keyOffsets') }
+}
+
+function change(r: RequestReader): Pick<ChangeRequest, 'writeId' | 'traversal' | keyof KeySections> {
+  return { writeId: r.optionalWhole('writeId'), traversal: traversal(r), ...keySections(r) }
+}
+
+function traversal(r: RequestReader): Traversal | undefined {
+  return parseTraversal({ strategy: r.value('strategy'), resolution: r.value('resolution') })
+}
+
+function layout(r: RequestReader): TreeLayout {
+  return parseLayout({
+    layout: r.value('layout'),
+    allocation: r.value('allocation'),
+    partitionLevels: r.value('partitionLevels'),
+  })
 }
 
 /** Names of all operations. */

@@ -4,6 +4,7 @@ import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key
 import { LIMITS } from './limits.js'
 import type {
   DeleteRequest,
+  ExplainRequest,
   GetNextRequest,
   InsertMode,
   InsertRequest,
@@ -152,6 +153,13 @@ export function getNextColumns(
   if (request.sequences)
     requireLength(request.sequences, 'sequences', count * 4, `${count} u32 sequence numbers`)
   return { keys, keyOffsets, sequences: request.sequences?.bytes }
+}
+
+/** The keys whose search is to be explained, one at least. */
+export function explainColumns(request: ExplainRequest, definition: IndexDefinition): Rows {
+  const keys = requireKeys(request, definition)
+  if (rowCount(keys, keyWidth(definition.keyType)) > 0) return keys
+  throw bad('explain needs a key at least; send those of the get that is to be explained')
 }
 
 function requireOps(section: Section, count: number, withPayloads: boolean): Uint8Array {

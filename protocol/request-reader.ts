@@ -19,6 +19,11 @@ export class RequestReader {
     this.#frame = frame
   }
 
+  /** A field that is checked elsewhere, undefined where it is absent. */
+  value(name: string): unknown {
+    return this.#field(name)
+  }
+
   text(name: string): string {
     return this.optionalText(name) ?? this.#missing(name)
   }

@@ -19,6 +19,11 @@ export interface Traversal {
   readonly resolution?: Resolution | undefined
 }
 
+/** Every way to find keys. */
+export const TRAVERSALS: readonly Traversal[] = STRATEGIES.flatMap((strategy): Traversal[] =>
+  strategy === 'sequential' ? [{ strategy }] : RESOLUTIONS.map((resolution) => ({ strategy, resolution })),
+)
+
 /** `compact` leaves out nodes that lead to one key only; in `full` every key goes down all of its levels, as in the paper. */
 export const LAYOUTS = ['compact', 'full'] as const
 export type Layout = (typeof LAYOUTS)[number]

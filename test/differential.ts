@@ -7,7 +7,7 @@ import type {
   WriteBatch,
 } from '../gpu/index-structure.js'
 import { type Rows, rowAt, rowCount, rowsOf, sliceRows } from '../protocol/rows.js'
-import { LAYOUTS, type TreeLayout } from '../protocol/traversal.js'
+import { LAYOUTS, type Traversal, type TreeLayout } from '../protocol/traversal.js'
 import { FIXED_KEY_TYPES, type KeyType, keyWidth, WriteOp } from '../protocol/types.js'
 import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
@@ -39,6 +39,14 @@ function randomLayout(random: Random): TreeLayout {
   return random.chance(0.3) && layout === 'full' ? { layout } : { layout, partitionLevels }
 }
 
+export interface ProgramOptions {
+  readonly steps: number
+  /** Items of a batch at most. */
+  readonly most?: number
+  /** Ways to find keys that every read is made in, and writes in turns; without them the structure's own choice. */
+  readonly traversals?: readonly Traversal[]
+}
+
 /**
  * Runs a random program of batched operations against a structure and the model, and compares every answer.
  * @returns how many keys its batches held
@@ -48,7 +56,7 @@ export async function runProgram(
   subject: Subject,
   random: Random,
   shape: IndexShape,
-  steps: number,
+  { steps, most = 3000, traversals = [] }: ProgramOptions,
 ): Promise<number> {
   const model = new ModelStructure(shape)
   let structure = await subject.create(shape)
@@ -56,7 +64,8 @@ export async function runProgram(
   let keys = 0
   try {
     for (let step = 0; step < steps; step++) {
-      const write = randomBatch(random, shape, keySpace)
+      const traversal = traversals.length === 0 ? undefined : random.pick(traversals)
+      const write = { ...randomBatch(random, shape, keySpace, most), traversal }
       await compareWrite(structure, model, write, `step ${step}: write`)
       keys += rowCount({ bytes: write.keys, offsets: write.keyOffsets }, keyWidth(shape.keyType))
       if (random.chance(0.15)) await subject.compact(structure)
@@ -66,6 +75,10 @@ export async function runProgram(
         structure = reloaded
       } else await structure.compactIfWorthwhile()
       keys += await compareReads(structure, model, random, keySpace, `step ${step}`)
+      for (const traversal of traversals) {
+        const what = `step ${step}, ${JSON.stringify(traversal)}`
+        await compareTraversal(structure, model, random.pick([1, 2, 33]), keySpace, traversal, what)
+      }
     }
   } finally {
     structure.destroy()
@@ -73,8 +86,8 @@ export async function runProgram(
   return keys
 }
 
-function randomBatch(random: Random, shape: IndexShape, keySpace: KeySpace): WriteBatch {
-  const count = random.pick([1, 2, 17, 256, 257, 1000, 3000])
+function randomBatch(random: Random, shape: IndexShape, keySpace: KeySpace, most: number): WriteBatch {
+  const count = random.pick([1, 2, 17, 256, 257, 1000, 3000].filter((size) => size <= most))
   const sameKey = random.chance(0.1)
   const { bytes: keys, offsets: keyOffsets } = sameKey
     ? repeat(keySpace.column(1), count)
@@ -138,6 +151,26 @@ async function compareReads(
     expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
   }
   return count + (await compareScans(structure, model, random, keySpace, step))
+}
+
+/** Every operation that takes a traversal and changes nothing. */
+async function compareTraversal(
+  structure: IndexStructure,
+  model: IndexStructure,
+  count: number,
+  keySpace: KeySpace,
+  traversal: Traversal,
+  step: string,
+): Promise<void> {
+  const { bytes: keys, offsets: keyOffsets } = keySpace.column(count)
+  const ours = await structure.get(keys, keyOffsets, traversal)
+  expectEqual(ours, await model.get(keys, keyOffsets), `${step}: get`)
+  for (const reverse of [false, true]) {
+    const next = { keys, keyOffsets, reverse }
+    const { sequences: _a, ...ours } = await structure.getNext({ ...next, traversal })
+    const { sequences: _b, ...theirs } = await model.getNext(next)
+    expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
+  }
 }
 
 async function compareScans(

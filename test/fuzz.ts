@@ -24,7 +24,7 @@ for (let program = seed ?? freshSeed(); performance.now() < end; program++) {
   const random = new Random(program)
   const shape = randomShape(random)
   try {
-    keys += await runProgram(treeSubject(device), random, shape, steps)
+    keys += await runProgram(treeSubject(device), random, shape, { steps })
   } catch (error) {
     console.error(`--seed ${program} --steps ${steps} failed with ${JSON.stringify(shape)}`)
     throw error

@@ -37,8 +37,8 @@ t.test('programs run on keys of every type, and find a fault', async (t) => {
   t.comment(`WARPDEX_SEED=${seed}`)
   for (const [i, keyType] of [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES].entries()) {
     const shape = randomShape(new Random(seed + i), keyType)
-    t.ok((await runProgram(models, new Random(seed + i), shape, 4)) > 0, keyType)
-    const faulty = runProgram(miscounting, new Random(seed + i), shape, 4)
+    t.ok((await runProgram(models, new Random(seed + i), shape, { steps: 4 })) > 0, keyType)
+    const faulty = runProgram(miscounting, new Random(seed + i), shape, { steps: 4 })
     await t.rejects(faulty, { message: /count: length 0/ })
   }
 })

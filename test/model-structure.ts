@@ -15,10 +15,11 @@ import type {
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import { type Rows, rowAt, rowCount, rowsOf } from '../protocol/rows.js'
-import type { Explanation } from '../protocol/traversal.js'
+import type { Explanation, Traversal } from '../protocol/traversal.js'
 import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
 import type { StructureFactory } from '../src/engine/structures.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
+import { modelExplanation } from './model-explanation.js'
 
 interface Entry {
   readonly sequence: number
@@ -80,17 +81,13 @@ export class ModelStructure implements IndexStructure {
     return new Uint8Array(Uint32Array.from(counts).buffer)
   }
 
-  async explain(): Promise<Explanation> {
-    const partitions = null
-    return {
-      strategy: 'sequential',
-      batch: 1,
-      digits: 8,
-      partitions,
-      reason: 'a model',
-      costs: [],
-      tables: null,
-    }
+  async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
+    const ranks = this.#ranks(keys, keyOffsets)
+    const width = keyWidth(this.shape.keyType)
+    const rows = { bytes: keys, offsets: keyOffsets }
+    const digits = Math.max(...ranks.map((_, i) => rowAt(rows, width, i).length * 2))
+    const hasFirst = this.#entries(ranks[0]).length > 0
+    return modelExplanation(this.shape, { keys: ranks.length, digits, hasFirst }, traversal)
   }
 
   async scan(request: ScanRequest): Promise<ScanResult> {

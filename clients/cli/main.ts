@@ -6,6 +6,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { addCreate } from './commands/create.js'
 import { addDel } from './commands/del.js'
 import { addDrop } from './commands/drop.js'
+import { addExplain } from './commands/explain.js'
 import { addGet } from './commands/get.js'
 import { addImport } from './commands/import.js'
 import { addList } from './commands/list.js'
@@ -24,6 +25,7 @@ const COMMANDS = [
   addDrop,
   addPut,
   addGet,
+  addExplain,
   addScan,
   addDel,
   addImport,

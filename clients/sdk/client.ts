@@ -54,10 +54,12 @@ export class Client {
    * @throws WarpdexError `INDEX_EXISTS`
    */
   async createIndex(
-    { name, keyType, payloadKind, unique }: IndexDefinition,
+    definition: IndexDefinition,
     options: CallOptions & { readonly ifNotExists?: boolean } = {},
   ): Promise<boolean> {
-    const fields = { index: name, keyType, payloadKind, unique, ifNotExists: options.ifNotExists }
+    const { name, keyType, payloadKind, unique, layout, allocation, partitionLevels } = definition
+    const shape = { keyType, payloadKind, unique, layout, allocation, partitionLevels }
+    const fields = { index: name, ...shape, ifNotExists: options.ifNotExists }
     return (await this.#request('createIndex', fields, options)).created
   }
 

@@ -8,6 +8,19 @@ export type {
   ReplyFields,
   SnapshotInfo,
 } from '../../protocol/messages.js'
+export type {
+  Allocation,
+  Explanation,
+  Layout,
+  Resolution,
+  ResultTableRow,
+  ResultTables,
+  Strategy,
+  Traversal,
+  TraversalCost,
+  TreeLayout,
+} from '../../protocol/traversal.js'
+export type { TraversalOptions } from '../../protocol/traversal-options.js'
 export type { ScalarKey } from '../../protocol/tuple-key.js'
 export {
   type FixedKeyType,
@@ -22,7 +35,7 @@ export {
 } from '../../protocol/types.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
-export type { CallOptions, ConnectOptions, ReconnectOptions } from './options.js'
+export type { CallOptions, ConnectOptions, FindOptions, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
 export type { Payload, PayloadArray, Payloads } from './payloads.js'
 export type { RangesOptions, RangesPage } from './range-scan.js'

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import type { TraversalOptions } from '../../protocol/traversal-options.js'
 
 /** Options of every call. */
 export interface CallOptions {
@@ -7,6 +8,12 @@ export interface CallOptions {
   /** Aborting it makes the call fail with `CANCELLED`. */
   readonly signal?: AbortSignal | undefined
 }
+
+/**
+ * Options of a call that finds keys. `strategy` and `resolution` say how, in an index that has partitions where they need some;
+ * the server thinks best where they are absent. The answer is the same in any case.
+ */
+export interface FindOptions extends CallOptions, TraversalOptions {}
 
 /** How to come back after a lost connection. Delays are in milliseconds and double from attempt to attempt. */
 export interface ReconnectOptions {

@@ -3,6 +3,8 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { IndexStats, InsertMode, Op } from '../../protocol/messages.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
+import type { Explanation } from '../../protocol/traversal.js'
+import type { TraversalOptions } from '../../protocol/traversal-options.js'
 import {
   type IndexDefinition,
   isFixedKeyType,
@@ -14,7 +16,7 @@ import type { Connection, Reply } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
 import { askInParts, joinBytes, joinOffsets } from './key-parts.js'
 import { type KeyInput, type Keys, keyColumn, keySections } from './keys.js'
-import { type Bounds, type CallOptions, toBounds, withinBounds } from './options.js'
+import { type Bounds, type CallOptions, type FindOptions, toBounds, withinBounds } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import type { Payload } from './payloads.js'
 import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
@@ -50,7 +52,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   constructor(connection: Connection, name: string) {
     this.name = name
     this.#connection = connection
-    this.#single = new GetBatcher((keys) => this.#get(keys, connection.bounds({})))
+    this.#single = new GetBatcher((keys) => this.#get(keys, {}, connection.bounds({})))
   }
 
   /** What the index was created as; asked for once. */
@@ -64,8 +66,17 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** The first payload of each key. */
-  async get(keys: Keys<K>, options: CallOptions = {}): Promise<GetResult<P>> {
-    return this.#get(keys, this.#connection.bounds(options))
+  async get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
+    return this.#get(keys, traversalOf(options), this.#connection.bounds(options))
+  }
+
+  /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
+  async explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#define(bounds)
+    const sections = keySections(keyColumn(keys, definition), definition)
+    const { fields } = await this.#request('explain', traversalOf(options), sections, bounds)
+    return fields.explanation
   }
 
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
@@ -110,7 +121,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async getNext(
     keys: Keys<K>,
-    options: CallOptions & { readonly reverse?: boolean; readonly sequences?: Uint32Array } = {},
+    options: FindOptions & { readonly reverse?: boolean; readonly sequences?: Uint32Array } = {},
   ): Promise<NextResult<K, P>> {
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
@@ -118,7 +129,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       ...keySections(keyColumn(keys, definition), definition),
       ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
     }
-    const reply = await this.#request('getNext', { reverse: options.reverse }, sections, bounds)
+    const fields = { reverse: options.reverse, ...traversalOf(options) }
+    const reply = await this.#request('getNext', fields, sections, bounds)
     return new NextResult<K, P>(
       reply.section('found'),
       readKeys<K>([reply], definition),
@@ -160,13 +172,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   async insert(
     keys: Keys<K>,
     payloads: PayloadsInput,
-    options: CallOptions & { readonly mode?: InsertMode } = {},
+    options: FindOptions & { readonly mode?: InsertMode } = {},
   ): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     const column = keyColumn(keys, definition)
     const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
-    return this.#writePieces('insert', { mode: options.mode }, items, definition, bounds)
+    const fields = { mode: options.mode, ...traversalOf(options) }
+    return this.#writePieces('insert', fields, items, definition, bounds)
   }
 
   /**
@@ -176,14 +189,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async delete(
     keys: Keys<K>,
-    options: CallOptions & { readonly payloads?: PayloadsInput } = {},
+    options: FindOptions & { readonly payloads?: PayloadsInput } = {},
   ): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     const column = keyColumn(keys, definition)
     const count = countOf(column, definition)
     const payloads = options.payloads && payloadColumn(options.payloads, definition, count)
-    return this.#writePieces('delete', {}, { keys: column, payloads }, definition, bounds)
+    return this.#writePieces('delete', traversalOf(options), { keys: column, payloads }, definition, bounds)
   }
 
   /**
@@ -191,7 +204,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    *
    * @returns a ResultCode for each item
    */
-  async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: CallOptions = {}): Promise<Uint8Array> {
+  async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: FindOptions = {}): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
     const definition = await this.#define(bounds)
     const keys = keyColumn(batch.keys, definition)
@@ -204,13 +217,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       ops: { type: 'u8', bytes: Uint8Array.from(batch.ops) },
       ...writeSections(items, definition),
     }
-    const reply = await this.#request('write', { writeId: this.#connection.newWriteId() }, sections, bounds)
+    const fields = { writeId: this.#connection.newWriteId(), ...traversalOf(options) }
+    const reply = await this.#request('write', fields, sections, bounds)
     return reply.section('codes')
   }
 
-  async #get(keys: Keys<K>, bounds: Bounds): Promise<GetResult<P>> {
+  async #get(keys: Keys<K>, traversal: TraversalOptions, bounds: Bounds): Promise<GetResult<P>> {
     const definition = await this.#define(bounds)
-    const replies = await this.#askForKeys('get', {}, keyColumn(keys, definition), definition, bounds)
+    const replies = await this.#askForKeys('get', traversal, keyColumn(keys, definition), definition, bounds)
     return new GetResult(joinBytes(columns(replies, 'found')), readPayloads<P>(replies, definition))
   }
 
@@ -303,6 +317,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
 function countOf(keys: Rows, { keyType }: IndexDefinition): number {
   return rowCount(keys, keyWidth(keyType))
+}
+
+function traversalOf({ strategy, resolution }: TraversalOptions): TraversalOptions {
+  return { strategy, resolution }
 }
 
 /** What a server may answer to keys of another type: those of variable length differ only in their bytes. */

@@ -2,6 +2,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
 import { Scratch } from '../memory/scratch.js'
 import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
+import { Clock, STAMP_BYTES } from './clock.js'
 import { DeviceFull } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
 import { Recorder } from './recorder.js'
@@ -225,6 +226,20 @@ export class Device {
   /** Reads the first `words` 32-bit words of a buffer. */
   readWords(buffer: GPUBuffer, words: number, offset = 0): Promise<Uint32Array> {
     return this.read(buffer, words * 4, (view) => new Uint32Array(view.slice().buffer), offset)
+  }
+
+  /** A clock of that many points in time; undefined where the adapter has no timestamps. */
+  createClock(stamps: number): Clock | undefined {
+    return this.gpu.features.has('timestamp-query') ? new Clock(this.gpu, stamps) : undefined
+  }
+
+  /** Nanoseconds from a clock's first point to each of them. Every one must have been set. */
+  async readClock(clock: Clock): Promise<number[]> {
+    const recorder = this.record()
+    const buffer = recorder.resolve(clock)
+    const [column] = await this.submitAndRead(recorder, [{ buffer, bytes: clock.stamps * STAMP_BYTES }])
+    const points = new BigUint64Array(column.buffer, column.byteOffset, clock.stamps)
+    return Array.from(points, (point) => Number(point - points[0]!))
   }
 
   /**

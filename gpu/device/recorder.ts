@@ -1,3 +1,4 @@
+import type { Clock } from './clock.js'
 import type { Kernel } from './kernel.js'
 
 /** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
@@ -60,6 +61,18 @@ export class Recorder {
     if (size === 0) return
     this.#endPass()
     this.#encoder.clearBuffer(buffer, offset, size)
+  }
+
+  /** Takes the device's time, as point `i` of a clock, once everything recorded and submitted so far is done. */
+  stamp(clock: Clock, i: number): void {
+    this.#endPass()
+    clock.stamp(this.#encoder, i)
+  }
+
+  /** Makes a clock's points readable; see `Clock.resolve`. */
+  resolve(clock: Clock): GPUBuffer {
+    this.#endPass()
+    return clock.resolve(this.#encoder)
   }
 
   /**

@@ -2,6 +2,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import { Region, regionBytes } from '../memory/region.js'
 import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
+import type { PartitionTable } from './locate/partitions.js'
 
 /** How many records of each role something takes. Extents and keys are counted in words, since they differ in size. */
 export interface ArenaNeed {
@@ -25,6 +26,8 @@ export class Arena {
   readonly links: Region | undefined
   /** Where each key's first digits lead, in large trees; see `directory.ts`. */
   directory: GPUBuffer | undefined
+  /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
+  partitions: PartitionTable | undefined
   readonly #device: Device
 
   private constructor(
@@ -97,7 +100,12 @@ export class Arena {
   }
 
   get bytes(): number {
-    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + (this.directory?.size ?? 0)
+    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + this.#derivedBytes
+  }
+
+  /** Bytes of what can be made again from the regions. */
+  get #derivedBytes(): number {
+    return (this.directory?.size ?? 0) + (this.partitions?.bytes ?? 0)
   }
 
   get usedBytes(): number {
@@ -117,7 +125,7 @@ export class Arena {
     if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
     if (this.heads !== undefined) needs.push([this.heads, need.nodes])
     if (this.links !== undefined) needs.push([this.links, need.tuples])
-    const others = this.directory?.size ?? 0
+    const others = this.#derivedBytes
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const fits = reserved <= this.#device.structureBytes
     if (!fits) {
@@ -145,6 +153,7 @@ export class Arena {
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
     this.directory?.destroy()
+    this.partitions?.destroy()
   }
 }
 

@@ -27,8 +27,8 @@ const LINKS = 19
 
 /**
  * Bindings of the buffers that kernels need beside their own beyond what all trees have: `keys` for those that look into
- * keys, `tree` for those that also go down the tree. Keys of fixed width lie in what is bound anyway. `ordered tree` is for those
- * that go through tuples in key order.
+ * keys, `tree` for those that also go down the tree, `ordered tree` for those that go through tuples in key order, `heads` for those
+ * that only look at nodes. Keys of fixed width lie in what is bound anyway.
  */
 const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
   keys: [
@@ -40,6 +40,7 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
     [QUERY_HEAP, 'read'],
     [HEADS, 'read'],
   ],
+  heads: [[HEADS, 'read']],
   'written tree': [
     [HEAP, 'read'],
     [QUERY_HEAP, 'read'],
@@ -59,7 +60,13 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
   ],
 }
 
-export type FurtherBindings = 'keys' | 'tree' | 'written tree' | 'ordered tree' | 'tree and written links'
+export type FurtherBindings =
+  | 'keys'
+  | 'tree'
+  | 'heads'
+  | 'written tree'
+  | 'ordered tree'
+  | 'tree and written links'
 
 /** An index's shape in the words that kernels count in. */
 export interface TreeShape {

@@ -2,7 +2,6 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
-import type { Recorder } from '../device/recorder.js'
 import type {
   GetAllResult,
   GetNextRequest,
@@ -17,17 +16,14 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
-import type { Scratch } from '../memory/scratch.js'
-import { Primitives } from '../primitives/primitives.js'
 import { Arena } from './arena.js'
-import { DirectoryKeeper, hasDirectory } from './directory.js'
 import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { mostDigits, treeShape } from './layout.js'
+import type { Ready } from './locate/locator.js'
 import { explainSequential, refusePartitioned } from './locate/no-partitions.js'
-import { TreeReader } from './read/tree-reader.js'
-import { Compactor, type TupleOrder } from './write/compact.js'
-import { LiveOrder } from './write/live-order.js'
-import { type PreparedBatch, TreeWriter, type WriteEffect } from './write/tree-writer.js'
+import { type Parts, partsFor } from './parts.js'
+import type { TreeReader } from './read/tree-reader.js'
+import type { PreparedBatch, WriteEffect } from './write/tree-writer.js'
 
 /** Room of a new arena; regions double from there. */
 const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
@@ -37,24 +33,6 @@ const LITTLE_GARBAGE_BYTES = 1024 * 1024
 const LITTLE_GARBAGE_TUPLES = 16 * 1024
 
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
-
-/** What works on trees of one shape and holds nothing of any. */
-interface Parts {
-  readonly reader: TreeReader
-  readonly writer: TreeWriter
-  readonly compactor: Compactor
-  /** Only where trees may have a directory. */
-  readonly directories: DirectoryKeeper | undefined
-  readonly findOrder: (
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    tuples: number,
-  ) => Promise<TupleOrder>
-}
-
-/** The parts of each device by shape: making them again for each of thousands of trees would take longer than all else. */
-const partsByDevice = new WeakMap<Device, Map<string, Promise<Parts>>>()
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"). An empty tree owns no
@@ -84,7 +62,7 @@ export class PrefixTree implements IndexStructure {
 
   /** An empty tree. */
   static async create(device: Device, shape: IndexShape): Promise<PrefixTree> {
-    return new PrefixTree(device, shape, await PrefixTree.#partsFor(device, shape))
+    return new PrefixTree(device, shape, await partsFor(device, shape))
   }
 
   /**
@@ -97,7 +75,7 @@ export class PrefixTree implements IndexStructure {
     meta: StructureImage['meta'],
     readPart: ReadPart,
   ): Promise<PrefixTree> {
-    const parts = await PrefixTree.#partsFor(device, shape)
+    const parts = await partsFor(device, shape)
     if (meta.keys === 0) return new PrefixTree(device, shape, parts)
     const content = await arenaFromImage(device, treeShape(shape), meta, readPart)
     const tree = new PrefixTree(device, shape, parts, content)
@@ -110,43 +88,14 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  static #partsFor(device: Device, shape: IndexShape): Promise<Parts> {
-    const byShape = partsByDevice.get(device) ?? new Map<string, Promise<Parts>>()
-    partsByDevice.set(device, byShape)
-    const key = JSON.stringify(shape)
-    let parts = byShape.get(key)
-    if (parts === undefined) {
-      parts = PrefixTree.#makeParts(device, shape)
-      byShape.set(key, parts)
-      // What failed for want of memory may succeed later.
-      parts.catch(() => byShape.delete(key))
-    }
-    return parts
-  }
-
-  static async #makeParts(device: Device, shape: IndexShape): Promise<Parts> {
-    const primitives = await Primitives.create(device)
-    const tree = treeShape(shape)
-    const { form } = tree
-    const [reader, writer, compactor, directories, liveOrder] = await Promise.all([
-      TreeReader.create(device, primitives, shape),
-      TreeWriter.create(device, primitives, shape),
-      Compactor.create(device, primitives, tree),
-      hasDirectory(tree) ? DirectoryKeeper.create(device) : undefined,
-      form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
-    ])
-    const findOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
-      liveOrder?.order(recorder, scratch, arena, tuples) ?? {
-        recorder,
-        tuples: reader.order(recorder, scratch, arena, tuples),
-      }
-    return { reader, writer, compactor, directories, findOrder }
-  }
-
   async get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult> {
-    refusePartitioned(traversal)
+    this.#check(traversal)
     const count = this.#count(keys, keyOffsets)
-    if (this.#arena !== undefined && count > 0) return this.#reader.get(this.#arena, keys, keyOffsets)
+    const arena = this.#arena
+    if (arena !== undefined && count > 0) {
+      const ready = traversal && (await this.#ready(arena, traversal))
+      return this.#reader.get(arena, keys, keyOffsets, ready)
+    }
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
       payloads: new Uint8Array(count * this.shape.payloadBytes),
@@ -180,9 +129,14 @@ export class PrefixTree implements IndexStructure {
   }
 
   async getNext(request: GetNextRequest): Promise<GetNextResult> {
-    refusePartitioned(request.traversal)
+    const { traversal } = request
+    this.#check(traversal)
     const count = this.#count(request.keys, request.keyOffsets)
-    if (this.#arena !== undefined && count > 0) return this.#reader.getNext(this.#arena, request)
+    const arena = this.#arena
+    if (arena !== undefined && count > 0) {
+      const ready = traversal && (await this.#ready(arena, traversal))
+      return this.#reader.getNext(arena, request, ready)
+    }
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
       ...this.#noKeys(count),
@@ -192,12 +146,12 @@ export class PrefixTree implements IndexStructure {
   }
 
   async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
-    refusePartitioned(traversal)
+    this.#check(traversal)
     return explainSequential(this.#count(keys, keyOffsets), mostDigits(treeShape(this.shape), keyOffsets))
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    refusePartitioned(batch.traversal)
+    this.#check(batch.traversal)
     if (this.#count(batch.keys, batch.keyOffsets) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const prepared = await this.#prepareWithRoom(batch)
@@ -214,14 +168,30 @@ export class PrefixTree implements IndexStructure {
   /** Garbage may fill a region long before compaction is worthwhile for its own sake; then it makes room for the batch. */
   async #prepareWithRoom(batch: WriteBatch): Promise<PreparedBatch> {
     try {
-      return await this.#parts.writer.prepare(await this.#provideArena(), batch)
+      return await this.#prepareNow(batch)
     } catch (error) {
       const { tuplesRemoved, garbageBytes } = this.#totals
       const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0
       if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY' || !hasGarbage) throw error
       await this.compact()
-      return this.#parts.writer.prepare(await this.#provideArena(), batch)
+      return this.#prepareNow(batch)
     }
+  }
+
+  async #prepareNow(batch: WriteBatch): Promise<PreparedBatch> {
+    const { traversal } = batch
+    const arena = await this.#provideArena()
+    const ready = traversal && (await this.#ready(arena, traversal))
+    return this.#parts.writer.prepare(arena, batch, ready)
+  }
+
+  /** @throws WarpdexError `BAD_REQUEST` when the tree has no partitions to traverse */
+  #check(traversal: Traversal | undefined): void {
+    if (this.#parts.locator === undefined) refusePartitioned(traversal)
+  }
+
+  async #ready(arena: Arena, traversal: Traversal): Promise<Ready | undefined> {
+    return traversal.strategy === 'sequential' ? undefined : this.#parts.locator?.ready(arena, traversal)
   }
 
   async #provideArena(): Promise<Arena> {

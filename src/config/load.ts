@@ -47,6 +47,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     snapshotLogBytes: pick('snapshotLogBytes'),
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
+    recalibrate: pick('recalibrate'),
   }
 }
 

@@ -11,6 +11,7 @@ export interface Config {
   readonly snapshotLogBytes: number
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
+  readonly recalibrate: boolean
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -31,13 +32,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   host: text('Address to listen on', '127.0.0.1', 1),
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
   token: text('Secret that clients must send; empty asks for none', '', 0),
-  allowUnauthenticated: {
-    type: 'boolean',
-    description: 'Listen on other addresses than this machine without a token',
-    fallback: false,
-    expected: 'true or false',
-    accepts: (value) => typeof value === 'boolean',
-  },
+  allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
   adapter: {
     type: 'string',
     description: 'Adapter to compute on: auto prefers a GPU and falls back to software',
@@ -60,6 +55,17 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     expected: `0 or a whole number from ${MIB} to ${2 ** 50}`,
     accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
   },
+  recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+}
+
+function flag(description: string): Setting<boolean> {
+  return {
+    type: 'boolean',
+    description,
+    fallback: false,
+    expected: 'true or false',
+    accepts: (value) => typeof value === 'boolean',
+  }
 }
 
 function text(description: string, fallback: string, least: number): Setting<string> {

@@ -3,12 +3,14 @@ import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import { parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { VERSION } from '../version.js'
 import { DeviceBudget } from './device-budget.js'
+import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
 import { IndexNames } from './index-names.js'
-import { Index, unknownIndex } from './named-index.js'
+import { Index } from './named-index.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
 export interface EngineOptions {
@@ -21,6 +23,8 @@ export interface EngineOptions {
   readonly payloadCacheBytes?: number | undefined
   /** Bytes of device memory that indexes may take; those that do not fit wait in host memory. Unlimited by default. */
   readonly deviceMemory?: number | undefined
+  /** Measures the costs of the traversal strategies anew, even if they are on disk. */
+  readonly recalibrate?: boolean | undefined
   readonly structures?: StructureFactory | undefined
   /** Opens a device, at first and after a loss; by default the adapter's. */
   readonly openDevice?: (() => Promise<Device>) | undefined
@@ -119,11 +123,12 @@ export class Engine {
   /**
    * Creates an index. Requests to it may be made at once; they wait.
    * @returns false if `ifNotExists` is set and there is such an index already
-   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`
+   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, `BAD_REQUEST` for a layout that is none
    */
-  async createIndex(definition: IndexDefinition, options: { ifNotExists?: boolean } = {}): Promise<boolean> {
+  async createIndex(given: IndexDefinition, options: { ifNotExists?: boolean } = {}): Promise<boolean> {
     this.#refuse()
-    const { name } = definition
+    const { name, keyType, payloadKind, unique } = given
+    const definition = { name, keyType, payloadKind, unique, ...parseLayout(given) }
     const existing = this.#indexes.get(name)
     if (existing !== undefined) {
       if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
@@ -308,22 +313,10 @@ export class Engine {
 }
 
 function sameDefinition(one: IndexDefinition, other: IndexDefinition): boolean {
-  return one.keyType === other.keyType && one.payloadKind === other.payloadKind && one.unique === other.unique
-}
-
-function indexExists({ name, keyType, payloadKind, unique }: IndexDefinition): WarpdexError {
-  return new WarpdexError(
-    'INDEX_EXISTS',
-    `there is an index ${JSON.stringify(name)} already, of ${keyType} keys and ${payloadKind} payloads, ${unique ? '' : 'not '}unique; drop it first or choose another name`,
-  )
-}
-
-function notLoaded({ name }: IndexDefinition, thrown: unknown): unknown {
-  const { code, message } = toWarpdexError(thrown)
-  if (code !== 'OUT_OF_DEVICE_MEMORY') return thrown
-  return new WarpdexError(
-    code,
-    `index ${JSON.stringify(name)} does not fit: ${message}; allow it more (--device-memory), or take a larger device`,
-    { cause: thrown },
+  return (
+    one.keyType === other.keyType &&
+    one.payloadKind === other.payloadKind &&
+    one.unique === other.unique &&
+    sameLayout(one, other)
   )
 }

@@ -34,11 +34,11 @@ export interface LoadedStructure {
 }
 
 /** What a structure must know of an index of that definition. */
-export function shapeOf({ keyType, payloadKind, unique }: IndexDefinition): IndexShape {
+export function shapeOf({ name: _name, payloadKind, ...shared }: IndexDefinition): IndexShape {
   const size = payloadBytes(payloadKind)
   return size === undefined
-    ? { keyType, payloadBytes: 16, unique, matchFrom: 2 }
-    : { keyType, payloadBytes: size, unique, matchFrom: 0 }
+    ? { ...shared, payloadBytes: 16, matchFrom: 2 }
+    : { ...shared, payloadBytes: size, matchFrom: 0 }
 }
 
 /**

@@ -5,25 +5,14 @@ import type { WriteOutcome } from '../../persistence/write-outcomes.js'
 import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { WriteColumns } from '../../protocol/request-columns.js'
 import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
+import type { Cancellation, IndexWrite, WriteId } from './index-requests.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
 
-/** Names a write, so that it is applied once however often it is sent. */
-export interface WriteId {
-  readonly client: string
-  readonly number: number
-}
-
-/** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
-export interface Cancellation {
-  readonly cancelled: boolean
-}
-
 export interface PendingWrite {
-  readonly columns: WriteColumns
+  readonly columns: IndexWrite
   readonly id: WriteId | undefined
   readonly cancellation: Cancellation | undefined
   readonly resolve: (codes: Uint8Array) => void
@@ -130,7 +119,9 @@ export class IndexWriter {
     const firstRow = this.#store.payloads.nextRow(this.#index.id)
     const withBlob = parts.some(({ blob }) => blob !== undefined)
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
-    const prepared = await structure.prepare(batch)
+    // Not part of the record: a replay finds keys as it thinks best.
+    const { traversal } = writes[0].columns
+    const prepared = await structure.prepare({ ...batch, traversal })
     const answers = split(prepared.codes, parts)
     try {
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
@@ -149,7 +140,7 @@ export class IndexWriter {
     return sound
   }
 
-  #deviceWrite({ ops, keys, keyOffsets, payloads }: WriteColumns): DeviceWrite {
+  #deviceWrite({ ops, keys, keyOffsets, payloads }: IndexWrite): DeviceWrite {
     const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.#shape.keyType))
     const items = { ops, keys, keyOffsets }
     if (payloads?.offsets === undefined) {
@@ -162,9 +153,10 @@ export class IndexWriter {
   }
 }
 
-/** The share that a write takes of a batch of them. */
+/** The share that a write takes of a batch of them. One that names a traversal goes alone, since its batch has only one. */
 export function weigh({ columns }: PendingWrite, shape: IndexShape): number {
-  const { keys, keyOffsets, payloads } = columns
+  const { keys, keyOffsets, payloads, traversal } = columns
+  if (traversal !== undefined) return Number.POSITIVE_INFINITY
   const items = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(shape.keyType))
   const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
   const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)

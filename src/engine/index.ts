@@ -1,7 +1,7 @@
 /** The in-process API: the engine without a server. */
 export { Engine, type EngineOptions, type EngineStats, type ServerStats } from './engine.js'
 export type { ReplayProgress } from './index-loader.js'
-export type { Cancellation, WriteId } from './index-writer.js'
-export type { Index, IndexScan, WithPayloads } from './named-index.js'
+export type { Cancellation, IndexScan, IndexWrite, WithPayloads, WriteId } from './index-requests.js'
+export type { Index } from './named-index.js'
 export type { PayloadColumns } from './payload-reader.js'
 export type { PartReader, StructureFactory } from './structures.js'

@@ -4,7 +4,6 @@ import type {
   GetNextResult,
   GetResult,
   IndexStructure,
-  ScanRequest,
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
@@ -12,22 +11,18 @@ import type { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
-import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
+import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { GetCoalescer } from './get-coalescer.js'
+import { rebuilding, unknownIndex } from './index-errors.js'
 import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type { IndexNames } from './index-names.js'
+import type { Cancellation, IndexScan, IndexWrite, WithPayloads, WriteId } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
-import { type Cancellation, IndexWriter, type PendingWrite, type WriteId, weigh } from './index-writer.js'
+import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
 import { RequestQueue } from './request-queue.js'
-
-/** A batch of ranges to scan. */
-export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
-
-/** A structure's result with the payloads that clients know. */
-export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns
 
 /** What an index needs of its engine. */
 export interface IndexHost extends PagingHost {
@@ -90,16 +85,30 @@ export class Index {
     )
   }
 
-  /** The first payload of each key. */
+  /** The first payload of each key. With a traversal the keys are looked up by themselves, and in that way. */
   get(
     keys: Uint8Array,
     keyOffsets?: Uint32Array,
+    traversal?: Traversal,
     cancellation?: Cancellation,
   ): Promise<WithPayloads<GetResult>> {
-    return this.#read(cancellation, async (_structure, payloads) => {
-      const { found, payloads: column } = await this.#gets.get({ bytes: keys, offsets: keyOffsets })
+    return this.#read(cancellation, async (structure, payloads) => {
+      const { found, payloads: column } =
+        traversal === undefined
+          ? await this.#gets.get({ bytes: keys, offsets: keyOffsets })
+          : await structure.get(keys, keyOffsets, traversal)
       return { found, ...(await readAll(payloads, column, found)) }
     })
+  }
+
+  /** How a get of these keys, one at least, would be done. */
+  explain(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    traversal?: Traversal,
+    cancellation?: Cancellation,
+  ): Promise<Explanation> {
+    return this.#read(cancellation, (structure) => structure.explain(keys, keyOffsets, traversal))
   }
 
   /** All payloads of each key. */
@@ -140,7 +149,7 @@ export class Index {
    * @param id with it the batch is applied once, and a repeat is answered with the first outcome
    * @returns one ResultCode an item
    */
-  async write(columns: WriteColumns, id?: WriteId, cancellation?: Cancellation): Promise<Uint8Array> {
+  async write(columns: IndexWrite, id?: WriteId, cancellation?: Cancellation): Promise<Uint8Array> {
     this.#refuse()
     return new Promise((resolve, reject) => {
       this.#queue.write({ columns, id, cancellation, resolve, reject })
@@ -365,15 +374,6 @@ export class Index {
     const { name } = this.definition
     this.#host.onWarning(`index ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
   }
-}
-
-export function unknownIndex(name: string): WarpdexError {
-  return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}; create it first`)
-}
-
-function rebuilding(name: string): WarpdexError {
-  const message = `index ${JSON.stringify(name)} is being rebuilt after the loss of its device; try again`
-  return new WarpdexError('DEVICE_LOST', message)
 }
 
 async function readAll(

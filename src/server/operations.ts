@@ -3,11 +3,11 @@ import { asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Section, Sections, SectionType } from '../../protocol/frame.js'
 import { keySectionType, requireKeys } from '../../protocol/key-sections.js'
-import type { Op, ReplyFields, Request } from '../../protocol/messages.js'
-import { getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
+import type { ExplainRequest, Op, ReplyFields, Request } from '../../protocol/messages.js'
+import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
-import type { Cancellation } from '../engine/index-writer.js'
+import type { Cancellation } from '../engine/index-requests.js'
 import type { Index } from '../engine/named-index.js'
 import type { PayloadColumns } from '../engine/payload-reader.js'
 
@@ -37,8 +37,8 @@ export interface Asker {
 export async function runRequest(engine: Engine, request: EngineRequest, asker: Asker): Promise<Reply> {
   switch (request.op) {
     case 'createIndex': {
-      const { index: name, keyType, payloadKind, unique, ifNotExists } = request
-      const definition = { name, keyType, payloadKind, unique }
+      const { id: _id, op: _op, index: name, ifNotExists, ...fields } = request
+      const definition = { name, ...fields }
       return reply<'createIndex'>({
         definition,
         created: await engine.createIndex(definition, { ifNotExists }),
@@ -54,6 +54,8 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
       return reply<'stats'>(engine.stats(request.index))
     case 'snapshot':
       return reply<'snapshot'>({ snapshots: await engine.snapshot(request.index) })
+    case 'explain':
+      return reply<'explain'>(await explain(engine.index(request.index), request, asker))
     default:
       return { fields: {}, sections: await runOnIndex(engine.index(request.index), request, asker) }
   }
@@ -64,6 +66,15 @@ export function reply<O extends Op>(fields: ReplyFields[O]): Reply {
   return { fields }
 }
 
+async function explain(
+  index: Index,
+  request: ExplainRequest,
+  { cancellation }: Asker,
+): Promise<ReplyFields['explain']> {
+  const { bytes, offsets } = explainColumns(request, index.definition)
+  return { explanation: await index.explain(bytes, offsets, request.traversal, cancellation) }
+}
+
 async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Promise<Sections> {
   const { definition } = index
   const { cancellation } = asker
@@ -71,7 +82,7 @@ async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Pr
     case 'get': {
       const { bytes: keys, offsets: keyOffsets } = requireKeys(request, definition)
       if (!request.all) {
-        const { found, ...payloads } = await index.get(keys, keyOffsets, cancellation)
+        const { found, ...payloads } = await index.get(keys, keyOffsets, request.traversal, cancellation)
         return { found: column('u8', found), ...payloadSections(payloads) }
       }
       const { offsets, ...payloads } = await index.getAll(keys, keyOffsets, cancellation)
@@ -96,8 +107,9 @@ async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Pr
       }
     }
     case 'getNext': {
+      const { reverse, traversal } = request
       const columns = getNextColumns(request, definition)
-      const next = await index.getNext({ ...columns, reverse: request.reverse }, cancellation)
+      const next = await index.getNext({ ...columns, reverse, traversal }, cancellation)
       return {
         found: column('u8', next.found),
         ...keySections(next, definition),
@@ -106,9 +118,10 @@ async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Pr
       }
     }
     default: {
-      const { writeId } = request
+      const { writeId, traversal } = request
       const id = writeId === undefined ? undefined : { client: requireClient(asker), number: writeId }
-      return { codes: column('u8', await index.write(writeColumns(request, definition), id, cancellation)) }
+      const write = { ...writeColumns(request, definition), traversal }
+      return { codes: column('u8', await index.write(write, id, cancellation)) }
     }
   }
 }

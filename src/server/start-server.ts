@@ -26,13 +26,13 @@ export interface RunningServer {
  * opening the engine throws
  */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
-  const { host, token, directory, adapter, snapshotLogBytes, payloadCacheBytes } = config
+  const { host, token, directory, adapter, snapshotLogBytes, payloadCacheBytes, recalibrate } = config
   const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
   checkBinding(host, token, config.allowUnauthenticated)
   const front = new Front((origin) => originMayConnect(origin, token))
   const port = await front.listen(host, config.port)
   try {
-    const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory }
+    const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
     const engine = await Engine.open({ ...settings, ...options })
     const limits = { ...LIMITS, ...options.limits }
     front.admit((socket, stream) => new Connection(socket, stream, { engine, token, limits }))

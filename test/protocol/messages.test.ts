@@ -41,7 +41,40 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'write', index: 'a' }, { keys, ops: section('u8', 2) }), { keys })
   t.match(parse({ op: 'snapshot' }), { index: undefined })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
-  t.equal(OPS.length, 14)
+  t.match(parse({ op: 'explain', index: 'a' }, { keys }), { traversal: undefined, keys })
+  t.equal(OPS.length, 15)
+})
+
+t.test('a layout is read in its one form', async (t) => {
+  const create = { op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32' }
+  const plain = { id: 1, ...create, unique: false, ifNotExists: false }
+  t.strictSame(parse(create), plain)
+  t.strictSame(parse({ ...create, layout: 'compact', allocation: 'demand' }), plain)
+  t.strictSame(parse({ ...create, partitionLevels: 12 }), { ...plain, partitionLevels: 12 })
+  const full = { layout: 'full', allocation: 'coalesced' }
+  t.strictSame(parse({ ...create, ...full, partitionLevels: 'auto' }), { ...plain, ...full })
+})
+
+t.test('a traversal is read where keys are looked for', async (t) => {
+  const sections = { keys, payloads: keys, ops: section('u8', 2) }
+  const takes: [string, (keyof typeof sections)[]][] = [
+    ['get', ['keys']],
+    ['getNext', ['keys']],
+    ['explain', ['keys']],
+    ['insert', ['keys', 'payloads']],
+    ['delete', ['keys']],
+    ['write', ['ops', 'keys', 'payloads']],
+  ]
+  for (const [op, names] of takes) {
+    const own = Object.fromEntries(names.map((name) => [name, sections[name]]))
+    const named = { strategy: 'hierarchical', resolution: 'reversed' }
+    t.match(parse({ op, index: 'a', ...named }, own), { op, traversal: named })
+    t.match(parse({ op, index: 'a' }, own), { op, traversal: undefined })
+    t.throws(() => parse({ op, index: 'a', strategy: 'x' }, own), { message: /unknown strategy "x"/ })
+  }
+  t.throws(() => parse({ op: 'count', index: 'a', strategy: 'directed' }, { keys }), {
+    message: /count has no option "strategy"/,
+  })
 })
 
 t.test('what is wrong with a request is said, and what would be right', async (t) => {
@@ -64,6 +97,10 @@ t.test('what is wrong with a request is said, and what would be right', async (t
     [{ op: 'createIndex', index: 'a', payloadKind: 'u32' }, {}, /field "keyType"/],
     [{ op: 'createIndex', index: 'a', keyType: 'u16', payloadKind: 'u32' }, {}, /use one of u32, i32/],
     [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'fixed(65)' }, {}, /n from 1 to 64/],
+    [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32', layout: 'x' }, {}, /compact, full/],
+    [{ op: 'get', index: 'a', all: true, strategy: 'sequential' }, { keys }, /no strategy together with all/],
+    [{ op: 'get', index: 'a', resolution: 'serial' }, { keys }, /a resolution needs a strategy/],
+    [{ op: 'explain', index: 'a' }, {}, /explain needs a section "keys"/],
     [{ op: 'scan', index: 'a' }, {}, /field "limit"/],
     [{ op: 'scan', index: 'a', limit: 0 }, {}, /"limit" that is a whole number from 1/],
     [{ op: 'scan', index: 'a', limit: LIMITS.scanEntries + 1 }, {}, /from 1 to 262144/],
@@ -104,6 +141,11 @@ t.test('no header makes the parser fail otherwise than with a code', async (t) =
     'client',
     'target',
     'writeId',
+    'strategy',
+    'resolution',
+    'layout',
+    'allocation',
+    'partitionLevels',
   ]
   const header = fc
     .tuple(fc.constantFrom(...OPS), fc.dictionary(fc.constantFrom(...names), value))

@@ -4,7 +4,7 @@ import { decodeFrame, encodeFrame, type Section, type SectionType } from '../../
 import { requireKeys } from '../../protocol/key-sections.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { parseRequest, type Request } from '../../protocol/messages.js'
-import { getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
+import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import { rowsOf } from '../../protocol/rows.js'
 import { TupleEncoder } from '../../protocol/tuple-key.js'
 import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
@@ -31,6 +31,13 @@ t.test('keys are of the index key type', async (t) => {
   t.throws(() => requireKeys({ keys: section('u32', 4 * LIMITS.batchItems + 4) }, numbers), {
     code: 'TOO_LARGE',
   })
+})
+
+t.test('an explanation is of one key at least', async (t) => {
+  const explain = (keys: Section) => explainColumns(parse('explain', {}, { keys }), numbers)
+  t.equal(explain(section('u32', 8)).bytes.byteLength, 8)
+  t.throws(() => explain(section('u32', 0)), { code: 'BAD_REQUEST', message: /needs a key at least/ })
+  t.throws(() => explain(section('u32', 4 * LIMITS.batchItems + 4)), { code: 'TOO_LARGE' })
 })
 
 t.test('writes bring one payload an item', async (t) => {

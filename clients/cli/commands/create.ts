@@ -1,5 +1,10 @@
 import type { Argv } from 'yargs'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { ALLOCATIONS, LAYOUTS } from '../../../protocol/traversal.js'
+import { parseLayout } from '../../../protocol/traversal-options.js'
 import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
+import { shown } from '../bytes.js'
 import { printLines } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
@@ -23,6 +28,23 @@ export function addCreate(cli: Argv): Argv {
           describe: 'Kind of the payloads: u32, u64, fixed(n) with n bytes from 1 to 64, or bytes',
         })
         .option('unique', { type: 'boolean', default: false, describe: 'At most one payload a key' })
+        .option('layout', {
+          choices: LAYOUTS,
+          default: LAYOUTS[0],
+          requiresArg: true,
+          describe: 'compact, or every key down all levels of the tree',
+        })
+        .option('allocation', {
+          choices: ALLOCATIONS,
+          default: ALLOCATIONS[0],
+          requiresArg: true,
+          describe: 'Where nodes of a full tree lie: where there is room, or interleaved',
+        })
+        .option('partition-levels', {
+          type: 'string',
+          requiresArg: true,
+          describe: `Levels of a partition, which strategies other than sequential need: 1 to ${LIMITS.partitionLevels}, or auto`,
+        })
         .option('if-not-exists', {
           type: 'boolean',
           default: false,
@@ -31,13 +53,26 @@ export function addCreate(cli: Argv): Argv {
         .example('$0 create cities --key u32 --payload bytes --unique', 'documents by number')
         .example('$0 create pages --key string --payload u32', 'numbers by address')
         .example("$0 create sales --key 'tuple(u32,string)' --payload u64", 'keys of two parts')
+        .example('$0 create urls --key string --payload u32 --partition-levels auto', 'for all strategies')
         .example("$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'),
     async (options) => {
       const { index: name, unique, ifNotExists } = options
       const keyType = parseKeyType(options.key)
-      const definition = { name, keyType, payloadKind: parsePayloadKind(options.payload), unique }
+      const { layout, allocation } = options
+      const partitionLevels = parsePartitionLevels(options.partitionLevels)
+      const form = parseLayout({ layout, allocation, partitionLevels })
+      const definition = { name, keyType, payloadKind: parsePayloadKind(options.payload), unique, ...form }
       const created = await withClient(options, (client) => client.createIndex(definition, { ifNotExists }))
       await printLines([created ? 'created' : 'there already'])
     },
+  )
+}
+
+function parsePartitionLevels(text: string | undefined): number | 'auto' | undefined {
+  if (text === undefined || text === 'auto') return text
+  if (/^\d+$/.test(text)) return Number(text)
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    `--partition-levels is ${shown(text)}; it must be a whole number or auto`,
   )
 }

@@ -1,4 +1,6 @@
 import type { Argv } from 'yargs'
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { TraversalOptions } from '../../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Index } from '../../sdk/index.js'
 import { ExitCode } from '../exit-code.js'
@@ -6,6 +8,7 @@ import { type AnyKey, keyAsJson, parseKey, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
 import { clientOptions, withIndex } from '../session.js'
+import { traversalOptions } from '../traversal-options.js'
 
 type Payloads = readonly (number | bigint | Uint8Array)[]
 
@@ -14,7 +17,7 @@ export function addGet(cli: Argv): Argv {
     'get <index> <keys..>',
     'Print the first payload of each key',
     (command) =>
-      clientOptions(command)
+      traversalOptions(clientOptions(command))
         .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
         .positional('keys', { type: 'string', array: true, demandOption: true, describe: 'Keys to look up' })
         .option('all', {
@@ -32,12 +35,13 @@ export function addGet(cli: Argv): Argv {
         .example('$0 get cities 2988507 2643743', 'one line a key: the key, a tab, its payload')
         .example('$0 get population 1000000 --all --json', 'all payloads of a key')
         .example(`$0 get sales '[7,"de"]' '[7,"fr"]'`, 'keys that are tuples')
+        .example('$0 get pages example.org/a --strategy directed', 'goes down the tree in that way')
         .example('$0 get temperatures -- -1e5', 'after -- nothing is taken for an option')
         .epilogue('Exit code 1 if a key was not found.'),
     (options) =>
       withIndex(options, async (index, definition) => {
         const keys = options.keys.map((text) => parseKey(text, definition, options.hex))
-        const found = await lookUp(index, keys, options.all)
+        const found = await lookUp(index, keys, options)
         const show = options.json ? jsonLine : textLine
         await printLines(keys.map((key, i) => show(key, found[i], definition, options)))
         if (found.some((payloads) => payloads.length === 0)) process.exitCode = ExitCode.miss
@@ -46,12 +50,19 @@ export function addGet(cli: Argv): Argv {
 }
 
 /** The payloads of each key: none where it was not found. */
-async function lookUp(index: Index, keys: readonly AnyKey[], all: boolean): Promise<Payloads[]> {
+async function lookUp(
+  index: Index,
+  keys: readonly AnyKey[],
+  { all, strategy, resolution }: TraversalOptions & { readonly all: boolean },
+): Promise<Payloads[]> {
+  if (all && strategy !== undefined) {
+    throw new WarpdexError('BAD_REQUEST', '--all takes no --strategy; leave one of them out')
+  }
   if (all) {
     const result = await index.getAll(keys)
     return keys.map((_, i) => result.of(i))
   }
-  const result = await index.get(keys)
+  const result = await index.get(keys, { strategy, resolution })
   return keys.map((_, i) => (result.has(i) ? [result.payloads.at(i)] : []))
 }
 

@@ -1,4 +1,5 @@
 import type { Argv } from 'yargs'
+import { layoutWords } from '../../../protocol/traversal-options.js'
 import { asJson, printLines, table } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
@@ -14,12 +15,11 @@ export function addList(cli: Argv): Argv {
       withClient(options, async (client) => {
         const indexes = await client.listIndexes()
         if (options.json) return printLines(indexes.map(asJson))
-        const rows = indexes.map(({ name, keyType, payloadKind, unique }) => [
-          name,
-          keyType,
-          payloadKind,
-          unique ? 'unique' : '',
-        ])
+        const rows = indexes.map((definition) => {
+          const { name, keyType, payloadKind, unique } = definition
+          const more = [...(unique ? ['unique'] : []), ...layoutWords(definition)]
+          return [name, keyType, payloadKind, more.join(', ')]
+        })
         return printLines(table(['index', 'keys', 'payloads', ''], rows))
       }),
   )

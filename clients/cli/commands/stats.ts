@@ -1,5 +1,6 @@
 import type { Argv } from 'yargs'
 import type { ReplyFields } from '../../../protocol/messages.js'
+import { layoutWords } from '../../../protocol/traversal-options.js'
 import { asJson, bytesText, printLines, table } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
@@ -28,13 +29,11 @@ export function addStats(cli: Argv): Argv {
 function serverLines(hello: ReplyFields['hello'], { server, indexes }: ReplyFields['stats']): string[] {
   const slow = hello.adapter.software ? ' (a CPU does the work of a GPU: slow)' : ''
   const known = { version: hello.server, adapter: `${hello.adapter.name}${slow}` }
-  const rows = indexes.map(({ name, keyType, payloadKind, unique, keys, payloads, deviceBytes }) => [
-    name,
-    `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`,
-    keys,
-    payloads,
-    bytesText(deviceBytes),
-  ])
+  const rows = indexes.map((index) => {
+    const { name, keyType, payloadKind, unique, keys, payloads, deviceBytes } = index
+    const holds = [`${keyType} → ${payloadKind}`, ...(unique ? ['unique'] : []), ...layoutWords(index)]
+    return [name, holds.join(', '), keys, payloads, bytesText(deviceBytes)]
+  })
   return [
     ...figureLines({ ...server, ...known }),
     '',

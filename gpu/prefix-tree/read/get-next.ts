@@ -4,6 +4,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { GetNextRequest, GetNextResult } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
+import type { Ready } from '../locate/locator.js'
 import { keyColumns, recordKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type ReadContext, TREE } from './read-context.js'
@@ -13,26 +14,39 @@ export class GetNext {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
   readonly #kernel: Kernel
+  /** For keys that were located before; only where trees have partitions. */
+  readonly #located: Kernel | undefined
 
-  private constructor(context: ReadContext, narrow: NarrowPayloads, kernel: Kernel) {
+  private constructor(
+    context: ReadContext,
+    narrow: NarrowPayloads,
+    kernel: Kernel,
+    located: Kernel | undefined,
+  ) {
     this.#context = context
     this.#narrow = narrow
     this.#kernel = kernel
+    this.#located = located
   }
 
   static async create(context: ReadContext, narrow: NarrowPayloads): Promise<GetNext> {
     const bindings = [...TREE, 'read', 'write', 'write', 'write'] as const
-    const kernel = await context.kernel('get-next', 'get_next', bindings, 4, 'ordered tree')
-    return new GetNext(context, narrow, kernel)
+    const kernel = (located: boolean) => {
+      const all = located ? [...bindings, 'read' as const] : bindings
+      return context.kernel('get-next', 'get_next', all, 4, 'ordered tree', { located })
+    }
+    const [fromRoot, located] = await Promise.all([kernel(false), context.locator && kernel(true)])
+    return new GetNext(context, narrow, fromRoot, located)
   }
 
-  async run(arena: Arena, request: GetNextRequest): Promise<GetNextResult> {
+  /** @param ready how to find the positions' keys; one after the other down from the root without it */
+  async run(arena: Arena, request: GetNextRequest, ready?: Ready): Promise<GetNextResult> {
     const { restorer } = this.#context
     const count = this.#context.count(request.keys, request.keyOffsets)
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
-      const { known, records } = this.#record(recorder, scratch, arena, request, count)
+      const { known, records } = this.#record(recorder, scratch, arena, request, count, ready)
       if (restorer === undefined || arena.heap === undefined) {
         const keys = { buffer: records, bytes: count * this.#context.keyBytes }
         return resultOf(await this.#context.device.submitAndRead(recorder, [...known, keys]))
@@ -59,18 +73,24 @@ export class GetNext {
     arena: Arena,
     request: GetNextRequest,
     count: number,
+    ready: Ready | undefined,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
-    const { device, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
     const queries = this.#context.queries(recorder, scratch, request.keys, request.keyOffsets)
     const records = scratch.bytes(count * keyBytes)
     const padded = scratch.bytes(count * paddedBytes)
-    // Adapters bind a dozen buffers at least, so one holds several columns.
+    // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
     if (request.sequences !== undefined) device.upload(sequences, request.sequences)
-    const further = this.#context.further(arena, 'ordered tree', queries)
+    const buffers = [...arena.buffers, queries.keys, sequences, records, padded]
+    let kernel = this.#kernel
+    if (ready !== undefined && this.#located !== undefined && locator !== undefined) {
+      kernel = this.#located
+      buffers.push(locator.record(recorder, scratch, arena, ready, queries, count, false).places)
+    }
     recorder.dispatch(
-      this.#kernel,
-      [...arena.buffers, queries.keys, sequences, records, padded, ...further],
+      kernel,
+      [...buffers, ...this.#context.further(arena, 'ordered tree', queries)],
       [count, tree.word, request.reverse ? 1 : 0, request.sequences === undefined ? 0 : 1],
       count,
     )

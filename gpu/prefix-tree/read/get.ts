@@ -1,79 +1,124 @@
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetResult } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../directory.js'
 import { furtherBindings } from '../layout.js'
+import { directedBindings, directedBuffers, directedParams } from '../locate/directed.js'
+import type { Ready } from '../locate/locator.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type Queries, type ReadContext, TREE } from './read-context.js'
+
+interface Kernels {
+  readonly fromRoot: Kernel
+  /** Begins where the tree's directory says; only where trees may have one. */
+  readonly topped: Kernel | undefined
+  /** For keys that were located before, and by directed traversal; only where trees have partitions. */
+  readonly located: Kernel | undefined
+  readonly directed: Kernel | undefined
+}
 
 /** The first payload of each key. */
 export class Get {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
-  readonly #kernels: { readonly fromRoot: Kernel; readonly directed: Kernel | undefined }
+  readonly #kernels: Kernels
 
-  private constructor(
-    context: ReadContext,
-    narrow: NarrowPayloads,
-    kernels: { fromRoot: Kernel; directed: Kernel | undefined },
-  ) {
+  private constructor(context: ReadContext, narrow: NarrowPayloads, kernels: Kernels) {
     this.#context = context
     this.#narrow = narrow
     this.#kernels = kernels
   }
 
   static async create(context: ReadContext, narrow: NarrowPayloads): Promise<Get> {
-    const { device, tree } = context
+    const { device, tree, locator } = context
     const serial = device.facts.software
-    const kernel = (directed: boolean) =>
+    const kernel = (condition?: 'topped' | 'located') =>
       device.kernel({
         module: 'prefix-tree/read/get',
         entryPoint: 'get_first',
-        bindings: [...TREE, 'read', 'write', 'write', ...(directed ? (['read'] as const) : [])],
+        bindings: [...TREE, 'read', 'write', 'write', ...(condition ? (['read'] as const) : [])],
         further: furtherBindings(tree, 'tree'),
         params: 2,
-        conditions: { ...tree.conditions, quads: tree.tupleStride === 4, serial, directed },
+        conditions: {
+          ...tree.conditions,
+          quads: tree.tupleStride === 4,
+          serial,
+          topped: condition === 'topped',
+          located: condition === 'located',
+        },
       })
-    const [fromRoot, directed] = await Promise.all([
-      kernel(false),
-      hasDirectory(tree) ? kernel(true) : undefined,
+    const directedKernel = () =>
+      device.kernel({
+        module: 'prefix-tree/read/get-directed',
+        entryPoint: 'get_directed',
+        bindings: [...TREE, 'read', 'write', 'write'],
+        further: directedBindings(tree),
+        params: 5,
+        conditions: tree.conditions,
+      })
+    const [fromRoot, topped, located, directed] = await Promise.all([
+      kernel(),
+      hasDirectory(tree) ? kernel('topped') : undefined,
+      locator && kernel('located'),
+      locator && directedKernel(),
     ])
-    return new Get(context, narrow, { fromRoot, directed })
+    return new Get(context, narrow, { fromRoot, topped, located, directed })
   }
 
-  /** Looks `count` keys up that are on the device: a bit a key and a padded payload a key. */
+  /**
+   * Looks `count` keys up that are on the device: a bit a key and a padded payload a key.
+   * @param ready how to find them; one after the other down from the root without it
+   */
   record(
     recorder: Recorder,
+    scratch: Scratch,
     arena: Arena,
     queries: Queries,
     found: GPUBuffer,
     payloads: GPUBuffer,
     count: number,
+    ready?: Ready,
   ): void {
-    const { device, tree } = this.#context
+    const { device, tree, locator } = this.#context
+    const { fromRoot, topped, located, directed } = this.#kernels
     const { directory } = arena
     const buffers = [...arena.buffers, queries.keys, found, payloads]
-    const { fromRoot, directed } = this.#kernels
-    const kernel = directory === undefined ? fromRoot : (directed ?? fromRoot)
-    if (directory !== undefined) buffers.push(directory)
+    if (ready?.traversal.strategy === 'directed' && directed !== undefined) {
+      const { resolution = 'serial' } = ready.traversal
+      // Bits of a single query are stored, those of more are added.
+      if (count > 1) recorder.clear(found, 0, 4 * Math.ceil(count / 32))
+      buffers.push(...directedBuffers(arena, ready.table, queries.heap))
+      recorder.dispatchGroups(
+        directed,
+        buffers,
+        directedParams(count, ready.table, resolution, tree.word),
+        count,
+      )
+      return
+    }
+    let kernel = fromRoot
+    if (ready !== undefined && located !== undefined && locator !== undefined) {
+      kernel = located
+      buffers.push(locator.record(recorder, scratch, arena, ready, queries, count, false).residents)
+    } else if (directory !== undefined && topped !== undefined) {
+      kernel = topped
+      buffers.push(directory)
+    }
     buffers.push(...this.#context.further(arena, 'tree', queries))
-    recorder.dispatch(
-      kernel,
-      buffers,
-      [count, tree.word],
-      device.facts.software ? Math.ceil(count / 32) : count,
-    )
+    const invocations = device.facts.software ? Math.ceil(count / 32) : count
+    recorder.dispatch(kernel, buffers, [count, tree.word], invocations)
   }
 
-  async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+  async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
     const count = this.#context.count(keys, keyOffsets)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
       const found = scratch.bytes(bitmapBytes(count))
       const padded = scratch.bytes(count * paddedBytes)
-      this.record(recorder, arena, queries, found, padded, count)
+      this.record(recorder, scratch, arena, queries, found, padded, count, ready)
       const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
       return [
         { buffer: found, bytes: bitmapBytes(count) },

@@ -1,6 +1,6 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { Device, DeviceColumn } from '../../device/device.js'
-import type { Access, Kernel } from '../../device/kernel.js'
+import type { Access, Kernel, KernelDescription } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
@@ -9,6 +9,8 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps, orderedTreeBuffers, treeBuffers } from '../arena.js'
 import { type FurtherBindings, furtherBindings, type TreeShape, treeShape } from '../layout.js'
+import type { Locator } from '../locate/locator.js'
+import type { KeyColumn } from '../locate/result-table.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
@@ -18,12 +20,7 @@ export interface EntryColumn {
 }
 
 /** Keys of a request on the device. */
-export interface Queries {
-  /** Keys, or records of keys of variable length. */
-  readonly keys: GPUBuffer
-  /** Where those records lead. */
-  readonly heap: GPUBuffer | undefined
-}
+export type Queries = KeyColumn
 
 /** What every read operation of a tree works with. */
 export class ReadContext {
@@ -32,6 +29,8 @@ export class ReadContext {
   readonly tree: TreeShape
   /** Restores keys of variable length; undefined for those of fixed width. */
   readonly restorer: KeyRestorer | undefined
+  /** Finds keys by partitions, where trees have any. */
+  readonly locator: Locator | undefined
   /** Bytes of a key in kernels' results: the key, or the record of one of variable length. */
   readonly keyBytes: number
   /** Bytes of a payload in a column. */
@@ -44,6 +43,7 @@ export class ReadContext {
     device: Device,
     primitives: Primitives,
     shape: IndexShape,
+    locator: Locator | undefined,
     normaliser?: KeyNormaliser,
     restorer?: KeyRestorer,
   ) {
@@ -51,20 +51,26 @@ export class ReadContext {
     this.primitives = primitives
     this.tree = treeShape(shape)
     this.restorer = restorer
+    this.locator = locator
     this.keyBytes = 4 * this.tree.keyWords
     this.payloadBytes = shape.payloadBytes
     this.paddedBytes = 4 * this.tree.payloadWords
     this.#normaliser = normaliser
   }
 
-  static async create(device: Device, primitives: Primitives, shape: IndexShape): Promise<ReadContext> {
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    locator?: Locator,
+  ): Promise<ReadContext> {
     const { form } = treeShape(shape)
-    if (form === undefined) return new ReadContext(device, primitives, shape)
+    if (form === undefined) return new ReadContext(device, primitives, shape, locator)
     const [normaliser, restorer] = await Promise.all([
       KeyNormaliser.create(device, primitives, form),
       KeyRestorer.create(device, primitives, form),
     ])
-    return new ReadContext(device, primitives, shape, normaliser, restorer)
+    return new ReadContext(device, primitives, shape, locator, normaliser, restorer)
   }
 
   /** Workgroups that keep the adapter busy, for kernels that loop over as much work as the device finds. */
@@ -82,6 +88,7 @@ export class ReadContext {
     bindings: readonly Access[],
     params: number,
     looksInto?: FurtherBindings,
+    conditions: KernelDescription['conditions'] = {},
   ): Promise<Kernel> {
     return this.device.kernel({
       module: `prefix-tree/read/${name}`,
@@ -89,7 +96,7 @@ export class ReadContext {
       bindings,
       further: looksInto === undefined ? [] : furtherBindings(this.tree, looksInto),
       params,
-      conditions: this.tree.conditions,
+      conditions: { ...this.tree.conditions, ...conditions },
     })
   }
 

@@ -13,6 +13,7 @@ import type {
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { Locator, Ready } from '../locate/locator.js'
 import { BreadthFirst } from './breadth-first.js'
 import { Count } from './count.js'
 import { Get } from './get.js'
@@ -20,7 +21,7 @@ import { GetAll } from './get-all.js'
 import { GetNext } from './get-next.js'
 import { NarrowPayloads } from './narrow-payloads.js'
 import { PayloadHits } from './payload-hits.js'
-import { type Queries, ReadContext } from './read-context.js'
+import { ReadContext } from './read-context.js'
 import { Scan, type SearchForm } from './scan.js'
 import { ScanResultWriter } from './scan-result.js'
 
@@ -53,8 +54,14 @@ export class TreeReader {
     this.#breadthFirst = breadthFirst
   }
 
-  static async create(device: Device, primitives: Primitives, shape: IndexShape): Promise<TreeReader> {
-    const context = await ReadContext.create(device, primitives, shape)
+  /** @param locator finds keys by partitions, where trees of the shape have any */
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    locator?: Locator,
+  ): Promise<TreeReader> {
+    const context = await ReadContext.create(device, primitives, shape, locator)
     const narrow = await NarrowPayloads.create(context)
     const payloadHits = await PayloadHits.create(context)
     const result = await ScanResultWriter.create(context, narrow)
@@ -71,20 +78,16 @@ export class TreeReader {
   }
 
   /** Records a get of `count` keys that are on the device; see `Get.record`. */
-  recordGet(
-    recorder: Recorder,
-    arena: Arena,
-    queries: Queries,
-    found: GPUBuffer,
-    payloads: GPUBuffer,
-    count: number,
-  ): void {
-    this.#get.record(recorder, arena, queries, found, payloads, count)
+  recordGet(...args: Parameters<Get['record']>): void {
+    this.#get.record(...args)
   }
 
-  /** The first payload of each key. */
-  get(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
-    return this.#get.run(arena, keys, keyOffsets)
+  /**
+   * The first payload of each key.
+   * @param ready how to find them; see `Locator.ready`
+   */
+  get(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {
+    return this.#get.run(arena, keys, keyOffsets, ready)
   }
 
   /**
@@ -109,9 +112,12 @@ export class TreeReader {
     return this.#scan.run(arena, request, form)
   }
 
-  /** The entry after, or before, each position; none for NaN. */
-  getNext(arena: Arena, request: GetNextRequest): Promise<GetNextResult> {
-    return this.#getNext.run(arena, request)
+  /**
+   * The entry after, or before, each position; none for NaN.
+   * @param ready how to find them; see `Locator.ready`
+   */
+  getNext(arena: Arena, request: GetNextRequest, ready?: Ready): Promise<GetNextResult> {
+    return this.#getNext.run(arena, request, ready)
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps, treeBuffers } from '../arena.js'
 import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Locator, Ready } from '../locate/locator.js'
 import { Count } from './counts.js'
 import type { Items } from './items.js'
 import { RecordSorter } from './record-sorter.js'
@@ -32,7 +33,10 @@ export interface SortedKeys extends Pick<Runs, 'keys' | 'heap' | 'order'> {
   readonly recorder: Recorder
 }
 
-type Kernels = Readonly<Record<'orderKeys' | 'markHeads' | 'numberRuns' | 'locateRuns', Kernel>>
+type Kernels = Readonly<Record<'orderKeys' | 'markHeads' | 'numberRuns' | 'locateRuns', Kernel>> & {
+  /** Only where trees have partitions. */
+  readonly takeLocated: Kernel | undefined
+}
 
 /** Sorts a batch and finds each of its keys in the tree. */
 export class RunFinder {
@@ -40,24 +44,32 @@ export class RunFinder {
   readonly #shape: TreeShape
   readonly #kernels: Kernels
   readonly #sorter: RecordSorter | undefined
+  readonly #locator: Locator | undefined
 
   private constructor(
     primitives: Primitives,
     shape: TreeShape,
     kernels: Kernels,
     sorter: RecordSorter | undefined,
+    locator: Locator | undefined,
   ) {
     this.#primitives = primitives
     this.#shape = shape
     this.#kernels = kernels
     this.#sorter = sorter
+    this.#locator = locator
   }
 
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<RunFinder> {
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: TreeShape,
+    locator: Locator | undefined,
+  ): Promise<RunFinder> {
     const { conditions } = shape
     const common = { module: 'prefix-tree/write/runs', params: 2, conditions }
     const further = furtherBindings(shape, 'keys')
-    const [orderKeys, markHeads, numberRuns, locateRuns, sorter] = await Promise.all([
+    const [orderKeys, markHeads, numberRuns, locateRuns, sorter, takeLocated] = await Promise.all([
       device.kernel({ ...common, entryPoint: 'order_keys', bindings: ['read', 'write'] }),
       device.kernel({ ...common, entryPoint: 'mark_heads', bindings: ['read', 'write'], further }),
       device.kernel({ ...common, entryPoint: 'number_runs', bindings: ['read', 'write', 'write'], further }),
@@ -68,8 +80,17 @@ export class RunFinder {
         further: furtherBindings(shape, 'tree'),
       }),
       shape.form === undefined ? undefined : RecordSorter.create(device, primitives, shape.form),
+      locator &&
+        device.kernel({
+          ...common,
+          entryPoint: 'take_located',
+          firstBinding: 3,
+          bindings: ['read', 'read', 'read', 'write', 'write', 'read', 'read'],
+          further,
+        }),
     ])
-    return new RunFinder(primitives, shape, { orderKeys, markHeads, numberRuns, locateRuns }, sorter)
+    const kernels = { orderKeys, markHeads, numberRuns, locateRuns, takeLocated }
+    return new RunFinder(primitives, shape, kernels, sorter, locator)
   }
 
   /** Sorts the keys of a batch, stably. May submit what is recorded; the recorder to go on with comes back. */
@@ -93,6 +114,7 @@ export class RunFinder {
     return { recorder, keys: sorted.keys, order: sorted.values, heap: undefined }
   }
 
+  /** @param ready how to find the runs' keys; one after the other down from the root without it */
   record(
     recorder: Recorder,
     scratch: Scratch,
@@ -100,9 +122,10 @@ export class RunFinder {
     { keys, order, heap }: SortedKeys,
     count: number,
     counts: GPUBuffer,
+    ready: Ready | undefined,
   ): Runs {
     const { word } = this.#shape
-    const { markHeads, numberRuns, locateRuns } = this.#kernels
+    const { markHeads, numberRuns, locateRuns, takeLocated } = this.#kernels
     const heaps = keyHeaps(arena, heap)
     const runsOf = scratch.words(count)
     const starts = scratch.words(count + 1)
@@ -112,9 +135,17 @@ export class RunFinder {
 
     const places = scratch.words(2 * count)
     const residents = scratch.words(count)
+    const runs = { keys, heap, order, runsOf, starts, places, residents }
+    if (ready !== undefined && takeLocated !== undefined && this.#locator !== undefined) {
+      const located = this.#locator.record(recorder, scratch, arena, ready, { keys, heap }, count, true)
+      const outputs = [starts, counts, places, residents]
+      const buffers = [located.places, ...outputs, keys, located.residents, ...heaps]
+      recorder.dispatch(takeLocated, buffers, [count, word], count)
+      return runs
+    }
     const located = [keys, starts, counts, places, residents]
     const buffers = [...arena.buffers, ...located, ...treeBuffers(arena, heap)]
     recorder.dispatch(locateRuns, buffers, [count, word], count)
-    return { keys, heap, order, runsOf, starts, places, residents }
+    return runs
   }
 }

@@ -6,6 +6,7 @@ import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps } from '../arena.js'
 import { DirectoryKeeper, hasDirectory } from '../directory.js'
 import { type TreeShape, treeShape } from '../layout.js'
+import type { Locator, Ready } from '../locate/locator.js'
 import type { Builder, NodePlan } from './build.js'
 import { COUNTS, Count } from './counts.js'
 import { createBuilder } from './create-builder.js'
@@ -91,13 +92,19 @@ export class TreeWriter {
     this.#stages = stages
   }
 
-  static async create(device: Device, primitives: Primitives, index: IndexShape): Promise<TreeWriter> {
+  /** @param locator finds keys by partitions, where trees of the shape have any */
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    index: IndexShape,
+    locator?: Locator,
+  ): Promise<TreeWriter> {
     const shape = treeShape(index)
     const { payloadBytes, unique } = index
     const variable = shape.form !== undefined
     const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, linker, directories] =
       await Promise.all([
-        RunFinder.create(device, primitives, shape),
+        RunFinder.create(device, primitives, shape, locator),
         PairMatcher.create(device, primitives, shape, payloadBytes),
         Resolver.create(device, primitives, shape, payloadBytes),
         Planner.create(device, primitives, shape, unique),
@@ -126,9 +133,10 @@ export class TreeWriter {
 
   /**
    * Settles a batch and makes sure of its memory.
+   * @param ready how to find its keys; see `Locator.ready`
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, or `TOO_LARGE` when a key has no sequence numbers left; nothing is changed then
    */
-  async prepare(arena: Arena, batch: WriteBatch): Promise<PreparedBatch> {
+  async prepare(arena: Arena, batch: WriteBatch, ready?: Ready): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
     const { keys, keyOffsets } = batch
     const count =
@@ -140,13 +148,13 @@ export class TreeWriter {
       scratch.release()
       throw error
     }
-    return this.prepareItems(arena, scratch, items)
+    return this.prepareItems(arena, scratch, items, ready)
   }
 
   /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
-  async prepareItems(arena: Arena, scratch: Scratch, items: Items): Promise<PreparedBatch> {
+  async prepareItems(arena: Arena, scratch: Scratch, items: Items, ready?: Ready): Promise<PreparedBatch> {
     try {
-      const settled = await this.#settle(scratch, arena, items)
+      const settled = await this.#settle(scratch, arena, items, ready)
       const reserving = this.#reserveAhead(arena, items)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
       const [counts, codes] = await Promise.all([
@@ -181,7 +189,7 @@ export class TreeWriter {
     }
   }
 
-  async #settle(scratch: Scratch, arena: Arena, items: Items): Promise<Settled> {
+  async #settle(scratch: Scratch, arena: Arena, items: Items, ready: Ready | undefined): Promise<Settled> {
     const { count } = items
     const stages = this.#stages
     const counts = scratch.words(COUNTS)
@@ -189,7 +197,7 @@ export class TreeWriter {
     sorting.clear(counts)
     const sorted = await stages.runs.sort(sorting, scratch, items)
     const { recorder } = sorted
-    const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts)
+    const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts, ready)
     const pairs = items.hasPairs
       ? stages.pairs.record(recorder, scratch, arena, items, runs, counts)
       : undefined

@@ -66,6 +66,7 @@ t.test('help, for every command with an example', async (t) => {
     'drop',
     'put',
     'get',
+    'explain',
     'scan',
     'del',
     'import',

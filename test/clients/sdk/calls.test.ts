@@ -153,6 +153,31 @@ t.test('single gets of a turn share a request', async (t) => {
   t.match(gone, [{ reason: { code: 'UNKNOWN_INDEX' } }, { reason: { code: 'UNKNOWN_INDEX' } }])
 })
 
+t.test('layouts and traversals are sent where they are named', async (t) => {
+  const { server, client } = await open(t)
+  const full = { ...numbers, layout: 'full', allocation: 'coalesced', partitionLevels: 3 } as const
+  await client.createIndex(full)
+  t.strictSame(await client.listIndexes(), [full])
+  const index = client.index<'u32', 'u32'>('numbers')
+  const named = { strategy: 'speculative', resolution: 'reversed' } as const
+  await index.insert([1, 2], [10, 20], { ...named, mode: 'replace' })
+  t.equal((await index.get([2], named)).payload(0), 20)
+  t.equal((await index.getNext([1], named)).key(0), 2)
+  await index.write(new WriteBatch<'u32', 'u32'>().insert(3, 30), named)
+  await index.delete([3], named)
+  const explanation = await index.explain([1, 2, 3], { strategy: 'sequential' })
+  t.match(explanation, { strategy: 'sequential', batch: 3 })
+  for (const op of ['insert', 'get', 'getNext', 'write', 'delete'] as const) {
+    t.match(server.of(op), [{ traversal: named }], op)
+  }
+  await index.get([2])
+  await index.getOne(2)
+  t.strictSame(
+    server.of('get').map(({ traversal }) => traversal),
+    [named, undefined, undefined],
+  )
+})
+
 t.test('scans go from page to page by tokens', async (t) => {
   const { client, server } = await open(t, numbers)
   const index = client.index<'u32', 'u32'>('numbers')

@@ -292,3 +292,29 @@ t.test('NaN and zeros of both signs as keys', async (t) => {
     t.strictSame((await index.scanRanges({ from: [], limit: 5 })).length, 0)
   }
 })
+
+t.test('a strategy that is named is used, or refused where there are no partitions', async (t) => {
+  await client.createIndex({ name: 'words', keyType: 'string', payloadKind: 'u32', unique: false })
+  const index = client.index<'string', 'u32'>('words')
+  const sequential = { strategy: 'sequential' } as const
+  const { inserted, deleted } = ResultCode
+  t.strictSame(
+    [...(await index.insert(['a', 'b', 'bc'], [1, 2, 3], sequential))],
+    [inserted, inserted, inserted],
+  )
+  t.strictSame([...(await index.delete(['a'], sequential))], [deleted])
+  t.equal((await index.get(['bc'], sequential)).payload(0), 3)
+  t.equal((await index.getNext(['b'], sequential)).key(0), 'bc')
+  const batch = new WriteBatch<'string', 'u32'>().deleteKey('b')
+  t.strictSame([...(await index.write(batch, sequential))], [deleted])
+  const explained = await index.explain(['abc', 'a'], sequential)
+  t.match(explained, { strategy: 'sequential', batch: 2, partitions: null, tables: null })
+  const refusal = { code: 'BAD_REQUEST', message: /the index has no partitions/ }
+  await t.rejects(index.get(['a'], { strategy: 'speculative' }), refusal)
+  await t.rejects(index.insert(['x'], [1], { strategy: 'directed', resolution: 'reversed' }), refusal)
+  await t.rejects(index.explain(['a'], { strategy: 'hierarchical' }), refusal)
+  const message = /resolution needs a strategy/
+  await t.rejects(index.get(['a'], { ...sequential, resolution: 'serial' }), { code: 'BAD_REQUEST', message })
+  await t.rejects(index.explain([]), { code: 'BAD_REQUEST', message: /needs a key at least/ })
+  t.strictSame([...(await index.count(['bc', 'x']))], [1, 0])
+})

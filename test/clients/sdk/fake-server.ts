@@ -13,6 +13,7 @@ import { decodeFrame, encodeFrame, type Sections } from '../../../protocol/frame
 import { keySectionType, requireKeys } from '../../../protocol/key-sections.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import {
+  type ExplainRequest,
   errorHeader,
   type GetNextRequest,
   type GetRequest,
@@ -136,6 +137,8 @@ export class FakeServer {
         return { fields: { cancelled: true } }
       case 'get':
         return { sections: this.#get(request) }
+      case 'explain':
+        return { fields: { explanation: this.#explain(request) } }
       case 'count': {
         const index = this.#index(request.index)
         const keys = readKeys(requireKeys(request, index.definition).bytes, index.definition)
@@ -157,10 +160,10 @@ export class FakeServer {
   }
 
   #create(request: Extract<Request, { op: 'createIndex' }>): Answer {
-    const { index: name, keyType, payloadKind, unique } = request
+    const { id: _id, op: _op, index: name, ifNotExists: _ifNotExists, ...fields } = request
     const created = !this.indexes.has(name)
     if (!created && !request.ifNotExists) throw new WarpdexError('INDEX_EXISTS', `index "${name}" exists`)
-    const definition = { name, keyType, payloadKind, unique }
+    const definition = { name, ...fields }
     if (created) this.indexes.set(name, new ModelIndex(definition))
     return { fields: { definition, created } }
   }
@@ -174,6 +177,12 @@ export class FakeServer {
   #stats(name: string | undefined): object[] {
     const indexes = name === undefined ? [...this.indexes.values()] : [this.#index(name)]
     return indexes.map(({ definition, entries }) => ({ ...definition, payloads: entries.length }))
+  }
+
+  #explain(request: ExplainRequest): object {
+    const { definition } = this.#index(request.index)
+    const { bytes } = requireKeys(request, definition)
+    return { ...request.traversal, batch: readKeys(bytes, definition).length }
   }
 
   #get(request: GetRequest): Sections {

@@ -51,6 +51,30 @@ t.test('scratch memory past what there is fails at once and spoils nothing', asy
   t.same(await device.read(buffer, 4, (view) => [...view]), [1, 2, 3, 4])
 })
 
+t.test('a clock takes the time of work in one submission and over several', async (t) => {
+  const device = await openDevice(t)
+  const clock = device.createClock(3)
+  if (clock === undefined) return t.comment('the adapter has no timestamps')
+  const buffer = await device.allocate(2 ** 20, 'test')
+  const first = device.record()
+  first.stamp(clock, 0)
+  first.clear(buffer)
+  first.stamp(clock, 1)
+  first.submit()
+  const second = device.record()
+  second.clear(buffer)
+  second.stamp(clock, 2)
+  second.submit()
+  const points = await device.readClock(clock)
+  t.equal(points[0], 0)
+  t.same(
+    points,
+    [...points].sort((a, b) => a - b),
+  )
+  t.ok(points[2]! > 0)
+  clock.destroy()
+})
+
 t.test('work that the device refuses fails where it is submitted', async (t) => {
   const device = await openDevice(t)
   const buffer = await device.allocate(256, 'test')

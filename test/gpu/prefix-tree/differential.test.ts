@@ -21,7 +21,7 @@ t.test('random programs of batched operations against an ordered map', async (t)
       const random = new Random(programSeed)
       const shape = randomShape(random, keyType)
       t.comment(`seed ${programSeed}: ${JSON.stringify(shape)}`)
-      keys += await runProgram(treeSubject(device), random, shape, STEPS)
+      keys += await runProgram(treeSubject(device), random, shape, { steps: STEPS })
     }
   }
   t.comment(`${keys} keys`)

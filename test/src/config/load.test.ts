@@ -11,6 +11,7 @@ t.test('defaults, file, environment and flags, a later one wins', async (t) => {
   writeFileSync(file, JSON.stringify({ port: 1, host: 'file', directory: 'file', token: 'file' }))
   const environment = { WARPDEX_PORT: '2', WARPDEX_HOST: 'environment', PATH: '/bin' }
   const config = loadConfig({ file, environment, flags: { port: 3, adapter: undefined } })
+  t.equal(loadConfig({ flags: { recalibrate: true } }).recalibrate, true)
   t.match(config, { port: 3, host: 'environment', directory: 'file', token: 'file', adapter: 'auto' })
 })
 
@@ -27,6 +28,7 @@ t.test('the environment names the file, and texts stand for numbers and booleans
     host: 'file',
     snapshotLogBytes: 2097152,
     deviceMemory: 0,
+    recalibrate: false,
     allowUnauthenticated: true,
   })
 })
@@ -52,6 +54,10 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
   )
   refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
   refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
+  refused(
+    { environment: { WARPDEX_RECALIBRATE: '1' } },
+    /WARPDEX_RECALIBRATE is "1"; it must be true or false/,
+  )
   writeFileSync(file, '{"port": "7000"}')
   refused({ file }, /port is "7000"/)
   writeFileSync(file, '[]')

@@ -170,7 +170,7 @@ t.test('what was cancelled before its turn is dropped', async (t) => {
   await engine.createIndex(numbers)
   const index = engine.index('numbers')
   const cancelled = { cancelled: true }
-  await t.rejects(index.get(u32(1), undefined, cancelled), { code: 'CANCELLED' })
+  await t.rejects(index.get(u32(1), undefined, undefined, cancelled), { code: 'CANCELLED' })
   const columns = { ops: WriteOp.insert, keys: u32(1), payloads: { bytes: u32(1), offsets: undefined } }
   await t.rejects(index.write(columns, undefined, cancelled), { code: 'CANCELLED' })
   t.same(values(await index.count(u32(1))), [0])

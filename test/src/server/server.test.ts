@@ -93,6 +93,40 @@ t.test('keys of variable length, frame by frame', async (t) => {
   t.match(unknown.header, { ok: false, error: { code: 'BAD_REQUEST', message: /2 to 8/ } })
 })
 
+t.test('layouts, traversals and explanations, frame by frame', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  const layout = { layout: 'full', allocation: 'demand', partitionLevels: 2 }
+  const created = await client.ask({ id: 1, ...numbers, ...layout })
+  const definition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
+  const announced = { ...definition, layout: 'full', partitionLevels: 2 }
+  t.strictSame(created.header.definition, announced)
+  const other = await client.ask({ id: 2, ...numbers, layout: 'compact', ifNotExists: true })
+  t.match(other.header, { error: { code: 'INDEX_EXISTS', message: /full layout, partition levels 2; drop/ } })
+  t.strictSame((await client.ask({ id: 3, op: 'listIndexes' })).header.indexes, [announced])
+
+  const ask = { id: 4, index: 'numbers', strategy: 'directed', resolution: 'serial' }
+  const payloads = { keys: column(1, 2), payloads: blob(u32(10, 20)) }
+  const insert = await client.ask({ ...ask, op: 'insert' }, payloads)
+  t.same([...insert.sections.get('codes')!.bytes], [0, 0])
+  const get = await client.ask({ ...ask, op: 'get' }, { keys: column(2) })
+  t.same(values(get.sections.get('payloads')!.bytes), [20])
+  const next = await client.ask({ ...ask, op: 'getNext' }, { keys: column(1) })
+  t.same(values(next.sections.get('keys')!.bytes), [2])
+  const explained = await client.ask({ ...ask, op: 'explain' }, { keys: column(2, 3) })
+  t.match(explained.header.explanation, {
+    strategy: 'directed',
+    resolution: 'serial',
+    batch: 2,
+    digits: 8,
+    partitions: { levels: 2 },
+    tables: { answer: 4, rows: [{ partition: 1, level: 0, result: 4, predecessor: null }, {}, {}, {}] },
+  })
+  t.equal(explained.sections.size, 0)
+  const none = await client.ask({ id: 5, op: 'explain', index: 'numbers' }, { keys: column() })
+  t.match(none.header, { error: { code: 'BAD_REQUEST', message: /explain needs a key at least/ } })
+})
+
 t.test('bad requests are answered, and harm nothing else', async (t) => {
   const { url } = await start(t)
   const client = await RawClient.connect(t, url)

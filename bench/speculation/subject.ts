@@ -1,0 +1,59 @@
+import type { KeyBlob } from '../keys.js'
+
+/** What a measurement takes: the middle of so many repeats after a warm-up, fewer once it has taken so long. */
+export interface Effort {
+  readonly repeats: number
+  readonly seconds: number
+}
+
+/**
+ * `device`: timestamps of the device around the kernels. `submission`: wall clock from the submission until the device is done, where
+ * it has no timestamps. `host`: wall clock of a function of the host.
+ */
+export type ClockKind = 'device' | 'submission' | 'host'
+
+/** What one batch of lookups takes. */
+export interface Timing {
+  readonly microseconds: number
+  readonly repeats: number
+  readonly clock: ClockKind
+}
+
+/** What one batch of lookups takes from the host's point of view, in microseconds (Figure 8 (f)). */
+export interface Stages {
+  /** Handing the keys to the driver. */
+  readonly upload: number
+  /** Recording and submitting. */
+  readonly launch: number
+  /** Bringing keys into their normal form, and finding them, on the device. */
+  readonly kernel: number
+  /** All else until the answers are in the host's memory: transfers, and waiting for them. */
+  readonly readback: number
+}
+
+/** A way of finding keys that is to be measured. */
+export interface Subject {
+  readonly name: string
+  /**
+   * An index of distinct keys, each with its number as payload.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` where it cannot have so many
+   */
+  load(keys: KeyBlob): Promise<Loaded>
+}
+
+/** An index that lookups are measured on. */
+export interface Loaded {
+  /** Bytes of memory that hold content. */
+  readonly bytes: number
+  /** The number of each key plus one; 0 for those that are not there. */
+  answers(queries: KeyBlob): Promise<Uint32Array>
+  /**
+   * What a batch of `count` lookups takes without getting the keys there and the answers back.
+   * @param queries one batch, or several that the repeats take in turn
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` for batches that are more than it can answer at once
+   */
+  time(queries: KeyBlob, count: number, effort: Effort): Promise<Timing>
+  /** The same as stages of a request; undefined where there are none, because nothing goes to a device. */
+  stages?(queries: KeyBlob, effort: Effort): Promise<Stages>
+  destroy(): void
+}

@@ -1,0 +1,104 @@
+import type { IndexShape } from '../../gpu/index-structure.js'
+import { Arena } from '../../gpu/prefix-tree/arena.js'
+import { treeShape } from '../../gpu/prefix-tree/layout.js'
+import type { Ready } from '../../gpu/prefix-tree/locate/locator.js'
+import { partsFor } from '../../gpu/prefix-tree/parts.js'
+import type { TreeReader } from '../../gpu/prefix-tree/read/tree-reader.js'
+import { type Items, uploadItems } from '../../gpu/prefix-tree/write/items.js'
+import type { TreeWriter } from '../../gpu/prefix-tree/write/tree-writer.js'
+import { TRAVERSALS, type Traversal, type TreeLayout } from '../../protocol/traversal.js'
+import { WriteOp } from '../../protocol/types.js'
+import { type KeyBlob, numberedPayloads } from '../keys.js'
+import { type DeviceStructure, type DeviceTools, LoadedDevice } from './device-subject.js'
+import type { Loaded, Subject } from './subject.js'
+
+/** A prefix tree on the device, and how keys are found in it. */
+export interface TreeCase {
+  readonly name: string
+  readonly layout: TreeLayout
+  readonly traversal: Traversal
+}
+
+const FULL: TreeLayout = { layout: 'full' }
+const COMPACT: TreeLayout = { layout: 'compact', partitionLevels: 'auto' }
+
+/** Every traversal that is measured. Those that go down partitions are also measured with partitions of other heights. */
+export const CASES: readonly TreeCase[] = [
+  ...TRAVERSALS.map((traversal) => ({
+    name: [traversal.strategy, traversal.resolution].filter((part) => part !== undefined).join(' '),
+    layout: FULL,
+    traversal,
+  })),
+  { name: 'sequential, compact', layout: COMPACT, traversal: { strategy: 'sequential' } },
+  {
+    name: 'directed reversed, compact',
+    layout: COMPACT,
+    traversal: { strategy: 'directed', resolution: 'reversed' },
+  },
+]
+
+/** Every layout whose memory is measured. */
+export const LAYOUTS: readonly Omit<TreeCase, 'traversal'>[] = [
+  { name: 'full, on demand', layout: FULL },
+  { name: 'compact', layout: { layout: 'compact' } },
+]
+
+const SHAPE: IndexShape = { keyType: 'string', payloadBytes: 4, unique: true, matchFrom: 0 }
+
+/** A prefix tree of one layout with one traversal. */
+export class TreeSubject implements Subject {
+  readonly name: string
+  readonly #tools: DeviceTools
+  readonly #shape: IndexShape
+  readonly #traversal: Traversal
+
+  constructor(tools: DeviceTools, { name, layout, traversal }: TreeCase) {
+    this.name = name
+    this.#tools = tools
+    this.#shape = { ...SHAPE, ...layout }
+    this.#traversal = traversal
+  }
+
+  async load(keys: KeyBlob): Promise<Loaded> {
+    const { device } = this.#tools
+    const { reader, writer, locator } = await partsFor(device, this.#shape)
+    const room = { nodes: 1, tuples: 1, extentWords: 1, keyWords: 1 }
+    const arena = await Arena.create(device, treeShape(this.#shape), room)
+    try {
+      await this.#insert(writer, arena, keys)
+      const ready =
+        this.#traversal.strategy === 'sequential' ? undefined : await locator?.ready(arena, this.#traversal)
+      return new LoadedDevice(this.#tools, this.#structure(reader, arena, ready))
+    } catch (error) {
+      arena.destroy()
+      throw error
+    }
+  }
+
+  async #insert(writer: TreeWriter, arena: Arena, { bytes, offsets }: KeyBlob): Promise<void> {
+    const { device } = this.#tools
+    const count = offsets.length - 1
+    const scratch = device.scratch()
+    const columns = { keys: bytes, keyOffsets: offsets, payloads: numberedPayloads(1, 0, count) }
+    let items: Items
+    try {
+      items = uploadItems(device, scratch, this.#shape, { ops: WriteOp.insert, ...columns }, count)
+    } catch (error) {
+      scratch.release()
+      throw error
+    }
+    const prepared = await writer.prepareItems(arena, scratch, items)
+    prepared.apply()
+  }
+
+  #structure(reader: TreeReader, arena: Arena, ready: Ready | undefined): DeviceStructure {
+    return {
+      bytes: arena.usedBytes,
+      recordGet: (recorder, scratch, { records, heap }, { found, payloads }, count) => {
+        const keys = { keys: records, heap }
+        reader.recordGet(recorder, scratch, arena, keys, found, payloads, count, ready)
+      },
+      destroy: () => arena.destroy(),
+    }
+  }
+}

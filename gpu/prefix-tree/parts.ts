@@ -1,0 +1,68 @@
+import type { Device } from '../device/device.js'
+import type { Recorder } from '../device/recorder.js'
+import type { IndexShape } from '../index-structure.js'
+import type { Scratch } from '../memory/scratch.js'
+import { Primitives } from '../primitives/primitives.js'
+import type { Arena } from './arena.js'
+import { DirectoryKeeper, hasDirectory } from './directory.js'
+import { treeShape } from './layout.js'
+import { Locator } from './locate/locator.js'
+import { TreeReader } from './read/tree-reader.js'
+import { Compactor, type TupleOrder } from './write/compact.js'
+import { LiveOrder } from './write/live-order.js'
+import { TreeWriter } from './write/tree-writer.js'
+
+/** What works on trees of one shape and holds nothing of any. */
+export interface Parts {
+  readonly reader: TreeReader
+  readonly writer: TreeWriter
+  readonly compactor: Compactor
+  /** Only where trees may have a directory. */
+  readonly directories: DirectoryKeeper | undefined
+  /** Only where trees have partitions. */
+  readonly locator: Locator | undefined
+  readonly findOrder: (
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    tuples: number,
+  ) => Promise<TupleOrder>
+}
+
+/** The parts of each device by shape: making them again for each of thousands of trees would take longer than all else. */
+const partsByDevice = new WeakMap<Device, Map<string, Promise<Parts>>>()
+
+/** The parts for trees of a shape, made once. */
+export function partsFor(device: Device, shape: IndexShape): Promise<Parts> {
+  const byShape = partsByDevice.get(device) ?? new Map<string, Promise<Parts>>()
+  partsByDevice.set(device, byShape)
+  const key = JSON.stringify(shape)
+  let parts = byShape.get(key)
+  if (parts === undefined) {
+    parts = makeParts(device, shape)
+    byShape.set(key, parts)
+    // What failed for want of memory may succeed later.
+    parts.catch(() => byShape.delete(key))
+  }
+  return parts
+}
+
+async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
+  const primitives = await Primitives.create(device)
+  const tree = treeShape(shape)
+  const { form, partitionLevels } = tree
+  const locator = partitionLevels === undefined ? undefined : await Locator.create(device, primitives, tree)
+  const [reader, writer, compactor, directories, liveOrder] = await Promise.all([
+    TreeReader.create(device, primitives, shape, locator),
+    TreeWriter.create(device, primitives, shape, locator),
+    Compactor.create(device, primitives, tree),
+    hasDirectory(tree) ? DirectoryKeeper.create(device) : undefined,
+    form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
+  ])
+  const findOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
+    liveOrder?.order(recorder, scratch, arena, tuples) ?? {
+      recorder,
+      tuples: reader.order(recorder, scratch, arena, tuples),
+    }
+  return { reader, writer, compactor, directories, locator, findOrder }
+}

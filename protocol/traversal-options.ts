@@ -1,0 +1,101 @@
+import { WarpdexError } from './errors.js'
+import { LIMITS } from './limits.js'
+import {
+  ALLOCATIONS,
+  LAYOUTS,
+  RESOLUTIONS,
+  type Resolution,
+  STRATEGIES,
+  type Strategy,
+  type Traversal,
+  type TreeLayout,
+} from './traversal.js'
+
+/** What a user says of how keys are to be found: both may be left out. */
+export interface TraversalOptions {
+  readonly strategy?: Strategy | undefined
+  readonly resolution?: Resolution | undefined
+}
+
+/**
+ * The traversal that a request names, if it names one.
+ * @throws WarpdexError `BAD_REQUEST` that names what is right
+ */
+export function parseTraversal(
+  given: {
+    readonly [Name in keyof TraversalOptions]: unknown
+  },
+): Traversal | undefined {
+  const strategy = parseChoice('strategy', given.strategy, STRATEGIES)
+  const resolution = parseChoice('resolution', given.resolution, RESOLUTIONS)
+  if (resolution !== undefined && (strategy === undefined || strategy === 'sequential')) {
+    const others = STRATEGIES.filter((name) => name !== 'sequential').join(', ')
+    throw bad(`a resolution needs a strategy that has one: ${others}; name one of them, or no resolution`)
+  }
+  return strategy && { strategy, ...(resolution && { resolution }) }
+}
+
+/**
+ * A layout in its one form: what is as it would be by default is left out, so that layouts which are the same look the same.
+ *
+ * @throws WarpdexError `BAD_REQUEST` that names what is right
+ */
+export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknown }): TreeLayout {
+  const isFull = parseChoice('layout', given.layout, LAYOUTS) === 'full'
+  const isCoalesced = parseChoice('allocation', given.allocation, ALLOCATIONS) === 'coalesced'
+  const partitionLevels = parsePartitionLevels(given.partitionLevels)
+  if (isCoalesced && !isFull) {
+    throw bad('allocation coalesced needs layout full; a compact tree allocates on demand')
+  }
+  // A full tree has partitions in any case, a compact one only if it is told.
+  const isDefault = partitionLevels === undefined || (isFull && partitionLevels === 'auto')
+  return {
+    ...(isFull && { layout: 'full' }),
+    ...(isCoalesced && { allocation: 'coalesced' }),
+    ...(!isDefault && { partitionLevels }),
+  }
+}
+
+/** Whether two layouts, both as `parseLayout` gives them, are the same. */
+export function sameLayout(one: TreeLayout, other: TreeLayout): boolean {
+  return (
+    one.layout === other.layout &&
+    one.allocation === other.allocation &&
+    one.partitionLevels === other.partitionLevels
+  )
+}
+
+/** What of a layout is not as by default, in words for people. */
+export function layoutWords({ layout, allocation, partitionLevels }: TreeLayout): string[] {
+  return [
+    ...(layout === undefined ? [] : [`${layout} layout`]),
+    ...(allocation === undefined ? [] : [`${allocation} allocation`]),
+    ...(partitionLevels === undefined ? [] : [`partition levels ${partitionLevels}`]),
+  ]
+}
+
+function parsePartitionLevels(value: unknown): number | 'auto' | undefined {
+  if (value === undefined || value === null) return undefined
+  if (value === 'auto') return value
+  const isWhole = typeof value === 'number' && Number.isInteger(value)
+  if (isWhole && value >= 1 && value <= LIMITS.partitionLevels) return value
+  throw bad(
+    `partition levels of ${quote(value)} are not possible; use auto or a whole number from 1 to ${LIMITS.partitionLevels}`,
+  )
+}
+
+function parseChoice<T extends string>(name: string, value: unknown, choices: readonly T[]): T | undefined {
+  if (value === undefined || value === null) return undefined
+  const choice = choices.find((candidate) => candidate === value)
+  if (choice !== undefined) return choice
+  throw bad(`unknown ${name} ${quote(value)}; use one of ${choices.join(', ')}`)
+}
+
+function quote(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}

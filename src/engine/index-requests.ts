@@ -1,0 +1,23 @@
+import type { ScanRequest, WriteBatch } from '../../gpu/index-structure.js'
+import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
+import type { PayloadColumns } from './payload-reader.js'
+
+/** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
+export interface Cancellation {
+  readonly cancelled: boolean
+}
+
+/** Names a write, so that it is applied once however often it is sent. */
+export interface WriteId {
+  readonly client: string
+  readonly number: number
+}
+
+/** An ordered batch of inserts and deletes, and how its keys are to be found. */
+export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
+
+/** A batch of ranges to scan. */
+export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
+
+/** A structure's result with the payloads that clients know. */
+export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns
