@@ -3,6 +3,7 @@ import { hideBin } from 'yargs/helpers'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchDevice } from './device.js'
+import { benchOrder } from './order.js'
 import { benchPrimitives } from './primitives.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
@@ -36,6 +37,11 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     device.facts.software
       ? benchStrings(device, [10_000], 2 ** 14)
       : benchStrings(device, [100_000, 2 ** 20], 2 ** 20),
+  order: ({ device, largest }) =>
+    benchOrder(
+      device,
+      device.facts.software ? [largest(14)] : [Math.min(20, largest(14)), Math.min(24, largest(14))],
+    ),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   speculation: async ({ device, quick, figures, path }) => {
     await benchSpeculation(device, { quick, figures, path })
@@ -67,7 +73,7 @@ const options = await yargs(hideBin(process.argv))
   })
   .option('max', {
     type: 'number',
-    describe: 'logarithm of the largest index [26; 20 on the software adapter, serve 22]',
+    describe: 'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
   .option('quick', {

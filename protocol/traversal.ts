@@ -43,6 +43,11 @@ export interface TreeLayout {
    * `compact` ones have them only if this is given.
    */
   readonly partitionLevels?: number | 'auto' | undefined
+  /**
+   * Whether keys are linked in their order, as Volk's global list is (§4.1): scans and getNext then follow the links instead of
+   * going through the nodes. Takes 8 bytes a key; inserts and deletes keep the links. Not unless said otherwise.
+   */
+  readonly linked?: boolean | undefined
 }
 
 /** What a strategy is expected to take for a batch. */

@@ -28,7 +28,8 @@ export const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KE
 export function randomShape(random: Random, keyType: KeyType = random.pick(KEY_TYPES)): IndexShape {
   const payloadBytes = random.pick([4, 8, 1, 7, 16, 64])
   const matchFrom = payloadBytes === 16 && random.chance(0.7) ? 2 : 0
-  return { keyType, payloadBytes, unique: random.chance(0.4), matchFrom, ...randomLayout(random) }
+  const unique = random.chance(0.4)
+  return { keyType, payloadBytes, unique, matchFrom, ...randomLayout(random), linked: random.chance(0.4) }
 }
 
 function randomLayout(random: Random): TreeLayout {

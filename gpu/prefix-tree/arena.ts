@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import { Region, regionBytes } from '../memory/region.js'
-import { EXTENT_HEADER, HEAD_WORDS, SLOTS, type TreeShape } from './layout.js'
+import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
 import type { PartitionTable } from './locate/partitions.js'
 
 /** How many records of each role something takes. Extents and keys are counted in words, since they differ in size. */
@@ -22,6 +22,8 @@ export class Arena {
   readonly heap: Region | undefined
   /** A head for each node, where the shape is `headed`. */
   readonly heads: Region | undefined
+  /** The neighbours of each tuple in key order, where the shape is `linked`. */
+  readonly links: Region | undefined
   /** Where each key's first digits lead, in large trees; see `directory.ts`. */
   directory: GPUBuffer | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
@@ -35,6 +37,7 @@ export class Arena {
     extents: Region,
     heap: Region | undefined,
     heads: Region | undefined,
+    links: Region | undefined,
   ) {
     this.#device = device
     this.nodes = nodes
@@ -42,6 +45,7 @@ export class Arena {
     this.extents = extents
     this.heap = heap
     this.heads = heads
+    this.links = links
     this.takeNodes(1)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
@@ -54,10 +58,11 @@ export class Arena {
       tuples: ['tuples', shape.tupleStride, need.tuples],
       extents: ['payload extents', 1, need.extentWords + EXTENT_HEADER],
     } as const
-    const { variable, headed } = shape.conditions
+    const { variable, headed, linked } = shape.conditions
     const heapRole = variable ? (['keys', 1, need.keyWords ?? 0] as const) : undefined
     const headRole = headed ? (['node heads', HEAD_WORDS, need.nodes + 1] as const) : undefined
-    const further = [heapRole, headRole].filter((role) => role !== undefined)
+    const linkRole = linked ? (['links', LINK_WORDS, need.tuples] as const) : undefined
+    const further = [heapRole, headRole, linkRole].filter((role) => role !== undefined)
     const sizes = [...Object.values(roles), ...further].map(([, words, records]) =>
       regionBytes(device, words, records),
     )
@@ -74,7 +79,8 @@ export class Arena {
       const extents = await create(roles.extents)
       const heap = heapRole && (await create(heapRole))
       const heads = headRole && (await create(headRole))
-      return new Arena(device, nodes, tuples, extents, heap, heads)
+      const links = linkRole && (await create(linkRole))
+      return new Arena(device, nodes, tuples, extents, heap, heads, links)
     } catch (error) {
       for (const region of regions) region.destroy()
       throw error
@@ -88,8 +94,9 @@ export class Arena {
 
   /** All regions, by the names that images have for them. */
   get regions(): ReadonlyMap<string, Region> {
-    const { nodes, tuples, extents, heap, heads } = this
-    return new Map(Object.entries({ nodes, tuples, extents, ...(heap && { heap }), ...(heads && { heads }) }))
+    const { nodes, tuples, extents, heap, heads, links } = this
+    const further = { ...(heap && { heap }), ...(heads && { heads }), ...(links && { links }) }
+    return new Map(Object.entries({ nodes, tuples, extents, ...further }))
   }
 
   get bytes(): number {
@@ -117,6 +124,7 @@ export class Arena {
     ]
     if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
     if (this.heads !== undefined) needs.push([this.heads, need.nodes])
+    if (this.links !== undefined) needs.push([this.links, need.tuples])
     const others = this.#derivedBytes
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const fits = reserved <= this.#device.structureBytes
@@ -134,6 +142,12 @@ export class Arena {
   takeNodes(count: number): number {
     this.heads?.take(count)
     return this.nodes.take(count)
+  }
+
+  /** Hands out tuples, with their links where there are any; the first one's number. */
+  takeTuples(count: number): number {
+    this.links?.take(count)
+    return this.tuples.take(count)
   }
 
   destroy(): void {
@@ -156,6 +170,12 @@ export function treeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPU
 /** The buffer of the nodes' heads, where there are any. */
 export function headBuffers({ heads }: Arena): GPUBuffer[] {
   return heads === undefined ? [] : [heads.buffer]
+}
+
+/** The buffers of the further bindings `ordered tree` and `tree and written links`. */
+export function orderedTreeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+  const { links } = arena
+  return [...treeBuffers(arena, queryHeap), ...(links === undefined ? [] : [links.buffer])]
 }
 
 function sum(sizes: readonly number[]): number {

@@ -8,6 +8,8 @@ export const SLOTS = 16
 export const EXTENT_HEADER = 5
 /** Words of a node's head, which nodes of `headed` shapes have. */
 export const HEAD_WORDS = 4
+/** Words of a tuple's links in key order, which tuples of `linked` shapes have. */
+export const LINK_WORDS = 2
 
 const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = {
   u32: 0,
@@ -21,10 +23,12 @@ const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = {
 const HEAP = 16
 const QUERY_HEAP = 17
 const HEADS = 18
+const LINKS = 19
 
 /**
  * Bindings of the buffers that kernels need beside their own beyond what all trees have: `keys` for those that look into
- * keys, `tree` for those that also go down the tree, `heads` for those that only look at nodes. Keys of fixed width lie in what is bound anyway.
+ * keys, `tree` for those that also go down the tree, `ordered tree` for those that go through tuples in key order, `heads` for those
+ * that only look at nodes. Keys of fixed width lie in what is bound anyway.
  */
 const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
   keys: [
@@ -42,9 +46,27 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
     [QUERY_HEAP, 'read'],
     [HEADS, 'write'],
   ],
+  'ordered tree': [
+    [HEAP, 'read'],
+    [QUERY_HEAP, 'read'],
+    [HEADS, 'read'],
+    [LINKS, 'read'],
+  ],
+  'tree and written links': [
+    [HEAP, 'read'],
+    [QUERY_HEAP, 'read'],
+    [HEADS, 'read'],
+    [LINKS, 'write'],
+  ],
 }
 
-export type FurtherBindings = 'keys' | 'tree' | 'heads' | 'written tree'
+export type FurtherBindings =
+  | 'keys'
+  | 'tree'
+  | 'heads'
+  | 'written tree'
+  | 'ordered tree'
+  | 'tree and written links'
 
 /** An index's shape in the words that kernels count in. */
 export interface TreeShape {
@@ -54,9 +76,14 @@ export interface TreeShape {
   readonly form: NormalForm | undefined
   /**
    * Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys, `headed` ones for trees whose nodes have
-   * heads: those over keys of variable length and those with partitions.
+   * heads: those over keys of variable length and those with partitions; `linked` ones for those whose tuples are linked in key order.
    */
-  readonly conditions: { readonly wide: boolean; readonly variable: boolean; readonly headed: boolean }
+  readonly conditions: {
+    readonly wide: boolean
+    readonly variable: boolean
+    readonly headed: boolean
+    readonly linked: boolean
+  }
   /** Whether every key goes down all of its levels. */
   readonly full: boolean
   /** Levels of a partition; undefined for trees without partitions. */
@@ -86,7 +113,12 @@ export function treeShape(shape: IndexShape): TreeShape {
   return {
     keyWords,
     form,
-    conditions: { wide, variable, headed: variable || partitionLevels !== undefined },
+    conditions: {
+      wide,
+      variable,
+      headed: variable || partitionLevels !== undefined,
+      linked: shape.linked ?? false,
+    },
     full,
     partitionLevels,
     levels: wide ? 16 : 8,
@@ -104,8 +136,14 @@ function normalForm(type: KeyType): NormalForm | undefined {
 
 /** The further bindings of a kernel. */
 export function furtherBindings(shape: TreeShape, which: FurtherBindings): readonly NumberedBinding[] {
-  const { variable, headed } = shape.conditions
-  return FURTHER[which].filter(([binding]) => (binding === HEADS ? headed : variable))
+  const { variable, headed, linked } = shape.conditions
+  const bound: Readonly<Record<number, boolean>> = {
+    [HEAP]: variable,
+    [QUERY_HEAP]: variable,
+    [HEADS]: headed,
+    [LINKS]: linked,
+  }
+  return FURTHER[which].filter(([binding]) => bound[binding])
 }
 
 /** How long the keys of a column are, in digits, as far as the host can tell: bytes that are escaped in the normal form add more. */

@@ -93,7 +93,6 @@ export class Locator {
   /**
    * Finds `count` keys.
    * @param isOrdered whether the keys are in their ordered form, as opposed to the wire's
-   * @param located where to write what is found; scratch buffers unless given
    */
   record(
     recorder: Recorder,
@@ -103,8 +102,8 @@ export class Locator {
     queries: KeyColumn,
     count: number,
     isOrdered: boolean,
-    located: Located = { places: scratch.words(2 * count), residents: scratch.words(count) },
   ): Located {
+    const located = { places: scratch.words(2 * count), residents: scratch.words(count) }
     const { strategy, resolution = 'serial' } = traversal
     const { speculative, hierarchical, directed, resolution: resolver } = this.#parts
     const word = isOrdered ? this.#shape.word & ~KEY_KIND : this.#shape.word

@@ -30,10 +30,10 @@ export class GetNext {
   }
 
   static async create(context: ReadContext, narrow: NarrowPayloads): Promise<GetNext> {
-    const bindings = [...TREE, 'read', 'read', 'write', 'write', 'write', 'write'] as const
+    const bindings = [...TREE, 'read', 'write', 'write', 'write'] as const
     const kernel = (located: boolean) => {
-      const all = located && !context.tree.conditions.variable ? [...bindings, 'read' as const] : bindings
-      return context.kernel('get-next', 'get_next', all, 4, 'tree', { located })
+      const all = located ? [...bindings, 'read' as const] : bindings
+      return context.kernel('get-next', 'get_next', all, 4, 'ordered tree', { located })
     }
     const [fromRoot, located] = await Promise.all([kernel(false), context.locator && kernel(true)])
     return new GetNext(context, narrow, fromRoot, located)
@@ -75,32 +75,28 @@ export class GetNext {
     count: number,
     ready: Ready | undefined,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
-    const { tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
+    const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
     const queries = this.#context.queries(recorder, scratch, request.keys, request.keyOffsets)
-    const after = this.#context.upload(scratch, request.sequences)
-    const found = scratch.bytes(bitmapBytes(count))
     const records = scratch.bytes(count * keyBytes)
     const padded = scratch.bytes(count * paddedBytes)
-    const sequences = scratch.words(count)
-    const buffers = [...arena.buffers, queries.keys, after, found, records, padded, sequences]
+    // Adapters may bind no more than a dozen buffers, so one holds several columns.
+    const sequences = scratch.bytes(4 * count + bitmapBytes(count))
+    if (request.sequences !== undefined) device.upload(sequences, request.sequences)
+    const buffers = [...arena.buffers, queries.keys, sequences, records, padded]
     let kernel = this.#kernel
     if (ready !== undefined && this.#located !== undefined && locator !== undefined) {
       kernel = this.#located
-      const { variable } = tree.conditions
-      const places = variable ? records : scratch.words(2 * count)
-      const located = { places, residents: scratch.words(count) }
-      locator.record(recorder, scratch, arena, ready, queries, count, false, located)
-      if (!variable) buffers.push(places)
+      buffers.push(locator.record(recorder, scratch, arena, ready, queries, count, false).places)
     }
     recorder.dispatch(
       kernel,
-      [...buffers, ...this.#context.further(arena, 'tree', queries)],
+      [...buffers, ...this.#context.further(arena, 'ordered tree', queries)],
       [count, tree.word, request.reverse ? 1 : 0, request.sequences === undefined ? 0 : 1],
       count,
     )
     const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
     const known = [
-      { buffer: found, bytes: bitmapBytes(count) },
+      { buffer: sequences, offset: 4 * count, bytes: bitmapBytes(count) },
       { buffer: column, bytes: count * payloadBytes },
       { buffer: sequences, bytes: 4 * count },
     ]

@@ -20,14 +20,14 @@ export class Walk {
 
   static async create(context: ReadContext): Promise<Walk> {
     const bindings = [...TREE, 'read', 'write', 'write', 'write'] as const
-    return new Walk(context, await context.kernel('walk', 'walk_ranges', bindings, 4, 'tree'))
+    return new Walk(context, await context.kernel('walk', 'walk_ranges', bindings, 4, 'ordered tree'))
   }
 
   /** The first entries of each range. */
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
     const { count, ranges, limit, reverse } = search
     const result = allocateHits(scratch, search)
-    const further = this.#context.further(arena, 'tree', search)
+    const further = this.#context.further(arena, 'ordered tree', search)
     recorder.dispatch(
       this.#kernel,
       [...arena.buffers, ranges, result.hits, result.found, result.more, ...further],

@@ -9,6 +9,7 @@ import type { Builder } from './build.js'
 import { COUNTS, Count } from './counts.js'
 import { createBuilder } from './create-builder.js'
 import { KeyWriter } from './created-keys.js'
+import { OrderLinker } from './order-links.js'
 
 type Kernels = Readonly<Record<'measureTuples' | 'copyTuples' | 'copyLong', Kernel>>
 
@@ -31,6 +32,7 @@ export class Compactor {
   readonly #shape: TreeShape
   readonly #builder: Builder
   readonly #keys: KeyWriter | undefined
+  readonly #linker: OrderLinker | undefined
   readonly #kernels: Kernels
 
   private constructor(
@@ -39,6 +41,7 @@ export class Compactor {
     shape: TreeShape,
     builder: Builder,
     keys: KeyWriter | undefined,
+    linker: OrderLinker | undefined,
     kernels: Kernels,
   ) {
     this.#device = device
@@ -46,6 +49,7 @@ export class Compactor {
     this.#shape = shape
     this.#builder = builder
     this.#keys = keys
+    this.#linker = linker
     this.#kernels = kernels
   }
 
@@ -56,9 +60,10 @@ export class Compactor {
       conditions: shape.conditions,
     }
     const copied = ['read', 'read', 'read', 'read', 'read', 'write', 'write', 'write', 'write'] as const
-    const [builder, keys, measureTuples, copyTuples, copyLong] = await Promise.all([
+    const [builder, keys, linker, measureTuples, copyTuples, copyLong] = await Promise.all([
       createBuilder(device, primitives, shape),
       shape.form === undefined ? undefined : KeyWriter.create(device, primitives, shape),
+      shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
       device.kernel({
         ...common,
         entryPoint: 'measure_tuples',
@@ -68,7 +73,8 @@ export class Compactor {
       device.kernel({ ...common, entryPoint: 'copy_tuples', bindings: copied }),
       device.kernel({ ...common, entryPoint: 'copy_long', bindings: copied }),
     ])
-    return new Compactor(device, primitives, shape, builder, keys, { measureTuples, copyTuples, copyLong })
+    const kernels = { measureTuples, copyTuples, copyLong }
+    return new Compactor(device, primitives, shape, builder, keys, linker, kernels)
   }
 
   /**
@@ -119,7 +125,7 @@ export class Compactor {
     const compacted = await Arena.create(this.#device, this.#shape, need)
     const firstNode = compacted.takeNodes(nodeCount)
     const firstExtent = compacted.extents.take(extentWords)
-    compacted.tuples.take(tuples)
+    compacted.takeTuples(tuples)
     compacted.heap?.take(need.keyWords)
 
     const copying = this.#device.record()
@@ -131,6 +137,7 @@ export class Compactor {
     if (extentWords > 0) copying.dispatchGroups(copyLong, buffers, params, Math.min(tuples, LONG_LIST_GROUPS))
     if (keys !== undefined) this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
     nodes.record(copying, compacted, tuples, firstNode, heaps)
+    this.#linker?.recordInOrder(copying, compacted, tuples)
     copying.submit()
     return compacted
   }

@@ -13,6 +13,7 @@ import { createBuilder } from './create-builder.js'
 import { type KeysToStore, KeyWriter } from './created-keys.js'
 import { type BatchEntries, EntryLister } from './entries.js'
 import { type Items, uploadItems } from './items.js'
+import { OrderLinker } from './order-links.js'
 import { PairMatcher, type Pairs } from './pairs.js'
 import { PayloadWriter } from './payloads.js'
 import { type Plan, Planner } from './plan.js'
@@ -66,6 +67,8 @@ interface Stages {
   readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
   readonly remover: Remover
+  /** Only where tuples are linked in key order. */
+  readonly linker: OrderLinker | undefined
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
 }
@@ -74,7 +77,7 @@ interface Stages {
  * Bulk-synchronous writes (design, "Insert" and "Delete"): no locks, every phase a dispatch. A batch is sorted and its keys are
  * located, its outcome is settled, and its need of memory is counted, all without changing the tree; once the memory is made
  * sure of it is applied: payloads dead by pair are marked, tuples and payloads written, new tuples hung in, removed ones
- * taken out.
+ * taken out, and links between tuples changed where there are any.
  */
 export class TreeWriter {
   readonly #device: Device
@@ -99,7 +102,7 @@ export class TreeWriter {
     const shape = treeShape(index)
     const { payloadBytes, unique } = index
     const variable = shape.form !== undefined
-    const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, directories] =
+    const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, linker, directories] =
       await Promise.all([
         RunFinder.create(device, primitives, shape, locator),
         PairMatcher.create(device, primitives, shape, payloadBytes),
@@ -110,6 +113,7 @@ export class TreeWriter {
         variable ? KeyWriter.create(device, primitives, shape) : undefined,
         PayloadWriter.create(device, shape, payloadBytes, unique),
         Remover.create(device, shape),
+        shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
         hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
       ])
     return new TreeWriter(device, index, {
@@ -122,6 +126,7 @@ export class TreeWriter {
       keys,
       payloads,
       remover,
+      linker,
       directories,
     })
   }
@@ -233,7 +238,7 @@ export class TreeWriter {
     const recorder = this.#device.record()
     if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
     const firstNode = arena.takeNodes(totals[Count.nodes]!)
-    const firstTuple = arena.tuples.take(totals[Count.creates]!)
+    const firstTuple = arena.takeTuples(totals[Count.creates]!)
     stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
       runs: totals[Count.runs]!,
       longMoves: totals[Count.longMoves]!,
@@ -252,6 +257,12 @@ export class TreeWriter {
     if (totals[Count.removes]! > 0) {
       stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
     }
+    stages.linker?.record(recorder, arena, runs, plan, counts, {
+      runs: totals[Count.runs]!,
+      creates: totals[Count.creates]!,
+      removes: totals[Count.removes]!,
+      firstTuple,
+    })
     stages.directories?.recordFill(recorder, arena)
     recorder.submit()
   }

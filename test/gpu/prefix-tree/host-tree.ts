@@ -43,7 +43,7 @@ export async function uploadTree(
   }
   const arena = await Arena.create(device, tree, need)
   arena.nodes.take(need.nodes - arena.nodes.records)
-  arena.tuples.take(need.tuples)
+  arena.takeTuples(need.tuples)
   arena.extents.take(need.extentWords - arena.extents.records)
   device.upload(arena.nodes.buffer, bytesOf(image.nodes))
   device.upload(arena.tuples.buffer, bytesOf(image.tuples))
@@ -160,7 +160,7 @@ function sequenceWord({ sequence, dead }: HostEntry): number {
 }
 
 /** The unsigned number that a key is in the tree: its rank from the smallest one's, bit by bit. */
-function orderedBits(type: KeyType, rank: bigint): bigint {
+export function orderedBits(type: KeyType, rank: bigint): bigint {
   const bits = type.endsWith('64') ? 64 : 32
   if (type.startsWith('u')) return rank
   if (type.startsWith('i')) return rank + (1n << BigInt(bits - 1))

@@ -1,0 +1,145 @@
+import type { Device } from '../gpu/device/device.js'
+import type { IndexShape, ScanRequest } from '../gpu/index-structure.js'
+import { Arena } from '../gpu/prefix-tree/arena.js'
+import { treeShape } from '../gpu/prefix-tree/layout.js'
+import { ReadContext } from '../gpu/prefix-tree/read/read-context.js'
+import type { SearchForm } from '../gpu/prefix-tree/read/scan.js'
+import { ScanRanges } from '../gpu/prefix-tree/read/scan-ranges.js'
+import { TreeReader } from '../gpu/prefix-tree/read/tree-reader.js'
+import { Walk } from '../gpu/prefix-tree/read/walk.js'
+import { Compactor } from '../gpu/prefix-tree/write/compact.js'
+import { uploadItems } from '../gpu/prefix-tree/write/items.js'
+import { LiveOrder } from '../gpu/prefix-tree/write/live-order.js'
+import { TreeWriter } from '../gpu/prefix-tree/write/tree-writer.js'
+import { Primitives } from '../gpu/primitives/primitives.js'
+import { type Rows, rowCount } from '../protocol/rows.js'
+import { keyWidth, type WriteOp } from '../protocol/types.js'
+import { numberedPayloads } from './keys.js'
+
+interface Parts {
+  readonly reader: TreeReader
+  readonly writer: TreeWriter
+  readonly compactor: Compactor
+  readonly liveOrder: LiveOrder | undefined
+  readonly ranges: ScanRanges
+  readonly walk: Walk
+}
+
+/** Entries that a timed walk finds at least, by being repeated: less would be lost in the time that a submission takes. */
+const TIMED_ENTRIES = 2 ** 20
+
+/** More than random keys take, so that no region grows while it is measured. */
+const NODES_PER_KEY = 0.6
+
+/** One tree whose operations are timed, by wall clock with submission. */
+export class OrderedTree {
+  readonly shape: IndexShape
+  readonly #device: Device
+  readonly #parts: Parts
+  #arena: Arena
+  #keys = 0
+
+  private constructor(device: Device, shape: IndexShape, parts: Parts, arena: Arena) {
+    this.shape = shape
+    this.#device = device
+    this.#parts = parts
+    this.#arena = arena
+  }
+
+  /** An empty tree with room for so many keys of so many bytes in all. */
+  static async create(
+    device: Device,
+    shape: IndexShape,
+    count: number,
+    keyBytes: number,
+  ): Promise<OrderedTree> {
+    const primitives = await Primitives.create(device)
+    const tree = treeShape(shape)
+    const { form } = tree
+    const context = await ReadContext.create(device, primitives, shape)
+    const parts = {
+      reader: await TreeReader.create(device, primitives, shape),
+      writer: await TreeWriter.create(device, primitives, shape),
+      compactor: await Compactor.create(device, primitives, tree),
+      liveOrder: form && (await LiveOrder.create(device, primitives, tree, form)),
+      ranges: await ScanRanges.create(context),
+      walk: await Walk.create(context),
+    }
+    const room = {
+      nodes: Math.ceil(NODES_PER_KEY * count),
+      tuples: count,
+      extentWords: 1,
+      keyWords: keyBytes / 2,
+    }
+    return new OrderedTree(device, shape, parts, await Arena.create(device, tree, room))
+  }
+
+  get bytesPerKey(): number {
+    return this.#arena.usedBytes / this.#keys
+  }
+
+  /** Seconds to write a batch of keys that is on the device. */
+  async write(ops: WriteOp, { bytes: keys, offsets: keyOffsets }: Rows): Promise<number> {
+    const { payloadWords } = treeShape(this.shape)
+    const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.shape.keyType))
+    const batch = { ops, keys, keyOffsets, payloads: numberedPayloads(payloadWords, 0, count) }
+    const scratch = this.#device.scratch()
+    const items = uploadItems(this.#device, scratch, this.shape, batch, count)
+    await this.#device.gpu.queue.onSubmittedWorkDone()
+    const start = performance.now()
+    const { apply, effect } = await this.#parts.writer.prepareItems(this.#arena, scratch, items)
+    apply()
+    await this.#device.gpu.queue.onSubmittedWorkDone()
+    this.#keys += effect.tuplesCreated - effect.tuplesRemoved
+    return (performance.now() - start) / 1000
+  }
+
+  async compact(): Promise<void> {
+    const { compactor, liveOrder, reader } = this.#parts
+    const source = this.#arena
+    const keys = this.#keys
+    this.#arena = await compactor.compact(source, keys, async (recorder, scratch) => {
+      if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, source, keys)
+      return { recorder, tuples: reader.order(recorder, scratch, source, keys) }
+    })
+    source.destroy()
+  }
+
+  /** Seconds for the entries of ranges to be found by walking, and nothing else. */
+  async walk(request: ScanRequest): Promise<number> {
+    const { ranges: count, limit, reverse = false } = request
+    const { ranges, walk } = this.#parts
+    const { queue } = this.#device.gpu
+    const scratch = this.#device.scratch()
+    const preparing = this.#device.record()
+    const search = { ...ranges.record(preparing, scratch, request), count, reverse, limit }
+    preparing.submit()
+    await queue.onSubmittedWorkDone()
+    const times = this.#device.facts.software ? 1 : Math.max(1, Math.floor(TIMED_ENTRIES / (count * limit)))
+    const recorder = this.#device.record()
+    for (let i = 0; i < times; i++) walk.record(recorder, scratch, this.#arena, search)
+    const start = performance.now()
+    recorder.submit()
+    await queue.onSubmittedWorkDone()
+    scratch.release()
+    return (performance.now() - start) / 1000 / times
+  }
+
+  /** Seconds of a whole scan, results read back, and the keys that it finds. */
+  async scan(request: ScanRequest, form?: SearchForm): Promise<{ seconds: number; keys: Uint8Array }> {
+    const start = performance.now()
+    const { keys } = await this.#parts.reader.scan(this.#arena, request, form)
+    return { seconds: (performance.now() - start) / 1000, keys }
+  }
+
+  /** Seconds of a whole getNext, results read back. */
+  async getNext({ bytes: keys, offsets: keyOffsets }: Rows, reverse: boolean): Promise<number> {
+    const start = performance.now()
+    await this.#parts.reader.getNext(this.#arena, { keys, keyOffsets, reverse })
+    return (performance.now() - start) / 1000
+  }
+
+  destroy(): void {
+    this.#arena.destroy()
+  }
+}
