@@ -94,7 +94,7 @@ const NOWHERE: Situation = {
 }
 
 async function measureTree(device: Device, plan: Plan, sample: Sample, found: Measurements): Promise<void> {
-  const { keys, keyBytes, layout, partitionLevels } = sample
+  const { keys, layout, partitionLevels } = sample
   const shape: IndexShape = { ...SHAPE, layout, partitionLevels }
   const parts = await partsFor(device, shape)
   const normaliser = await KeyNormaliser.create(device, await Primitives.create(device), 'terminated')
