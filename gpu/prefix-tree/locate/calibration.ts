@@ -85,6 +85,7 @@ export async function calibrate(device: Device): Promise<TraversalCosts> {
 const NOWHERE: Situation = {
   batch: 1,
   digits: 1,
+  meanDigits: 1,
   path: 1,
   meanPath: 1,
   levels: 1,
@@ -133,6 +134,7 @@ async function measureBatch(
   const situation = {
     batch,
     digits,
+    meanDigits: digits,
     path,
     meanPath: path,
     levels: table.levels,

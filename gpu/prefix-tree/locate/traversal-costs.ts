@@ -12,6 +12,7 @@ export interface Situation {
   readonly batch: number
   /** Digits of the longest of them. */
   readonly digits: number
+  readonly meanDigits: number
   /** Nodes that the longest key goes through from the root to its tuple. */
   readonly path: number
   /** Nodes that a key goes through on average. */
@@ -36,8 +37,8 @@ const HASHED_DIGITS = 8
 
 /**
  * The features of a situation that a traversal's time is a sum of: what it takes by itself (`launch`), what one query after the other
- * must wait for (`path`, `levels`: each a dependent load; more of them the more queries there are, since the slowest counts), and what
- * each query of the batch adds. `far` ones weigh how far the nodes are from fitting a cache, in doublings.
+ * must wait for (`path`, `levels`: each a dependent load; more of them the more queries there are, since the slowest counts; `compare`:
+ * digits of the full key, by one thread), and what each query of the batch adds. `far` ones weigh how far the nodes are from fitting a cache, in doublings.
  */
 export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Record<string, number>> {
   const far = Math.log2(1 + s.nodeBytes / CACHED_BYTES)
@@ -48,7 +49,9 @@ export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Reco
       path: s.path,
       'far path': s.path * far,
       'spread path': s.path * spread,
+      compare: s.digits,
       query: s.batch,
+      'query compare': s.batch * s.meanDigits,
       'query path': s.batch * s.meanPath,
       'far query path': s.batch * s.meanPath * far,
     }
@@ -61,6 +64,7 @@ export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Reco
       'far levels': levels * far,
       'spread levels': levels * spread,
       query: s.batch,
+      'query compare': s.batch * s.meanDigits,
       'query path': s.batch * s.meanPath,
       'far query path': s.batch * s.meanPath * far,
       'query hash': (s.batch * s.bands * s.digits) / HASHED_DIGITS,

@@ -55,6 +55,7 @@ export class TraversalPlanner {
     const situation: Situation = {
       batch: count,
       digits,
+      meanDigits,
       path: pathOf(digits),
       meanPath: pathOf(meanDigits),
       levels: table.levels,

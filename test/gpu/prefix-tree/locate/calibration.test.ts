@@ -9,6 +9,7 @@ import { openDevice } from '../../open-device.js'
 const FEW: Situation = {
   batch: 1,
   digits: 256,
+  meanDigits: 256,
   path: 256,
   meanPath: 256,
   levels: 16,
