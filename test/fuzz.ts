@@ -2,6 +2,7 @@
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { Device } from '../gpu/device/device.js'
+import { TRAVERSALS } from '../protocol/traversal.js'
 import { randomShape, runProgram } from './differential.js'
 import { treeSubject } from './gpu/prefix-tree/tree-subject.js'
 import { freshSeed, Random } from './random.js'
@@ -24,7 +25,10 @@ for (let program = seed ?? freshSeed(); performance.now() < end; program++) {
   const random = new Random(program)
   const shape = randomShape(random)
   try {
-    keys += await runProgram(treeSubject(device), random, shape, { steps })
+    const { layout, partitionLevels } = shape
+    const hasPartitions = layout === 'full' || partitionLevels !== undefined
+    const traversals = hasPartitions ? [random.pick(TRAVERSALS)] : []
+    keys += await runProgram(treeSubject(device), random, shape, { steps, traversals })
   } catch (error) {
     console.error(`--seed ${program} --steps ${steps} failed with ${JSON.stringify(shape)}`)
     throw error

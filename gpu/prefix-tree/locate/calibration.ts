@@ -7,9 +7,9 @@ import { Primitives } from '../../primitives/primitives.js'
 import { Arena } from '../arena.js'
 import { treeShape } from '../layout.js'
 import { type Parts, partsFor } from '../parts.js'
+import { fitCosts, type Measurement } from './fit-costs.js'
 import { GetTimer, type KeyColumns } from './get-timer.js'
-import { fitToOnes } from './least-squares.js'
-import { costName, featuresOf, pathLength, type Situation, type TraversalCosts } from './traversal-costs.js'
+import { pathLength, type TraversalCosts } from './traversal-costs.js'
 
 /** A tree over random keys of printable characters. */
 interface Sample {
@@ -42,7 +42,7 @@ const HARDWARE: Plan = {
     { keys: 100_000, keyBytes: 60, layout: 'compact', partitionLevels: 'auto' },
     { keys: 100_000, keyBytes: 60, sharedBytes: 40, layout: 'compact', partitionLevels: 'auto' },
   ],
-  batches: [1, 64, 2 ** 11, 2 ** 14, 2 ** 17, 2 ** 19],
+  batches: [1, 16, 256, 2 ** 11, 2 ** 13, 2 ** 16, 2 ** 19],
   repeats: 7,
   mostResults: 2 ** 23,
 }
@@ -60,8 +60,7 @@ const SOFTWARE: Plan = {
 
 const SHAPE: IndexShape = { keyType: 'bytes', payloadBytes: 4, unique: true, matchFrom: 0 }
 
-/** Measurements of a traversal: its features in each, divided by the microseconds that it took. */
-type Measurements = Map<Traversal, number[][]>
+type Measurements = ReadonlyMap<Traversal, Measurement[]>
 
 /**
  * Measures what the traversal strategies cost on a device, by timing each over trees made for the purpose. Takes seconds.
@@ -71,27 +70,7 @@ export async function calibrate(device: Device): Promise<TraversalCosts> {
   const plan = device.facts.software ? SOFTWARE : HARDWARE
   const measurements: Measurements = new Map(TRAVERSALS.map((traversal) => [traversal, []]))
   for (const sample of plan.samples) await measureTree(device, plan, sample, measurements)
-  const costs: Record<string, number> = {}
-  for (const [traversal, rows] of measurements) {
-    const features = Object.keys(featuresOf(traversal, NOWHERE))
-    const fitted = fitToOnes(rows)
-    features.forEach((feature, i) => {
-      costs[costName(traversal, feature)] = fitted[i]
-    })
-  }
-  return costs
-}
-
-const NOWHERE: Situation = {
-  batch: 1,
-  digits: 1,
-  meanDigits: 1,
-  path: 1,
-  meanPath: 1,
-  levels: 1,
-  bands: 1,
-  partitions: 1,
-  nodeBytes: 1,
+  return fitCosts(measurements)
 }
 
 async function measureTree(device: Device, plan: Plan, sample: Sample, found: Measurements): Promise<void> {
@@ -148,7 +127,7 @@ async function measureBatch(
     if (visitsAll && batch * table.count > plan.mostResults) continue
     const ready = strategy === 'sequential' ? undefined : await locator.ready(arena, traversal)
     const microseconds = await timer.time(arena, ready, plan.repeats)
-    rows.push(Object.values(featuresOf(traversal, situation)).map((amount) => amount / microseconds))
+    rows.push({ situation, microseconds })
   }
 }
 

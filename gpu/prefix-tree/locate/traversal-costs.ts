@@ -35,63 +35,70 @@ const MOST_SPREAD = 8
 /** Digits that are hashed in one step. */
 const HASHED_DIGITS = 8
 
-/**
- * The features of a situation that a traversal's time is a sum of: what it takes by itself (`launch`), what one query after the other
- * must wait for (`path`, `levels`: each a dependent load; more of them the more queries there are, since the slowest counts; `compare`:
- * digits of the full key, by one thread), and what each query of the batch adds. `far` ones weigh how far the nodes are from fitting a cache, in doublings.
- */
-export function featuresOf({ strategy }: Traversal, s: Situation): Readonly<Record<string, number>> {
-  const far = Math.log2(1 + s.nodeBytes / CACHED_BYTES)
-  const spread = Math.min(MOST_SPREAD, Math.log2(s.batch))
-  if (strategy === 'sequential') {
-    return {
-      launch: 1,
-      path: s.path,
-      'far path': s.path * far,
-      'spread path': s.path * spread,
-      compare: s.digits,
-      query: s.batch,
-      'query compare': s.batch * s.meanDigits,
-      'query path': s.batch * s.meanPath,
-      'far query path': s.batch * s.meanPath * far,
-    }
-  }
-  const levels = Math.min(s.levels, s.path)
-  if (strategy === 'directed') {
-    return {
-      launch: 1,
-      levels,
-      'far levels': levels * far,
-      'spread levels': levels * spread,
-      query: s.batch,
-      'query compare': s.batch * s.meanDigits,
-      'query path': s.batch * s.meanPath,
-      'far query path': s.batch * s.meanPath * far,
-      'query hash': (s.batch * s.bands * s.digits) / HASHED_DIGITS,
-    }
-  }
-  return {
-    launch: 1,
-    levels,
-    'far levels': levels * far,
-    'query bands': s.batch * s.bands,
-    'query partition': s.batch * s.partitions,
-    'query partition levels': s.batch * s.partitions * levels,
-  }
+/** Amounts of the features by which a traversal's time is estimated, by their names. */
+export interface Features {
+  /**
+   * What one query after the other must wait for: what the traversal takes by itself, dependent loads (the more queries there are, the
+   * more of them, since the slowest counts), and the comparison of the full key by one thread.
+   */
+  readonly waiting: Readonly<Record<string, number>>
+  /** What all queries together keep the device busy with. */
+  readonly work: Readonly<Record<string, number>>
 }
 
-export function costName({ strategy, resolution }: Traversal, feature: string): string {
-  return [strategy, resolution, feature].filter((part) => part !== undefined).join(' ')
+/** The features of a situation. `far` ones weigh how far the nodes are from fitting a cache, in doublings. */
+export function featuresOf({ strategy }: Traversal, s: Situation): Features {
+  const far = Math.log2(1 + s.nodeBytes / CACHED_BYTES)
+  const spread = Math.min(MOST_SPREAD, Math.log2(s.batch))
+  const isSequential = strategy === 'sequential'
+  const steps = isSequential ? s.path : Math.min(s.levels, s.path)
+  const waiting = {
+    launch: 1,
+    steps,
+    'far steps': steps * far,
+    'spread steps': steps * spread,
+    ...(isSequential && { compare: s.digits }),
+  }
+  if (strategy === 'speculative' || strategy === 'hierarchical') {
+    const partitions = s.batch * s.partitions
+    const work = { bands: s.batch * s.bands, partitions, 'partition levels': partitions * steps }
+    return { waiting, work }
+  }
+  const work = {
+    queries: s.batch,
+    compare: s.batch * s.meanDigits,
+    path: s.batch * s.meanPath,
+    'far path': s.batch * s.meanPath * far,
+    ...(!isSequential && { hash: (s.batch * s.bands * s.digits) / HASHED_DIGITS }),
+  }
+  return { waiting, work }
+}
+
+export function costName({ strategy, resolution }: Traversal, kind: keyof Features, feature: string): string {
+  return [strategy, resolution, kind, feature].filter((part) => part !== undefined).join(' ')
+}
+
+/**
+ * What a traversal takes that waits for so long and works for so long: the greater of the two where one is much greater, and more than
+ * either where they are alike, since waiting queries are overlapped but not all of the time.
+ */
+export function combined(waiting: number, work: number): number {
+  return Math.hypot(waiting, work)
 }
 
 /** What every traversal is expected to take, cheapest first. One whose costs are not known is left out. */
 export function estimate(costs: TraversalCosts, situation: Situation): TraversalCost[] {
   const estimates: TraversalCost[] = []
   for (const traversal of TRAVERSALS) {
-    let microseconds = 0
-    for (const [feature, amount] of Object.entries(featuresOf(traversal, situation))) {
-      microseconds += amount * (costs[costName(traversal, feature)] ?? Number.NaN)
+    const features = featuresOf(traversal, situation)
+    const sum = (kind: keyof Features) => {
+      let total = 0
+      for (const [feature, amount] of Object.entries(features[kind])) {
+        total += amount * (costs[costName(traversal, kind, feature)] ?? Number.NaN)
+      }
+      return total
     }
+    const microseconds = combined(sum('waiting'), sum('work'))
     if (!Number.isNaN(microseconds)) estimates.push({ ...traversal, microseconds })
   }
   return estimates.sort((one, other) => one.microseconds - other.microseconds)

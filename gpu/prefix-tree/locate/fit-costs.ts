@@ -1,0 +1,73 @@
+import type { Traversal } from '../../../protocol/traversal.js'
+import { fitToOnes } from './least-squares.js'
+import {
+  costName,
+  type Features,
+  featuresOf,
+  type Situation,
+  type TraversalCosts,
+} from './traversal-costs.js'
+
+/** What a traversal took in one situation. */
+export interface Measurement {
+  readonly situation: Situation
+  readonly microseconds: number
+}
+
+/** Waiting and work are fitted in turns, each to what the other leaves to explain. */
+const ROUNDS = 8
+
+/** A measurement of which one kind explains more than this share says next to nothing of the other. */
+const MOST_EXPLAINED = 0.7
+
+/** A measurement with what is known of it in the current round. */
+interface Row {
+  readonly microseconds: number
+  readonly features: Features
+  /** Microseconds of each kind, as far as they are fitted. */
+  readonly fitted: Record<keyof Features, number>
+}
+
+/** The costs that fit measurements best, for each traversal by itself. */
+export function fitCosts(measurements: ReadonlyMap<Traversal, readonly Measurement[]>): TraversalCosts {
+  const costs: Record<string, number> = {}
+  for (const [traversal, measured] of measurements) {
+    const rows = measured.map(({ situation, microseconds }) => ({
+      microseconds,
+      features: featuresOf(traversal, situation),
+      // Of a few queries all is taken for waiting at first, of many all for work.
+      fitted:
+        situation.batch <= FEW ? { waiting: microseconds, work: 0 } : { waiting: 0, work: microseconds },
+    }))
+    for (let round = 0; round < ROUNDS; round++) {
+      Object.assign(costs, fitKind(traversal, 'waiting', 'work', rows))
+      Object.assign(costs, fitKind(traversal, 'work', 'waiting', rows))
+    }
+  }
+  return costs
+}
+
+const FEW = 16
+
+/** Fits the costs of one kind of features to what the other kind leaves of each measurement. */
+function fitKind(
+  traversal: Traversal,
+  kind: keyof Features,
+  other: keyof Features,
+  rows: readonly Row[],
+): TraversalCosts {
+  const telling = rows.filter(({ microseconds, fitted }) => fitted[other] <= MOST_EXPLAINED * microseconds)
+  const left = telling.map(({ microseconds, fitted, features }) => {
+    const rest = Math.sqrt(microseconds ** 2 - fitted[other] ** 2)
+    return Object.values(features[kind]).map((amount) => amount / rest)
+  })
+  const coefficients = fitToOnes(left)
+  const names = Object.keys(rows[0]?.features[kind] ?? {})
+  for (const { features, fitted } of rows) {
+    fitted[kind] = Object.values(features[kind]).reduce(
+      (sum, amount, i) => sum + amount * (coefficients[i] ?? 0),
+      0,
+    )
+  }
+  return Object.fromEntries(names.map((name, i) => [costName(traversal, kind, name), coefficients[i] ?? 0]))
+}
