@@ -43,6 +43,8 @@ export interface ProgramOptions {
   readonly steps: number
   /** Items of a batch at most. */
   readonly most?: number
+  /** Bytes of the longest key of variable length, or part of a tuple; at random unless given. */
+  readonly longestPart?: number
   /** Ways to find keys that every read is made in, and writes in turns; without them the structure's own choice. */
   readonly traversals?: readonly Traversal[]
 }
@@ -56,11 +58,11 @@ export async function runProgram(
   subject: Subject,
   random: Random,
   shape: IndexShape,
-  { steps, most = 3000, traversals = [] }: ProgramOptions,
+  { steps, most = 3000, longestPart, traversals = [] }: ProgramOptions,
 ): Promise<number> {
   const model = new ModelStructure(shape)
   let structure = await subject.create(shape)
-  const keySpace = openKeySpace(random, shape.keyType)
+  const keySpace = openKeySpace(random, shape.keyType, longestPart)
   let keys = 0
   try {
     for (let step = 0; step < steps; step++) {

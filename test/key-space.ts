@@ -29,8 +29,11 @@ export const VARIABLE_KEY_TYPES: readonly VariableKeyType[] = [
   'tuple(f32,i32,u64,string,bytes,u32,bytes,string)',
 ]
 
-export function openKeySpace(random: Random, type: KeyType): KeySpace {
-  return isFixedKeyType(type) ? new FixedKeySpace(random, type) : new VariableKeySpace(random, type)
+/** @param longestPart bytes of the longest key or part of a tuple, of variable length; at random if undefined */
+export function openKeySpace(random: Random, type: KeyType, longestPart?: number): KeySpace {
+  return isFixedKeyType(type)
+    ? new FixedKeySpace(random, type)
+    : new VariableKeySpace(random, type, longestPart)
 }
 
 /** Few heads, many tails, extremes, and any at all. */
@@ -103,9 +106,9 @@ class VariableKeySpace implements KeySpace {
   readonly #random: Random
   readonly #keys: Uint8Array[]
 
-  constructor(random: Random, type: VariableKeyType) {
+  constructor(random: Random, type: VariableKeyType, longestPart: number | undefined) {
     this.#random = random
-    const parts = new PartSpace(random)
+    const parts = new PartSpace(random, longestPart)
     const count = random.pick([8, 60, 400])
     if (isTupleKeyType(type)) {
       const encoder = new TupleEncoder(tupleParts(type))
@@ -158,11 +161,13 @@ class PartSpace {
   ]
   readonly #numbers: number[]
   readonly #longest: number
+  readonly #longestInTuple: number
 
-  constructor(random: Random) {
+  constructor(random: Random, longest: number | undefined) {
     this.#random = random
     this.#numbers = [0, 1, 255, 256, 2 ** 31 - 1, ...Array.from({ length: 6 }, () => random.word() >>> 1)]
-    this.#longest = random.pick([24, LONGEST_PART, LONGEST_KEY])
+    this.#longest = longest ?? random.pick([24, LONGEST_PART, LONGEST_KEY])
+    this.#longestInTuple = longest ?? LONGEST_PART / 2
   }
 
   /** A key of type string or bytes. */
@@ -176,8 +181,8 @@ class PartSpace {
 
   value(type: ScalarKeyType): ScalarKey {
     const random = this.#random
-    if (type === 'bytes') return this.blob(type, LONGEST_PART / 2)
-    if (type === 'string') return Buffer.from(this.blob(type, LONGEST_PART / 2)).toString()
+    if (type === 'bytes') return this.blob(type, this.#longestInTuple)
+    if (type === 'string') return Buffer.from(this.blob(type, this.#longestInTuple)).toString()
     const value = random.pick(this.#numbers)
     const signed = random.chance(0.5) ? value : -value
     if (type === 'u32') return value

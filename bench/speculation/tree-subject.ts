@@ -20,6 +20,7 @@ export interface TreeCase {
 }
 
 const FULL: TreeLayout = { layout: 'full' }
+const COALESCED: TreeLayout = { layout: 'full', allocation: 'coalesced' }
 const COMPACT: TreeLayout = { layout: 'compact', partitionLevels: 'auto' }
 
 /** Every traversal that is measured. Those that go down partitions are also measured with partitions of other heights. */
@@ -29,6 +30,16 @@ export const CASES: readonly TreeCase[] = [
     layout: FULL,
     traversal,
   })),
+  {
+    name: 'speculative reversed, coalesced',
+    layout: COALESCED,
+    traversal: { strategy: 'speculative', resolution: 'reversed' },
+  },
+  {
+    name: 'hierarchical serial, coalesced',
+    layout: COALESCED,
+    traversal: { strategy: 'hierarchical', resolution: 'serial' },
+  },
   { name: 'sequential, compact', layout: COMPACT, traversal: { strategy: 'sequential' } },
   {
     name: 'directed reversed, compact',
@@ -40,6 +51,7 @@ export const CASES: readonly TreeCase[] = [
 /** Every layout whose memory is measured. */
 export const LAYOUTS: readonly Omit<TreeCase, 'traversal'>[] = [
   { name: 'full, on demand', layout: FULL },
+  { name: 'full, coalesced', layout: COALESCED },
   { name: 'compact', layout: { layout: 'compact' } },
 ]
 

@@ -38,6 +38,7 @@ export class Arena {
     heap: Region | undefined,
     heads: Region | undefined,
     links: Region | undefined,
+    rootNodes: number,
   ) {
     this.#device = device
     this.nodes = nodes
@@ -46,21 +47,22 @@ export class Arena {
     this.heap = heap
     this.heads = heads
     this.links = links
-    this.takeNodes(1)
+    this.takeNodes(rootNodes)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
   }
 
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
   static async create(device: Device, shape: TreeShape, need: ArenaNeed): Promise<Arena> {
+    const { rootNodes } = shape
     const roles = {
-      nodes: ['tree nodes', SLOTS, need.nodes + 1],
+      nodes: ['tree nodes', SLOTS, need.nodes + rootNodes],
       tuples: ['tuples', shape.tupleStride, need.tuples],
       extents: ['payload extents', 1, need.extentWords + EXTENT_HEADER],
     } as const
     const { variable, headed, linked } = shape.conditions
     const heapRole = variable ? (['keys', 1, need.keyWords ?? 0] as const) : undefined
-    const headRole = headed ? (['node heads', HEAD_WORDS, need.nodes + 1] as const) : undefined
+    const headRole = headed ? (['node heads', HEAD_WORDS, need.nodes + rootNodes] as const) : undefined
     const linkRole = linked ? (['links', LINK_WORDS, need.tuples] as const) : undefined
     const further = [heapRole, headRole, linkRole].filter((role) => role !== undefined)
     const sizes = [...Object.values(roles), ...further].map(([, words, records]) =>
@@ -80,7 +82,7 @@ export class Arena {
       const heap = heapRole && (await create(heapRole))
       const heads = headRole && (await create(headRole))
       const links = linkRole && (await create(linkRole))
-      return new Arena(device, nodes, tuples, extents, heap, heads, links)
+      return new Arena(device, nodes, tuples, extents, heap, heads, links, rootNodes)
     } catch (error) {
       for (const region of regions) region.destroy()
       throw error

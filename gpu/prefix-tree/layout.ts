@@ -1,3 +1,4 @@
+import { checkLayout } from '../../protocol/traversal-options.js'
 import { type FixedKeyType, isFixedKeyType, isTupleKeyType, type KeyType } from '../../protocol/types.js'
 import type { NumberedBinding } from '../device/kernel.js'
 import type { IndexShape } from '../index-structure.js'
@@ -5,6 +6,8 @@ import type { NormalForm } from '../keys/normalise.js'
 
 /** Numbers of the prefix tree's records that the host needs; `layout.wesl` and `key.wesl` define and draw them. */
 export const SLOTS = 16
+/** Numbers that a node of a `coalesced` tree has: one for each partition of its group (Volk §4.2). */
+export const LANES = 16
 export const EXTENT_HEADER = 5
 /** Words of a node's head, which nodes of `headed` shapes have. */
 export const HEAD_WORDS = 4
@@ -76,14 +79,18 @@ export interface TreeShape {
   readonly form: NormalForm | undefined
   /**
    * Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys, `headed` ones for trees whose nodes have
-   * heads: those over keys of variable length and those with partitions; `linked` ones for those whose tuples are linked in key order.
+   * heads: those over keys of variable length and those with partitions; `linked` ones for those whose tuples are linked in key order;
+   * `coalesced` ones for trees whose nodes lie interleaved.
    */
   readonly conditions: {
     readonly wide: boolean
     readonly variable: boolean
     readonly headed: boolean
     readonly linked: boolean
+    readonly coalesced: boolean
   }
+  /** Node numbers that the root takes. */
+  readonly rootNodes: number
   /** Whether every key goes down all of its levels. */
   readonly full: boolean
   /** Levels of a partition; undefined for trees without partitions. */
@@ -99,14 +106,17 @@ export interface TreeShape {
   readonly word: number
 }
 
+/** @throws WarpdexError `BAD_REQUEST` for a layout that trees over such keys cannot have */
 export function treeShape(shape: IndexShape): TreeShape {
   const { keyType } = shape
+  checkLayout(shape, keyType)
   const form = normalForm(keyType)
   const wide = form !== undefined || keyType.endsWith('64')
   const keyWords = wide ? 2 : 1
   const kind = isFixedKeyType(keyType) ? KEY_KINDS[keyType] : 0
   const full = shape.layout === 'full'
-  const partitionLevels = full ? (shape.partitionLevels ?? 'auto') : shape.partitionLevels
+  const coalesced = shape.allocation === 'coalesced'
+  const partitionLevels = partitionLevelsOf(shape)
   const variable = form !== undefined
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
@@ -118,7 +128,9 @@ export function treeShape(shape: IndexShape): TreeShape {
       variable,
       headed: variable || partitionLevels !== undefined,
       linked: shape.linked ?? false,
+      coalesced,
     },
+    rootNodes: coalesced ? LANES : 1,
     full,
     partitionLevels,
     levels: wide ? 16 : 8,
@@ -127,6 +139,18 @@ export function treeShape(shape: IndexShape): TreeShape {
     entryStride: 1 + payloadWords,
     word: kind | (unique << 4) | (payloadWords << 8) | (shape.matchFrom << 16),
   }
+}
+
+/** Levels of a partition of a coalesced tree where they are left to it: they must be known before its first key is. */
+const COALESCED_LEVELS = 16
+
+function partitionLevelsOf({
+  layout,
+  allocation,
+  partitionLevels,
+}: IndexShape): TreeShape['partitionLevels'] {
+  if (allocation === 'coalesced' && typeof partitionLevels !== 'number') return COALESCED_LEVELS
+  return layout === 'full' ? (partitionLevels ?? 'auto') : partitionLevels
 }
 
 function normalForm(type: KeyType): NormalForm | undefined {

@@ -3,7 +3,7 @@ import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
-import { parseLayout, sameLayout } from '../../protocol/traversal-options.js'
+import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { VERSION } from '../version.js'
 import { Calibrator } from './calibrator.js'
@@ -133,12 +133,14 @@ export class Engine {
   /**
    * Creates an index. Requests to it may be made at once; they wait.
    * @returns false if `ifNotExists` is set and there is such an index already
-   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, `BAD_REQUEST` for a layout that is none
+   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, `BAD_REQUEST` for a layout that is none, or not for such keys
    */
   async createIndex(given: IndexDefinition, options: { ifNotExists?: boolean } = {}): Promise<boolean> {
     this.#refuse()
     const { name, keyType, payloadKind, unique } = given
-    const definition = { name, keyType, payloadKind, unique, ...parseLayout(given) }
+    const layout = parseLayout(given)
+    checkLayout(layout, keyType)
+    const definition = { name, keyType, payloadKind, unique, ...layout }
     const existing = this.#indexes.get(name)
     if (existing !== undefined) {
       if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {

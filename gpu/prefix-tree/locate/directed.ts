@@ -45,7 +45,7 @@ export class Directed {
       bindings: ['read', 'read'],
       further: [[3, 'read'], [4, 'write'], [5, 'write'], ...directedBindings(shape)],
       params: 5,
-      conditions: shape.conditions,
+      conditions: { ...shape.conditions, full: shape.full },
     })
     return new Directed(kernel)
   }

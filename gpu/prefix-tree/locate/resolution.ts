@@ -30,7 +30,7 @@ export class Resolution {
     const common = {
       module: 'prefix-tree/locate/resolution',
       params: 6,
-      conditions: shape.conditions,
+      conditions: { ...shape.conditions, full: shape.full },
     }
     const reversing = {
       ...common,

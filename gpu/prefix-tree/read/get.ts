@@ -56,7 +56,7 @@ export class Get {
         bindings: [...TREE, 'read', 'write', 'write'],
         further: directedBindings(tree),
         params: 5,
-        conditions: tree.conditions,
+        conditions: { ...tree.conditions, full: tree.full },
       })
     const [fromRoot, topped, located, directed] = await Promise.all([
       kernel(),

@@ -11,6 +11,11 @@ import type { Entries } from './entries.js'
 /** The nodes that entries need, counted and not yet written. */
 export interface NodePlan {
   /**
+   * Brings the count to its end, where that takes the host: once what `plan` recorded is submitted, and before the counts are read.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  readonly complete?: () => Promise<void>
+  /**
    * Writes the nodes, the first of which has the number `firstNode`, and hangs `count` entries under them.
    * @param heaps where keys of variable length lie, as `keyHeaps` gives them
    */
@@ -25,13 +30,17 @@ export interface NodePlan {
 
 /** Builds the part of the tree under which entries hang. */
 export interface Builder {
-  /** Counts the nodes into `counts`. */
+  /**
+   * Counts the nodes into `counts`.
+   * @param arena the tree that the entries are for; undefined for one that is empty
+   */
   plan(
     recorder: Recorder,
     scratch: Scratch,
     entries: Entries,
     counts: GPUBuffer,
     heaps: readonly GPUBuffer[],
+    arena: Arena | undefined,
   ): NodePlan
 }
 

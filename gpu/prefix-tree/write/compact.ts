@@ -111,10 +111,11 @@ export class Compactor {
     measuring.dispatch(measureTuples, [...arena.buffers, ...measured, ...heaps], [tuples, word, 0, 0], tuples)
     const total = { buffer: counts, index: Count.extentWords }
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
-    const nodes = this.#builder.plan(measuring, scratch, entries, counts, heaps)
+    const nodes = this.#builder.plan(measuring, scratch, entries, counts, heaps, undefined)
     const source = arena.heap?.buffer
     const keys = source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
     measuring.submit()
+    await nodes.complete?.()
 
     const totals = await this.#device.readWords(counts, COUNTS)
     const extentWords = totals[Count.extentWords]!

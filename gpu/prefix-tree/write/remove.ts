@@ -29,7 +29,7 @@ export class Remover {
         entryPoint: 'unlink_tuples',
         bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read'],
         further: furtherBindings(shape, 'written tree'),
-        params: 1,
+        params: 2,
         conditions,
       })
       return new Remover(shape, { unlinkTuples })
@@ -60,7 +60,9 @@ export class Remover {
       const tree = [arena.nodes.buffer, arena.tuples.buffer]
       const batch = [runs.keys, runs.starts, runs.residents, plan.actions, counts]
       const buffers = [...tree, ...batch, ...treeBuffers(arena, runs.heap)]
-      recorder.dispatch(kernels.unlinkTuples, buffers, [this.#shape.word], runCount)
+      const { word, partitionLevels } = this.#shape
+      const levels = typeof partitionLevels === 'number' ? partitionLevels : 0
+      recorder.dispatch(kernels.unlinkTuples, buffers, [word, levels], runCount)
       return
     }
     const buffers = [arena.nodes.buffer, runs.keys, runs.starts, plan.actions, counts]

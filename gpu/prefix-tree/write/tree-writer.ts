@@ -204,11 +204,12 @@ export class TreeWriter {
     const outcome = stages.resolver.record(recorder, scratch, arena, items, runs, pairs, counts)
     const plan = stages.planner.record(recorder, scratch, arena, runs, outcome, count, counts)
     const entries = stages.entries.record(recorder, scratch, arena, runs, plan, count, counts)
-    const nodes = stages.builder.plan(recorder, scratch, entries, counts, keyHeaps(arena, runs.heap))
+    const nodes = stages.builder.plan(recorder, scratch, entries, counts, keyHeaps(arena, runs.heap), arena)
     const { createdKeys } = entries
     const keys =
       runs.heap && stages.keys?.recordCount(recorder, scratch, createdKeys, runs.heap, count, counts)
     recorder.submit()
+    await nodes.complete?.()
     return { items, counts, runs, pairs, outcome, plan, entries, nodes, keys }
   }
 

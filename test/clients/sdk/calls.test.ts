@@ -155,9 +155,11 @@ t.test('single gets of a turn share a request', async (t) => {
 
 t.test('layouts and traversals are sent where they are named', async (t) => {
   const { server, client } = await open(t)
-  const full = { ...numbers, layout: 'full', allocation: 'coalesced', partitionLevels: 3 } as const
+  const full = { ...numbers, layout: 'full', partitionLevels: 3 } as const
   await client.createIndex(full)
-  t.strictSame(await client.listIndexes(), [full])
+  const texts = { ...full, name: 'texts', keyType: 'string', allocation: 'coalesced' } as const
+  await client.createIndex(texts)
+  t.strictSame(await client.listIndexes(), [full, texts])
   const index = client.index<'u32', 'u32'>('numbers')
   const named = { strategy: 'speculative', resolution: 'reversed' } as const
   await index.insert([1, 2], [10, 20], { ...named, mode: 'replace' })

@@ -138,6 +138,7 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
   const full: IndexDefinition = {
     ...numbers,
     name: 'full',
+    keyType: 'string',
     layout: 'full',
     allocation: 'coalesced',
     partitionLevels: 4,
@@ -146,7 +147,7 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
   const expected = [
     { keyType: 'u32', unique: false, payloadBytes: 4, matchFrom: 0 },
     {
-      keyType: 'u32',
+      keyType: 'string',
       unique: false,
       layout: 'full',
       allocation: 'coalesced',
@@ -175,7 +176,7 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
   t.strictSame(engine.list(), [numbers])
   t.equal(await again(numbers), false)
   t.equal(await again({ ...numbers, layout: 'compact', partitionLevels: undefined }), false)
-  const other = { ...numbers, name: 'other', layout: 'full', partitionLevels: 8 } as const
+  const other = { ...numbers, name: 'other', keyType: 'string', layout: 'full', partitionLevels: 8 } as const
   t.equal(await again(other), true)
   t.equal(await again({ ...other, allocation: 'demand' }), false)
   for (const change of [
@@ -186,11 +187,16 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
     await t.rejects(again({ ...other, ...change }), {
       code: 'INDEX_EXISTS',
       message:
-        /"other" already, of u32 keys and u32 payloads, not unique, full layout, partition levels 8; drop/,
+        /"other" already, of string keys and u32 payloads, not unique, full layout, partition levels 8; drop/,
     })
   }
   const wrong = { ...numbers, name: 'wrong', partitionLevels: 0 }
   await t.rejects(engine.createIndex(wrong), { code: 'BAD_REQUEST', message: /from 1 to 64/ })
+  const fixed = { ...numbers, name: 'fixed', layout: 'full', allocation: 'coalesced' } as const
+  await t.rejects(engine.createIndex(fixed), {
+    code: 'BAD_REQUEST',
+    message: /keys of variable length.* u32/,
+  })
   t.equal(engine.list().length, 2)
 })
 
