@@ -155,7 +155,8 @@ t.test('single gets of a turn share a request', async (t) => {
 
 t.test('layouts and traversals are sent where they are named', async (t) => {
   const { server, client } = await open(t)
-  const full = { ...numbers, layout: 'full', allocation: 'coalesced', partitionLevels: 3 } as const
+  const layout = { layout: 'full', allocation: 'coalesced', partitionLevels: 3, linked: true } as const
+  const full = { ...numbers, ...layout }
   await client.createIndex(full)
   t.strictSame(await client.listIndexes(), [full])
   const index = client.index<'u32', 'u32'>('numbers')

@@ -141,6 +141,7 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
     layout: 'full',
     allocation: 'coalesced',
     partitionLevels: 4,
+    linked: true,
   }
   const definitions = [numbers, full]
   const expected = [
@@ -151,6 +152,7 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
       layout: 'full',
       allocation: 'coalesced',
       partitionLevels: 4,
+      linked: true,
       payloadBytes: 4,
       matchFrom: 0,
     },
@@ -174,7 +176,7 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
   t.equal(await engine.createIndex({ ...numbers, layout: 'compact', allocation: 'demand' }), true)
   t.strictSame(engine.list(), [numbers])
   t.equal(await again(numbers), false)
-  t.equal(await again({ ...numbers, layout: 'compact', partitionLevels: undefined }), false)
+  t.equal(await again({ ...numbers, layout: 'compact', linked: false, partitionLevels: undefined }), false)
   const other = { ...numbers, name: 'other', layout: 'full', partitionLevels: 8 } as const
   t.equal(await again(other), true)
   t.equal(await again({ ...other, allocation: 'demand' }), false)
@@ -182,6 +184,7 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
     { layout: 'compact' },
     { allocation: 'coalesced' },
     { partitionLevels: 'auto' },
+    { linked: true },
   ] as const) {
     await t.rejects(again({ ...other, ...change }), {
       code: 'INDEX_EXISTS',
