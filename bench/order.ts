@@ -1,6 +1,8 @@
 import type { Device } from '../gpu/device/device.js'
 import type { IndexShape, ScanRequest } from '../gpu/index-structure.js'
 import { treeShape } from '../gpu/prefix-tree/layout.js'
+import { SEQUENCE_BYTES } from '../protocol/key-sections.js'
+import { LIMITS } from '../protocol/limits.js'
 import { type Rows, sliceRows } from '../protocol/rows.js'
 import { keyWidth, WriteOp } from '../protocol/types.js'
 import { type KeyBlob, pickKeys, sampledKeys, scatteredKeys, urlKeys } from './keys.js'
@@ -21,7 +23,7 @@ const CASES: readonly Case[] = [
   { name: 'URLs', shape: { keyType: 'string', payloadBytes: 4, unique: true, matchFrom: 0 }, largest: 22 },
 ]
 
-const LIMITS = [1, 10, 100, 1000]
+const SCAN_LIMITS = [1, 10, 100, 1000]
 const RANGES = [2 ** 14, 2 ** 17, 2 ** 20]
 const REPEATS = 5
 /** Batches of one size that are deleted in the end. */
@@ -122,8 +124,8 @@ class OrderBench {
   }
 
   async #read(state: string, scans: Row[], nexts: Row[]): Promise<void> {
-    for (const limit of LIMITS) {
-      for (const ranges of rangesOf(limit, this.#scale.entries)) {
+    for (const limit of SCAN_LIMITS) {
+      for (const ranges of rangesOf(limit, Math.min(this.#scale.entries, mostEntries(this.#keys)))) {
         const name = `${this.#name}, ${state}, ${ranges} × ${limit}`
         scans.push(log({ name, figures: await this.#scans(ranges, limit) }))
       }
@@ -187,6 +189,13 @@ function keysOf(shape: IndexShape, count: number): Rows {
   const { form, keyWords } = treeShape(shape)
   const blob: KeyBlob | undefined = form && urlKeys(count)
   return blob ?? { bytes: scatteredKeys(keyWords, 0, count) }
+}
+
+/** Entries that a scan can find without a result that is too large, be they one a range with a token each. */
+function mostEntries({ offsets }: Rows): number {
+  if (offsets === undefined) return Number.POSITIVE_INFINITY
+  const longest = offsets.reduce((most, end, i) => Math.max(most, end - (offsets[i - 1] ?? 0)), 0)
+  return LIMITS.frameBytes / (longest + SEQUENCE_BYTES)
 }
 
 /** Numbers of ranges to scan with a limit: the usual ones, or one that is as large as can be. */

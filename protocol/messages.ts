@@ -327,6 +327,7 @@ function layout(r: RequestReader): TreeLayout {
     layout: r.value('layout'),
     allocation: r.value('allocation'),
     partitionLevels: r.value('partitionLevels'),
+    linked: r.value('linked'),
   })
 }
 

@@ -45,6 +45,7 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
   const isFull = parseChoice('layout', given.layout, LAYOUTS) === 'full'
   const isCoalesced = parseChoice('allocation', given.allocation, ALLOCATIONS) === 'coalesced'
   const partitionLevels = parsePartitionLevels(given.partitionLevels)
+  const isLinked = parseSwitch('linked', given.linked)
   if (isCoalesced && !isFull) {
     throw bad('allocation coalesced needs layout full; a compact tree allocates on demand')
   }
@@ -54,6 +55,7 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
     ...(isFull && { layout: 'full' }),
     ...(isCoalesced && { allocation: 'coalesced' }),
     ...(!isDefault && { partitionLevels }),
+    ...(isLinked && { linked: true }),
   }
 }
 
@@ -74,16 +76,18 @@ export function sameLayout(one: TreeLayout, other: TreeLayout): boolean {
   return (
     one.layout === other.layout &&
     one.allocation === other.allocation &&
-    one.partitionLevels === other.partitionLevels
+    one.partitionLevels === other.partitionLevels &&
+    one.linked === other.linked
   )
 }
 
 /** What of a layout is not as by default, in words for people. */
-export function layoutWords({ layout, allocation, partitionLevels }: TreeLayout): string[] {
+export function layoutWords({ layout, allocation, partitionLevels, linked }: TreeLayout): string[] {
   return [
     ...(layout === undefined ? [] : [`${layout} layout`]),
     ...(allocation === undefined ? [] : [`${allocation} allocation`]),
     ...(partitionLevels === undefined ? [] : [`partition levels ${partitionLevels}`]),
+    ...(linked === undefined ? [] : ['linked']),
   ]
 }
 
@@ -95,6 +99,12 @@ function parsePartitionLevels(value: unknown): number | 'auto' | undefined {
   throw bad(
     `partition levels of ${quote(value)} are not possible; use auto or a whole number from 1 to ${LIMITS.partitionLevels}`,
   )
+}
+
+function parseSwitch(name: string, value: unknown): boolean {
+  if (value === undefined || value === null) return false
+  if (typeof value === 'boolean') return value
+  throw bad(`${name} cannot be ${quote(value)}; use true or false`)
 }
 
 function parseChoice<T extends string>(name: string, value: unknown, choices: readonly T[]): T | undefined {

@@ -57,8 +57,8 @@ export class Client {
     definition: IndexDefinition,
     options: CallOptions & { readonly ifNotExists?: boolean } = {},
   ): Promise<boolean> {
-    const { name, keyType, payloadKind, unique, layout, allocation, partitionLevels } = definition
-    const shape = { keyType, payloadKind, unique, layout, allocation, partitionLevels }
+    const { name, keyType, payloadKind, unique, layout, allocation, partitionLevels, linked } = definition
+    const shape = { keyType, payloadKind, unique, layout, allocation, partitionLevels, linked }
     const fields = { index: name, ...shape, ifNotExists: options.ifNotExists }
     return (await this.#request('createIndex', fields, options)).created
   }

@@ -24,6 +24,7 @@ t.test('indexes are kept, with ids that are never used again', async (t) => {
     unique: true,
     layout: 'full',
     partitionLevels: 8,
+    linked: true,
   })
   t.notSame(a.seed, b.seed)
   await t.rejects(store.createIndex(definition('a')), { code: 'INDEX_EXISTS' })

@@ -49,8 +49,9 @@ t.test('a layout is read in its one form', async (t) => {
   const create = { op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32' }
   const plain = { id: 1, ...create, unique: false, ifNotExists: false }
   t.strictSame(parse(create), plain)
-  t.strictSame(parse({ ...create, layout: 'compact', allocation: 'demand' }), plain)
+  t.strictSame(parse({ ...create, layout: 'compact', allocation: 'demand', linked: false }), plain)
   t.strictSame(parse({ ...create, partitionLevels: 12 }), { ...plain, partitionLevels: 12 })
+  t.strictSame(parse({ ...create, linked: true }), { ...plain, linked: true })
   const full = { layout: 'full', allocation: 'coalesced' }
   t.strictSame(parse({ ...create, ...full, partitionLevels: 'auto' }), { ...plain, ...full })
 })
@@ -98,6 +99,7 @@ t.test('what is wrong with a request is said, and what would be right', async (t
     [{ op: 'createIndex', index: 'a', keyType: 'u16', payloadKind: 'u32' }, {}, /use one of u32, i32/],
     [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'fixed(65)' }, {}, /n from 1 to 64/],
     [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32', layout: 'x' }, {}, /compact, full/],
+    [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32', linked: 1 }, {}, /true or false/],
     [{ op: 'get', index: 'a', all: true, strategy: 'sequential' }, { keys }, /no strategy together with all/],
     [{ op: 'get', index: 'a', resolution: 'serial' }, { keys }, /a resolution needs a strategy/],
     [{ op: 'explain', index: 'a' }, {}, /explain needs a section "keys"/],
@@ -146,6 +148,7 @@ t.test('no header makes the parser fail otherwise than with a code', async (t) =
     'layout',
     'allocation',
     'partitionLevels',
+    'linked',
   ]
   const header = fc
     .tuple(fc.constantFrom(...OPS), fc.dictionary(fc.constantFrom(...names), value))

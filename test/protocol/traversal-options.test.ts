@@ -27,7 +27,9 @@ t.test('a traversal is a strategy, with a resolution where it has one', async (t
 t.test('what a layout says of the defaults is left out', async (t) => {
   const forms: [object, TreeLayout][] = [
     [{}, {}],
-    [{ layout: 'compact', allocation: 'demand', partitionLevels: null }, {}],
+    [{ layout: 'compact', allocation: 'demand', partitionLevels: null, linked: null }, {}],
+    [{ linked: false }, {}],
+    [{ layout: 'compact', linked: true }, { linked: true }],
     [{ partitionLevels: 'auto' }, { partitionLevels: 'auto' }],
     [{ layout: 'compact', partitionLevels: 64 }, { partitionLevels: 64 }],
     [{ layout: 'full', allocation: 'demand' }, { layout: 'full' }],
@@ -35,6 +37,10 @@ t.test('what a layout says of the defaults is left out', async (t) => {
     [
       { layout: 'full', allocation: 'coalesced', partitionLevels: 1 },
       { layout: 'full', allocation: 'coalesced', partitionLevels: 1 },
+    ],
+    [
+      { layout: 'full', allocation: 'demand', partitionLevels: 1, linked: true },
+      { layout: 'full', partitionLevels: 1, linked: true },
     ],
   ]
   for (const [given, expected] of forms) {
@@ -56,6 +62,7 @@ t.test('layouts that are none are refused, saying what is right', async (t) => {
   for (const partitionLevels of [0, 65, 1.5, -1, '8', Number.NaN, [8]]) {
     refused({ partitionLevels }, /use auto or a whole number from 1 to 64/)
   }
+  for (const linked of ['true', 1, 0, []]) refused({ linked }, /linked cannot be .*; use true or false/)
 })
 
 t.test('coalesced allocation is for keys of variable length', async (t) => {
@@ -68,9 +75,10 @@ t.test('coalesced allocation is for keys of variable length', async (t) => {
 
 t.test('in words there is what is not as by default', async (t) => {
   t.strictSame(layoutWords({}), [])
-  t.strictSame(layoutWords({ layout: 'full', allocation: 'coalesced', partitionLevels: 3 }), [
+  t.strictSame(layoutWords({ layout: 'full', allocation: 'coalesced', partitionLevels: 3, linked: true }), [
     'full layout',
     'coalesced allocation',
     'partition levels 3',
+    'linked',
   ])
 })

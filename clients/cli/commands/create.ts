@@ -45,6 +45,11 @@ export function addCreate(cli: Argv): Argv {
           requiresArg: true,
           describe: `Levels of a partition, which strategies other than sequential need: 1 to ${LIMITS.partitionLevels}, or auto`,
         })
+        .option('linked', {
+          type: 'boolean',
+          default: false,
+          describe: 'Link keys in their order: faster scans for 8 bytes a key and slightly slower writes',
+        })
         .option('if-not-exists', {
           type: 'boolean',
           default: false,
@@ -54,13 +59,14 @@ export function addCreate(cli: Argv): Argv {
         .example('$0 create pages --key string --payload u32', 'numbers by address')
         .example("$0 create sales --key 'tuple(u32,string)' --payload u64", 'keys of two parts')
         .example('$0 create urls --key string --payload u32 --partition-levels auto', 'for all strategies')
+        .example('$0 create events --key u64 --payload u64 --linked', 'to be scanned often')
         .example("$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'),
     async (options) => {
       const { index: name, unique, ifNotExists } = options
       const keyType = parseKeyType(options.key)
-      const { layout, allocation } = options
+      const { layout, allocation, linked } = options
       const partitionLevels = parsePartitionLevels(options.partitionLevels)
-      const form = parseLayout({ layout, allocation, partitionLevels })
+      const form = parseLayout({ layout, allocation, partitionLevels, linked })
       const definition = { name, keyType, payloadKind: parsePayloadKind(options.payload), unique, ...form }
       const created = await withClient(options, (client) => client.createIndex(definition, { ifNotExists }))
       await printLines([created ? 'created' : 'there already'])

@@ -27,13 +27,17 @@ t.test('layouts, traversals and explanations', async (t) => {
     /--partition-levels is "few"; it must be a whole number or auto/,
   )
   await wrong(`${create} --partition-levels 65`, /from 1 to 64/)
-  await done(`${create} --layout full --allocation coalesced --partition-levels 3`, 'created\n')
-  await wrong(create, /INDEX_EXISTS: .*unique, full layout, coalesced allocation, partition levels 3/)
+  await done(`${create} --layout full --allocation coalesced --partition-levels 3 --linked`, 'created\n')
+  await wrong(
+    create,
+    /INDEX_EXISTS: .*unique, full layout, coalesced allocation, partition levels 3, linked;/,
+  )
   await done('create plain --key u32 --payload u32', 'created\n')
-  await done('list', /paths +string +u32 +unique, full layout, coalesced allocation, partition levels 3\n/)
+  const words = 'unique, full layout, coalesced allocation, partition levels 3, linked'
+  await done('list', new RegExp(`paths +string +u32 +${words}\\n`))
   await done('list', /plain +u32 +u32\n/)
-  await done('stats', /paths +string → u32, unique, full layout, coalesced allocation, partition levels 3 /)
-  await done('stats paths', /\nlayout +full\nallocation +coalesced\npartition levels +3\n/)
+  await done('stats', new RegExp(`paths +string → u32, ${words} `))
+  await done('stats paths', /\nlayout +full\nallocation +coalesced\npartition levels +3\nlinked +true\n/)
 
   await done('put paths a/b 7', 'inserted\n')
   await done('get paths a/b --strategy directed --resolution reversed', 'a/b\t7\n')
@@ -104,4 +108,15 @@ t.test('on the device', async (t) => {
   t.match(await cli([...get, 'directed']), { code: 2, err: /BAD_REQUEST: the index has no partitions/ })
   t.match(await cli(['explain', 'get', 'towns', '-5']), { code: 0, out: /^strategy +sequential\n/ })
   t.match(await cli(['explain', 'get', 'towns', '--json', '--', '-5']), { code: 0, out: /"batch":1/ })
+
+  t.match(await cli(['create', 'ports', '--key', 'i32', '--payload', 'u32', '--linked']), { code: 0 })
+  for (const [key, payload] of [
+    ['7', '70'],
+    ['-5', '50'],
+    ['3', '30'],
+  ] as const) {
+    t.match(await cli(['put', 'ports', key, payload]), { code: 0 })
+  }
+  t.match(await cli(['scan', 'ports']), { code: 0, out: '-5\t50\n3\t30\n7\t70\n' })
+  t.match(await cli(['scan', 'ports', '--reverse', '--limit', '2']), { code: 0, out: '7\t70\n3\t30\n' })
 })

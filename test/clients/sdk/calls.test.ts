@@ -155,7 +155,8 @@ t.test('single gets of a turn share a request', async (t) => {
 
 t.test('layouts and traversals are sent where they are named', async (t) => {
   const { server, client } = await open(t)
-  const full = { ...numbers, layout: 'full', partitionLevels: 3 } as const
+  const layout = { layout: 'full', partitionLevels: 3, linked: true } as const
+  const full = { ...numbers, ...layout }
   await client.createIndex(full)
   const texts = { ...full, name: 'texts', keyType: 'string', allocation: 'coalesced' } as const
   await client.createIndex(texts)

@@ -318,3 +318,52 @@ t.test('a strategy that is named is used, or refused where there are no partitio
   await t.rejects(index.explain([]), { code: 'BAD_REQUEST', message: /needs a key at least/ })
   t.strictSame([...(await index.count(['bc', 'x']))], [1, 0])
 })
+
+t.test('a linked index is read in order from both ends, with keys coming and going', async (t) => {
+  const definition = { keyType: 'u32', payloadKind: 'u32', unique: false } as const
+  await client.createIndex({ ...definition, name: 'links', linked: true })
+  t.strictSame(
+    (await client.listIndexes()).find(({ name }) => name === 'links'),
+    { name: 'links', ...definition, linked: true },
+  )
+  await t.rejects(client.createIndex({ ...definition, name: 'links' }, { ifNotExists: true }), {
+    code: 'INDEX_EXISTS',
+    message: /not unique, linked; drop/,
+  })
+  const index = client.index<'u32', 'u32'>('links')
+  const keysOf = async (options: Parameters<typeof index.scan>[0]) => {
+    const keys: number[] = []
+    for await (const { key } of index.scan(options)) keys.push(key)
+    return keys
+  }
+  const present = new Set<number>()
+  const compare = async () => {
+    const keys = [...present].sort((a, b) => a - b)
+    t.strictSame(await keysOf({}), keys)
+    t.strictSame(await keysOf({ reverse: true }), keys.toReversed())
+    const inside = keys.filter((key) => key >= 100 && key <= 800)
+    const range = { from: 100, to: 800 }
+    t.strictSame(await keysOf({ ...range, pageSize: 7 }), inside)
+    t.strictSame(await keysOf({ ...range, reverse: true, pageSize: 7 }), inside.toReversed())
+    const [found, before] = [await index.getNext([100]), await index.getNext([800], { reverse: true })]
+    t.equal(
+      found.key(0),
+      keys.find((key) => key > 100),
+    )
+    t.equal(
+      before.key(0),
+      keys.findLast((key) => key < 800),
+    )
+  }
+  // Two orders of the same residues, so that keys of the second batch come between those of the first.
+  for (const factor of [37, 101]) {
+    const batch = Array.from({ length: 60 }, (_, i) => (i * factor) % 997).filter((key) => !present.has(key))
+    await index.insert(batch, batch)
+    for (const key of batch) present.add(key)
+    await compare()
+  }
+  const gone = [...present].filter((key) => key % 3 === 0)
+  await index.delete(gone)
+  for (const key of gone) present.delete(key)
+  await compare()
+})

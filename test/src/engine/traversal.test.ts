@@ -142,6 +142,7 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
     layout: 'full',
     allocation: 'coalesced',
     partitionLevels: 4,
+    linked: true,
   }
   const definitions = [numbers, full]
   const expected = [
@@ -152,6 +153,7 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
       layout: 'full',
       allocation: 'coalesced',
       partitionLevels: 4,
+      linked: true,
       payloadBytes: 4,
       matchFrom: 0,
     },
@@ -175,7 +177,7 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
   t.equal(await engine.createIndex({ ...numbers, layout: 'compact', allocation: 'demand' }), true)
   t.strictSame(engine.list(), [numbers])
   t.equal(await again(numbers), false)
-  t.equal(await again({ ...numbers, layout: 'compact', partitionLevels: undefined }), false)
+  t.equal(await again({ ...numbers, layout: 'compact', linked: false, partitionLevels: undefined }), false)
   const other = { ...numbers, name: 'other', keyType: 'string', layout: 'full', partitionLevels: 8 } as const
   t.equal(await again(other), true)
   t.equal(await again({ ...other, allocation: 'demand' }), false)
@@ -183,6 +185,7 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
     { layout: 'compact' },
     { allocation: 'coalesced' },
     { partitionLevels: 'auto' },
+    { linked: true },
   ] as const) {
     await t.rejects(again({ ...other, ...change }), {
       code: 'INDEX_EXISTS',

@@ -96,13 +96,14 @@ t.test('keys of variable length, frame by frame', async (t) => {
 t.test('layouts, traversals and explanations, frame by frame', async (t) => {
   const { url } = await start(t)
   const client = await RawClient.connect(t, url)
-  const layout = { layout: 'full', allocation: 'demand', partitionLevels: 2 }
+  const layout = { layout: 'full', allocation: 'demand', partitionLevels: 2, linked: true }
   const created = await client.ask({ id: 1, ...numbers, ...layout })
   const definition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
-  const announced = { ...definition, layout: 'full', partitionLevels: 2 }
+  const announced = { ...definition, layout: 'full', partitionLevels: 2, linked: true }
   t.strictSame(created.header.definition, announced)
   const other = await client.ask({ id: 2, ...numbers, layout: 'compact', ifNotExists: true })
-  t.match(other.header, { error: { code: 'INDEX_EXISTS', message: /full layout, partition levels 2; drop/ } })
+  const message = /full layout, partition levels 2, linked; drop/
+  t.match(other.header, { error: { code: 'INDEX_EXISTS', message } })
   t.strictSame((await client.ask({ id: 3, op: 'listIndexes' })).header.indexes, [announced])
 
   const ask = { id: 4, index: 'numbers', strategy: 'directed', resolution: 'serial' }

@@ -1,4 +1,5 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
+import type { Device } from '../../../../gpu/device/device.js'
 import { PrefixTree } from '../../../../gpu/prefix-tree/prefix-tree.js'
 import { rowsOf } from '../../../../protocol/rows.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
@@ -25,18 +26,18 @@ const SHAPE = {
 } as const
 const KEYS = [0o1261, 0o3300, 3569]
 
-async function paperTree(t: Test): Promise<PrefixTree> {
-  const tree = await PrefixTree.create(await openDevice(t), SHAPE)
-  t.teardown(() => tree.destroy())
+let device: Device
+let tree: PrefixTree
+t.before(async () => {
+  device = await openDevice(t)
+  tree = await PrefixTree.create(device, SHAPE)
   const { bytes: keys, offsets: keyOffsets } = rowsOf(KEYS.map(octalKey))
   const payloads = new Uint8Array(Uint32Array.from(KEYS).buffer)
   const prepared = await tree.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads })
   prepared.apply()
-  return tree
-}
+})
 
 t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
-  const tree = await paperTree(t)
   const { bytes, offsets } = rowsOf([octalKey(3569)])
   const { tables, partitions } = await tree.explain(bytes, offsets)
   t.same(partitions, { count: 4, levels: 2 })
@@ -58,7 +59,6 @@ t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
 })
 
 t.test('a key that is not there has results and no answer', async (t) => {
-  const tree = await paperTree(t)
   const { bytes, offsets } = rowsOf([octalKey(0o6762)])
   const { tables } = await tree.explain(bytes, offsets, { strategy: 'directed', resolution: 'reversed' })
   t.same(
@@ -69,8 +69,6 @@ t.test('a key that is not there has results and no answer', async (t) => {
 })
 
 t.test('says what is taken and why', async (t) => {
-  const device = await openDevice(t)
-  const tree = await paperTree(t)
   const { bytes, offsets } = rowsOf([octalKey(3569)])
   const named = await tree.explain(bytes, offsets, { strategy: 'speculative', resolution: 'serial' })
   t.match(named, { strategy: 'speculative', resolution: 'serial', reason: 'the request names it', batch: 1 })
