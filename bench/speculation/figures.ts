@@ -153,10 +153,13 @@ export class Evaluation {
         rows.push({ figure: 'f', name: subject.name, keys, batch: 1, unit, figures: { loading: loaded } })
         continue
       }
+      let last: TimedBatch | undefined
       for (const batch of new Set([1, batches[batches.length >> 1]!, batches.at(-1)!])) {
         const queries = pickKeys(column, keys, batch)
+        if (expectedSeconds(last, batch) > mostSeconds) continue
         const single = await orOmitted(() => loaded.time(queries, batch, { repeats: 1, seconds: 0 }))
         if (typeof single === 'string' || single.microseconds > mostSeconds * 1e6) continue
+        last = { batch, microseconds: single.microseconds }
         const stages = await loaded.stages?.(queries, effort)
         if (stages === undefined) continue
         rows.push({ figure: 'f', name: subject.name, keys, batch, unit, figures: { ...stages } })
@@ -198,9 +201,9 @@ export class Evaluation {
   async #timeBatches(loaded: Loaded, queries: ReadonlyMap<number, KeyBlob>): Promise<Map<number, Cell>> {
     const { effort, mostSeconds } = this.#plan
     const cells = new Map<number, Cell>()
-    let last: { batch: number; microseconds: number } | undefined
+    let last: TimedBatch | undefined
     for (const [batch, keys] of queries) {
-      const expected = last === undefined ? 0 : ((last.microseconds / last.batch) * batch) / 1e6
+      const expected = expectedSeconds(last, batch)
       if (expected > mostSeconds) {
         cells.set(batch, `omitted: about ${expected.toPrecision(2)} s`)
         continue
@@ -211,6 +214,16 @@ export class Evaluation {
     }
     return cells
   }
+}
+
+interface TimedBatch {
+  readonly batch: number
+  readonly microseconds: number
+}
+
+/** What a batch would take that takes as long for each query as one that was measured. */
+function expectedSeconds(last: TimedBatch | undefined, batch: number): number {
+  return last === undefined ? 0 : ((last.microseconds / last.batch) * batch) / 1e6
 }
 
 function variants(batch: number): number {

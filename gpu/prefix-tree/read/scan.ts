@@ -26,8 +26,13 @@ export const WALK_LIMIT = 128
  * The faster form. Where a CPU does the work there is no width to fill, and walking does the least of it. Trees over keys of
  * variable length are too deep for a dispatch a level.
  */
-export function searchForm({ software }: AdapterFacts, { form }: TreeShape, limit: number): SearchForm {
-  return software || form !== undefined || limit <= WALK_LIMIT ? 'walk' : 'breadth-first'
+export function searchForm(
+  { software }: AdapterFacts,
+  { form, conditions }: TreeShape,
+  limit: number,
+): SearchForm {
+  const walks = software || form !== undefined || conditions.linked || limit <= WALK_LIMIT
+  return walks ? 'walk' : 'breadth-first'
 }
 
 /** Ordered scans of a batch of ranges in three phases: count, scan, write (He §4.2). */
