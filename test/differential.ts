@@ -26,17 +26,24 @@ export const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KE
 
 /** A shape at random. */
 export function randomShape(random: Random, keyType: KeyType = random.pick(KEY_TYPES)): IndexShape {
-  const payloadBytes = random.pick([4, 8, 1, 7, 16, 64])
-  const matchFrom = payloadBytes === 16 && random.chance(0.7) ? 2 : 0
-  const unique = random.chance(0.4)
-  return { keyType, payloadBytes, unique, matchFrom, ...randomLayout(random), linked: random.chance(0.4) }
+  return { ...randomContent(random, keyType), ...randomLayout(random) }
 }
 
-function randomLayout(random: Random): TreeLayout {
-  if (random.chance(0.4)) return {}
+/** What an index of any layout holds, at random. */
+export function randomContent(random: Random, keyType: KeyType): IndexShape {
+  const payloadBytes = random.pick([4, 8, 1, 7, 16, 64])
+  const matchFrom = payloadBytes === 16 && random.chance(0.7) ? 2 : 0
+  return { keyType, payloadBytes, unique: random.chance(0.4), matchFrom }
+}
+
+/** A layout at random. */
+export function randomLayout(random: Random): TreeLayout {
+  const linked = random.chance(0.4)
+  if (random.chance(0.4)) return { linked }
   const layout = random.pick(LAYOUTS)
   const partitionLevels = random.pick([1, 2, 3, 5, 16, 'auto'] as const)
-  return random.chance(0.3) && layout === 'full' ? { layout } : { layout, partitionLevels }
+  const isGiven = layout === 'compact' || random.chance(0.7)
+  return { layout, linked, ...(isGiven && { partitionLevels }) }
 }
 
 export interface ProgramOptions {
