@@ -59,8 +59,7 @@ export class PartitionLister {
   }
 
   /**
-   * The lists of a table that is up to date, made once for each state of it. Blocks are as high as √ of the partitions from the root
-   * to the deepest leaf, which are `bands`.
+   * The lists of a table that is up to date, made once for each state of it.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async lists(arena: Arena, table: PartitionTable): Promise<PartitionLists> {
