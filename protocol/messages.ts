@@ -324,6 +324,7 @@ function traversal(r: RequestReader): Traversal | undefined {
 
 function layout(r: RequestReader): TreeLayout {
   return parseLayout({
+    structure: r.value('structure'),
     layout: r.value('layout'),
     allocation: r.value('allocation'),
     partitionLevels: r.value('partitionLevels'),

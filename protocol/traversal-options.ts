@@ -6,6 +6,7 @@ import {
   RESOLUTIONS,
   type Resolution,
   STRATEGIES,
+  STRUCTURES,
   type Strategy,
   type Traversal,
   type TreeLayout,
@@ -37,11 +38,14 @@ export function parseTraversal(
 }
 
 /**
- * A layout in its one form: what is as it would be by default is left out, so that layouts which are the same look the same.
+ * A layout in its one form: what is as it would be by default is left out, so that layouts which are the same look the same. Only a
+ * structure stays as it was named, since without a name the server chooses.
  *
  * @throws WarpdexError `BAD_REQUEST` that names what is right
  */
 export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknown }): TreeLayout {
+  const structure = parseChoice('structure', given.structure, STRUCTURES)
+  const isCss = structure === 'css'
   const isFull = parseChoice('layout', given.layout, LAYOUTS) === 'full'
   const isCoalesced = parseChoice('allocation', given.allocation, ALLOCATIONS) === 'coalesced'
   const partitionLevels = parsePartitionLevels(given.partitionLevels)
@@ -49,9 +53,15 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
   if (isCoalesced && !isFull) {
     throw bad('allocation coalesced needs layout full; a compact tree allocates on demand')
   }
+  if (isCss && (isFull || partitionLevels !== undefined || isLinked)) {
+    const names = { layout: isFull, partitionLevels: partitionLevels !== undefined, linked: isLinked }
+    const given = Object.entries(names).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
+    throw bad(`a CSS-tree has no ${given.join(', no ')}; leave that out, or use structure prefix`)
+  }
   // A full tree has partitions in any case, a compact one only if it is told.
   const isDefault = partitionLevels === undefined || (isFull && partitionLevels === 'auto')
   return {
+    ...(structure !== undefined && { structure }),
     ...(isFull && { layout: 'full' }),
     ...(isCoalesced && { allocation: 'coalesced' }),
     ...(!isDefault && { partitionLevels }),
@@ -74,6 +84,7 @@ export function checkLayout({ allocation }: TreeLayout, keyType: KeyType): void 
 /** Whether two layouts, both as `parseLayout` gives them, are the same. */
 export function sameLayout(one: TreeLayout, other: TreeLayout): boolean {
   return (
+    (one.structure ?? 'prefix') === (other.structure ?? 'prefix') &&
     one.layout === other.layout &&
     one.allocation === other.allocation &&
     one.partitionLevels === other.partitionLevels &&
@@ -82,8 +93,15 @@ export function sameLayout(one: TreeLayout, other: TreeLayout): boolean {
 }
 
 /** What of a layout is not as by default, in words for people. */
-export function layoutWords({ layout, allocation, partitionLevels, linked }: TreeLayout): string[] {
+export function layoutWords({
+  structure,
+  layout,
+  allocation,
+  partitionLevels,
+  linked,
+}: TreeLayout): string[] {
   return [
+    ...(structure === 'css' ? ['CSS-tree'] : []),
     ...(layout === undefined ? [] : [`${layout} layout`]),
     ...(allocation === undefined ? [] : [`${allocation} allocation`]),
     ...(partitionLevels === undefined ? [] : [`partition levels ${partitionLevels}`]),

@@ -32,8 +32,17 @@ export type Layout = (typeof LAYOUTS)[number]
 export const ALLOCATIONS = ['demand', 'coalesced'] as const
 export type Allocation = (typeof ALLOCATIONS)[number]
 
-/** How a prefix tree is laid out. */
+/**
+ * What an index is: a prefix tree (Volk §2.1), or a CSS-tree (He §4.1): sorted keys below a directory without pointers, with a prefix
+ * tree beside it for what was written since both were merged.
+ */
+export const STRUCTURES = ['prefix', 'css'] as const
+export type Structure = (typeof STRUCTURES)[number]
+
+/** How an index is laid out on the device. All but the structure is of prefix trees. */
 export interface TreeLayout {
+  /** `prefix` unless said otherwise. */
+  readonly structure?: Structure | undefined
   /** `compact` unless said otherwise. */
   readonly layout?: Layout | undefined
   /** `demand` unless said otherwise; only `full` trees have another. */

@@ -38,6 +38,7 @@ export function randomContent(random: Random, keyType: KeyType): IndexShape {
 
 /** A layout at random. */
 export function randomLayout(random: Random): TreeLayout {
+  if (random.chance(0.35)) return { structure: 'css' }
   const linked = random.chance(0.4)
   if (random.chance(0.4)) return { linked }
   const layout = random.pick(LAYOUTS)

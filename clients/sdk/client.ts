@@ -57,9 +57,11 @@ export class Client {
     definition: IndexDefinition,
     options: CallOptions & { readonly ifNotExists?: boolean } = {},
   ): Promise<boolean> {
-    const { name, keyType, payloadKind, unique, layout, allocation, partitionLevels, linked } = definition
-    const shape = { keyType, payloadKind, unique, layout, allocation, partitionLevels, linked }
-    const fields = { index: name, ...shape, ifNotExists: options.ifNotExists }
+    const { name, keyType, payloadKind, unique, ...form } = definition
+    const { structure, layout, allocation, partitionLevels, linked } = form
+    const shape = { structure, layout, allocation, partitionLevels, linked }
+    const content = { index: name, keyType, payloadKind, unique }
+    const fields = { ...content, ...shape, ifNotExists: options.ifNotExists }
     return (await this.#request('createIndex', fields, options)).created
   }
 

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import { SortedPart } from '../css-tree/sorted-part.js'
 import type { Device } from '../device/device.js'
 import { Region, regionBytes } from '../memory/region.js'
 import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
@@ -11,6 +12,8 @@ export interface ArenaNeed {
   readonly extentWords: number
   /** Only where keys have a variable length. */
   readonly keyWords?: number
+  /** Tuples of the sorted part that a new arena of a CSS-tree is to have. */
+  readonly sorted?: number
 }
 
 /** The device memory of one prefix tree: a region for each role. It starts with the root node and nothing else. */
@@ -24,6 +27,8 @@ export class Arena {
   readonly heads: Region | undefined
   /** The neighbours of each tuple in key order, where the shape is `linked`. */
   readonly links: Region | undefined
+  /** The tuples that lie in key order, from tuple 0 on; only of CSS-trees, which start without any. */
+  sorted: SortedPart | undefined
   /** Where each key's first digits lead, in large trees; see `directory.ts`. */
   directory: GPUBuffer | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
@@ -38,6 +43,7 @@ export class Arena {
     heap: Region | undefined,
     heads: Region | undefined,
     links: Region | undefined,
+    sorted: SortedPart | undefined,
     rootNodes: number,
   ) {
     this.#device = device
@@ -47,6 +53,7 @@ export class Arena {
     this.heap = heap
     this.heads = heads
     this.links = links
+    this.sorted = sorted
     this.takeNodes(rootNodes)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
@@ -82,7 +89,10 @@ export class Arena {
       const heap = heapRole && (await create(heapRole))
       const heads = headRole && (await create(headRole))
       const links = linkRole && (await create(linkRole))
-      return new Arena(device, nodes, tuples, extents, heap, heads, links, rootNodes)
+      const sorted = shape.conditions.css
+        ? await SortedPart.create(device, shape, need.sorted ?? 0)
+        : undefined
+      return new Arena(device, nodes, tuples, extents, heap, heads, links, sorted, rootNodes)
     } catch (error) {
       for (const region of regions) region.destroy()
       throw error
@@ -97,7 +107,13 @@ export class Arena {
   /** All regions, by the names that images have for them. */
   get regions(): ReadonlyMap<string, Region> {
     const { nodes, tuples, extents, heap, heads, links } = this
-    const further = { ...(heap && { heap }), ...(heads && { heads }), ...(links && { links }) }
+    const removed = this.sorted?.removed
+    const further = {
+      ...(heap && { heap }),
+      ...(heads && { heads }),
+      ...(links && { links }),
+      ...(removed && { removed }),
+    }
     return new Map(Object.entries({ nodes, tuples, extents, ...further }))
   }
 
@@ -107,7 +123,7 @@ export class Arena {
 
   /** Bytes of what can be made again from the regions. */
   get #derivedBytes(): number {
-    return (this.directory?.size ?? 0) + (this.partitions?.bytes ?? 0)
+    return (this.directory?.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
   }
 
   get usedBytes(): number {
@@ -127,7 +143,7 @@ export class Arena {
     if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
     if (this.heads !== undefined) needs.push([this.heads, need.nodes])
     if (this.links !== undefined) needs.push([this.links, need.tuples])
-    const others = this.#derivedBytes
+    const others = this.#derivedBytes + (this.sorted?.removed?.bytes ?? 0)
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const fits = reserved <= this.#device.structureBytes
     if (!fits) {
@@ -154,6 +170,7 @@ export class Arena {
 
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
+    this.sorted?.destroy()
     this.directory?.destroy()
     this.partitions?.destroy()
   }
@@ -169,6 +186,11 @@ export function treeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPU
   return [...keyHeaps(arena, queryHeap), ...headBuffers(arena)]
 }
 
+/** The buffers of the further bindings `search`. */
+export function searchBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+  return [...treeBuffers(arena, queryHeap), ...(arena.sorted?.buffers ?? [])]
+}
+
 /** The buffer of the nodes' heads, where there are any. */
 export function headBuffers({ heads }: Arena): GPUBuffer[] {
   return heads === undefined ? [] : [heads.buffer]
@@ -177,7 +199,8 @@ export function headBuffers({ heads }: Arena): GPUBuffer[] {
 /** The buffers of the further bindings `ordered tree` and `tree and written links`. */
 export function orderedTreeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
   const { links } = arena
-  return [...treeBuffers(arena, queryHeap), ...(links === undefined ? [] : [links.buffer])]
+  const linked = links === undefined ? [] : [links.buffer]
+  return [...treeBuffers(arena, queryHeap), ...linked, ...(arena.sorted?.buffers ?? [])]
 }
 
 function sum(sizes: readonly number[]): number {

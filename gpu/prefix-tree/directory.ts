@@ -13,9 +13,10 @@ const DIRECTORY_SLOTS = 16 ** 5
  */
 const TUPLES_FOR_DIRECTORY = 1 << 20
 
-/** Whether trees of a shape may have one: those over keys of fixed width, unless their keys are to go down all levels. */
-export function hasDirectory({ form, full }: TreeShape): boolean {
-  return form === undefined && !full
+/** Whether trees of a shape may have one: those over keys of fixed width, unless their keys are to go down all levels or
+ * the nodes are but a CSS-tree's delta. */
+export function hasDirectory({ form, full, conditions }: TreeShape): boolean {
+  return form === undefined && !full && !conditions.css
 }
 
 /** Keeps the directories of large trees. */

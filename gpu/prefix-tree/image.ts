@@ -61,7 +61,9 @@ export async function imageInPlace(
 
 function metaOf(arena: Arena, totals: TreeTotals): StructureImage['meta'] {
   const records = Object.fromEntries([...arena.regions].map(([name, region]) => [name, region.records]))
-  return { layout: LAYOUT_VERSION, ...totals, ...records }
+  const { sorted } = arena
+  const part = sorted && { sorted: sorted.tuples, hasRemoved: sorted.hasRemoved }
+  return { layout: LAYOUT_VERSION, ...totals, ...records, ...part }
 }
 
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
@@ -101,11 +103,13 @@ export async function arenaFromImage(
     tuples: numberOf(meta, 'tuples'),
     extentWords: numberOf(meta, 'extents'),
     ...(shape.form === undefined ? {} : { keyWords: numberOf(meta, 'heap') }),
+    ...(shape.conditions.css ? { sorted: numberOf(meta, 'sorted') } : {}),
   })
   try {
     for (const [name, region] of arena.regions) {
       await fill(device, region, numberOf(meta, name), readPart(name))
     }
+    if (arena.sorted !== undefined) arena.sorted.hasRemoved = meta.hasRemoved === true
   } catch (error) {
     arena.destroy()
     throw error

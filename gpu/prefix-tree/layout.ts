@@ -27,11 +27,14 @@ const HEAP = 16
 const QUERY_HEAP = 17
 const HEADS = 18
 const LINKS = 19
+const SEPARATORS = 20
+const REMOVED = 21
 
 /**
  * Bindings of the buffers that kernels need beside their own beyond what all trees have: `keys` for those that look into
- * keys, `tree` for those that also go down the tree, `ordered tree` for those that go through tuples in key order, `heads` for those
- * that only look at nodes. Keys of fixed width lie in what is bound anyway.
+ * keys, `tree` for those that also go down the tree, `search` for those that find keys wherever they are, `ordered tree` for those that
+ * go through tuples in key order, `heads` for those that only look at nodes, `sorted part` for those that only search that. Keys of
+ * fixed width lie in what is bound anyway.
  */
 const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
   keys: [
@@ -42,6 +45,13 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
     [HEAP, 'read'],
     [QUERY_HEAP, 'read'],
     [HEADS, 'read'],
+  ],
+  search: [
+    [HEAP, 'read'],
+    [QUERY_HEAP, 'read'],
+    [HEADS, 'read'],
+    [SEPARATORS, 'read'],
+    [REMOVED, 'read'],
   ],
   heads: [[HEADS, 'read']],
   'written tree': [
@@ -54,6 +64,12 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
     [QUERY_HEAP, 'read'],
     [HEADS, 'read'],
     [LINKS, 'read'],
+    [SEPARATORS, 'read'],
+    [REMOVED, 'read'],
+  ],
+  'sorted part': [
+    [SEPARATORS, 'read'],
+    [REMOVED, 'read'],
   ],
   'tree and written links': [
     [HEAP, 'read'],
@@ -66,9 +82,11 @@ const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
 export type FurtherBindings =
   | 'keys'
   | 'tree'
+  | 'search'
   | 'heads'
   | 'written tree'
   | 'ordered tree'
+  | 'sorted part'
   | 'tree and written links'
 
 /** An index's shape in the words that kernels count in. */
@@ -80,7 +98,7 @@ export interface TreeShape {
   /**
    * Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys, `headed` ones for trees whose nodes have
    * heads: those over keys of variable length and those with partitions; `linked` ones for those whose tuples are linked in key order;
-   * `coalesced` ones for trees whose nodes lie interleaved.
+   * `coalesced` ones for trees whose nodes lie interleaved; `css` ones for CSS-trees, which have a sorted part beside the nodes.
    */
   readonly conditions: {
     readonly wide: boolean
@@ -88,6 +106,7 @@ export interface TreeShape {
     readonly headed: boolean
     readonly linked: boolean
     readonly coalesced: boolean
+    readonly css: boolean
   }
   /** Node numbers that the root takes. */
   readonly rootNodes: number
@@ -100,6 +119,8 @@ export interface TreeShape {
   readonly payloadWords: number
   /** Words of a tuple record. */
   readonly tupleStride: number
+  /** Tuples of a leaf of a CSS-tree's sorted part. */
+  readonly leafTuples: number
   /** Words of an entry of an extent. */
   readonly entryStride: number
   /** The shape as the kernels' `shape` parameter. */
@@ -120,6 +141,8 @@ export function treeShape(shape: IndexShape): TreeShape {
   const variable = form !== undefined
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
+  const tupleStride = keyWords + (shape.unique ? 0 : 2) + payloadWords
+  const leafLogarithm = variable ? 0 : leafTuplesLogarithm(tupleStride)
   return {
     keyWords,
     form,
@@ -129,16 +152,26 @@ export function treeShape(shape: IndexShape): TreeShape {
       headed: variable || partitionLevels !== undefined,
       linked: shape.linked ?? false,
       coalesced,
+      css: shape.structure === 'css',
     },
     rootNodes: coalesced ? LANES : 1,
     full,
     partitionLevels,
     levels: wide ? 16 : 8,
     payloadWords,
-    tupleStride: keyWords + (shape.unique ? 0 : 2) + payloadWords,
+    tupleStride,
+    leafTuples: 1 << leafLogarithm,
     entryStride: 1 + payloadWords,
-    word: kind | (unique << 4) | (payloadWords << 8) | (shape.matchFrom << 16),
+    word: kind | (unique << 4) | (leafLogarithm << 5) | (payloadWords << 8) | (shape.matchFrom << 16),
   }
+}
+
+/** Words of a leaf at most: a line of 64 bytes costs a GPU as much to fetch as a word of it. */
+const LEAF_WORDS = 16
+
+/** As many tuples as a leaf has room for, a power of two, up to 8. Over keys of variable length the directory tells all tuples apart. */
+function leafTuplesLogarithm(tupleStride: number): number {
+  return Math.max(0, Math.min(3, Math.floor(Math.log2(LEAF_WORDS / tupleStride))))
 }
 
 /** Levels of a partition of a coalesced tree where they are left to it: they must be known before its first key is. */
@@ -160,12 +193,14 @@ function normalForm(type: KeyType): NormalForm | undefined {
 
 /** The further bindings of a kernel. */
 export function furtherBindings(shape: TreeShape, which: FurtherBindings): readonly NumberedBinding[] {
-  const { variable, headed, linked } = shape.conditions
+  const { variable, headed, linked, css } = shape.conditions
   const bound: Readonly<Record<number, boolean>> = {
     [HEAP]: variable,
     [QUERY_HEAP]: variable,
     [HEADS]: headed,
     [LINKS]: linked,
+    [SEPARATORS]: css,
+    [REMOVED]: css && !variable,
   }
   return FURTHER[which].filter(([binding]) => bound[binding])
 }

@@ -1,3 +1,5 @@
+import { DirectoryBuilder } from '../css-tree/directory.js'
+import { MergeOrder } from '../css-tree/merge-order.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { IndexShape } from '../index-structure.js'
@@ -21,6 +23,8 @@ export interface Parts {
   readonly compactor: Compactor
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
+  /** Only for CSS-trees. */
+  readonly separators: DirectoryBuilder | undefined
   readonly traversals: Traversals
   /** Only where trees have partitions. */
   readonly locator: Locator | undefined
@@ -63,10 +67,16 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
   ])
   const traversals = new Traversals(device, locator, new TraversalPlanner(device, tree))
-  const findOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
+  const hungOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
     liveOrder?.order(recorder, scratch, arena, tuples) ?? {
       recorder,
       tuples: reader.order(recorder, scratch, arena, tuples),
     }
-  return { reader, writer, compactor, directories, locator, traversals, findOrder }
+  const { css } = tree.conditions
+  const [separators, mergeOrder] = await Promise.all([
+    css ? DirectoryBuilder.create(device, tree) : undefined,
+    css ? MergeOrder.create(device, primitives, tree, hungOrder) : undefined,
+  ])
+  const findOrder: Parts['findOrder'] = (...args) => mergeOrder?.order(...args) ?? hungOrder(...args)
+  return { reader, writer, compactor, directories, separators, locator, traversals, findOrder }
 }

@@ -32,6 +32,10 @@ const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
 const LITTLE_GARBAGE_BYTES = 1024 * 1024
 const LITTLE_GARBAGE_TUPLES = 16 * 1024
 
+/** A CSS-tree's delta is merged past so many tuples, and past so much of the sorted part. */
+const LITTLE_DELTA_TUPLES = 16 * 1024
+const DELTA_SHARE = 1 / 8
+
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
 /**
@@ -81,6 +85,11 @@ export class PrefixTree implements IndexStructure {
     const tree = new PrefixTree(device, shape, parts, content)
     try {
       await parts.directories?.provide(content.arena, content.totals.keys)
+      if (parts.separators !== undefined) {
+        const recorder = device.record()
+        parts.separators.record(recorder, content.arena)
+        recorder.submit()
+      }
       return tree
     } catch (error) {
       tree.destroy()
@@ -213,7 +222,8 @@ export class PrefixTree implements IndexStructure {
     if (arena === undefined) return false
     const worthwhile =
       garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
-      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys)
+      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys) ||
+      isMergeDue(arena)
     if (worthwhile) await this.#compact(arena)
     if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
     return worthwhile
@@ -290,6 +300,12 @@ export class PrefixTree implements IndexStructure {
     if (isFixedKeyType(keyType)) return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
     return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
   }
+}
+
+/** Whether a CSS-tree's delta has grown to so much of it that merging is worthwhile. */
+function isMergeDue({ sorted, tuples }: Arena): boolean {
+  if (sorted === undefined) return false
+  return tuples.records - sorted.tuples > Math.max(LITTLE_DELTA_TUPLES, sorted.tuples * DELTA_SHARE)
 }
 
 function after(totals: TreeTotals, effect: WriteEffect): TreeTotals {

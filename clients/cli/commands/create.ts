@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { ALLOCATIONS, LAYOUTS } from '../../../protocol/traversal.js'
+import { ALLOCATIONS, LAYOUTS, STRUCTURES } from '../../../protocol/traversal.js'
 import { parseLayout } from '../../../protocol/traversal-options.js'
 import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
 import { shown } from '../bytes.js'
@@ -28,6 +28,11 @@ export function addCreate(cli: Argv): Argv {
           describe: 'Kind of the payloads: u32, u64, fixed(n) with n bytes from 1 to 64, or bytes',
         })
         .option('unique', { type: 'boolean', default: false, describe: 'At most one payload a key' })
+        .option('structure', {
+          choices: STRUCTURES,
+          requiresArg: true,
+          describe: 'prefix tree, or CSS-tree: smaller and faster to read; the server chooses unless told',
+        })
         .option('layout', {
           choices: LAYOUTS,
           default: LAYOUTS[0],
@@ -64,9 +69,9 @@ export function addCreate(cli: Argv): Argv {
     async (options) => {
       const { index: name, unique, ifNotExists } = options
       const keyType = parseKeyType(options.key)
-      const { layout, allocation, linked } = options
+      const { structure, layout, allocation, linked } = options
       const partitionLevels = parsePartitionLevels(options.partitionLevels)
-      const form = parseLayout({ layout, allocation, partitionLevels, linked })
+      const form = parseLayout({ structure, layout, allocation, partitionLevels, linked })
       const definition = { name, keyType, payloadKind: parsePayloadKind(options.payload), unique, ...form }
       const created = await withClient(options, (client) => client.createIndex(definition, { ifNotExists }))
       await printLines([created ? 'created' : 'there already'])

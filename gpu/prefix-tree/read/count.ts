@@ -15,7 +15,7 @@ export class Count {
   static async create(context: ReadContext): Promise<Count> {
     return new Count(
       context,
-      await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2, 'tree'),
+      await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2, 'search'),
     )
   }
 
@@ -26,7 +26,7 @@ export class Count {
     const [counts] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
       const counts = scratch.words(count)
-      const further = this.#context.further(arena, 'tree', queries)
+      const further = this.#context.further(arena, 'search', queries)
       const buffers = [...arena.buffers, queries.keys, counts, ...further]
       recorder.dispatch(this.#kernel, buffers, [count, tree.word], count)
       return [{ buffer: counts, bytes: 4 * count }]

@@ -41,7 +41,7 @@ export class GetAll {
     result: ScanResultWriter,
   ): Promise<GetAll> {
     const kernels = await Promise.all([
-      context.kernel('get-all', 'find_tuples', [...TREE, 'read', 'write', 'write', 'write'], 2, 'tree'),
+      context.kernel('get-all', 'find_tuples', [...TREE, 'read', 'write', 'write', 'write'], 2, 'search'),
       context.kernel('get-all', 'check_offsets', ['read', 'write'], 2),
     ])
     return new GetAll(context, payloadHits, result, kernels)
@@ -86,7 +86,7 @@ export class GetAll {
     const tuples = scratch.words(count)
     const lengths = scratch.words(1)
     const ranges = scratch.words(2 * tree.keyWords + 2)
-    const further = this.#context.further(arena, 'tree', queries)
+    const further = this.#context.further(arena, 'search', queries)
     const finding = [...arena.buffers, queries.keys, tuples, lengths, ranges, ...further]
     recorder.dispatch(this.#find, finding, [count, tree.word], count)
     const search = { count: 1, ranges, heap: queries.heap, reverse: false, limit }

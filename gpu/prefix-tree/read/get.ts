@@ -39,11 +39,11 @@ export class Get {
         module: 'prefix-tree/read/get',
         entryPoint: 'get_first',
         bindings: [...TREE, 'read', 'write', 'write', ...(condition ? (['read'] as const) : [])],
-        further: furtherBindings(tree, 'tree'),
-        params: 2,
+        further: furtherBindings(tree, 'search'),
+        params: 4,
         conditions: {
           ...tree.conditions,
-          quads: tree.tupleStride === 4,
+          quads: tree.tupleStride === 4 && !(tree.conditions.css && tree.conditions.variable),
           serial,
           topped: condition === 'topped',
           located: condition === 'located',
@@ -106,9 +106,10 @@ export class Get {
       kernel = topped
       buffers.push(directory)
     }
-    buffers.push(...this.#context.further(arena, 'tree', queries))
+    buffers.push(...this.#context.further(arena, 'search', queries))
     const invocations = device.facts.software ? Math.ceil(count / 32) : count
-    recorder.dispatch(kernel, buffers, [count, tree.word], invocations)
+    const hung = arena.tuples.records - (arena.sorted?.tuples ?? 0)
+    recorder.dispatch(kernel, buffers, [count, tree.word, hung, arena.sorted?.hasRemoved ? 1 : 0], invocations)
   }
 
   async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {

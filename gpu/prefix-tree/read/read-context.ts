@@ -7,7 +7,7 @@ import { KeyNormaliser } from '../../keys/normalise.js'
 import { KeyRestorer } from '../../keys/restore.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, keyHeaps, orderedTreeBuffers, treeBuffers } from '../arena.js'
+import { type Arena, keyHeaps, orderedTreeBuffers, searchBuffers, treeBuffers } from '../arena.js'
 import { type FurtherBindings, furtherBindings, type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../locate/locator.js'
 import type { KeyColumn } from '../locate/result-table.js'
@@ -103,7 +103,8 @@ export class ReadContext {
   /** The buffers of `furtherBindings`. */
   further(arena: Arena, looksInto: FurtherBindings, { heap }: Pick<Queries, 'heap'>): GPUBuffer[] {
     if (looksInto === 'keys') return keyHeaps(arena, heap)
-    return looksInto === 'ordered tree' ? orderedTreeBuffers(arena, heap) : treeBuffers(arena, heap)
+    if (looksInto === 'ordered tree') return orderedTreeBuffers(arena, heap)
+    return looksInto === 'search' ? searchBuffers(arena, heap) : treeBuffers(arena, heap)
   }
 
   /** The number of keys in a column. */

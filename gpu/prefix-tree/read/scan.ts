@@ -31,7 +31,7 @@ export function searchForm(
   { form, conditions }: TreeShape,
   limit: number,
 ): SearchForm {
-  const walks = software || form !== undefined || conditions.linked || limit <= WALK_LIMIT
+  const walks = software || form !== undefined || conditions.linked || conditions.css || limit <= WALK_LIMIT
   return walks ? 'walk' : 'breadth-first'
 }
 

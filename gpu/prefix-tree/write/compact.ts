@@ -1,3 +1,4 @@
+import { DirectoryBuilder } from '../../css-tree/directory.js'
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -30,7 +31,9 @@ export class Compactor {
   readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #builder: Builder
+  /** Undefined for CSS-trees, whose tuples all go to the sorted part. */
+  readonly #builder: Builder | undefined
+  readonly #directories: DirectoryBuilder | undefined
   readonly #keys: KeyWriter | undefined
   readonly #linker: OrderLinker | undefined
   readonly #kernels: Kernels
@@ -39,7 +42,8 @@ export class Compactor {
     device: Device,
     primitives: Primitives,
     shape: TreeShape,
-    builder: Builder,
+    builder: Builder | undefined,
+    directories: DirectoryBuilder | undefined,
     keys: KeyWriter | undefined,
     linker: OrderLinker | undefined,
     kernels: Kernels,
@@ -48,6 +52,7 @@ export class Compactor {
     this.#primitives = primitives
     this.#shape = shape
     this.#builder = builder
+    this.#directories = directories
     this.#keys = keys
     this.#linker = linker
     this.#kernels = kernels
@@ -60,8 +65,10 @@ export class Compactor {
       conditions: shape.conditions,
     }
     const copied = ['read', 'read', 'read', 'read', 'read', 'write', 'write', 'write', 'write'] as const
-    const [builder, keys, linker, measureTuples, copyTuples, copyLong] = await Promise.all([
-      createBuilder(device, primitives, shape),
+    const { css } = shape.conditions
+    const [builder, directories, keys, linker, measureTuples, copyTuples, copyLong] = await Promise.all([
+      css ? undefined : createBuilder(device, primitives, shape),
+      css ? DirectoryBuilder.create(device, shape) : undefined,
       shape.form === undefined ? undefined : KeyWriter.create(device, primitives, shape),
       shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
       device.kernel({
@@ -74,7 +81,7 @@ export class Compactor {
       device.kernel({ ...common, entryPoint: 'copy_long', bindings: copied }),
     ])
     const kernels = { measureTuples, copyTuples, copyLong }
-    return new Compactor(device, primitives, shape, builder, keys, linker, kernels)
+    return new Compactor(device, primitives, shape, builder, directories, keys, linker, kernels)
   }
 
   /**
@@ -111,18 +118,18 @@ export class Compactor {
     measuring.dispatch(measureTuples, [...arena.buffers, ...measured, ...heaps], [tuples, word, 0, 0], tuples)
     const total = { buffer: counts, index: Count.extentWords }
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
-    const nodes = this.#builder.plan(measuring, scratch, entries, counts, heaps, undefined)
+    const nodes = this.#builder?.plan(measuring, scratch, entries, counts, heaps, undefined)
     const source = arena.heap?.buffer
     const keys = source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
     measuring.submit()
-    await nodes.complete?.()
+    await nodes?.complete?.()
 
     const totals = await this.#device.readWords(counts, COUNTS)
     const extentWords = totals[Count.extentWords]!
     const nodeCount = totals[Count.nodes]!
     const longCount = scratch.words(1)
     const longTuples = scratch.words(tuples)
-    const need = { nodes: nodeCount, tuples, extentWords, keyWords: totals[Count.keyWords]! }
+    const need = { nodes: nodeCount, tuples, extentWords, keyWords: totals[Count.keyWords]!, sorted: tuples }
     const compacted = await Arena.create(this.#device, this.#shape, need)
     const firstNode = compacted.takeNodes(nodeCount)
     const firstExtent = compacted.extents.take(extentWords)
@@ -137,8 +144,9 @@ export class Compactor {
     copying.dispatch(copyTuples, buffers, params, tuples)
     if (extentWords > 0) copying.dispatchGroups(copyLong, buffers, params, Math.min(tuples, LONG_LIST_GROUPS))
     if (keys !== undefined) this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
-    nodes.record(copying, compacted, tuples, firstNode, heaps)
+    nodes?.record(copying, compacted, tuples, firstNode, heaps)
     this.#linker?.recordInOrder(copying, compacted, tuples)
+    this.#directories?.record(copying, compacted)
     copying.submit()
     return compacted
   }

@@ -39,7 +39,7 @@ export class LiveOrder {
     form: NormalForm,
   ): Promise<LiveOrder> {
     const { conditions } = shape
-    const common = { module: 'prefix-tree/write/live-order', params: 2, conditions }
+    const common = { module: 'prefix-tree/write/live-order', params: 3, conditions }
     const [sorter, markLive, takeRecords] = await Promise.all([
       RecordSorter.create(device, primitives, form),
       device.kernel({ ...common, entryPoint: 'mark_live', bindings: ['read', 'write'] }),
@@ -48,18 +48,22 @@ export class LiveOrder {
     return new LiveOrder(primitives, shape, sorter, markLive, takeRecords)
   }
 
-  /** The numbers of all `live` tuples that are in the tree, in ascending key order. Submits what is recorded. */
+  /**
+   * The numbers of all `live` tuples that are in the tree, in ascending key order, without a CSS-tree's sorted part. Submits what is
+   * recorded.
+   */
   async order(recorder: Recorder, scratch: Scratch, arena: Arena, live: number): Promise<TupleOrder> {
     if (arena.heap === undefined) throw new WarpdexError('INTERNAL', 'keys of fixed width lie in no heap')
     const { word } = this.#shape
     const { buffer: tuples, records: count } = arena.tuples
+    const first = arena.sorted?.tuples ?? 0
     const flags = scratch.words(count)
     const numbers = scratch.words(count)
     const records = scratch.words(2 * live)
-    recorder.dispatch(this.#markLive, [tuples, flags], [count, word], count)
+    recorder.dispatch(this.#markLive, [tuples, flags], [count, word, first], count)
     const total = { buffer: scratch.words(1), index: 0 }
     this.#primitives.compact(recorder, scratch, flags, count, numbers, total)
-    recorder.dispatch(this.#takeRecords, [tuples, numbers, records], [live, word], live)
+    recorder.dispatch(this.#takeRecords, [tuples, numbers, records], [live, word, 0], live)
     const { heap } = arena
     const sorted = await this.#sorter.sortRecords(recorder, scratch, heap.buffer, records, live)
     const ordered = scratch.words(live)

@@ -29,15 +29,18 @@ export class Remover {
         entryPoint: 'unlink_tuples',
         bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read'],
         further: furtherBindings(shape, 'written tree'),
-        params: 2,
+        params: 3,
         conditions,
       })
       return new Remover(shape, { unlinkTuples })
     }
     const common = {
       module: 'prefix-tree/write/remove',
-      bindings: ['write', 'read', 'read', 'read', 'read'] as const,
-      params: 1,
+      bindings: [
+        ...(['write', 'read', 'read', 'read', 'read', 'read'] as const),
+        ...(conditions.css ? (['write'] as const) : []),
+      ],
+      params: 2,
       conditions,
     }
     const [unlinkRuns, pruneLevel] = await Promise.all([
@@ -56,19 +59,24 @@ export class Remover {
     counts: GPUBuffer,
   ): void {
     const kernels = this.#kernels
+    const { sorted } = arena
+    const sortedTuples = sorted?.tuples ?? 0
+    if (sorted !== undefined) sorted.hasRemoved = true
     if ('unlinkTuples' in kernels) {
       const tree = [arena.nodes.buffer, arena.tuples.buffer]
       const batch = [runs.keys, runs.starts, runs.residents, plan.actions, counts]
       const buffers = [...tree, ...batch, ...treeBuffers(arena, runs.heap)]
       const { word, partitionLevels } = this.#shape
       const levels = typeof partitionLevels === 'number' ? partitionLevels : 0
-      recorder.dispatch(kernels.unlinkTuples, buffers, [word, levels], runCount)
+      recorder.dispatch(kernels.unlinkTuples, buffers, [word, levels, sortedTuples], runCount)
       return
     }
-    const buffers = [arena.nodes.buffer, runs.keys, runs.starts, plan.actions, counts]
-    recorder.dispatch(kernels.unlinkRuns, buffers, [0], runCount)
+    const batch = [runs.keys, runs.starts, plan.actions, counts, runs.residents]
+    const removed = sorted?.removed === undefined ? [] : [sorted.removed.buffer]
+    const buffers = [arena.nodes.buffer, ...batch, ...removed]
+    recorder.dispatch(kernels.unlinkRuns, buffers, [0, sortedTuples], runCount)
     for (let level = this.#shape.levels - 1; level > 0; level--) {
-      recorder.dispatch(kernels.pruneLevel, buffers, [level], runCount)
+      recorder.dispatch(kernels.pruneLevel, buffers, [level, sortedTuples], runCount)
     }
   }
 }

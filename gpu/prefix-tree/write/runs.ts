@@ -3,7 +3,7 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, keyHeaps, treeBuffers } from '../arena.js'
+import { type Arena, keyHeaps, searchBuffers } from '../arena.js'
 import { furtherBindings, type TreeShape } from '../layout.js'
 import type { Locator, Ready } from '../locate/locator.js'
 import { Count } from './counts.js'
@@ -77,7 +77,7 @@ export class RunFinder {
         ...common,
         entryPoint: 'locate_runs',
         bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
-        further: furtherBindings(shape, 'tree'),
+        further: furtherBindings(shape, 'search'),
       }),
       shape.form === undefined ? undefined : RecordSorter.create(device, primitives, shape.form),
       locator &&
@@ -144,7 +144,7 @@ export class RunFinder {
       return runs
     }
     const located = [keys, starts, counts, places, residents]
-    const buffers = [...arena.buffers, ...located, ...treeBuffers(arena, heap)]
+    const buffers = [...arena.buffers, ...located, ...searchBuffers(arena, heap)]
     recorder.dispatch(locateRuns, buffers, [count, word], count)
     return runs
   }

@@ -1,4 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import { DirectoryBuilder } from '../../css-tree/directory.js'
+import { SortedPart } from '../../css-tree/sorted-part.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -48,7 +50,8 @@ interface Settled {
   readonly outcome: Outcome
   readonly plan: Plan
   readonly entries: BatchEntries
-  readonly nodes: NodePlan
+  /** None where the batch becomes a CSS-tree's sorted part. */
+  readonly nodes: NodePlan | undefined
   /** Only where keys have a variable length. */
   readonly keys: KeysToStore | undefined
 }
@@ -71,6 +74,8 @@ interface Stages {
   readonly linker: OrderLinker | undefined
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
+  /** Only for CSS-trees. */
+  readonly separators: DirectoryBuilder | undefined
 }
 
 /**
@@ -102,20 +107,32 @@ export class TreeWriter {
     const shape = treeShape(index)
     const { payloadBytes, unique } = index
     const variable = shape.form !== undefined
-    const [runs, pairs, resolver, planner, entries, builder, keys, payloads, remover, linker, directories] =
-      await Promise.all([
-        RunFinder.create(device, primitives, shape, locator),
-        PairMatcher.create(device, primitives, shape, payloadBytes),
-        Resolver.create(device, primitives, shape, payloadBytes),
-        Planner.create(device, primitives, shape, unique),
-        EntryLister.create(device, primitives, shape),
-        createBuilder(device, primitives, shape),
-        variable ? KeyWriter.create(device, primitives, shape) : undefined,
-        PayloadWriter.create(device, shape, payloadBytes, unique),
-        Remover.create(device, shape),
-        shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
-        hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
-      ])
+    const [
+      runs,
+      pairs,
+      resolver,
+      planner,
+      entries,
+      builder,
+      keys,
+      payloads,
+      remover,
+      linker,
+      ...directories
+    ] = await Promise.all([
+      RunFinder.create(device, primitives, shape, locator),
+      PairMatcher.create(device, primitives, shape, payloadBytes),
+      Resolver.create(device, primitives, shape, payloadBytes),
+      Planner.create(device, primitives, shape, unique),
+      EntryLister.create(device, primitives, shape),
+      createBuilder(device, primitives, shape),
+      variable ? KeyWriter.create(device, primitives, shape) : undefined,
+      PayloadWriter.create(device, shape, payloadBytes, unique),
+      Remover.create(device, shape),
+      shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
+      hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
+      shape.conditions.css ? DirectoryBuilder.create(device, shape) : undefined,
+    ])
     return new TreeWriter(device, index, {
       runs,
       pairs,
@@ -127,7 +144,8 @@ export class TreeWriter {
       payloads,
       remover,
       linker,
-      directories,
+      directories: directories[0],
+      separators: directories[1],
     })
   }
 
@@ -169,6 +187,8 @@ export class TreeWriter {
         keyWords: counts[Count.keyWords],
       })
       await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
+      const sorted =
+        settled.nodes === undefined ? await this.#provideSorted(counts[Count.creates]) : undefined
       // Taken now, because applying must not fail.
       const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
       return {
@@ -176,12 +196,15 @@ export class TreeWriter {
         effect: effectOf(counts),
         apply: () => {
           try {
-            this.#apply(arena, settled, movedFrom, counts)
+            this.#apply(arena, settled, movedFrom, counts, sorted)
           } finally {
             scratch.release()
           }
         },
-        discard: () => scratch.release(),
+        discard: () => {
+          sorted?.destroy()
+          scratch.release()
+        },
       }
     } catch (error) {
       scratch.release()
@@ -204,13 +227,25 @@ export class TreeWriter {
     const outcome = stages.resolver.record(recorder, scratch, arena, items, runs, pairs, counts)
     const plan = stages.planner.record(recorder, scratch, arena, runs, outcome, count, counts)
     const entries = stages.entries.record(recorder, scratch, arena, runs, plan, count, counts)
-    const nodes = stages.builder.plan(recorder, scratch, entries, counts, keyHeaps(arena, runs.heap), arena)
+    const becomesSorted = this.#becomesSorted(arena)
+    const nodes = becomesSorted
+      ? undefined
+      : stages.builder.plan(recorder, scratch, entries, counts, keyHeaps(arena, runs.heap), arena)
     const { createdKeys } = entries
     const keys =
       runs.heap && stages.keys?.recordCount(recorder, scratch, createdKeys, runs.heap, count, counts)
     recorder.submit()
-    await nodes.complete?.()
+    await nodes?.complete?.()
     return { items, counts, runs, pairs, outcome, plan, entries, nodes, keys }
+  }
+
+  /** What comes to an empty CSS-tree is its sorted part: created tuples are in key order. */
+  #becomesSorted(arena: Arena): boolean {
+    return this.#shape.conditions.css && arena.tuples.records === 0
+  }
+
+  #provideSorted(tuples: number): Promise<SortedPart> {
+    return SortedPart.create(this.#device, this.#shape, tuples)
   }
 
   /**
@@ -233,7 +268,13 @@ export class TreeWriter {
     return this.#device.read(outcome.codes, items.count, (view) => view.slice())
   }
 
-  #apply(arena: Arena, settled: Settled, movedFrom: GPUBuffer, totals: Uint32Array): void {
+  #apply(
+    arena: Arena,
+    settled: Settled,
+    movedFrom: GPUBuffer,
+    totals: Uint32Array,
+    sorted: SortedPart | undefined,
+  ): void {
     const { items, counts, runs, pairs, outcome, plan, nodes, keys } = settled
     const stages = this.#stages
     const recorder = this.#device.record()
@@ -253,7 +294,7 @@ export class TreeWriter {
       stages.keys?.record(recorder, arena, keys, counts, totals[Count.creates]!, firstTuple, firstWord)
     }
     if (totals[Count.entries]! > 0) {
-      nodes.record(recorder, arena, totals[Count.entries]!, firstNode, keyHeaps(arena, runs.heap))
+      nodes?.record(recorder, arena, totals[Count.entries]!, firstNode, keyHeaps(arena, runs.heap))
     }
     if (totals[Count.removes]! > 0) {
       stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
@@ -265,6 +306,11 @@ export class TreeWriter {
       firstTuple,
     })
     stages.directories?.recordFill(recorder, arena)
+    if (sorted !== undefined) {
+      arena.sorted?.destroy()
+      arena.sorted = sorted
+      stages.separators?.record(recorder, arena)
+    }
     recorder.submit()
   }
 }

@@ -1,0 +1,37 @@
+import type { TreeShape } from '../prefix-tree/layout.js'
+
+/** Separators of a node; `directory.wesl` has the same number. */
+export const FANOUT = 8
+/** Quads (four words) of the header. */
+const HEADER_QUADS = 4
+const QUAD_BYTES = 16
+
+/** A level of a directory. */
+export interface Level {
+  readonly firstQuad: number
+  /** Entries of all of its nodes, those past the last child included. */
+  readonly places: number
+}
+
+/** Where the levels of a directory over so many tuples lie, the one above the leaves first, and its size. */
+export function levelsOver(
+  { leafTuples, keyWords, form }: TreeShape,
+  tuples: number,
+): { levels: Level[]; bytes: number } {
+  const nodeQuads = form === undefined ? 2 * keyWords : 5
+  const levels: Level[] = []
+  let quads = HEADER_QUADS
+  let children = Math.ceil(tuples / leafTuples)
+  while (children > 0) {
+    const nodes = Math.ceil(children / FANOUT)
+    levels.push({ firstQuad: quads, places: nodes * FANOUT })
+    quads += nodes * nodeQuads
+    children = nodes === 1 ? 0 : nodes
+  }
+  return { levels, bytes: quads * QUAD_BYTES }
+}
+
+/** Bytes of a directory over so many tuples. */
+export function directoryBytes(shape: TreeShape, tuples: number): number {
+  return levelsOver(shape, tuples).bytes
+}

@@ -1,0 +1,66 @@
+import type { Device } from '../device/device.js'
+import { Region } from '../memory/region.js'
+import type { TreeShape } from '../prefix-tree/layout.js'
+import { directoryBytes } from './directory-levels.js'
+
+/** Tuples of which a word of the bitmap of removed ones tells. */
+const BITS = 32
+
+/**
+ * The part of a CSS-tree's arena whose tuples lie in key order, from tuple 0 on (`sorted-part.wesl`). It never changes but for tuples
+ * that leave it; what is inserted goes to the tree of nodes beside it, the delta, until both are merged (design, "CSS-tree").
+ */
+export class SortedPart {
+  readonly tuples: number
+  /** Separators over the tuples; see `directory.wesl`. */
+  readonly directory: GPUBuffer
+  /** A bit a tuple that has left; keys of variable length have it in their records. */
+  readonly removed: Region | undefined
+  /** Whether any tuple has left. */
+  hasRemoved: boolean
+
+  private constructor(
+    tuples: number,
+    directory: GPUBuffer,
+    removed: Region | undefined,
+    hasRemoved: boolean,
+  ) {
+    this.tuples = tuples
+    this.directory = directory
+    this.removed = removed
+    this.hasRemoved = hasRemoved
+  }
+
+  /**
+   * Room for what belongs to so many tuples in order. The directory must be built.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async create(device: Device, shape: TreeShape, tuples: number): Promise<SortedPart> {
+    const directory = await device.allocate(directoryBytes(shape, tuples), 'CSS-tree directory')
+    if (shape.form !== undefined) return new SortedPart(tuples, directory, undefined, false)
+    try {
+      const words = Math.ceil(tuples / BITS)
+      const removed = await Region.create(device, 'removed tuples', 1, words)
+      removed.take(words)
+      return new SortedPart(tuples, directory, removed, false)
+    } catch (error) {
+      directory.destroy()
+      throw error
+    }
+  }
+
+  /** Bytes of the directory, which can be made again from the tuples. */
+  get derivedBytes(): number {
+    return this.directory.size
+  }
+
+  /** The buffers of the further bindings `search` and `ordered tree`. */
+  get buffers(): GPUBuffer[] {
+    return [this.directory, ...(this.removed === undefined ? [] : [this.removed.buffer])]
+  }
+
+  destroy(): void {
+    this.directory.destroy()
+    this.removed?.destroy()
+  }
+}
