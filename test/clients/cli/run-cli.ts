@@ -1,12 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import ts from 'typescript'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** What tap's loader calls, too, so that modules of the command that a test imports are made once for both. */
+interface Transpiler {
+  transpile(source: string, options: { readonly fileName: string }): { readonly outputText: string }
+}
+
+const { transpile }: Transpiler = createRequire(import.meta.url)('../../transpiler.cjs')
 
 /** Folders that the command consists of. */
 const FOLDERS = ['clients', 'gpu', 'persistence', 'protocol', 'src']
@@ -28,7 +35,6 @@ export type Cli = (args: readonly string[], input?: string | Uint8Array) => Prom
  * @returns the program
  */
 export function compileCli(directory: string): string {
-  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
   for (const folder of FOLDERS) {
     for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
       const source = join(ROOT, folder, name)
@@ -36,7 +42,7 @@ export function compileCli(directory: string): string {
       mkdirSync(dirname(output), { recursive: true })
       if (name.endsWith('.wesl')) cpSync(source, output)
       if (!name.endsWith('.ts')) continue
-      const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), { compilerOptions })
+      const { outputText } = transpile(readFileSync(source, 'utf8'), { fileName: source })
       writeFileSync(output.replace(/\.ts$/, '.js'), outputText)
     }
   }
@@ -44,9 +50,15 @@ export function compileCli(directory: string): string {
   return join(directory, 'dist/clients/cli/main.js')
 }
 
+/**
+ * Arguments of `env` that start the command. tap has every process that a test starts load its own modules first, by way of
+ * `NODE_OPTIONS`; that takes as long as most commands do, and is not how a user starts them.
+ */
+const NODE = ['-u', 'NODE_OPTIONS', process.execPath]
+
 export function cliOf(program: string, environment: Readonly<Record<string, string>>): Cli {
   return async (args, input = '') => {
-    const child = spawn(process.execPath, [program, ...args], { env: { ...process.env, ...environment } })
+    const child = spawn('env', [...NODE, program, ...args], { env: { ...process.env, ...environment } })
     let out = ''
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -78,7 +90,7 @@ export function spawnServer(
   environment: Readonly<Record<string, string>> = {},
 ) {
   const flags = ['--port', '0', '--adapter', 'software', '--directory', directory]
-  const child = spawn(process.execPath, [program, 'serve', ...flags], {
+  const child = spawn('env', [...NODE, program, 'serve', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
   })
