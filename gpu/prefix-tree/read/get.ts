@@ -109,7 +109,12 @@ export class Get {
     buffers.push(...this.#context.further(arena, 'search', queries))
     const invocations = device.facts.software ? Math.ceil(count / 32) : count
     const hung = arena.tuples.records - (arena.sorted?.tuples ?? 0)
-    recorder.dispatch(kernel, buffers, [count, tree.word, hung, arena.sorted?.hasRemoved ? 1 : 0], invocations)
+    recorder.dispatch(
+      kernel,
+      buffers,
+      [count, tree.word, hung, arena.sorted?.hasRemoved ? 1 : 0],
+      invocations,
+    )
   }
 
   async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import { ContiguousScan, isContiguous } from '../../css-tree/contiguous-scan.js'
 import type { AdapterFacts } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ScanRequest, ScanResult } from '../../index-structure.js'
@@ -8,6 +9,7 @@ import type { TreeShape } from '../layout.js'
 import type { BreadthFirst } from './breadth-first.js'
 import type { RangeSearch } from './hits.js'
 import { keyColumns, recordKeys } from './key-columns.js'
+import type { NarrowPayloads } from './narrow-payloads.js'
 import { type ReadContext, words } from './read-context.js'
 import { ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
@@ -41,6 +43,8 @@ export class Scan {
   readonly #ranges: ScanRanges
   readonly #walk: Walk
   readonly #breadthFirst: BreadthFirst | undefined
+  /** Only of CSS-trees. */
+  readonly #contiguous: ContiguousScan | undefined
   readonly #result: ScanResultWriter
 
   private constructor(
@@ -48,12 +52,14 @@ export class Scan {
     ranges: ScanRanges,
     walk: Walk,
     breadthFirst: BreadthFirst | undefined,
+    contiguous: ContiguousScan | undefined,
     result: ScanResultWriter,
   ) {
     this.#context = context
     this.#ranges = ranges
     this.#walk = walk
     this.#breadthFirst = breadthFirst
+    this.#contiguous = contiguous
     this.#result = result
   }
 
@@ -61,46 +67,50 @@ export class Scan {
     context: ReadContext,
     breadthFirst: BreadthFirst | undefined,
     result: ScanResultWriter,
+    narrow: NarrowPayloads,
   ): Promise<Scan> {
-    const [ranges, walk] = await Promise.all([ScanRanges.create(context), Walk.create(context)])
-    return new Scan(context, ranges, walk, breadthFirst, result)
+    const [ranges, walk, contiguous] = await Promise.all([
+      ScanRanges.create(context),
+      Walk.create(context),
+      context.tree.conditions.css ? ContiguousScan.create(context, narrow) : undefined,
+    ])
+    return new Scan(context, ranges, walk, breadthFirst, contiguous, result)
   }
 
   /** @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range */
   async run(arena: Arena, request: ScanRequest, form?: SearchForm): Promise<ScanResult> {
-    const { device, tree } = this.#context
+    const { device } = this.#context
     const limit = this.#limit(arena, request)
     const scratch = device.scratch()
     try {
       const recorder = device.record()
-      const columns = this.#record(
-        recorder,
-        scratch,
-        arena,
-        request,
-        limit,
-        form ?? searchForm(device.facts, tree, limit),
-      )
+      const columns = this.record(recorder, scratch, arena, { ...request, limit }, form)
       return await this.#read(recorder, scratch, arena, columns, request.ranges, limit)
     } finally {
       scratch.release()
     }
   }
 
-  #record(
+  /** Records a scan whose result stays on the device, where it has room for `limit` entries of each range. */
+  record(
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
     request: ScanRequest,
-    limit: number,
-    form: SearchForm,
+    given?: SearchForm,
   ): ScanColumns {
+    const { device, tree } = this.#context
+    const { limit } = request
     const search: RangeSearch = {
       ...this.#ranges.record(recorder, scratch, request),
       count: request.ranges,
       reverse: request.reverse ?? false,
       limit,
     }
+    if (given === undefined && this.#contiguous !== undefined && isContiguous(arena)) {
+      return this.#contiguous.record(recorder, scratch, arena, search)
+    }
+    const form = given ?? searchForm(device.facts, tree, limit)
     const searcher = form === 'walk' ? this.#walk : (this.#breadthFirst ?? this.#walk)
     const hits = searcher.record(recorder, scratch, arena, search)
     return this.#result.record(recorder, scratch, arena, search, hits)

@@ -76,7 +76,7 @@ export class TreeReader {
       GetAll.create(context, payloadHits, result),
       Count.create(context),
       GetNext.create(context, narrow),
-      Scan.create(context, breadthFirst, result),
+      Scan.create(context, breadthFirst, result, narrow),
     ])
     return new TreeReader(context, get, getAll, count, getNext, scan, breadthFirst)
   }
@@ -123,6 +123,11 @@ export class TreeReader {
   /** The number of payloads of each key, u32. */
   count(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
     return this.#count.run(arena, keys, keyOffsets)
+  }
+
+  /** Records a scan whose result stays on the device; see `Scan.record`. */
+  recordScan(...args: Parameters<Scan['record']>): ReturnType<Scan['record']> {
+    return this.#scan.record(...args)
   }
 
   /**

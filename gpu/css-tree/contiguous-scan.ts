@@ -1,0 +1,103 @@
+import type { Kernel } from '../device/kernel.js'
+import type { Recorder } from '../device/recorder.js'
+import type { Scratch } from '../memory/scratch.js'
+import { type Arena, keyHeaps } from '../prefix-tree/arena.js'
+import { EXTENT_HEADER, furtherBindings } from '../prefix-tree/layout.js'
+import type { RangeSearch } from '../prefix-tree/read/hits.js'
+import type { NarrowPayloads } from '../prefix-tree/read/narrow-payloads.js'
+import type { ReadContext } from '../prefix-tree/read/read-context.js'
+import type { ScanColumns } from '../prefix-tree/read/scan-result.js'
+
+/** Threads that write one range's entries side by side, at most. */
+const MOST_LANES = 256
+
+/** Whether all payloads lie in the sorted part, one a tuple, and none has left it. */
+export function isContiguous({ sorted, tuples, extents }: Arena): boolean {
+  if (sorted === undefined || sorted.hasRemoved) return false
+  return tuples.records === sorted.tuples && extents.records === EXTENT_HEADER
+}
+
+/** Scans of CSS-trees in which what lies in a range is contiguous (`contiguous-scan.wesl`). */
+export class ContiguousScan {
+  readonly #context: ReadContext
+  readonly #narrow: NarrowPayloads
+  readonly #findRanges: Kernel
+  readonly #writeRanges: Kernel
+
+  private constructor(context: ReadContext, narrow: NarrowPayloads, findRanges: Kernel, writeRanges: Kernel) {
+    this.#context = context
+    this.#narrow = narrow
+    this.#findRanges = findRanges
+    this.#writeRanges = writeRanges
+  }
+
+  static async create(context: ReadContext, narrow: NarrowPayloads): Promise<ContiguousScan> {
+    const { device, tree } = context
+    const common = {
+      module: 'css-tree/contiguous-scan',
+      params: 5,
+      conditions: tree.conditions,
+      firstBinding: 1,
+      bindings: ['read'] as const,
+    }
+    const further = furtherBindings(tree, 'keys')
+    const [findRanges, writeRanges] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'find_ranges',
+        further: [
+          [3, 'read'],
+          [4, 'write'],
+          [5, 'write'],
+          [6, 'write'],
+          ...further,
+          ...furtherBindings(tree, 'sorted part'),
+        ],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'write_ranges',
+        further: [
+          [3, 'read'],
+          [4, 'read'],
+          [5, 'write'],
+          [6, 'write'],
+          [7, 'write'],
+        ],
+      }),
+    ])
+    return new ContiguousScan(context, narrow, findRanges, writeRanges)
+  }
+
+  /** The first entries of each range, of an arena that `isContiguous`. */
+  record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): ScanColumns {
+    const { primitives, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { count, limit, reverse, ranges, heap } = search
+    const windows = scratch.words(count)
+    const offsets = scratch.words(count + 1)
+    const more = scratch.words(count)
+    const lanes = Math.min(2 ** Math.ceil(Math.log2(limit)), MOST_LANES)
+    const params = [count, tree.word, limit, reverse ? 1 : 0, lanes]
+    const sorted = arena.sorted?.buffers ?? []
+    const found = [arena.tuples.buffer, ranges, windows, offsets, more, ...keyHeaps(arena, heap), ...sorted]
+    recorder.dispatch(this.#findRanges, found, params, count)
+    // One element more than there are ranges, so that the last offset is the number of all entries.
+    recorder.clear(offsets, 4 * count, 4)
+    primitives.scan(recorder, scratch, offsets, offsets, count + 1)
+    const entries = count * limit
+    const keys = scratch.bytes(entries * keyBytes)
+    const padded = scratch.bytes(entries * paddedBytes)
+    const tokens = scratch.bytes(count * (keyBytes + 4))
+    recorder.clear(tokens, 0, count * (keyBytes + 4))
+    const written = [arena.tuples.buffer, windows, offsets, keys, padded, tokens]
+    recorder.dispatch(this.#writeRanges, written, params, count * lanes)
+    const total = { buffer: offsets, index: count }
+    return {
+      offsets,
+      keys,
+      payloads: this.#narrow.record(recorder, scratch, padded, entries, payloadBytes, total),
+      more: this.#narrow.record(recorder, scratch, more, count, 1),
+      tokens,
+    }
+  }
+}
