@@ -26,18 +26,24 @@ const U32: Case = {
   name: 'u32 → u32',
   shape: { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 },
 }
+const U32_CSS: Case = { name: 'u32 → u32, CSS-tree', shape: { ...U32.shape, structure: 'css' } }
 const U64: Case = {
   name: 'u64 → u64, unique',
   shape: { keyType: 'u64', payloadBytes: 8, unique: true, matchFrom: 0 },
 }
 
+const U64_CSS: Case = { name: 'u64 → u64, unique, CSS-tree', shape: { ...U64.shape, structure: 'css' } }
+
 /** Repetitions of which the median counts. */
 const REPEATS = 5
+
+/** Scans that stay on the device. */
+const MOST_SCANS = 1 << 20
 
 /** Queries that a lookup is measured with. */
 const MOST_QUERIES = 1 << 24
 
-const CASES = [U32, U64]
+const CASES = [U32, U32_CSS, U64, U64_CSS]
 
 /**
  * Builds, inserts, gets, scans and deletes on indexes of 2^16 keys and more, with everything that goes in already on the
@@ -137,6 +143,7 @@ class TreeBench {
     const hit = await this.#lookups(this.#count)
     const halfMiss = await this.#lookups(2 * this.#count)
     const scan32 = await this.#scans(4096, 32)
+    const written32 = await this.#writtenScans(Math.min(MOST_SCANS, this.#count / 16), 32)
     const scan1000 = await this.#scans(128, 1000)
     const batch = Math.max(1, this.#count / 16)
     // The first batch may find no room left: growing the regions is measured apart.
@@ -153,6 +160,7 @@ class TreeBench {
       'get half miss': halfMiss,
       'scan 32 Mentries/s': scan32,
       'scan 1000': scan1000,
+      'Mscans/s of 32, on the device': written32,
       'insert 1/16 Mkeys/s': batch / median(inserts) / 1e6,
       growing: batch / growing / 1e6,
       'delete 1/16 Mkeys/s': batch / deleteSeconds / 1e6,
@@ -234,6 +242,25 @@ class TreeBench {
       entries = offsets[ranges]!
     }
     return entries / median(seconds) / 1e6
+  }
+
+  /** Millions of scans a second whose results stay on the device. */
+  async #writtenScans(ranges: number, limit: number): Promise<number> {
+    const { keyWords } = treeShape(this.#shape)
+    const { keys } = sampledKeys(keyWords, this.#count, ranges)
+    const seconds: number[] = []
+    for (let repeat = 0; repeat < REPEATS; repeat++) {
+      const scratch = this.#device.scratch()
+      const recorder = this.#device.record()
+      this.#reader.recordScan(recorder, scratch, this.#arena!, { ranges, from: keys, limit })
+      await this.#device.gpu.queue.onSubmittedWorkDone()
+      const start = performance.now()
+      recorder.submit()
+      await this.#device.gpu.queue.onSubmittedWorkDone()
+      seconds.push((performance.now() - start) / 1000)
+      scratch.release()
+    }
+    return ranges / median(seconds) / 1e6
   }
 
   async #time(record: (recorder: Recorder) => void): Promise<number> {

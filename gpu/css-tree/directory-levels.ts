@@ -1,7 +1,10 @@
 import type { TreeShape } from '../prefix-tree/layout.js'
 
-/** Separators of a node; `directory.wesl` has the same number. */
-export const FANOUT = 8
+/** Separators of a node: a line of 64 bytes of them, or 8 heads; `directory.wesl` has the same numbers. */
+export function fanoutOf({ keyWords }: TreeShape): number {
+  return keyWords === 1 ? 16 : 8
+}
+
 /** Quads (four words) of the header. */
 const HEADER_QUADS = 4
 const QUAD_BYTES = 16
@@ -14,17 +17,16 @@ export interface Level {
 }
 
 /** Where the levels of a directory over so many tuples lie, the one above the leaves first, and its size. */
-export function levelsOver(
-  { leafTuples, keyWords, form }: TreeShape,
-  tuples: number,
-): { levels: Level[]; bytes: number } {
-  const nodeQuads = form === undefined ? 2 * keyWords : 5
+export function levelsOver(shape: TreeShape, tuples: number): { levels: Level[]; bytes: number } {
+  const { leafTuples, form } = shape
+  const fanout = fanoutOf(shape)
+  const nodeQuads = form === undefined ? 4 : 5
   const levels: Level[] = []
   let quads = HEADER_QUADS
   let children = Math.ceil(tuples / leafTuples)
   while (children > 0) {
-    const nodes = Math.ceil(children / FANOUT)
-    levels.push({ firstQuad: quads, places: nodes * FANOUT })
+    const nodes = Math.ceil(children / fanout)
+    levels.push({ firstQuad: quads, places: nodes * fanout })
     quads += nodes * nodeQuads
     children = nodes === 1 ? 0 : nodes
   }

@@ -3,7 +3,7 @@ import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import { type Arena, keyHeaps } from '../prefix-tree/arena.js'
 import { furtherBindings, type TreeShape } from '../prefix-tree/layout.js'
-import { FANOUT, levelsOver } from './directory-levels.js'
+import { fanoutOf, levelsOver } from './directory-levels.js'
 
 /** Builds the directories of CSS-trees (`directory.wesl`; He §4.1). */
 export class DirectoryBuilder {
@@ -35,7 +35,7 @@ export class DirectoryBuilder {
     // No key of a request is looked at.
     const buffers = [tuples.buffer, sorted.directory, ...keyHeaps(arena, heap?.buffer)]
     levels.forEach(({ firstQuad, places }, i) => {
-      const threads = heap === undefined ? places : places / FANOUT
+      const threads = heap === undefined ? places : places / fanoutOf(this.#shape)
       const params = [sorted.tuples, this.#shape.word, levels.length, i + 1, firstQuad, places]
       recorder.dispatch(this.#buildLevel, buffers, params, threads)
     })

@@ -23,17 +23,25 @@ interface Kernels {
 export class Get {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
+  readonly #serial: boolean
   readonly #kernels: Kernels
 
-  private constructor(context: ReadContext, narrow: NarrowPayloads, kernels: Kernels) {
+  private constructor(context: ReadContext, narrow: NarrowPayloads, serial: boolean, kernels: Kernels) {
     this.#context = context
     this.#narrow = narrow
+    this.#serial = serial
     this.#kernels = kernels
   }
 
-  static async create(context: ReadContext, narrow: NarrowPayloads): Promise<Get> {
+  /** @param serial whether one thread answers 32 keys, which suits CPUs */
+  static async create(
+    context: ReadContext,
+    narrow: NarrowPayloads,
+    serial = context.device.facts.software,
+  ): Promise<Get> {
     const { device, tree, locator } = context
-    const serial = device.facts.software
+    const { css, variable } = tree.conditions
+    const byQuads = css && !variable && !serial && device.gpu.features.has('subgroups')
     const kernel = (condition?: 'topped' | 'located') =>
       device.kernel({
         module: 'prefix-tree/read/get',
@@ -43,7 +51,8 @@ export class Get {
         params: 4,
         conditions: {
           ...tree.conditions,
-          quads: tree.tupleStride === 4 && !(tree.conditions.css && tree.conditions.variable),
+          quads: tree.tupleStride === 4 && !byQuads && !(css && variable),
+          by_quads: byQuads,
           serial,
           topped: condition === 'topped',
           located: condition === 'located',
@@ -64,7 +73,7 @@ export class Get {
       locator && kernel('located'),
       locator && directedKernel(),
     ])
-    return new Get(context, narrow, { fromRoot, topped, located, directed })
+    return new Get(context, narrow, serial, { fromRoot, topped, located, directed })
   }
 
   /**
@@ -81,7 +90,7 @@ export class Get {
     count: number,
     ready?: Ready,
   ): void {
-    const { device, tree, locator } = this.#context
+    const { tree, locator } = this.#context
     const { fromRoot, topped, located, directed } = this.#kernels
     const { directory } = arena
     const buffers = [...arena.buffers, queries.keys, found, payloads]
@@ -107,7 +116,7 @@ export class Get {
       buffers.push(directory)
     }
     buffers.push(...this.#context.further(arena, 'search', queries))
-    const invocations = device.facts.software ? Math.ceil(count / 32) : count
+    const invocations = this.#serial ? Math.ceil(count / 32) : count
     const hung = arena.tuples.records - (arena.sorted?.tuples ?? 0)
     recorder.dispatch(
       kernel,
