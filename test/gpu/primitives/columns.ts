@@ -14,6 +14,13 @@ export const ALL_SHAPES: readonly ColumnShape[] = ([1, 2] as const).flatMap((key
 
 export const anyShape: fc.Arbitrary<ColumnShape> = fc.constantFrom(...ALL_SHAPES)
 
+/** Every width of keys and of payloads, for what has many kernels a shape. */
+export const SOME_SHAPES: readonly ColumnShape[] = [
+  { keyWords: 1, payloadWords: 1 },
+  { keyWords: 2, payloadWords: 0 },
+  { keyWords: 2, payloadWords: 2 },
+]
+
 /** A word of a key from a random word and the key's position. */
 const KINDS = {
   random: (random: number) => random,

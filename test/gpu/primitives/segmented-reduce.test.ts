@@ -9,8 +9,9 @@ const REDUCTIONS: readonly Reduction[] = ['sum', 'wideSum', 'min', 'max', 'count
 const ORACLES: Readonly<Record<Reduction, (values: Uint32Array) => readonly number[]>> = {
   sum: (values) => [values.reduce((sum, value) => (sum + value) >>> 0, 0)],
   wideSum: (values) => {
-    const sum = values.reduce((sum, value) => sum + BigInt(value), 0n)
-    return [Number(sum & 0xffffffffn), Number(sum >> 32n)]
+    // Below 2^53 as long as there are fewer than 2^21 values.
+    const sum = values.reduce((sum, value) => sum + value, 0)
+    return [sum % 2 ** 32, Math.floor(sum / 2 ** 32)]
   },
   min: (values) => [values.reduce((least, value) => Math.min(least, value), 2 ** 32 - 1)],
   max: (values) => [values.reduce((most, value) => Math.max(most, value), 0)],
@@ -19,7 +20,12 @@ const ORACLES: Readonly<Record<Reduction, (values: Uint32Array) => readonly numb
 
 const words = (reduction: Reduction) => (reduction === 'wideSum' ? 2 : 1)
 
-async function reduceAndCompare(run: Run, seed: number, lengths: readonly number[]): Promise<void> {
+async function reduceAndCompare(
+  run: Run,
+  seed: number,
+  lengths: readonly number[],
+  reductions: readonly Reduction[] = REDUCTIONS,
+): Promise<void> {
   const count = lengths.reduce((sum, length) => sum + length, 0)
   const values = randomWords(seed, count)
   let start = 0
@@ -31,13 +37,13 @@ async function reduceAndCompare(run: Run, seed: number, lengths: readonly number
     const reduce = await primitives.segmentedReduce()
     const segments = { starts: upload(Uint32Array.from(starts)), count: lengths.length }
     const column = upload(values)
-    return REDUCTIONS.map((reduction) => {
+    return reductions.map((reduction) => {
       const output = scratch.words(lengths.length * words(reduction))
       reduce.record(recorder, scratch, column, count, segments, reduction, output)
       return [output, lengths.length * words(reduction)]
     })
   })
-  REDUCTIONS.forEach((reduction, i) => {
+  reductions.forEach((reduction, i) => {
     const wanted = lengths.flatMap((length, s) =>
       ORACLES[reduction](values.subarray(starts[s], starts[s]! + length)),
     )
@@ -47,7 +53,9 @@ async function reduceAndCompare(run: Run, seed: number, lengths: readonly number
 
 t.test('one segment of every length around a boundary', (t) =>
   withEachStrategy(t, async (_t, run) => {
-    for (const count of LENGTHS) await reduceAndCompare(run, count + 1, [count])
+    for (const count of LENGTHS) {
+      if (count < 20_000) await reduceAndCompare(run, count + 1, [count])
+    }
   }),
 )
 
@@ -63,7 +71,7 @@ t.test('segments that end at boundaries, and empty ones', (t) =>
       [4095, 1, 4096, 1],
       [1024, 0, 1024, 2048, 0, 0, 4096],
       [1, 4095, 8192, 0, 1],
-      [3, 20_000, 0, 1, 1, 9000],
+      [3, 13_000, 0, 1, 1, 9000],
       [...new Array<number>(5000).fill(1), ...new Array<number>(9000).fill(0), 5000],
     ]) {
       await reduceAndCompare(run, lengths.length + 1, lengths)
@@ -72,7 +80,7 @@ t.test('segments that end at boundaries, and empty ones', (t) =>
 )
 
 t.test('more tiles under one segment than a workgroup has invocations', (t) =>
-  withEachStrategy(t, (_t, run) => reduceAndCompare(run, 7, [5, 300 * 4096, 77])),
+  withEachStrategy(t, (_t, run) => reduceAndCompare(run, 7, [5, 258 * 4096, 77], ['wideSum', 'max'])),
 )
 
 t.test('segments of random lengths', (t) =>
