@@ -32,7 +32,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
   primitives: async ({ device, largest }) => [
     ...(await benchPrimitives(device)),
-    ...(await benchTable3(device, Math.min(24, largest(18)))),
+    ...(await benchTable3(device, Math.min(24, largest(16)))),
     ...(await benchVariableKeys(device)),
   ],
   strings: ({ device }) =>
@@ -76,7 +76,7 @@ const options = await yargs(hideBin(process.argv))
   .option('max', {
     type: 'number',
     describe:
-      'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, primitives 24 and 18, serve 22]',
+      'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, primitives 24 and 16, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
   .option('quick', {

@@ -6,8 +6,12 @@ import { scatteredKeys } from './keys.js'
 import { randomOrder } from './primitives.js'
 import { median, type Row } from './report.js'
 
-/** Submissions that are timed together, so that the device is never idle between them, and rounds of which the median counts. */
-const SUBMISSIONS = 8
+/**
+ * As many submissions are timed together as take this long, so that the device is never idle between them, and rounds of which
+ * the median counts.
+ */
+const ROUND_SECONDS = 0.02
+const MOST_SUBMISSIONS = 16
 const ROUNDS = 5
 
 /** Passes of gather and scatter that are measured beside one. */
@@ -218,15 +222,11 @@ async function reductions({ primitives, count, keys, output, upload }: Fixture):
   return steps
 }
 
-/** Seconds that what is recorded takes when the device has more of it to do. */
-async function seconds(
-  device: Device,
-  record: (recorder: Recorder, scratch: Scratch) => void,
-): Promise<number> {
-  const taken: number[] = []
-  for (let round = 0; round <= ROUNDS; round++) {
+/** Seconds that what is recorded takes on a device that has more of it to do. */
+async function seconds(device: Device, record: Step['record']): Promise<number> {
+  const time = async (submissions: number) => {
     const start = performance.now()
-    for (let i = 0; i < SUBMISSIONS; i++) {
+    for (let i = 0; i < submissions; i++) {
       const scratch = device.scratch()
       const recorder = device.record()
       record(recorder, scratch)
@@ -234,8 +234,13 @@ async function seconds(
       scratch.release()
     }
     await device.gpu.queue.onSubmittedWorkDone()
-    if (round > 0) taken.push((performance.now() - start) / 1e3 / SUBMISSIONS)
+    return (performance.now() - start) / 1e3 / submissions
   }
+  // The first one makes the buffers.
+  await time(1)
+  const submissions = Math.max(1, Math.min(MOST_SUBMISSIONS, Math.floor(ROUND_SECONDS / (await time(1)))))
+  const taken: number[] = []
+  for (let round = 0; round < ROUNDS; round++) taken.push(await time(submissions))
   device.check()
   return median(taken)
 }

@@ -45,12 +45,11 @@ export class BitonicSort {
    * @param columns `count` elements, all of which are in segments
    */
   record(recorder: Recorder, scratch: Scratch, columns: Columns, count: number, segments: Segments): void {
-    const groups =
-      this.#strategy === 'serial'
-        ? groupsFor('serial', segments.count)
-        : groupsFor('cooperative', Math.ceil(count / LONGEST_SEGMENT))
+    const settledOdd = segments.settledOdd ? 1 : 0
+    const serial = Math.ceil(segments.count / (1 + settledOdd))
+    const tiles = this.#strategy === 'serial' ? serial : Math.ceil(count / LONGEST_SEGMENT)
     const buffers = [segments.starts, ...columnBuffers(columns), scratch.words(count)]
-    const params = [count, segments.count, segments.settledOdd ? 1 : 0]
-    recorder.dispatchGroups(this.#sortSegments, buffers, params, groups)
+    const params = [count, segments.count, settledOdd]
+    recorder.dispatchGroups(this.#sortSegments, buffers, params, groupsFor(this.#strategy, tiles))
   }
 }
