@@ -79,7 +79,8 @@ export class Merge {
   record(recorder: Recorder, scratch: Scratch, first: SortedRun, second: SortedRun): Columns {
     const count = first.count + second.count
     const merged = scratchColumns(scratch, this.#shape, count)
-    const tiles = Math.ceil(count / TILE[this.#strategy])
+    const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
+    const tiles = Math.ceil(count / tileSize)
     if (tiles === 0) return merged
     const params = [first.count, second.count, tiles]
     const keys = [first.columns.keys, second.columns.keys]

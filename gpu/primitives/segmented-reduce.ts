@@ -88,7 +88,8 @@ export class SegmentedReduce {
     reduction: Reduction,
     output: GPUBuffer,
   ): void {
-    const tiles = Math.ceil(count / TILE[this.#strategy])
+    const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
+    const tiles = Math.ceil(count / tileSize)
     const params = [count, segments, deviceCount.index, tiles, OPERATIONS[reduction]]
     if (reduction === 'count') {
       recorder.dispatch(this.#measureSegments, [starts, deviceCount.buffer, output], params, segments)
