@@ -11,6 +11,7 @@ import { benchSoak } from './soak.js'
 import { FIGURES, type Figure } from './speculation/figures.js'
 import { benchSpeculation } from './speculation/speculation.js'
 import { benchStrings } from './strings.js'
+import { benchTable3 } from './table3.js'
 import { benchVariableKeys } from './variable-keys.js'
 
 interface Setting {
@@ -29,8 +30,9 @@ interface Setting {
 /** Suites return their rows, unless they print and keep them themselves. */
 const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> = {
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
-  primitives: async ({ device }) => [
+  primitives: async ({ device, largest }) => [
     ...(await benchPrimitives(device)),
+    ...(await benchTable3(device, Math.min(24, largest(16)))),
     ...(await benchVariableKeys(device)),
   ],
   strings: ({ device }) =>
@@ -73,7 +75,8 @@ const options = await yargs(hideBin(process.argv))
   })
   .option('max', {
     type: 'number',
-    describe: 'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, serve 22]',
+    describe:
+      'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, primitives 24 and 16, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
   .option('quick', {

@@ -78,7 +78,7 @@ export async function seconds(
 }
 
 /** The numbers below a power of two in a scattered order, as bytes. */
-function randomOrder(count: number): Uint8Array {
+export function randomOrder(count: number): Uint8Array {
   const words = new Uint32Array(count)
   for (let i = 0; i < count; i++) words[i] = Math.imul(i ^ (i >>> 7), 0x9e3779b1) & (count - 1)
   return new Uint8Array(words.buffer)

@@ -1,17 +1,34 @@
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
+import { BitonicSort } from './bitonic.js'
+import type { ColumnShape, Columns } from './columns.js'
 import { Compaction } from './compact.js'
 import type { DeviceWord } from './device-count.js'
+import { KeyRuns } from './key-runs.js'
 import { type AffineFunction, AffineMap } from './map.js'
+import { Merge } from './merge.js'
 import { Movement } from './move.js'
+import { MovementInPasses } from './move-in-passes.js'
+import { OnDemand } from './on-demand.js'
 import { PrefixScan } from './prefix-scan.js'
+import { Quicksort } from './quicksort.js'
+import { SegmentedReduce } from './segmented-reduce.js'
 import { type KeyWords, RadixSort, type SortedPairs, type SortOptions } from './sort.js'
+import { Split, type SplitShape } from './split.js'
 import { type Strategy, strategyFor } from './strategy.js'
 
+export type { BitonicSort, Segments } from './bitonic.js'
+export type { ColumnShape, Columns } from './columns.js'
 export type { DeviceWord } from './device-count.js'
+export type { KeyRuns } from './key-runs.js'
 export type { AffineFunction } from './map.js'
+export type { Merge, SortedRun } from './merge.js'
+export type { MovementInPasses, PassedMove } from './move-in-passes.js'
+export type { Quicksort } from './quicksort.js'
+export type { Reduction, SegmentedReduce, SegmentStarts } from './segmented-reduce.js'
 export type { KeyWords, SortedPairs, SortOptions } from './sort.js'
+export type { Split, SplitColumns, SplitShape } from './split.js'
 export type { Strategy } from './strategy.js'
 
 /**
@@ -19,6 +36,9 @@ export type { Strategy } from './strategy.js'
  * words, reads nothing back, and takes what it needs besides from `scratch`. Counts are known to the host; where a
  * `deviceCount` can be given, `count` is its upper bound and fewer elements count if that word of the device is smaller.
  * Buffers that are read and buffers that are written must differ, except where said.
+ *
+ * Those that most work needs are methods that record. The others are parts with a `record` of their own, whose kernels are made
+ * when they are first asked for: ask where your own kernels are made.
  */
 export class Primitives {
   readonly #scan: PrefixScan
@@ -26,8 +46,17 @@ export class Primitives {
   readonly #compact: Compaction
   readonly #movement: Movement
   readonly #map: AffineMap
+  readonly #splits: OnDemand<SplitShape, Split>
+  readonly #merges: OnDemand<ColumnShape, Merge>
+  readonly #bitonicSorts: OnDemand<ColumnShape, BitonicSort>
+  readonly #quicksorts: OnDemand<ColumnShape, Quicksort>
+  readonly #keyRuns: OnDemand<KeyWords, KeyRuns>
+  readonly #segmentedReduce: OnDemand<undefined, SegmentedReduce>
+  readonly #movementInPasses: OnDemand<undefined, MovementInPasses>
 
   private constructor(
+    device: Device,
+    strategy: Strategy,
     scan: PrefixScan,
     sort: RadixSort,
     compact: Compaction,
@@ -39,10 +68,17 @@ export class Primitives {
     this.#compact = compact
     this.#movement = movement
     this.#map = map
+    this.#splits = new OnDemand((shape) => Split.create(device, strategy, shape, scan, map))
+    this.#merges = new OnDemand((shape) => Merge.create(device, strategy, shape))
+    this.#bitonicSorts = new OnDemand((shape) => BitonicSort.create(device, strategy, shape))
+    this.#quicksorts = new OnDemand((shape) => this.#createQuicksort(device, shape))
+    this.#keyRuns = new OnDemand((keyWords) => KeyRuns.create(device, keyWords, compact))
+    this.#segmentedReduce = new OnDemand(() => SegmentedReduce.create(device, strategy, map))
+    this.#movementInPasses = new OnDemand(() => MovementInPasses.create(device))
   }
 
   /**
-   * Makes every pipeline.
+   * Makes the pipelines of the primitives that are methods.
    * @param strategy the one that suits the device, unless given
    */
   static async create(device: Device, strategy: Strategy = strategyFor(device)): Promise<Primitives> {
@@ -54,7 +90,7 @@ export class Primitives {
       Movement.create(device),
       AffineMap.create(device),
     ])
-    return new Primitives(scan, sort, compact, movement, map)
+    return new Primitives(device, strategy, scan, sort, compact, movement, map)
   }
 
   /**
@@ -90,6 +126,28 @@ export class Primitives {
     options?: SortOptions,
   ): SortedPairs {
     return this.#sort.record(recorder, scratch, keys, values, count, keyWords, options)
+  }
+
+  /**
+   * Sorts columns of any shape by key, stably, by what `sort` and `gather` do. Left as they are.
+   * @returns scratch columns
+   */
+  sortColumns(
+    recorder: Recorder,
+    scratch: Scratch,
+    { keys, payloads }: Columns,
+    count: number,
+    shape: ColumnShape,
+    options?: SortOptions,
+  ): Columns {
+    const { keyWords, payloadWords } = shape
+    const values = payloadWords === 1 ? payloads : undefined
+    const sorted = this.#sort.record(recorder, scratch, keys, values, count, keyWords, options)
+    if (payloadWords === 1) return { keys: sorted.keys, payloads: sorted.values }
+    if (payloadWords === 0 || payloads === undefined) return { keys: sorted.keys, payloads: undefined }
+    const moved = scratch.words(count * payloadWords)
+    this.#movement.recordGather(recorder, payloads, sorted.values, moved, count, payloadWords)
+    return { keys: sorted.keys, payloads: moved }
   }
 
   /** Writes the positions of the flags that are not 0, ascending, to `output`, and the number of them to `total`. */
@@ -144,5 +202,52 @@ export class Primitives {
   /** output[i] = first + i modulo 2^32 */
   iota(recorder: Recorder, output: GPUBuffer, count: number, first = 0): void {
     this.#map.record(recorder, undefined, output, count, { multiplier: 1, addend: first })
+  }
+
+  /**
+   * Split (He et al. §3.1.4): moves elements to the parts of the output that they are said to belong to, stably. With `positions`
+   * it also says where each element came from, by which `scatter` puts results back in the order of the input.
+   */
+  split(shape: SplitShape): Promise<Split> {
+    return this.#splits.get(shape)
+  }
+
+  /** Merges two sorted runs, stably; the merge step of He et al. §4.1, cut into equal tiles by merge path. */
+  merge(shape: ColumnShape): Promise<Merge> {
+    return this.#merges.get(shape)
+  }
+
+  /** Bitonic sort of many segments of up to 1024 elements at once (He et al. §3.1.5, §3.2.2). */
+  bitonicSort(shape: ColumnShape): Promise<BitonicSort> {
+    return this.#bitonicSorts.get(shape)
+  }
+
+  /** Quicksort from split and bitonic sort (He et al. §3.1.5), to be measured against `sortColumns`, whose results it has. */
+  quicksort(shape: ColumnShape): Promise<Quicksort> {
+    return this.#quicksorts.get(shape)
+  }
+
+  /** Where the runs of equal neighbouring keys start: the segments that a sorted column is grouped by. */
+  keyRuns(keyWords: KeyWords): Promise<KeyRuns> {
+    return this.#keyRuns.get(keyWords)
+  }
+
+  /** Sum, minimum, maximum or number of the elements of each segment, whatever the lengths of segments. */
+  segmentedReduce(): Promise<SegmentedReduce> {
+    return this.#segmentedReduce.get(undefined)
+  }
+
+  /** Gather and scatter in several passes (He et al. §3.1.2), to be measured against `gather` and `scatter`. */
+  movementInPasses(): Promise<MovementInPasses> {
+    return this.#movementInPasses.get(undefined)
+  }
+
+  async #createQuicksort(device: Device, shape: ColumnShape): Promise<Quicksort> {
+    const sampleShape: ColumnShape = { keyWords: shape.keyWords, payloadWords: 0 }
+    const steps = async (shape: ColumnShape) => ({
+      split: await this.split(shape),
+      bitonic: await this.bitonicSort(shape),
+    })
+    return Quicksort.create(device, shape, await steps(shape), await steps(sampleShape))
   }
 }

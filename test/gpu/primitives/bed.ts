@@ -19,7 +19,7 @@ export interface Bed {
 export type Outputs = readonly (readonly [buffer: GPUBuffer, words: number])[]
 
 /** Records work, submits it and reads what it wrote. */
-export type Run = (record: (bed: Bed) => Outputs) => Promise<Uint32Array[]>
+export type Run = (record: (bed: Bed) => Outputs | Promise<Outputs>) => Promise<Uint32Array[]>
 
 /** One device and its primitives for all tests of a file. */
 let opened: Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> | undefined
@@ -48,7 +48,7 @@ export async function withEachStrategy(
 async function run(
   device: Device,
   primitives: Primitives,
-  record: (bed: Bed) => Outputs,
+  record: (bed: Bed) => Outputs | Promise<Outputs>,
 ): Promise<Uint32Array[]> {
   const scratch = device.scratch()
   const recorder = device.record()
@@ -57,7 +57,7 @@ async function run(
     device.upload(buffer, new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
     return buffer
   }
-  const outputs = record({ primitives, recorder, scratch, upload })
+  const outputs = await record({ primitives, recorder, scratch, upload })
   const columns = outputs.map(([buffer, words]) => ({ buffer, bytes: words * 4 }))
   const read = await device.submitAndRead(recorder, columns)
   scratch.release()

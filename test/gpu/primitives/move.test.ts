@@ -70,3 +70,46 @@ t.test('gather and scatter of elements of 1 to 16 words', (t) =>
 )
 
 t.test('a million words', (t) => withEachStrategy(t, (_t, run) => moveBothWays(run, 9, 2 ** 20, 1, 2 ** 20)))
+
+t.test('gather and scatter in any number of passes, of elements of 1 to 4 words', (t) =>
+  withEachStrategy(t, (t, run) =>
+    check(
+      t,
+      fc.record({
+        count: anyLength.filter((count) => count <= 5000),
+        seed: anySeed,
+        words: fc.integer({ min: 1, max: 4 }),
+        spread: fc.constantFrom(1, 2, 3),
+        passes: fc.constantFrom(1, 2, 3, 8),
+      }),
+      async ({ count, seed, words, spread, passes }) => {
+        // The indices are distinct, in no order, and leave holes where they are spread out.
+        const range = count * spread
+        const indices = permutation(seed, count).map((i) => i * spread)
+        const source = randomWords(seed + 1, range * words)
+        const [gathered, scattered] = await run(async ({ primitives, recorder, scratch, upload }) => {
+          const movement = await primitives.movementInPasses()
+          const gathered = scratch.words(count * words)
+          const scattered = upload(new Uint32Array(range * words).fill(UNTOUCHED))
+          const move = { indices: upload(indices), count, words, range, passes }
+          movement.recordGather(recorder, { ...move, source: upload(source), output: gathered })
+          movement.recordScatter(recorder, { ...move, source: gathered, output: scattered })
+          return [
+            [gathered, count * words],
+            [scattered, range * words],
+          ]
+        })
+        const wantedGathered = new Uint32Array(count * words)
+        const wantedScattered = new Uint32Array(range * words).fill(UNTOUCHED)
+        indices.forEach((index, i) => {
+          const element = source.subarray(index * words, (index + 1) * words)
+          wantedGathered.set(element, i * words)
+          wantedScattered.set(element, index * words)
+        })
+        same(gathered!, wantedGathered)
+        same(scattered!, wantedScattered)
+      },
+      15,
+    ),
+  ),
+)

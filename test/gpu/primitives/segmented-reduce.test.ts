@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { KeyWords, Reduction } from '../../../gpu/primitives/primitives.js'
+import { anySeed, check, LENGTHS, type Run, randomWords, same, withEachStrategy } from './bed.js'
+
+const REDUCTIONS: readonly Reduction[] = ['sum', 'wideSum', 'min', 'max', 'count']
+
+/** The words that a segment is reduced to. */
+const ORACLES: Readonly<Record<Reduction, (values: Uint32Array) => readonly number[]>> = {
+  sum: (values) => [values.reduce((sum, value) => (sum + value) >>> 0, 0)],
+  wideSum: (values) => {
+    // Below 2^53 as long as there are fewer than 2^21 values.
+    const sum = values.reduce((sum, value) => sum + value, 0)
+    return [sum % 2 ** 32, Math.floor(sum / 2 ** 32)]
+  },
+  min: (values) => [values.reduce((least, value) => Math.min(least, value), 2 ** 32 - 1)],
+  max: (values) => [values.reduce((most, value) => Math.max(most, value), 0)],
+  count: (values) => [values.length],
+}
+
+const words = (reduction: Reduction) => (reduction === 'wideSum' ? 2 : 1)
+
+async function reduceAndCompare(
+  run: Run,
+  seed: number,
+  lengths: readonly number[],
+  reductions: readonly Reduction[] = REDUCTIONS,
+): Promise<void> {
+  const count = lengths.reduce((sum, length) => sum + length, 0)
+  const values = randomWords(seed, count)
+  let start = 0
+  const starts = lengths.map((length) => {
+    start += length
+    return start - length
+  })
+  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
+    const reduce = await primitives.segmentedReduce()
+    const segments = { starts: upload(Uint32Array.from(starts)), count: lengths.length }
+    const column = upload(values)
+    return reductions.map((reduction) => {
+      const output = scratch.words(lengths.length * words(reduction))
+      reduce.record(recorder, scratch, column, count, segments, reduction, output)
+      return [output, lengths.length * words(reduction)]
+    })
+  })
+  reductions.forEach((reduction, i) => {
+    const wanted = lengths.flatMap((length, s) =>
+      ORACLES[reduction](values.subarray(starts[s], starts[s]! + length)),
+    )
+    same(found[i]!, wanted)
+  })
+}
+
+t.test('one segment of every length around a boundary', (t) =>
+  withEachStrategy(t, async (_t, run) => {
+    for (const count of LENGTHS) {
+      if (count < 20_000) await reduceAndCompare(run, count + 1, [count])
+    }
+  }),
+)
+
+t.test('segments that end at boundaries, and empty ones', (t) =>
+  withEachStrategy(t, async (_t, run) => {
+    for (const lengths of [
+      [],
+      [0],
+      [0, 0, 0, 5, 0, 0],
+      [16, 16, 16],
+      [15, 17, 16, 1, 31],
+      [4096, 4096],
+      [4095, 1, 4096, 1],
+      [1024, 0, 1024, 2048, 0, 0, 4096],
+      [1, 4095, 8192, 0, 1],
+      [3, 13_000, 0, 1, 1, 9000],
+      [...new Array<number>(5000).fill(1), ...new Array<number>(9000).fill(0), 5000],
+    ]) {
+      await reduceAndCompare(run, lengths.length + 1, lengths)
+    }
+  }),
+)
+
+t.test('more tiles under one segment than a workgroup has invocations', (t) =>
+  withEachStrategy(t, (_t, run) => reduceAndCompare(run, 7, [5, 258 * 4096, 77], ['wideSum', 'max'])),
+)
+
+t.test('segments of random lengths', (t) =>
+  withEachStrategy(t, (t, run) =>
+    check(
+      t,
+      fc.record({
+        seed: anySeed,
+        segments: fc.integer({ min: 1, max: 2000 }),
+        longest: fc.constantFrom(1, 2, 10, 100, 1000),
+      }),
+      ({ seed, segments, longest }) => {
+        const total = Math.min(segments, Math.ceil(50_000 / longest))
+        return reduceAndCompare(
+          run,
+          seed,
+          Array.from(randomWords(seed, total), (word) => (word % 7 === 0 ? 0 : word % (longest + 1))),
+        )
+      },
+      15,
+    ),
+  ),
+)
+
+/** Starts of the runs of equal neighbours. */
+function runStarts(keys: Uint32Array, keyWords: KeyWords): number[] {
+  const count = keys.length / keyWords
+  const key = (i: number) => keys.subarray(i * keyWords, (i + 1) * keyWords).join()
+  return Array.from({ length: count }, (_, i) => i).filter((i) => i === 0 || key(i) !== key(i - 1))
+}
+
+t.test('runs of equal keys, and the sums of their values', (t) =>
+  withEachStrategy(t, (t, run) =>
+    check(
+      t,
+      fc.record({
+        seed: anySeed,
+        count: fc.constantFrom(0, 1, 255, 257, 4095, 4097, 10_000),
+        keyWords: fc.constantFrom(1 as const, 2 as const),
+        change: fc.constantFrom(1, 3, 100, 2 ** 31),
+      }),
+      async ({ seed, count, keyWords, change }) => {
+        let key = 0
+        const keys = randomWords(seed, count * keyWords)
+          .map((word) => (word % change === 0 ? 1 : 0))
+          .map((step) => {
+            key += step
+            return key
+          })
+        const values = randomWords(seed + 1, count)
+        const [starts, runs, sums] = await run(async ({ primitives, recorder, scratch, upload }) => {
+          const found = (await primitives.keyRuns(keyWords)).record(recorder, scratch, upload(keys), count)
+          const sums = scratch.words(count)
+          const reduce = await primitives.segmentedReduce()
+          reduce.record(recorder, scratch, upload(values), count, found, 'sum', sums)
+          return [
+            [found.starts, count],
+            [found.deviceCount.buffer, 1],
+            [sums, count],
+          ]
+        })
+        const wanted = runStarts(keys, keyWords)
+        same(runs!, [wanted.length])
+        same(starts!.subarray(0, wanted.length), wanted)
+        same(
+          sums!.subarray(0, wanted.length),
+          wanted.flatMap((start, i) => ORACLES.sum(values.subarray(start, wanted[i + 1] ?? count))),
+        )
+      },
+      15,
+    ),
+  ),
+)
