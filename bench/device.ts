@@ -15,6 +15,7 @@ import { toWarpdexError } from '../protocol/errors.js'
 import { WriteOp } from '../protocol/types.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'
+import { warmUp } from './warm-up.js'
 
 /** What one line of the device benchmark is about. */
 interface Case {
@@ -105,18 +106,21 @@ class TreeBench {
   readonly #count: number
   readonly #writer: TreeWriter
   readonly #reader: TreeReader
+  readonly #primitives: Primitives
   #arena: Arena | undefined
 
   private constructor(
     device: Device,
     shape: IndexShape,
     count: number,
+    primitives: Primitives,
     writer: TreeWriter,
     reader: TreeReader,
   ) {
     this.#device = device
     this.#shape = shape
     this.#count = count
+    this.#primitives = primitives
     this.#writer = writer
     this.#reader = reader
   }
@@ -125,7 +129,7 @@ class TreeBench {
     const primitives = await Primitives.create(device)
     const writer = await TreeWriter.create(device, primitives, shape)
     const reader = await TreeReader.create(device, primitives, shape)
-    return new TreeBench(device, shape, count, writer, reader)
+    return new TreeBench(device, shape, count, primitives, writer, reader)
   }
 
   async run(): Promise<Row['figures']> {
@@ -182,7 +186,7 @@ class TreeBench {
       payloads: numberedPayloads(payloadWords, first, count),
     }
     const items = uploadItems(device, scratch, this.#shape, batch, count)
-    await device.gpu.queue.onSubmittedWorkDone()
+    await warmUp(device, this.#primitives)
     const start = performance.now()
     const prepared = await this.#writer.prepareItems(this.#arena!, scratch, items)
     prepared.apply()
@@ -235,6 +239,7 @@ class TreeBench {
     const { keys } = sampledKeys(keyWords, this.#count, ranges)
     const seconds: number[] = []
     let entries = 0
+    await warmUp(this.#device, this.#primitives)
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const start = performance.now()
       const { offsets } = await this.#reader.scan(this.#arena!, { ranges, from: keys, limit })
@@ -249,6 +254,7 @@ class TreeBench {
     const { keyWords } = treeShape(this.#shape)
     const { keys } = sampledKeys(keyWords, this.#count, ranges)
     const seconds: number[] = []
+    await warmUp(this.#device, this.#primitives)
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const scratch = this.#device.scratch()
       const recorder = this.#device.record()
@@ -265,6 +271,7 @@ class TreeBench {
 
   async #time(record: (recorder: Recorder) => void): Promise<number> {
     const seconds: number[] = []
+    await warmUp(this.#device, this.#primitives)
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const recorder = this.#device.record()
       record(recorder)

@@ -24,6 +24,7 @@ import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
 import { RequestQueue } from './request-queue.js'
+import { structureReason } from './structure-choice.js'
 
 /** What an index needs of its engine. */
 export interface IndexHost extends PagingHost {
@@ -172,6 +173,7 @@ export class Index {
     const { store } = this.#host
     return {
       ...this.definition,
+      structureReason: structureReason(this.definition),
       ...structure.stats(),
       logPosition: store.log.last(id),
       logRecords: store.log.last(id) + 1 - store.log.first(id),

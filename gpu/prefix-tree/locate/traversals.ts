@@ -80,7 +80,7 @@ export class Traversals {
     named: Traversal | undefined,
   ): Promise<Explanation> {
     if (this.#locator === undefined || arena === undefined) {
-      return explainSequential(batch, arena === undefined)
+      return explainSequential(batch, arena)
     }
     const table = await this.#locator.partitions(arena)
     const { traversal, reason, costs } = this.#planner.choose({ arena, table, keys }, batch, named)
