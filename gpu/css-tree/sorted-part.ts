@@ -1,7 +1,7 @@
 import type { Device } from '../device/device.js'
 import { Region } from '../memory/region.js'
 import type { TreeShape } from '../prefix-tree/layout.js'
-import { directoryBytes } from './directory-levels.js'
+import { planDirectory } from './directory-plan.js'
 
 /** Tuples of which a word of the bitmap of removed ones tells. */
 const BITS = 32
@@ -36,7 +36,7 @@ export class SortedPart {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, shape: TreeShape, tuples: number): Promise<SortedPart> {
-    const directory = await device.allocate(directoryBytes(shape, tuples), 'CSS-tree directory')
+    const directory = await device.allocate(planDirectory(shape, tuples).bytes, 'CSS-tree directory')
     if (shape.form !== undefined) return new SortedPart(tuples, directory, undefined, false)
     try {
       const words = Math.ceil(tuples / BITS)

@@ -41,7 +41,6 @@ export class Get {
   ): Promise<Get> {
     const { device, tree, locator } = context
     const { css, variable } = tree.conditions
-    const byQuads = css && !variable && !serial && device.gpu.features.has('subgroups')
     const kernel = (condition?: 'topped' | 'located') =>
       device.kernel({
         module: 'prefix-tree/read/get',
@@ -51,8 +50,7 @@ export class Get {
         params: 4,
         conditions: {
           ...tree.conditions,
-          quads: tree.tupleStride === 4 && !byQuads && !(css && variable),
-          by_quads: byQuads,
+          quads: tree.tupleStride === 4 && !(css && variable),
           serial,
           topped: condition === 'topped',
           located: condition === 'located',
