@@ -10,29 +10,28 @@ export class DirectoryBuilder {
   readonly #shape: TreeShape
   readonly #buildLevel: Kernel
   /** Only over keys of fixed width. */
-  readonly #fillBuckets: Kernel | undefined
+  readonly #buckets: Buckets | undefined
 
-  private constructor(shape: TreeShape, buildLevel: Kernel, fillBuckets: Kernel | undefined) {
+  private constructor(shape: TreeShape, buildLevel: Kernel, buckets: Buckets | undefined) {
     this.#shape = shape
     this.#buildLevel = buildLevel
-    this.#fillBuckets = fillBuckets
+    this.#buckets = buckets
   }
 
   static async create(device: Device, shape: TreeShape): Promise<DirectoryBuilder> {
-    const common = {
-      module: 'css-tree/directory',
-      bindings: ['read', 'write'] as const,
-      params: 8,
-      conditions: shape.conditions,
-    }
-    const [buildLevel, fillBuckets] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'build_level', further: furtherBindings(shape, 'keys') }),
-      shape.form === undefined ? device.kernel({ ...common, entryPoint: 'fill_buckets' }) : undefined,
+    const { conditions, form } = shape
+    const common = { module: 'css-tree/directory', params: 8, conditions }
+    const further = furtherBindings(shape, 'keys')
+    const bindings = ['read', 'write', 'write'] as const
+    const [buildLevel, fill, fillGaps] = await Promise.all([
+      device.kernel({ ...common, entryPoint: 'build_level', bindings: ['read', 'write'], further }),
+      form === undefined ? device.kernel({ ...common, entryPoint: 'fill_buckets', bindings }) : undefined,
+      form === undefined ? device.kernel({ ...common, entryPoint: 'fill_gaps', bindings }) : undefined,
     ])
-    return new DirectoryBuilder(shape, buildLevel, fillBuckets)
+    return new DirectoryBuilder(shape, buildLevel, fill && fillGaps && { fill, fillGaps })
   }
 
-  /** Builds the directory of an arena's sorted part, which is set. */
+  /** Builds the directory of an arena's sorted part, which is new. */
   record(recorder: Recorder, arena: Arena): void {
     const { tuples, heap, sorted } = arena
     if (sorted === undefined) return
@@ -46,10 +45,18 @@ export class DirectoryBuilder {
       const params = [sorted.tuples, word, levels.length, i + 1, firstQuad, places, 0, 0]
       recorder.dispatch(this.#buildLevel, buffers, params, threads)
     })
-    if (buckets === undefined || this.#fillBuckets === undefined) return
-    const { firstQuad, places } = levels[0]!
-    const { firstWord, bits } = buckets
-    const params = [sorted.tuples, word, levels.length, 1, firstQuad, places, firstWord, bits]
-    recorder.dispatch(this.#fillBuckets, written, params, 2 ** bits + 1)
+    if (buckets === undefined || this.#buckets === undefined || sorted.gaps === undefined) return
+    const { fill, fillGaps } = this.#buckets
+    const params = [sorted.tuples, word, 0, 0, 0, 0, buckets.firstWord, buckets.bits]
+    recorder.dispatch(fill, [...written, sorted.gaps], params, sorted.tuples + 1)
+    recorder.dispatchGroups(fillGaps, [...written, sorted.gaps], params, GAP_GROUPS)
   }
 }
+
+interface Buckets {
+  readonly fill: Kernel
+  readonly fillGaps: Kernel
+}
+
+/** Workgroups that fill long gaps, one after the other. */
+const GAP_GROUPS = 256

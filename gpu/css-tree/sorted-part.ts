@@ -14,21 +14,18 @@ export class SortedPart {
   readonly tuples: number
   /** Separators over the tuples; see `directory.wesl`. */
   readonly directory: GPUBuffer
+  /** Long gaps between keys, while the directory is built; only over keys of fixed width. */
+  readonly gaps: GPUBuffer | undefined
   /** A bit a tuple that has left; keys of variable length have it in their records. */
   readonly removed: Region | undefined
   /** Whether any tuple has left. */
-  hasRemoved: boolean
+  hasRemoved = false
 
-  private constructor(
-    tuples: number,
-    directory: GPUBuffer,
-    removed: Region | undefined,
-    hasRemoved: boolean,
-  ) {
+  private constructor(tuples: number, directory: GPUBuffer, gaps?: GPUBuffer, removed?: Region) {
     this.tuples = tuples
     this.directory = directory
+    this.gaps = gaps
     this.removed = removed
-    this.hasRemoved = hasRemoved
   }
 
   /**
@@ -36,22 +33,26 @@ export class SortedPart {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, shape: TreeShape, tuples: number): Promise<SortedPart> {
-    const directory = await device.allocate(planDirectory(shape, tuples).bytes, 'CSS-tree directory')
-    if (shape.form !== undefined) return new SortedPart(tuples, directory, undefined, false)
+    const { bytes, buckets } = planDirectory(shape, tuples)
+    const directory = await device.allocate(bytes, 'CSS-tree directory')
+    let gaps: GPUBuffer | undefined
     try {
+      if (buckets !== undefined) gaps = await device.allocate(buckets.gapBytes, 'gaps between keys')
+      if (shape.form !== undefined) return new SortedPart(tuples, directory)
       const words = Math.ceil(tuples / BITS)
       const removed = await Region.create(device, 'removed tuples', 1, words)
       removed.take(words)
-      return new SortedPart(tuples, directory, removed, false)
+      return new SortedPart(tuples, directory, gaps, removed)
     } catch (error) {
       directory.destroy()
+      gaps?.destroy()
       throw error
     }
   }
 
-  /** Bytes of the directory, which can be made again from the tuples. */
+  /** Bytes of what can be made again from the tuples. */
   get derivedBytes(): number {
-    return this.directory.size
+    return this.directory.size + (this.gaps?.size ?? 0)
   }
 
   /** The buffers of the further bindings `search` and `ordered tree`. */
@@ -61,6 +62,7 @@ export class SortedPart {
 
   destroy(): void {
     this.directory.destroy()
+    this.gaps?.destroy()
     this.removed?.destroy()
   }
 }

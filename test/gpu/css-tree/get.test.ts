@@ -24,7 +24,7 @@ const SHAPES: readonly IndexShape[] = [
 /** Sizes around those of a leaf, a node, and a node of nodes. */
 const SIZES = [1, 3, 4, 5, 8, 9, 63, 64, 65, 127, 128, 129, 1023, 1025, 5000]
 
-t.test('lookups one thread a key, by quads, and one thread for 32 keys give the same answers', async (t) => {
+t.test('lookups by one thread a key and by one thread for 32 keys give the same answers', async (t) => {
   const device = await openDevice(t)
   const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
   t.comment(`WARPDEX_SEED=${seed}`)
