@@ -5,6 +5,7 @@ import { Device } from '../gpu/device/device.js'
 import { benchDevice } from './device.js'
 import { benchOrder } from './order.js'
 import { benchPrimitives } from './primitives.js'
+import { benchProfile } from './profile.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchSoak } from './soak.js'
@@ -33,6 +34,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     ...(await benchPrimitives(device)),
     ...(await benchVariableKeys(device)),
   ],
+  profile: ({ device, largest }) => benchProfile(device, largest(18)),
   strings: ({ device }) =>
     device.facts.software
       ? benchStrings(device, [10_000], 2 ** 14)

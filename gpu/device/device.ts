@@ -5,6 +5,7 @@ import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js
 import { Clock, STAMP_BYTES } from './clock.js'
 import { DeviceFull } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
+import { type KernelTime, Profiler } from './profiler.js'
 import { Recorder } from './recorder.js'
 
 /** What of an adapter matters to the rest. */
@@ -47,6 +48,7 @@ export class Device {
   readonly #kernels = new Map<string, Promise<Kernel>>()
   readonly #scratch: BufferPool
   readonly #readback: BufferPool
+  #profiler: Profiler | undefined
   #loss: WarpdexError | undefined
   #reported: WarpdexError | undefined
   #destroyed = false
@@ -116,7 +118,7 @@ export class Device {
 
   /** A recorder, whose `submit` throws what the device reported of the work. */
   record(): Recorder {
-    return new Recorder(this.gpu, () => this.check())
+    return new Recorder(this.gpu, () => this.check(), this.#profiler)
   }
 
   /** Scratch memory for one operation; release it when the operation's work is submitted. */
@@ -242,6 +244,26 @@ export class Device {
     const [column] = await this.submitAndRead(recorder, [{ buffer, bytes: clock.stamps * STAMP_BYTES }])
     const points = new BigUint64Array(column.buffer, column.byteOffset, clock.stamps)
     return Array.from(points, (point) => Number(point - points[0]!))
+  }
+
+  /**
+   * Runs `work` with every dispatch that it records and submits timed by the device; nothing else may be recorded meanwhile.
+   * @returns what each kernel took; undefined where the adapter has no timestamps
+   */
+  async profile(work: () => Promise<void>): Promise<KernelTime[] | undefined> {
+    if (!this.gpu.features.has('timestamp-query')) {
+      await work()
+      return undefined
+    }
+    const profiler = new Profiler(this.gpu)
+    this.#profiler = profiler
+    try {
+      await work()
+      return await profiler.read()
+    } finally {
+      this.#profiler = undefined
+      profiler.destroy()
+    }
   }
 
   /**
