@@ -38,6 +38,8 @@ const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 export class Device {
   readonly facts: AdapterFacts
   readonly gpu: GPUDevice
+  /** What of WGSL kernels may use beyond its first version. */
+  readonly wgslFeatures: WGSLLanguageFeatures
   /** Bytes of device memory that one structure may own; whoever opens the device may lower them. */
   structureBytes = Number.POSITIVE_INFINITY
   /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
@@ -56,6 +58,7 @@ export class Device {
   private constructor(found: FoundAdapter, gpu: GPUDevice, mostBindingBytes: number) {
     this.#found = found
     this.gpu = gpu
+    this.wgslFeatures = found.gpu.wgslLanguageFeatures
     const bindingBytes =
       Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / 4) * 4
     this.facts = { name: found.name, software: found.software, bindingBytes }

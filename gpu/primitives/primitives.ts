@@ -6,8 +6,9 @@ import type { DeviceWord } from './device-count.js'
 import { type AffineFunction, AffineMap } from './map.js'
 import { Movement } from './move.js'
 import { PrefixScan } from './prefix-scan.js'
-import { type KeyWords, RadixSort, type SortedPairs, type SortOptions } from './sort.js'
+import { type KeyWords, RadixSort, type Sort, type SortedPairs, type SortOptions } from './sort.js'
 import { type Strategy, strategyFor } from './strategy.js'
+import { SubgroupSort } from './subgroup-sort.js'
 
 export type { DeviceWord } from './device-count.js'
 export type { AffineFunction } from './map.js'
@@ -22,18 +23,12 @@ export type { Strategy } from './strategy.js'
  */
 export class Primitives {
   readonly #scan: PrefixScan
-  readonly #sort: RadixSort
+  readonly #sort: Sort
   readonly #compact: Compaction
   readonly #movement: Movement
   readonly #map: AffineMap
 
-  private constructor(
-    scan: PrefixScan,
-    sort: RadixSort,
-    compact: Compaction,
-    movement: Movement,
-    map: AffineMap,
-  ) {
+  private constructor(scan: PrefixScan, sort: Sort, compact: Compaction, movement: Movement, map: AffineMap) {
     this.#scan = scan
     this.#sort = sort
     this.#compact = compact
@@ -49,7 +44,9 @@ export class Primitives {
     const scanning = PrefixScan.create(device, strategy)
     const [scan, sort, compact, movement, map] = await Promise.all([
       scanning,
-      scanning.then((scan) => RadixSort.create(device, strategy, scan)),
+      strategy === 'subgroups'
+        ? SubgroupSort.create(device)
+        : scanning.then((scan) => RadixSort.create(device, strategy, scan)),
       scanning.then((scan) => Compaction.create(device, strategy, scan)),
       Movement.create(device),
       AffineMap.create(device),

@@ -4,6 +4,7 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
+import { suitsSubgroups } from '../../../gpu/primitives/strategy.js'
 import { openDevice } from '../open-device.js'
 
 /** What a primitive is recorded with. */
@@ -26,14 +27,15 @@ let opened: Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitiv
 
 async function open(): Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> {
   const device = await openDevice(t)
-  const [cooperative, serial] = await Promise.all([
-    Primitives.create(device, 'cooperative'),
-    Primitives.create(device, 'serial'),
-  ])
-  return { device, strategies: new Map([['cooperative', cooperative] as const, ['serial', serial] as const]) }
+  const strategies = new Map<Strategy, Primitives>()
+  for (const strategy of ['subgroups', 'cooperative', 'serial'] as const) {
+    if (strategy === 'subgroups' && !suitsSubgroups(device)) t.comment('no subgroups of one size')
+    else strategies.set(strategy, await Primitives.create(device, strategy))
+  }
+  return { device, strategies }
 }
 
-/** Runs a test with the kernels for GPUs and with those for CPUs, whatever the device is. */
+/** Runs a test with the kernels for GPUs, of both kinds, and with those for CPUs, whatever the device is. */
 export async function withEachStrategy(
   t: Test,
   body: (t: Test, run: Run, strategy: Strategy) => Promise<void>,

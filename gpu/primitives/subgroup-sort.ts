@@ -1,0 +1,164 @@
+import type { Device } from '../device/device.js'
+import type { Kernel } from '../device/kernel.js'
+import type { Recorder } from '../device/recorder.js'
+import type { Scratch } from '../memory/scratch.js'
+import type { KeyWords, Sort, SortedPairs, SortOptions } from './sort.js'
+import { type SubgroupTile, subgroupTile } from './strategy.js'
+import { dispatchWithValues, type ValueKernels, withValues } from './value-kernels.js'
+
+const DIGITS = 256
+const DIGIT_BITS = 8
+
+/** Pairs of an invocation in the tiles of each kind of kernels; `subgroup-rank.wesl` has the same numbers. */
+const ROUNDS = { runs: 2, short: 4, long: { 1: 16, 2: 12 } }
+
+/** Runs that are merged at once; `sort-runs.wesl` has the same numbers. */
+const MOST_RUNS = 16
+const MERGE_GROUP = 64
+
+/** Pairs up to which a pass takes short tiles, of which there are enough then for every core of a GPU. */
+const MOST_IN_SHORT_TILES = 2 ** 21
+
+/** The kernels of a pass and their tile. */
+interface PassKernels {
+  readonly tile: number
+  readonly countDigits: Kernel
+  readonly scanDigits: Kernel
+  readonly scatterTiles: ValueKernels
+}
+
+/** The kernels for one width of keys. */
+interface Kernels {
+  readonly sortRuns: ValueKernels
+  readonly mergeRuns: Kernel
+  readonly short: PassKernels
+  readonly long: PassKernels
+}
+
+/**
+ * The stable radix sort for GPUs whose subgroups have one size (`subgroup-sort.wesl`): three dispatches for each byte of the keys;
+ * one or two altogether for few pairs (`sort-runs.wesl`).
+ */
+export class SubgroupSort implements Sort {
+  readonly #runPairs: number
+  readonly #kernels: Readonly<Record<KeyWords, Kernels>>
+
+  private constructor(runPairs: number, kernels: Readonly<Record<KeyWords, Kernels>>) {
+    this.#runPairs = runPairs
+    this.#kernels = kernels
+  }
+
+  static async create(device: Device): Promise<SubgroupSort> {
+    const tile = subgroupTile(device)
+    const [narrow, wide] = await Promise.all([createKernels(device, tile, 1), createKernels(device, tile, 2)])
+    return new SubgroupSort(tile.invocations * ROUNDS.runs, { 1: narrow, 2: wide })
+  }
+
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    keys: GPUBuffer,
+    values: GPUBuffer | undefined,
+    count: number,
+    keyWords: KeyWords,
+    { bits = keyWords * 32 }: SortOptions = {},
+  ): SortedPairs {
+    const kernels = this.#kernels[keyWords]
+    const allocate = () => ({ keys: scratch.words(count * keyWords), values: scratch.words(count) })
+    const sorted = allocate()
+    if (count === 0) return sorted
+    const runs = Math.ceil(count / this.#runPairs)
+    if (runs <= MOST_RUNS) {
+      const inRuns = runs > 1 ? allocate() : sorted
+      dispatchWithValues(
+        recorder,
+        kernels.sortRuns,
+        values,
+        [keys, inRuns.keys, inRuns.values],
+        [count, bits],
+        runs,
+      )
+      if (runs > 1) {
+        const buffers = [inRuns.values, inRuns.keys, sorted.keys, sorted.values]
+        recorder.dispatchGroups(kernels.mergeRuns, buffers, [count, bits], Math.ceil(count / MERGE_GROUP))
+      }
+      return sorted
+    }
+    return recordPasses(
+      recorder,
+      scratch,
+      count <= MOST_IN_SHORT_TILES ? kernels.short : kernels.long,
+      { keys, values },
+      [sorted, bits > DIGIT_BITS ? allocate() : sorted],
+      count,
+      bits,
+    )
+  }
+}
+
+/** Sorts from one of two pairs of columns into the other, digit by digit. */
+function recordPasses(
+  recorder: Recorder,
+  scratch: Scratch,
+  kernels: PassKernels,
+  input: { readonly keys: GPUBuffer; readonly values: GPUBuffer | undefined },
+  [first, second]: readonly [SortedPairs, SortedPairs],
+  count: number,
+  bits: number,
+): SortedPairs {
+  const tiles = Math.ceil(count / kernels.tile)
+  const counts = scratch.words(DIGITS * tiles)
+  const digitCounts = scratch.words(DIGITS)
+  let [source, sorted, spare] = [input, first, second]
+  for (let shift = 0; shift < bits; shift += DIGIT_BITS) {
+    const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
+    recorder.dispatchGroups(kernels.countDigits, [source.keys, counts], params, tiles)
+    recorder.dispatchGroups(kernels.scanDigits, [counts, digitCounts], params, DIGITS)
+    const buffers = [source.keys, sorted.keys, sorted.values, counts, digitCounts]
+    dispatchWithValues(recorder, kernels.scatterTiles, source.values, buffers, params, tiles)
+    ;[source, sorted, spare] = [sorted, spare, sorted]
+  }
+  return spare
+}
+
+async function createKernels(device: Device, tile: SubgroupTile, keyWords: KeyWords): Promise<Kernels> {
+  const conditions = { ...tile.conditions, wide: keyWords === 2 }
+  const runs = { module: 'primitives/sort-runs', params: 2, conditions: { ...conditions, runs: true } }
+  const pass = (short: boolean) => {
+    const rounds = short ? ROUNDS.short : ROUNDS.long[keyWords]
+    return createPass(device, tile.invocations * rounds, { ...conditions, short_tiles: short })
+  }
+  const [sortRuns, mergeRuns, short, long] = await Promise.all([
+    withValues(device, { ...runs, entryPoint: 'sort_runs', bindings: ['read', 'write', 'write'] }),
+    device.kernel({ ...runs, entryPoint: 'merge_runs', bindings: ['read', 'read', 'write', 'write'] }),
+    pass(true),
+    pass(false),
+  ])
+  return { sortRuns, mergeRuns, short, long }
+}
+
+async function createPass(
+  device: Device,
+  tile: number,
+  conditions: Readonly<Record<string, boolean>>,
+): Promise<PassKernels> {
+  const common = { module: 'primitives/subgroup-sort', params: 4, conditions }
+  const [countDigits, scanDigits, scatterTiles] = await Promise.all([
+    device.kernel({ ...common, entryPoint: 'count_digits', firstBinding: 1, bindings: ['read', 'write'] }),
+    device.kernel({
+      ...common,
+      entryPoint: 'scan_digits',
+      bindings: [],
+      further: [
+        [2, 'write'],
+        [5, 'write'],
+      ],
+    }),
+    withValues(device, {
+      ...common,
+      entryPoint: 'scatter_tiles',
+      bindings: ['read', 'write', 'write', 'read', 'read'],
+    }),
+  ])
+  return { tile, countDigits, scanDigits, scatterTiles }
+}
