@@ -25,6 +25,9 @@ export interface DeviceColumn {
   readonly offset?: number
 }
 
+/** Every buffer is a whole number of these, so that kernels can bind any column as `array<vec4u>`. */
+const QUAD_BYTES = 16
+
 /**
  * Bytes of unused scratch and readback buffers that stay allocated on a GPU, and in the CPU's own memory. They make way where
  * memory runs short.
@@ -60,7 +63,7 @@ export class Device {
     this.gpu = gpu
     this.wgslFeatures = found.gpu.wgslLanguageFeatures
     const bindingBytes =
-      Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / 4) * 4
+      Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
     this.facts = { name: found.name, software: found.software, bindingBytes }
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
@@ -148,7 +151,8 @@ export class Device {
   async #tryAllocate(size: number, label: string): Promise<GPUBuffer | undefined> {
     const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage
     this.gpu.pushErrorScope('out-of-memory')
-    const buffer = this.gpu.createBuffer({ label, size, usage: STORAGE | COPY_SRC | COPY_DST })
+    const whole = Math.ceil(size / QUAD_BYTES) * QUAD_BYTES
+    const buffer = this.gpu.createBuffer({ label, size: whole, usage: STORAGE | COPY_SRC | COPY_DST })
     const error = await this.gpu.popErrorScope()
     if (error === null) return buffer
     buffer.destroy()

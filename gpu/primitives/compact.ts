@@ -76,7 +76,7 @@ async function createPlain(device: Device, strategy: 'cooperative' | 'serial'): 
 }
 
 async function createForSubgroups(device: Device): Promise<Kernels> {
-  const { invocations, conditions } = subgroupTile(device)
+  const { invocations, conditions } = subgroupTile(device, 'scan')
   const common = { module: 'primitives/subgroup-compact', params: 3, conditions }
   const [countFlags, writePositions] = await Promise.all([
     device.kernel({ ...common, entryPoint: 'count_flags', bindings: ['read', 'read', 'write', 'write'] }),

@@ -10,6 +10,9 @@ export const TILE_WORDS = { cooperative: 4096, serial: 256 }
 
 type Kernels = Readonly<Record<'reduce' | 'scan' | 'scanInPlace', Kernel>>
 
+/** Words of an invocation of the kernels for subgroups; `subgroup-scan.wesl` has the same number. */
+const SUBGROUP_WORDS = 16
+
 /** Exclusive prefix sums (`prefix-scan.wesl`, `subgroup-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, and so on. */
 export class PrefixScan {
   readonly #strategy: Strategy
@@ -25,10 +28,13 @@ export class PrefixScan {
   }
 
   static async create(device: Device, strategy: Strategy): Promise<PrefixScan> {
-    const subgroups = strategy === 'subgroups' ? subgroupTile(device) : undefined
+    const subgroups = strategy === 'subgroups' ? subgroupTile(device, 'scan') : undefined
     const module = subgroups === undefined ? 'primitives/prefix-scan' : 'primitives/subgroup-scan'
     const conditions = subgroups?.conditions ?? { serial: strategy === 'serial' }
-    const tileWords = strategy === 'subgroups' ? subgroupTile(device).scanTile : TILE_WORDS[strategy]
+    const tileWords =
+      strategy === 'subgroups'
+        ? subgroupTile(device, 'scan').invocations * SUBGROUP_WORDS
+        : TILE_WORDS[strategy]
     const scanTiles = { module, entryPoint: 'scan_tiles', params: 5 }
     const [reduce, scan, scanInPlace, unbounded] = await Promise.all([
       device.kernel({

@@ -27,28 +27,30 @@ export function suitsSubgroups(device: Device): boolean {
   return features.has('subgroups') && device.wgslFeatures.has('subgroup_id') && least === most && most <= 32
 }
 
-/** A workgroup of the kernels for subgroups; `subgroup-tile.wesl` has the same numbers. */
+/** A workgroup of the kernels for subgroups. */
 export interface SubgroupTile {
   readonly invocations: number
-  /** Words of its tile in a scan. */
-  readonly scanTile: number
   /** What the kernels are made with. */
   readonly conditions: Readonly<Record<string, boolean>>
 }
 
-const LARGE_GROUP = { invocations: 512, workgroupBytes: 48 * 2 ** 10 }
-const SMALL_GROUP = { invocations: 64 }
-const SCAN_ROUNDS = 16
+/** Invocations by kind of kernels, in subgroups of 32 lanes; `subgroup-tile.wesl` has the same numbers. */
+const INVOCATIONS = { scan: 512, passes: 384, runs: 256 }
+/** The number of invocations where subgroups are smaller, or workgroups must be. */
+const FEW_INVOCATIONS = 64
 
-/** The largest workgroup that the device has room for and that is at most 16 subgroups. */
-export function subgroupTile(device: Device): SubgroupTile {
+/**
+ * The workgroup that suits a device.
+ * @param kind `scan` for scans and compactions, `passes` and `runs` for a sort's
+ */
+export function subgroupTile(device: Device, kind: 'scan' | 'passes' | 'runs'): SubgroupTile {
   const { limits, adapterInfo } = device.gpu
-  const large =
-    adapterInfo.subgroupMinSize === 32 &&
-    limits.maxComputeInvocationsPerWorkgroup >= LARGE_GROUP.invocations &&
-    limits.maxComputeWorkgroupStorageSize >= LARGE_GROUP.workgroupBytes
-  const { invocations } = large ? LARGE_GROUP : SMALL_GROUP
-  return { invocations, scanTile: invocations * SCAN_ROUNDS, conditions: { small_groups: !large } }
+  const small =
+    adapterInfo.subgroupMinSize !== 32 || limits.maxComputeInvocationsPerWorkgroup < INVOCATIONS.scan
+  return {
+    invocations: small ? FEW_INVOCATIONS : INVOCATIONS[kind],
+    conditions: { small_groups: small, [kind]: true },
+  }
 }
 
 /** Workgroups that handle this many tiles. */

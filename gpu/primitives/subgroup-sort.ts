@@ -3,21 +3,22 @@ import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { KeyWords, Sort, SortedPairs, SortOptions } from './sort.js'
-import { type SubgroupTile, subgroupTile } from './strategy.js'
+import { subgroupTile } from './strategy.js'
 import { dispatchWithValues, type ValueKernels, withValues } from './value-kernels.js'
 
 const DIGITS = 256
 const DIGIT_BITS = 8
 
-/** Pairs of an invocation in the tiles of each kind of kernels; `subgroup-rank.wesl` has the same numbers. */
-const ROUNDS = { runs: 2, short: 4, long: { 1: 16, 2: 12 } }
+/** Pairs of an invocation in runs and in tiles of each length; `subgroup-rank.wesl` has the same numbers. */
+const ROUNDS = { runs: 4, short: 4, long: 8 }
+/** Tiles whose digits a workgroup counts, and tiles that an invocation scans at once. */
+const COUNTED_TILES = 4
+const SCANNED_TILES = 4
 
-/** Runs that are merged at once; `sort-runs.wesl` has the same numbers. */
+/** Runs that are merged at most: more would take longer than the passes of a radix sort. */
 const MOST_RUNS = 16
-const MERGE_GROUP = 64
-
-/** Pairs up to which a pass takes short tiles, of which there are enough then for every core of a GPU. */
-const MOST_IN_SHORT_TILES = 2 ** 21
+/** Pairs of a workgroup that merges; `sort-runs.wesl` has the same number. */
+const MERGED_PAIRS = 16
 
 /** The kernels of a pass and their tile. */
 interface PassKernels {
@@ -41,17 +42,25 @@ interface Kernels {
  */
 export class SubgroupSort implements Sort {
   readonly #runPairs: number
+  /** As many tiles as are scanned at once; with more of them there are enough for every core, and long ones are better. */
+  readonly #mostShortTiles: number
   readonly #kernels: Readonly<Record<KeyWords, Kernels>>
 
-  private constructor(runPairs: number, kernels: Readonly<Record<KeyWords, Kernels>>) {
+  private constructor(
+    runPairs: number,
+    mostShortTiles: number,
+    kernels: Readonly<Record<KeyWords, Kernels>>,
+  ) {
     this.#runPairs = runPairs
+    this.#mostShortTiles = mostShortTiles
     this.#kernels = kernels
   }
 
   static async create(device: Device): Promise<SubgroupSort> {
-    const tile = subgroupTile(device)
-    const [narrow, wide] = await Promise.all([createKernels(device, tile, 1), createKernels(device, tile, 2)])
-    return new SubgroupSort(tile.invocations * ROUNDS.runs, { 1: narrow, 2: wide })
+    const [narrow, wide] = await Promise.all([createKernels(device, 1), createKernels(device, 2)])
+    const runPairs = subgroupTile(device, 'runs').invocations * ROUNDS.runs
+    const mostShortTiles = subgroupTile(device, 'passes').invocations * SCANNED_TILES
+    return new SubgroupSort(runPairs, mostShortTiles, { 1: narrow, 2: wide })
   }
 
   record(
@@ -80,14 +89,14 @@ export class SubgroupSort implements Sort {
       )
       if (runs > 1) {
         const buffers = [inRuns.values, inRuns.keys, sorted.keys, sorted.values]
-        recorder.dispatchGroups(kernels.mergeRuns, buffers, [count, bits], Math.ceil(count / MERGE_GROUP))
+        recorder.dispatchGroups(kernels.mergeRuns, buffers, [count, bits], Math.ceil(count / MERGED_PAIRS))
       }
       return sorted
     }
     return recordPasses(
       recorder,
       scratch,
-      count <= MOST_IN_SHORT_TILES ? kernels.short : kernels.long,
+      count <= kernels.short.tile * this.#mostShortTiles ? kernels.short : kernels.long,
       { keys, values },
       [sorted, bits > DIGIT_BITS ? allocate() : sorted],
       count,
@@ -107,12 +116,13 @@ function recordPasses(
   bits: number,
 ): SortedPairs {
   const tiles = Math.ceil(count / kernels.tile)
-  const counts = scratch.words(DIGITS * tiles)
+  const counted = Math.ceil(tiles / COUNTED_TILES)
+  const counts = scratch.words(DIGITS * counted * COUNTED_TILES)
   const digitCounts = scratch.words(DIGITS)
   let [source, sorted, spare] = [input, first, second]
   for (let shift = 0; shift < bits; shift += DIGIT_BITS) {
     const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
-    recorder.dispatchGroups(kernels.countDigits, [source.keys, counts], params, tiles)
+    recorder.dispatchGroups(kernels.countDigits, [source.keys, counts], params, counted)
     recorder.dispatchGroups(kernels.scanDigits, [counts, digitCounts], params, DIGITS)
     const buffers = [source.keys, sorted.keys, sorted.values, counts, digitCounts]
     dispatchWithValues(recorder, kernels.scatterTiles, source.values, buffers, params, tiles)
@@ -121,12 +131,17 @@ function recordPasses(
   return spare
 }
 
-async function createKernels(device: Device, tile: SubgroupTile, keyWords: KeyWords): Promise<Kernels> {
-  const conditions = { ...tile.conditions, wide: keyWords === 2 }
-  const runs = { module: 'primitives/sort-runs', params: 2, conditions: { ...conditions, runs: true } }
+async function createKernels(device: Device, keyWords: KeyWords): Promise<Kernels> {
+  const wide = keyWords === 2
+  const runs = {
+    module: 'primitives/sort-runs',
+    params: 2,
+    conditions: { ...subgroupTile(device, 'runs').conditions, wide },
+  }
   const pass = (short: boolean) => {
-    const rounds = short ? ROUNDS.short : ROUNDS.long[keyWords]
-    return createPass(device, tile.invocations * rounds, { ...conditions, short_tiles: short })
+    const { invocations, conditions } = subgroupTile(device, 'passes')
+    const rounds = short ? ROUNDS.short : ROUNDS.long
+    return createPass(device, invocations * rounds, { ...conditions, wide, short_tiles: short })
   }
   const [sortRuns, mergeRuns, short, long] = await Promise.all([
     withValues(device, { ...runs, entryPoint: 'sort_runs', bindings: ['read', 'write', 'write'] }),
