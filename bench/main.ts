@@ -30,8 +30,8 @@ interface Setting {
 /** Suites return their rows, unless they print and keep them themselves. */
 const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> = {
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
-  primitives: async ({ device }) => [
-    ...(await benchPrimitives(device)),
+  primitives: async ({ adapter, device }) => [
+    ...(await benchPrimitives(adapter, device.facts.software)),
     ...(await benchVariableKeys(device)),
   ],
   profile: ({ device, largest }) => benchProfile(device, largest(18)),

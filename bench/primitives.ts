@@ -1,7 +1,9 @@
-import type { Device } from '../gpu/device/device.js'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
 import type { Scratch } from '../gpu/memory/scratch.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
+import { measureApart, measureForParent } from './apart.js'
 import { scattered, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'
 import { kernelTime } from './speculation/kernel-time.js'
@@ -23,14 +25,34 @@ interface Step {
 /**
  * Times each primitive on random words that lie on the device: the device's time, without the host's part (see `kernelTime`).
  * `GB/s` counts what goes in and what comes out once each; `of copy` is its share of what copying as many words as the
- * primitive has elements reaches in the same run, by the device's own copy or by a kernel, whichever is faster.
+ * primitive has elements reaches in the same run, by the device's own copy or by a kernel, whichever is faster. Each length is
+ * measured in a process of its own.
  */
-export async function benchPrimitives(device: Device): Promise<Row[]> {
-  const primitives = await Primitives.create(device)
-  const rows = [await benchDispatch(device, primitives)]
-  for (const logarithm of device.facts.software ? LOGARITHMS.software : LOGARITHMS.hardware) {
-    rows.push(...(await benchLength(device, primitives, logarithm)))
+export async function benchPrimitives(adapter: AdapterChoice, software: boolean): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const logarithm of logarithmsFor(software)) {
+    rows.push(...((await measureApart<Measurement, Row[]>(import.meta.url, { adapter, logarithm })) ?? []))
   }
+  return rows
+}
+
+function logarithmsFor(software: boolean): readonly number[] {
+  return software ? LOGARITHMS.software : LOGARITHMS.hardware
+}
+
+interface Measurement {
+  readonly adapter: AdapterChoice
+  readonly logarithm: number
+}
+
+/** One length, in the process made for it. */
+async function measure({ adapter, logarithm }: Measurement): Promise<Row[]> {
+  const device = await Device.open(adapter)
+  const primitives = await Primitives.create(device)
+  const rows = await benchLength(device, primitives, logarithm)
+  if (logarithm === logarithmsFor(device.facts.software)[0])
+    rows.unshift(await benchDispatch(device, primitives))
+  device.destroy()
   return rows
 }
 
@@ -124,3 +146,5 @@ function randomOrder(count: number): Uint8Array {
   for (let i = 0; i < count; i++) words[i] = Math.imul(i ^ (i >>> 7), 0x9e3779b1) & (count - 1)
   return new Uint8Array(words.buffer)
 }
+
+await measureForParent(import.meta.url, measure)

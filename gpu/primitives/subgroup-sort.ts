@@ -11,12 +11,11 @@ const DIGIT_BITS = 8
 
 /** Pairs of an invocation in runs and in tiles of each length; `subgroup-rank.wesl` has the same numbers. */
 const ROUNDS = { runs: 4, short: 4, long: 8 }
-/** Tiles whose digits a workgroup counts, and tiles that an invocation scans at once. */
+/** Tiles whose digits a workgroup counts. */
 const COUNTED_TILES = 4
-const SCANNED_TILES = 4
 
 /** Runs that are merged at most: more would take longer than the passes of a radix sort. */
-const MOST_RUNS = 16
+const MOST_RUNS = 32
 /** Pairs of a workgroup that merges; `sort-runs.wesl` has the same number. */
 const MERGED_PAIRS = 16
 
@@ -42,7 +41,7 @@ interface Kernels {
  */
 export class SubgroupSort implements Sort {
   readonly #runPairs: number
-  /** As many tiles as are scanned at once; with more of them there are enough for every core, and long ones are better. */
+  /** With more tiles than this there are enough of them for every core, and long ones are better. */
   readonly #mostShortTiles: number
   readonly #kernels: Readonly<Record<KeyWords, Kernels>>
 
@@ -59,7 +58,7 @@ export class SubgroupSort implements Sort {
   static async create(device: Device): Promise<SubgroupSort> {
     const [narrow, wide] = await Promise.all([createKernels(device, 1), createKernels(device, 2)])
     const runPairs = subgroupTile(device, 'runs').invocations * ROUNDS.runs
-    const mostShortTiles = subgroupTile(device, 'passes').invocations * SCANNED_TILES
+    const mostShortTiles = subgroupTile(device, 'passes').invocations
     return new SubgroupSort(runPairs, mostShortTiles, { 1: narrow, 2: wide })
   }
 

@@ -83,9 +83,11 @@ async function sortAndCheck(
 }
 
 t.test('every length around a boundary', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withEachStrategy(t, async (_t, run, strategy) => {
+    // On a software adapter the kernels for subgroups have most of their boundaries below, and take long.
+    const longest = strategy === 'subgroups' ? 8200 : 20_000
     for (const count of LENGTHS) {
-      if (count > 20_000) continue
+      if (count > longest) continue
       for (const keyWords of [1, 2] as const) {
         await sortAndCheck(run, makeKeys('random', count + 1, count, keyWords), keyWords)
       }
@@ -94,7 +96,7 @@ t.test('every length around a boundary', (t) =>
 )
 
 t.test('keys of every shape, by all bits and by fewer', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withEachStrategy(t, (t, run, strategy) =>
     check(
       t,
       fc.record({
@@ -106,7 +108,7 @@ t.test('keys of every shape, by all bits and by fewer', (t) =>
       }),
       ({ count, seed, shape, keyWords, bits }) =>
         sortAndCheck(run, makeKeys(shape, seed, count, keyWords), keyWords, Math.min(bits, 32 * keyWords)),
-      40,
+      strategy === 'subgroups' ? 20 : 40,
     ),
   ),
 )
