@@ -32,7 +32,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
   primitives: async ({ adapter, device }) => [
     ...(await benchPrimitives(adapter, device.facts.software)),
-    ...(await benchVariableKeys(device)),
+    ...(await benchVariableKeys(adapter)),
   ],
   profile: ({ device, largest }) => benchProfile(device, largest(18)),
   strings: ({ device }) =>

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
+import root, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
@@ -22,18 +22,18 @@ export type Outputs = readonly (readonly [buffer: GPUBuffer, words: number])[]
 /** Records work, submits it and reads what it wrote. */
 export type Run = (record: (bed: Bed) => Outputs) => Promise<Uint32Array[]>
 
-/** One device and its primitives for all tests of a file. */
-let opened: Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> | undefined
+/** One device and its primitives for all tests of a file, made when they are first asked for. */
+let opened: Promise<Device> | undefined
+const made = new Map<Strategy, Promise<Primitives>>()
 
-async function open(): Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> {
-  const device = await openDevice(t)
-  const strategies = new Map<Strategy, Primitives>()
-  for (const strategy of ['subgroups', 'cooperative', 'serial'] as const) {
-    if (strategy === 'subgroups' && !suitsSubgroups(device)) t.comment('no subgroups of one size')
-    else strategies.set(strategy, await Primitives.create(device, strategy))
-  }
-  return { device, strategies }
+function primitivesOf(device: Device, strategy: Strategy): Promise<Primitives> {
+  const primitives = made.get(strategy) ?? Primitives.create(device, strategy)
+  made.set(strategy, primitives)
+  return primitives
 }
+
+/** For what has the same kernels whatever the strategy. */
+export const ONE_STRATEGY: readonly Strategy[] = ['serial']
 
 /**
  * Runs a test with the kernels for GPUs, of both kinds, and with those for CPUs, whatever the device is. The body learns whether
@@ -42,10 +42,16 @@ async function open(): Promise<{ device: Device; strategies: ReadonlyMap<Strateg
 export async function withEachStrategy(
   t: Test,
   body: (t: Test, run: Run, strategy: Strategy, software: boolean) => Promise<void>,
+  strategies: readonly Strategy[] = ['subgroups', 'cooperative', 'serial'],
 ): Promise<void> {
-  opened ??= open()
-  const { device, strategies } = await opened
-  for (const [strategy, primitives] of strategies) {
+  opened ??= openDevice(root)
+  const device = await opened
+  for (const strategy of strategies) {
+    if (strategy === 'subgroups' && !suitsSubgroups(device)) {
+      t.comment('the adapter has no subgroups of one size')
+      continue
+    }
+    const primitives = await primitivesOf(device, strategy)
     await t.test(strategy, (t) =>
       body(t, (record) => run(device, primitives, record), strategy, device.facts.software),
     )
