@@ -1,6 +1,3 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
@@ -13,6 +10,7 @@ import { TreeWriter } from '../gpu/prefix-tree/write/tree-writer.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { toWarpdexError } from '../protocol/errors.js'
 import { WriteOp } from '../protocol/types.js'
+import { measureApart, measureForParent } from './apart.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'
 import { warmUp } from './warm-up.js'
@@ -49,14 +47,14 @@ const CASES = [U32, U32_CSS, U64, U64_CSS]
 /**
  * Builds, inserts, gets, scans and deletes on indexes of 2^16 keys and more, with everything that goes in already on the
  * device: what the kernels do, wall clock with submission and the round trips that an operation makes by itself. Each size is
- * measured in a process of its own, because drivers hand out memory again that is slower to reach than fresh memory.
+ * measured in a process of its own.
  * @param logarithms sizes as powers of two
  */
 export async function benchDevice(adapter: AdapterChoice, logarithms: readonly number[]): Promise<Row[]> {
   const rows: Row[] = []
   for (const { name } of CASES) {
     for (const logarithm of logarithms) {
-      const row = await measureApart({ adapter, name, logarithm })
+      const row = await measureApart<Measurement, Row>(import.meta.url, { adapter, name, logarithm })
       if (row !== undefined) rows.push(row)
     }
   }
@@ -69,20 +67,8 @@ interface Measurement {
   readonly logarithm: number
 }
 
-/** Measures in a child process; nothing if the adapter does not hold an index of that size. */
-async function measureApart(measurement: Measurement): Promise<Row | undefined> {
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(measurement)])
-  let row: Row | undefined
-  child.on('message', (message) => {
-    row = (message as Row | null) ?? undefined
-  })
-  const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`the measurement of ${measurement.name}, 2^${measurement.logarithm} failed`)
-  return row
-}
-
-/** One measurement, in the process made for it. */
-async function measure({ adapter, name, logarithm }: Measurement): Promise<void> {
+/** One measurement, in the process made for it; nothing if the adapter does not hold an index of that size. */
+async function measure({ adapter, name, logarithm }: Measurement): Promise<Row | undefined> {
   const device = await Device.open(adapter)
   let row: Row | undefined
   const { shape } = CASES.find((one) => one.name === name)!
@@ -96,8 +82,7 @@ async function measure({ adapter, name, logarithm }: Measurement): Promise<void>
     console.log(`${name}, 2^${logarithm}: ${toWarpdexError(error).message}`)
   }
   device.destroy()
-  // A message that is still on its way when the channel is closed would be lost.
-  process.send?.(row ?? null, undefined, undefined, () => process.disconnect())
+  return row
 }
 
 class TreeBench {
@@ -284,4 +269,4 @@ class TreeBench {
   }
 }
 
-if (process.send !== undefined && process.argv[2]?.startsWith('{')) await measure(JSON.parse(process.argv[2]))
+await measureForParent(import.meta.url, measure)

@@ -5,6 +5,7 @@ import { Device } from '../gpu/device/device.js'
 import { benchDevice } from './device.js'
 import { benchOrder } from './order.js'
 import { benchPrimitives } from './primitives.js'
+import { benchProfile } from './profile.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchSoak } from './soak.js'
@@ -30,11 +31,12 @@ interface Setting {
 /** Suites return their rows, unless they print and keep them themselves. */
 const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> = {
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
-  primitives: async ({ device, largest }) => [
-    ...(await benchPrimitives(device)),
+  primitives: async ({ adapter, device, largest }) => [
+    ...(await benchPrimitives(adapter, device.facts.software)),
     ...(await benchTable3(device, Math.min(24, largest(16)))),
-    ...(await benchVariableKeys(device)),
+    ...(await benchVariableKeys(adapter)),
   ],
+  profile: ({ device, largest }) => benchProfile(device, largest(18)),
   strings: ({ device }) =>
     device.facts.software
       ? benchStrings(device, [10_000], 2 ** 14)

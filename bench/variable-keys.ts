@@ -1,8 +1,10 @@
-import type { Device } from '../gpu/device/device.js'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { Device } from '../gpu/device/device.js'
 import { KeyNormaliser, type NormalKeys } from '../gpu/keys/normalise.js'
 import { KeyRestorer } from '../gpu/keys/restore.js'
 import { RecordSort } from '../gpu/keys/sort-records.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
+import { measureApart, measureForParent } from './apart.js'
 import { type KeyBlob, urlKeys, uuidKeys } from './keys.js'
 import { REPEATS, seconds } from './primitives.js'
 import { median, type Row } from './report.js'
@@ -23,9 +25,15 @@ interface Subjects {
 
 /**
  * Times what is done to keys of variable length that lie on the device: into their normal form, back from it, and sorted by
- * their records, with the sort's own round trips. `MB/s` are bytes of keys as on the wire.
+ * their records, with the sort's own round trips. `MB/s` are bytes of keys as on the wire. All of it is measured in a process of
+ * its own.
  */
-export async function benchVariableKeys(device: Device): Promise<Row[]> {
+export async function benchVariableKeys(adapter: AdapterChoice): Promise<Row[]> {
+  return (await measureApart<AdapterChoice, Row[]>(import.meta.url, adapter)) ?? []
+}
+
+async function measure(adapter: AdapterChoice): Promise<Row[]> {
+  const device = await Device.open(adapter)
   const primitives = await Primitives.create(device)
   const subjects = {
     normaliser: await KeyNormaliser.create(device, primitives, 'terminated'),
@@ -39,6 +47,7 @@ export async function benchVariableKeys(device: Device): Promise<Row[]> {
       rows.push(...(await benchKeys(device, subjects, keys, `${name}, 2^${logarithm}`)))
     }
   }
+  device.destroy()
   return rows
 }
 
@@ -91,3 +100,5 @@ async function sortSeconds(
   }
   return median(taken)
 }
+
+await measureForParent(import.meta.url, measure)

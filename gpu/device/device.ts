@@ -5,6 +5,7 @@ import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js
 import { Clock, STAMP_BYTES } from './clock.js'
 import { DeviceFull } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
+import { type KernelTime, Profiler } from './profiler.js'
 import { Recorder } from './recorder.js'
 
 /** What of an adapter matters to the rest. */
@@ -24,6 +25,9 @@ export interface DeviceColumn {
   readonly offset?: number
 }
 
+/** Every buffer is a whole number of these, so that kernels can bind any column as `array<vec4u>`. */
+const QUAD_BYTES = 16
+
 /**
  * Bytes of unused scratch and readback buffers that stay allocated on a GPU, and in the CPU's own memory. They make way where
  * memory runs short.
@@ -37,6 +41,8 @@ const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 export class Device {
   readonly facts: AdapterFacts
   readonly gpu: GPUDevice
+  /** What of WGSL kernels may use beyond its first version. */
+  readonly wgslFeatures: WGSLLanguageFeatures
   /** Bytes of device memory that one structure may own; whoever opens the device may lower them. */
   structureBytes = Number.POSITIVE_INFINITY
   /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
@@ -47,6 +53,7 @@ export class Device {
   readonly #kernels = new Map<string, Promise<Kernel>>()
   readonly #scratch: BufferPool
   readonly #readback: BufferPool
+  #profiler: Profiler | undefined
   #loss: WarpdexError | undefined
   #reported: WarpdexError | undefined
   #destroyed = false
@@ -54,8 +61,9 @@ export class Device {
   private constructor(found: FoundAdapter, gpu: GPUDevice, mostBindingBytes: number) {
     this.#found = found
     this.gpu = gpu
+    this.wgslFeatures = found.gpu.wgslLanguageFeatures
     const bindingBytes =
-      Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / 4) * 4
+      Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
     this.facts = { name: found.name, software: found.software, bindingBytes }
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
@@ -116,7 +124,7 @@ export class Device {
 
   /** A recorder, whose `submit` throws what the device reported of the work. */
   record(): Recorder {
-    return new Recorder(this.gpu, () => this.check())
+    return new Recorder(this.gpu, () => this.check(), this.#profiler)
   }
 
   /** Scratch memory for one operation; release it when the operation's work is submitted. */
@@ -143,7 +151,8 @@ export class Device {
   async #tryAllocate(size: number, label: string): Promise<GPUBuffer | undefined> {
     const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage
     this.gpu.pushErrorScope('out-of-memory')
-    const buffer = this.gpu.createBuffer({ label, size, usage: STORAGE | COPY_SRC | COPY_DST })
+    const whole = Math.ceil(size / QUAD_BYTES) * QUAD_BYTES
+    const buffer = this.gpu.createBuffer({ label, size: whole, usage: STORAGE | COPY_SRC | COPY_DST })
     const error = await this.gpu.popErrorScope()
     if (error === null) return buffer
     buffer.destroy()
@@ -242,6 +251,26 @@ export class Device {
     const [column] = await this.submitAndRead(recorder, [{ buffer, bytes: clock.stamps * STAMP_BYTES }])
     const points = new BigUint64Array(column.buffer, column.byteOffset, clock.stamps)
     return Array.from(points, (point) => Number(point - points[0]!))
+  }
+
+  /**
+   * Runs `work` with every dispatch that it records and submits timed by the device; nothing else may be recorded meanwhile.
+   * @returns what each kernel took; undefined where the adapter has no timestamps
+   */
+  async profile(work: () => Promise<void>): Promise<KernelTime[] | undefined> {
+    if (!this.gpu.features.has('timestamp-query')) {
+      await work()
+      return undefined
+    }
+    const profiler = new Profiler(this.gpu)
+    this.#profiler = profiler
+    try {
+      await work()
+      return await profiler.read()
+    } finally {
+      this.#profiler = undefined
+      profiler.destroy()
+    }
   }
 
   /**

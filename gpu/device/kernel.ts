@@ -25,7 +25,7 @@ export interface KernelDescription {
   readonly conditions?: Readonly<Record<string, boolean>>
 }
 
-/** A compute pipeline of 256 invocations a workgroup with an explicit layout and a cache of its bind groups. */
+/** A compute pipeline with an explicit layout and a cache of its bind groups. */
 export class Kernel {
   readonly description: KernelDescription
   readonly pipeline: GPUComputePipeline

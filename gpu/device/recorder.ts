@@ -1,5 +1,6 @@
 import type { Clock } from './clock.js'
 import type { Kernel } from './kernel.js'
+import type { Profiler } from './profiler.js'
 
 /** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
 export const GROUP_SIZE = 256
@@ -13,14 +14,19 @@ export class Recorder {
   readonly #encoder: GPUCommandEncoder
   readonly #groupsPerDimension: number
   readonly #check: () => void
+  readonly #profiler: Profiler | undefined
   #pass: GPUComputePassEncoder | undefined
 
-  /** @param check throws what the device has reported */
-  constructor(device: GPUDevice, check: () => void) {
+  /**
+   * @param check throws what the device has reported
+   * @param profiler times every dispatch, if there is one
+   */
+  constructor(device: GPUDevice, check: () => void, profiler?: Profiler) {
     this.#queue = device.queue
     this.#encoder = device.createCommandEncoder()
     this.#groupsPerDimension = device.limits.maxComputeWorkgroupsPerDimension
     this.#check = check
+    this.#profiler = profiler
   }
 
   /** Runs a kernel with at least `invocations` invocations; the kernel ignores those past its own count. */
@@ -41,12 +47,12 @@ export class Recorder {
     groups: number,
   ): void {
     if (groups === 0) return
-    this.#pass ??= this.#encoder.beginComputePass()
-    this.#pass.setPipeline(kernel.pipeline)
-    this.#pass.setBindGroup(0, kernel.bindGroup(buffers))
-    if (kernel.description.params > 0) this.#pass.setImmediates(0, paramBlock(kernel, params))
+    const pass = this.#passFor(kernel)
+    pass.setPipeline(kernel.pipeline)
+    pass.setBindGroup(0, kernel.bindGroup(buffers))
+    if (kernel.description.params > 0) pass.setImmediates(0, paramBlock(kernel, params))
     const x = Math.min(groups, this.#groupsPerDimension)
-    this.#pass.dispatchWorkgroups(x, Math.ceil(groups / x))
+    pass.dispatchWorkgroups(x, Math.ceil(groups / x))
   }
 
   /** Copies `size` bytes; offsets and size are multiples of 4. */
@@ -83,6 +89,15 @@ export class Recorder {
     this.#endPass()
     this.#queue.submit([this.#encoder.finish()])
     this.#check()
+  }
+
+  #passFor(kernel: Kernel): GPUComputePassEncoder {
+    if (this.#profiler !== undefined) {
+      this.#endPass()
+      this.#pass = this.#encoder.beginComputePass({ timestampWrites: this.#profiler.passOf(kernel) })
+    }
+    this.#pass ??= this.#encoder.beginComputePass()
+    return this.#pass
   }
 
   #endPass(): void {

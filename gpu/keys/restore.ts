@@ -10,7 +10,7 @@ import type { NormalForm, NormalKeys } from './normalise.js'
  * Words that one invocation restores: neighbours side by side on GPUs; runs on CPUs, because finding the place in a long key
  * with escapes means reading the key up to there.
  */
-const WORDS_PER_INVOCATION = { cooperative: 1, serial: 64 }
+const WORDS_PER_INVOCATION = { subgroups: 1, cooperative: 1, serial: 64 }
 
 /** Keys as on the wire, in scratch buffers. */
 export interface RestoredKeys {

@@ -36,7 +36,8 @@ export class AffineMap {
     { multiplier, addend }: AffineFunction,
   ): void {
     const params = [count, multiplier, addend]
-    if (input === undefined) recorder.dispatch(this.#mapPositions, [output], params, count)
-    else recorder.dispatch(this.#mapColumn, [input, output], params, count)
+    const quads = Math.ceil(count / 4)
+    if (input === undefined) recorder.dispatch(this.#mapPositions, [output], params, quads)
+    else recorder.dispatch(this.#mapColumn, [input, output], params, quads)
   }
 }

@@ -3,28 +3,38 @@ import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import { type DeviceWord, readableBeside, unboundedCount } from './device-count.js'
-import { groupsFor, type Strategy } from './strategy.js'
+import { groupsFor, type Strategy, subgroupTile } from './strategy.js'
 
 /** Words of a tile; `tile.wesl`, `prefix-scan.wesl` and `compact.wesl` have the same numbers. */
 export const TILE_WORDS = { cooperative: 4096, serial: 256 }
 
 type Kernels = Readonly<Record<'reduce' | 'scan' | 'scanInPlace', Kernel>>
 
-/** Exclusive prefix sums (`prefix-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, and so on. */
+/** Words of an invocation of the kernels for subgroups; `subgroup-scan.wesl` has the same number. */
+const SUBGROUP_WORDS = 16
+
+/** Exclusive prefix sums (`prefix-scan.wesl`, `subgroup-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, and so on. */
 export class PrefixScan {
   readonly #strategy: Strategy
+  readonly #tileWords: number
   readonly #kernels: Kernels
   readonly #unbounded: DeviceWord
 
-  private constructor(strategy: Strategy, kernels: Kernels, unbounded: DeviceWord) {
+  private constructor(strategy: Strategy, tileWords: number, kernels: Kernels, unbounded: DeviceWord) {
     this.#strategy = strategy
+    this.#tileWords = tileWords
     this.#kernels = kernels
     this.#unbounded = unbounded
   }
 
   static async create(device: Device, strategy: Strategy): Promise<PrefixScan> {
-    const serial = strategy === 'serial'
-    const module = 'primitives/prefix-scan'
+    const subgroups = strategy === 'subgroups' ? subgroupTile(device, 'scan') : undefined
+    const module = subgroups === undefined ? 'primitives/prefix-scan' : 'primitives/subgroup-scan'
+    const conditions = subgroups?.conditions ?? { serial: strategy === 'serial' }
+    const tileWords =
+      strategy === 'subgroups'
+        ? subgroupTile(device, 'scan').invocations * SUBGROUP_WORDS
+        : TILE_WORDS[strategy]
     const scanTiles = { module, entryPoint: 'scan_tiles', params: 5 }
     const [reduce, scan, scanInPlace, unbounded] = await Promise.all([
       device.kernel({
@@ -32,22 +42,22 @@ export class PrefixScan {
         entryPoint: 'reduce_tiles',
         bindings: ['read', 'read', 'write'],
         params: 5,
-        conditions: { serial },
+        conditions,
       }),
       device.kernel({
         ...scanTiles,
         bindings: ['read', 'read', 'read', 'write', 'write'],
-        conditions: { serial },
+        conditions,
       }),
       device.kernel({
         ...scanTiles,
         firstBinding: 1,
         bindings: ['read', 'read', 'write', 'write'],
-        conditions: { serial, in_place: true },
+        conditions: { ...conditions, in_place: true },
       }),
       unboundedCount(device),
     ])
-    return new PrefixScan(strategy, { reduce, scan, scanInPlace }, unbounded)
+    return new PrefixScan(strategy, tileWords, { reduce, scan, scanInPlace }, unbounded)
   }
 
   record(
@@ -61,7 +71,7 @@ export class PrefixScan {
   ): void {
     const live = readableBeside(recorder, scratch, deviceCount, total?.buffer)
     // A scan of nothing still has a sum to write.
-    const tiles = Math.max(1, Math.ceil(count / TILE_WORDS[this.#strategy]))
+    const tiles = Math.max(1, Math.ceil(count / this.#tileWords))
     const groups = groupsFor(this.#strategy, tiles)
     const sums = tiles > 1 ? scratch.words(tiles) : live.buffer
     if (tiles > 1) {

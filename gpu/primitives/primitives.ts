@@ -14,9 +14,10 @@ import { OnDemand } from './on-demand.js'
 import { PrefixScan } from './prefix-scan.js'
 import { Quicksort } from './quicksort.js'
 import { SegmentedReduce } from './segmented-reduce.js'
-import { type KeyWords, RadixSort, type SortedPairs, type SortOptions } from './sort.js'
+import { type KeyWords, RadixSort, type Sort, type SortedPairs, type SortOptions } from './sort.js'
 import { Split, type SplitShape } from './split.js'
 import { type Strategy, strategyFor } from './strategy.js'
+import { SubgroupSort } from './subgroup-sort.js'
 
 export type { BitonicSort, Segments } from './bitonic.js'
 export type { ColumnShape, Columns } from './columns.js'
@@ -42,7 +43,7 @@ export type { Strategy } from './strategy.js'
  */
 export class Primitives {
   readonly #scan: PrefixScan
-  readonly #sort: RadixSort
+  readonly #sort: Sort
   readonly #compact: Compaction
   readonly #movement: Movement
   readonly #map: AffineMap
@@ -58,7 +59,7 @@ export class Primitives {
     device: Device,
     strategy: Strategy,
     scan: PrefixScan,
-    sort: RadixSort,
+    sort: Sort,
     compact: Compaction,
     movement: Movement,
     map: AffineMap,
@@ -85,7 +86,9 @@ export class Primitives {
     const scanning = PrefixScan.create(device, strategy)
     const [scan, sort, compact, movement, map] = await Promise.all([
       scanning,
-      scanning.then((scan) => RadixSort.create(device, strategy, scan)),
+      strategy === 'subgroups'
+        ? SubgroupSort.create(device)
+        : scanning.then((scan) => RadixSort.create(device, strategy, scan)),
       scanning.then((scan) => Compaction.create(device, strategy, scan)),
       Movement.create(device),
       AffineMap.create(device),

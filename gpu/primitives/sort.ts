@@ -1,9 +1,13 @@
 import type { Device } from '../device/device.js'
-import type { Access, Kernel } from '../device/kernel.js'
+import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { PrefixScan } from './prefix-scan.js'
 import { groupsFor, type Strategy } from './strategy.js'
+import { dispatchWithValues, type ValueKernels, withValues } from './value-kernels.js'
+
+/** The strategies that this sort is for; `SubgroupSort` is the one for the third. */
+type PlainStrategy = Exclude<Strategy, 'subgroups'>
 
 /** Pairs of a tile, digits of a pass and their bits; the kernels have the same numbers. */
 const TILE_PAIRS = { cooperative: 4096, serial: 1024 }
@@ -24,10 +28,17 @@ export interface SortedPairs {
   readonly values: GPUBuffer
 }
 
-/** A kernel twice: one takes a column of values, the other makes the positions of the keys its values. */
-interface ValueKernels {
-  readonly given: Kernel
-  readonly positions: Kernel
+/** A stable sort of pairs, as `Primitives.sort`. */
+export interface Sort {
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    keys: GPUBuffer,
+    values: GPUBuffer | undefined,
+    count: number,
+    keyWords: KeyWords,
+    options?: SortOptions,
+  ): SortedPairs
 }
 
 /** The kernels for one width of keys. */
@@ -42,18 +53,22 @@ interface Kernels {
  * Stable radix sort (`sort.wesl`, `serial-sort.wesl`): a count, a scan and a scatter for each byte of the keys; one dispatch
  * where a workgroup can sort the whole.
  */
-export class RadixSort {
-  readonly #strategy: Strategy
+export class RadixSort implements Sort {
+  readonly #strategy: PlainStrategy
   readonly #scan: PrefixScan
   readonly #kernels: Readonly<Record<KeyWords, Kernels>>
 
-  private constructor(strategy: Strategy, scan: PrefixScan, kernels: Readonly<Record<KeyWords, Kernels>>) {
+  private constructor(
+    strategy: PlainStrategy,
+    scan: PrefixScan,
+    kernels: Readonly<Record<KeyWords, Kernels>>,
+  ) {
     this.#strategy = strategy
     this.#scan = scan
     this.#kernels = kernels
   }
 
-  static async create(device: Device, strategy: Strategy, scan: PrefixScan): Promise<RadixSort> {
+  static async create(device: Device, strategy: PlainStrategy, scan: PrefixScan): Promise<RadixSort> {
     const [narrow, wide] = await Promise.all([
       createKernels(device, strategy, false),
       createKernels(device, strategy, true),
@@ -78,7 +93,7 @@ export class RadixSort {
     const groups = groupsFor(this.#strategy, tiles)
     if (tiles <= 1 && kernels.sortTile !== undefined) {
       const buffers = [keys, sorted.keys, sorted.values]
-      dispatch(recorder, kernels.sortTile, values, buffers, [count, tiles, 0, bits], groups)
+      dispatchWithValues(recorder, kernels.sortTile, values, buffers, [count, tiles, 0, bits], groups)
       return sorted
     }
     const starts = scratch.words(DIGITS * tiles)
@@ -90,52 +105,32 @@ export class RadixSort {
       recorder.dispatchGroups(kernels.countDigits, [source.keys, starts], params, groups)
       this.#scan.record(recorder, scratch, starts, starts, DIGITS * tiles)
       const buffers = [source.keys, sorted.keys, sorted.values, starts]
-      dispatch(recorder, kernels.scatterTiles, source.values, buffers, params, groups)
+      dispatchWithValues(recorder, kernels.scatterTiles, source.values, buffers, params, groups)
       source = sorted
     }
     return sorted
   }
 }
 
-function dispatch(
-  recorder: Recorder,
-  { given, positions }: ValueKernels,
-  values: GPUBuffer | undefined,
-  buffers: readonly GPUBuffer[],
-  params: readonly number[],
-  groups: number,
-): void {
-  if (values === undefined) recorder.dispatchGroups(positions, buffers, params, groups)
-  else recorder.dispatchGroups(given, [values, ...buffers], params, groups)
-}
-
-async function createKernels(device: Device, strategy: Strategy, wide: boolean): Promise<Kernels> {
+async function createKernels(device: Device, strategy: PlainStrategy, wide: boolean): Promise<Kernels> {
   const serial = strategy === 'serial'
   const module = serial ? 'primitives/serial-sort' : 'primitives/sort'
-  const common = { module, params: 4 }
-  const withValues = async (entryPoint: string, bindings: readonly Access[]): Promise<ValueKernels> => {
-    const [given, positions] = await Promise.all([
-      device.kernel({ ...common, entryPoint, bindings: ['read', ...bindings], conditions: { wide } }),
-      device.kernel({
-        ...common,
-        entryPoint,
-        firstBinding: 1,
-        bindings,
-        conditions: { wide, positions: true },
-      }),
-    ])
-    return { given, positions }
-  }
+  const common = { module, params: 4, conditions: { wide } }
   const [countDigits, scatterTiles, sortTile] = await Promise.all([
     device.kernel({
       ...common,
       entryPoint: 'count_digits',
       firstBinding: 1,
       bindings: ['read', 'write'],
-      conditions: { wide },
     }),
-    withValues('scatter_tiles', ['read', 'write', 'write', serial ? 'write' : 'read']),
-    serial ? undefined : withValues('sort_tile', ['read', 'write', 'write']),
+    withValues(device, {
+      ...common,
+      entryPoint: 'scatter_tiles',
+      bindings: ['read', 'write', 'write', serial ? 'write' : 'read'],
+    }),
+    serial
+      ? undefined
+      : withValues(device, { ...common, entryPoint: 'sort_tile', bindings: ['read', 'write', 'write'] }),
   ])
   return { countDigits, scatterTiles, sortTile }
 }

@@ -1,18 +1,56 @@
 import type { Device } from '../device/device.js'
 
 /**
- * Who handles a tile, a number of neighbouring elements. Cooperative: a workgroup, through workgroup memory, so that
- * neighbouring invocations touch neighbouring words; for GPUs. Serial: one invocation, in a plain loop without barriers; for
- * CPUs, where caches make any order as good and a barrier costs as much as a third of a pass over the tile. On SwiftShader
- * scans and sorts of 2^20 elements take an eighth of the cooperative kernels' time.
+ * Who handles a tile, a number of neighbouring elements.
+ *
+ * * `subgroups`: a workgroup, in registers and by operations over its subgroups; for GPUs whose subgroups have one size.
+ * * `cooperative`: a workgroup, through workgroup memory, so that neighbouring invocations touch neighbouring words; for other
+ *   GPUs.
+ * * `serial`: one invocation, in a plain loop without barriers; for CPUs, where caches make any order as good and a barrier
+ *   costs as much as a third of a pass over the tile. On SwiftShader scans and sorts of 2^20 elements take an eighth of the
+ *   cooperative kernels' time.
  */
-export type Strategy = 'cooperative' | 'serial'
+export type Strategy = 'subgroups' | 'cooperative' | 'serial'
 
 /** Invocations of a workgroup in serial kernels: few, so that little work still reaches every core. */
 const SERIAL_GROUP_SIZE = 16
 
 export function strategyFor(device: Device): Strategy {
-  return device.facts.software ? 'serial' : 'cooperative'
+  if (device.facts.software) return 'serial'
+  return suitsSubgroups(device) ? 'subgroups' : 'cooperative'
+}
+
+/** Whether the kernels for subgroups run on this device. */
+export function suitsSubgroups(device: Device): boolean {
+  const { features, adapterInfo } = device.gpu
+  const { subgroupMinSize: least = 0, subgroupMaxSize: most = 0 } = adapterInfo
+  return features.has('subgroups') && device.wgslFeatures.has('subgroup_id') && least === most && most <= 32
+}
+
+/** A workgroup of the kernels for subgroups. */
+export interface SubgroupTile {
+  readonly invocations: number
+  /** What the kernels are made with. */
+  readonly conditions: Readonly<Record<string, boolean>>
+}
+
+/** Invocations by kind of kernels, in subgroups of 32 lanes; `subgroup-tile.wesl` has the same numbers. */
+const INVOCATIONS = { scan: 512, passes: 384, runs: 256 }
+/** The number of invocations where subgroups are smaller, or workgroups must be. */
+const FEW_INVOCATIONS = 64
+
+/**
+ * The workgroup that suits a device.
+ * @param kind `scan` for scans and compactions, `passes` and `runs` for a sort's
+ */
+export function subgroupTile(device: Device, kind: 'scan' | 'passes' | 'runs'): SubgroupTile {
+  const { limits, adapterInfo } = device.gpu
+  const small =
+    adapterInfo.subgroupMinSize !== 32 || limits.maxComputeInvocationsPerWorkgroup < INVOCATIONS.scan
+  return {
+    invocations: small ? FEW_INVOCATIONS : INVOCATIONS[kind],
+    conditions: { small_groups: small, [kind]: true },
+  }
 }
 
 /** Workgroups that handle this many tiles. */

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Device } from '../../../gpu/device/device.js'
+import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { openDevice } from '../open-device.js'
 
 t.test('what is uploaded is read back, whole words or not', async (t) => {
@@ -73,6 +74,23 @@ t.test('a clock takes the time of work in one submission and over several', asyn
   )
   t.ok(points[2]! > 0)
   clock.destroy()
+})
+
+t.test('a profile says what each kernel took, of several submissions', async (t) => {
+  const device = await openDevice(t)
+  const primitives = await Primitives.create(device)
+  const buffer = await device.allocate(2 ** 20, 'test')
+  const kernels = await device.profile(async () => {
+    for (let submission = 0; submission < 2; submission++) {
+      const recorder = device.record()
+      for (let i = 0; i < 1500; i++) primitives.iota(recorder, buffer, 2 ** 10, i)
+      recorder.submit()
+    }
+  })
+  if (kernels === undefined) return t.comment('the adapter has no timestamps')
+  t.match(kernels, [{ kernel: 'primitives/map map_affine', dispatches: 3000 }])
+  t.ok(kernels[0]!.microseconds > 0)
+  t.equal((await device.readWords(buffer, 1))[0], 1499)
 })
 
 t.test('work that the device refuses fails where it is submitted', async (t) => {

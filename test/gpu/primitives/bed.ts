@@ -1,9 +1,10 @@
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
+import root, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
+import { suitsSubgroups } from '../../../gpu/primitives/strategy.js'
 import { openDevice } from '../open-device.js'
 
 /** What a primitive is recorded with. */
@@ -21,28 +22,45 @@ export type Outputs = readonly (readonly [buffer: GPUBuffer, words: number])[]
 /** Records work, submits it and reads what it wrote. */
 export type Run = (record: (bed: Bed) => Outputs | Promise<Outputs>) => Promise<Uint32Array[]>
 
-/** One device and its primitives for all tests of a file. */
-let opened: Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> | undefined
+/** One device and its primitives for all tests of a file, made when they are first asked for. */
+let opened: Promise<Device> | undefined
+const made = new Map<Strategy, Promise<Primitives>>()
 
-async function open(): Promise<{ device: Device; strategies: ReadonlyMap<Strategy, Primitives> }> {
-  const device = await openDevice(t)
-  const [cooperative, serial] = await Promise.all([
-    Primitives.create(device, 'cooperative'),
-    Primitives.create(device, 'serial'),
-  ])
-  return { device, strategies: new Map([['cooperative', cooperative] as const, ['serial', serial] as const]) }
+function primitivesOf(device: Device, strategy: Strategy): Promise<Primitives> {
+  const primitives = made.get(strategy) ?? Primitives.create(device, strategy)
+  made.set(strategy, primitives)
+  return primitives
 }
 
-/** Runs a test with the kernels for GPUs and with those for CPUs, whatever the device is. */
+/** For what has the same kernels whatever the strategy. */
+export const ONE_STRATEGY: readonly Strategy[] = ['serial']
+
+/**
+ * Runs a test with the kernels for GPUs, of both kinds, and with those for CPUs, whatever the device is. The body learns whether
+ * it is a software adapter, where tiles of the kernels for subgroups are short.
+ */
 export async function withEachStrategy(
   t: Test,
-  body: (t: Test, run: Run, strategy: Strategy) => Promise<void>,
+  body: (t: Test, run: Run, strategy: Strategy, software: boolean) => Promise<void>,
+  strategies: readonly Strategy[] = ['subgroups', 'cooperative', 'serial'],
 ): Promise<void> {
-  opened ??= open()
-  const { device, strategies } = await opened
-  for (const [strategy, primitives] of strategies) {
-    await t.test(strategy, (t) => body(t, (record) => run(device, primitives, record), strategy))
+  opened ??= openDevice(root)
+  const device = await opened
+  for (const strategy of strategies) {
+    if (strategy === 'subgroups' && !suitsSubgroups(device)) {
+      t.comment('the adapter has no subgroups of one size')
+      continue
+    }
+    const primitives = await primitivesOf(device, strategy)
+    await t.test(strategy, (t) =>
+      body(t, (record) => run(device, primitives, record), strategy, device.facts.software),
+    )
   }
+}
+
+/** As `withEachStrategy`, for primitives that have one form of kernels for all GPUs and one for CPUs. */
+export function withBothForms(t: Test, body: (t: Test, run: Run) => Promise<void>): Promise<void> {
+  return withEachStrategy(t, body, ['cooperative', 'serial'])
 }
 
 async function run(
@@ -78,8 +96,8 @@ export async function check<T>(
 
 /** Lengths beside every boundary of a subgroup, a workgroup, a tile and the tiles of tiles that a test can afford. */
 export const LENGTHS = [
-  0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192,
-  8193, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537,
+  0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096,
+  4097, 8191, 8192, 8193, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537,
 ]
 
 export const anyLength: fc.Arbitrary<number> = fc.oneof(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { ColumnShape } from '../../../gpu/primitives/primitives.js'
-import { anySeed, check, type Run, randomWords, withEachStrategy } from './bed.js'
+import { anySeed, check, type Run, randomWords, withBothForms } from './bed.js'
 import {
   ALL_SHAPES,
   anyKeyKind,
@@ -69,14 +69,14 @@ function sectionOf(
 }
 
 t.test('one segment of every length around a boundary, also longer than workgroup memory', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     const lengths = [0, 1, 2, 3, 4, 5, 7, 8, 9, 255, 256, 257, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 5000]
     for (const length of lengths) await sortAndCompare(run, 'random', length + 1, [length], U32)
   }),
 )
 
 t.test('segments that fill windows, cross them and leave them empty', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const lengths of [
       [1024, 1024, 1024],
       [1023, 1024, 1, 1023, 1024],
@@ -91,19 +91,19 @@ t.test('segments that fill windows, cross them and leave them empty', (t) =>
 )
 
 t.test('columns of every shape', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const shape of ALL_SHAPES) await sortAndCompare(run, 'few', 4, [3, 0, 700, 1100, 20, 600], shape)
   }),
 )
 
 t.test('segments that are settled keep their order, however long', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     await sortAndCompare(run, 'random', 5, [700, 100_000, 300, 7, 0, 1024, 1024], U32, true)
   }),
 )
 
 t.test('many segments of random lengths', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withBothForms(t, (t, run) =>
     check(
       t,
       fc.record({

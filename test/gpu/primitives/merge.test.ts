@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { ColumnShape } from '../../../gpu/primitives/primitives.js'
-import { anySeed, check, type Run, withEachStrategy } from './bed.js'
+import { anySeed, check, type Run, withBothForms } from './bed.js'
 import {
   ALL_SHAPES,
   anyKeyKind,
@@ -49,7 +49,7 @@ async function mergeAndCompare(
 }
 
 t.test('runs of every length around a boundary', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const count of LENGTHS) {
       for (const other of [0, 1, count, 3000]) {
         await mergeAndCompare(run, 'random', count + 1, [count, other], U32)
@@ -60,13 +60,13 @@ t.test('runs of every length around a boundary', (t) =>
 )
 
 t.test('columns of every shape', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const shape of ALL_SHAPES) await mergeAndCompare(run, 'few', 5, [3000, 4000], shape)
   }),
 )
 
 t.test('keys of every kind', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withBothForms(t, (t, run) =>
     check(
       t,
       fc.record({

@@ -5,6 +5,7 @@ import {
   anyLength,
   anySeed,
   check,
+  ONE_STRATEGY,
   type Run,
   randomWords,
   same,
@@ -53,23 +54,28 @@ async function moveBothWays(
 }
 
 t.test('gather and scatter of elements of 1 to 16 words', (t) =>
-  withEachStrategy(t, (t, run) =>
-    check(
-      t,
-      fc.record({
-        count: anyLength.map((count) => Math.min(count, 10_000)),
-        seed: anySeed,
-        words: fc.integer({ min: 1, max: 16 }),
-        fraction: fc.option(anyFraction, { nil: 1 }),
-      }),
-      ({ count, seed, words, fraction }) =>
-        moveBothWays(run, seed, count, words, Math.floor(count * fraction)),
-      20,
-    ),
+  withEachStrategy(
+    t,
+    (t, run) =>
+      check(
+        t,
+        fc.record({
+          count: anyLength.map((count) => Math.min(count, 10_000)),
+          seed: anySeed,
+          words: fc.integer({ min: 1, max: 16 }),
+          fraction: fc.option(anyFraction, { nil: 1 }),
+        }),
+        ({ count, seed, words, fraction }) =>
+          moveBothWays(run, seed, count, words, Math.floor(count * fraction)),
+        20,
+      ),
+    ONE_STRATEGY,
   ),
 )
 
-t.test('a million words', (t) => withEachStrategy(t, (_t, run) => moveBothWays(run, 9, 2 ** 20, 1, 2 ** 20)))
+t.test('a million words', (t) =>
+  withEachStrategy(t, (_t, run) => moveBothWays(run, 9, 2 ** 20, 1, 2 ** 20), ONE_STRATEGY),
+)
 
 t.test('gather and scatter in any number of passes, of elements of 1 to 4 words', (t) =>
   withEachStrategy(t, (t, run) =>

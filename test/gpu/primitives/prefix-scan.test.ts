@@ -67,7 +67,7 @@ t.test('sums of random lengths, into another buffer and in place', (t) =>
 
 t.test('three levels of tiles', (t) =>
   withEachStrategy(t, async (_t, run, strategy) => {
-    const count = strategy === 'serial' ? 2 ** 20 + 1 : 4096 ** 2 + 1
+    const count = strategy === 'cooperative' ? 4096 ** 2 + 1 : 2 ** 20 + 1
     const words = randomWords(count, count)
     const [sums] = await run(({ primitives, recorder, scratch, upload }) => {
       const inPlace = upload(words)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { ColumnShape } from '../../../gpu/primitives/primitives.js'
-import { anyLength, anySeed, check, type Run, withEachStrategy } from './bed.js'
+import { anyLength, anySeed, check, type Run, withBothForms } from './bed.js'
 import {
   anyKeyKind,
   columnOutputs,
@@ -39,7 +39,7 @@ async function sortAndCompare(
 }
 
 t.test('every length around a boundary', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     // Parts of 256 keys on average, in workgroup memory up to 1024; samples of one key in 16.
     for (const count of [0, 1, 1023, 1024, 1025, 1280, 1281, 16_384, 16_385]) {
       await sortAndCompare(run, 'random', count + 1, count, U32)
@@ -48,19 +48,19 @@ t.test('every length around a boundary', (t) =>
 )
 
 t.test('keys of every kind, with a sample that is a quicksort of its own', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const kind of KEY_KINDS) await sortAndCompare(run, kind, 6, 17_000, U32)
   }),
 )
 
 t.test('columns of every shape', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const shape of SOME_SHAPES) await sortAndCompare(run, 'mostlyEqual', 7, 6000, shape)
   }),
 )
 
 t.test('random columns', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withBothForms(t, (t, run) =>
     check(
       t,
       fc.record({

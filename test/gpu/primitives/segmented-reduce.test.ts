@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { KeyWords, Reduction } from '../../../gpu/primitives/primitives.js'
-import { anySeed, check, LENGTHS, type Run, randomWords, same, withEachStrategy } from './bed.js'
+import { anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
 
 const REDUCTIONS: readonly Reduction[] = ['sum', 'wideSum', 'min', 'max', 'count']
 
@@ -52,7 +52,7 @@ async function reduceAndCompare(
 }
 
 t.test('one segment of every length around a boundary', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const count of LENGTHS) {
       if (count < 20_000) await reduceAndCompare(run, count + 1, [count])
     }
@@ -60,7 +60,7 @@ t.test('one segment of every length around a boundary', (t) =>
 )
 
 t.test('segments that end at boundaries, and empty ones', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const lengths of [
       [],
       [0],
@@ -80,11 +80,11 @@ t.test('segments that end at boundaries, and empty ones', (t) =>
 )
 
 t.test('more tiles under one segment than a workgroup has invocations', (t) =>
-  withEachStrategy(t, (_t, run) => reduceAndCompare(run, 7, [5, 258 * 4096, 77], ['wideSum', 'max'])),
+  withBothForms(t, (_t, run) => reduceAndCompare(run, 7, [5, 258 * 4096, 77], ['wideSum', 'max'])),
 )
 
 t.test('segments of random lengths', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withBothForms(t, (t, run) =>
     check(
       t,
       fc.record({
@@ -113,7 +113,7 @@ function runStarts(keys: Uint32Array, keyWords: KeyWords): number[] {
 }
 
 t.test('runs of equal keys, and the sums of their values', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withBothForms(t, (t, run) =>
     check(
       t,
       fc.record({

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { SplitShape } from '../../../gpu/primitives/primitives.js'
-import { anyLength, anySeed, check, LENGTHS, type Run, randomWords, same, withEachStrategy } from './bed.js'
+import { anyLength, anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
 import { columnOutputs, makeColumns, reordered, SOME_SHAPES, sameColumns, uploadColumns } from './columns.js'
 
 const SHAPES: readonly SplitShape[] = [...SOME_SHAPES, { keyWords: 2, payloadWords: 1, positions: true }]
@@ -48,7 +48,7 @@ function randomParts(seed: number, count: number, fanOut: number): Uint32Array {
 }
 
 t.test('every length around a boundary', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const count of LENGTHS) {
       if (count < 20_000) await splitAndCompare(run, count + 1, randomParts(count + 1, count, 37), 37, U32)
     }
@@ -56,7 +56,7 @@ t.test('every length around a boundary', (t) =>
 )
 
 t.test('every fan-out around a boundary, in one tile and in several', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const fanOut of [1, 2, 3, 15, 16, 17, 255, 256, 257, 2047, 2048, 2049, 4096, 65_537]) {
       for (const count of [1000, 9001]) {
         await splitAndCompare(run, fanOut, randomParts(fanOut, count, fanOut), fanOut, U32)
@@ -66,7 +66,7 @@ t.test('every fan-out around a boundary, in one tile and in several', (t) =>
 )
 
 t.test('columns of every shape', (t) =>
-  withEachStrategy(t, async (_t, run) => {
+  withBothForms(t, async (_t, run) => {
     for (const shape of SHAPES) {
       for (const fanOut of [100, 5000]) {
         for (const count of [3000, 5000]) {
@@ -78,7 +78,7 @@ t.test('columns of every shape', (t) =>
 )
 
 t.test('parts of any sizes', (t) =>
-  withEachStrategy(t, (t, run) =>
+  withBothForms(t, (t, run) =>
     check(
       t,
       fc.record({
