@@ -2,6 +2,7 @@ import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
+import { benchBulk } from './bulk.js'
 import { benchDevice } from './device.js'
 import { benchOrder } from './order.js'
 import { benchPrimitives } from './primitives.js'
@@ -47,6 +48,8 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
       device.facts.software ? [largest(14)] : [Math.min(20, largest(14)), Math.min(24, largest(14))],
     ),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
+  bulk: ({ adapter, device, largest }) =>
+    benchBulk({ adapter, logarithm: largest(20), withoutDevice: device.facts.software ? 24 : largest(26) }),
   speculation: async ({ device, quick, figures, path }) => {
     await benchSpeculation(device, { quick, figures, path })
     return undefined

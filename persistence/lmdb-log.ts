@@ -134,7 +134,7 @@ export class LmdbLog implements WriteLog {
 }
 
 function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {
-  const bytes = outcomes.reduce((sum, { codes }) => sum + codes.length, valueBytes(changes))
+  const bytes = outcomes.reduce((sum, { codes }) => sum + (codes?.length ?? 0), valueBytes(changes))
   if (bytes > LIMITS.transactionBytes) {
     throw new WarpdexError(
       'TOO_LARGE',

@@ -159,6 +159,11 @@ export class Store {
     return this.#outcomes.find(client, write)
   }
 
+  /** Whether it is known what became of a client's write, even if that is not durable yet. */
+  knows(client: string, write: number): boolean {
+    return this.#outcomes.has(client, write)
+  }
+
   /** Resolves when the data of all dropped indexes is removed. */
   async removed(): Promise<void> {
     await this.#removal

@@ -1,31 +1,35 @@
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
+import type { LoadCounts } from '../protocol/load.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 
+/** What became of the items of a write: a ResultCode for each or, where nobody asked for more, how many of each kind there were. */
+export type Answer =
+  | { readonly codes: Uint8Array; readonly counts?: undefined }
+  | { readonly counts: LoadCounts; readonly codes?: undefined }
+
 /** What became of a client's write. */
-export interface WriteOutcome {
+export type WriteOutcome = Answer & {
   /** The client's own id, 1 to 255 bytes of UTF-8; write numbers count within it. */
   readonly client: string
   /** The client's number of the write, a whole number from 0 to 2^53 - 1. */
   readonly write: number
-  /** One ResultCode an item. */
-  readonly codes: Uint8Array
 }
 
 /** A remembered outcome. */
-export interface StoredOutcome {
+export type StoredOutcome = Answer & {
   readonly index: number
   /** Position of the log record that holds the write. */
   readonly position: number
-  readonly codes: Uint8Array
 }
 
-/** Result codes as stored: most batches have one code throughout. */
+/** Result codes as stored: most batches have one code throughout, and parts of loads have counts only. */
 interface OutcomeMeta {
   readonly index: number
   readonly position: number
   readonly uniform?: { readonly code: number; readonly count: number }
+  readonly counts?: LoadCounts
 }
 
 interface RememberedWrite {
@@ -101,21 +105,26 @@ export class WriteOutcomes {
     if (value === undefined) return undefined
     const what = `the outcome of write ${write} of client ${client}`
     const { meta, sections } = decodeRecord<OutcomeMeta>(RecordKind.outcome, key, value, what)
-    const { index, position, uniform } = meta
+    const { index, position, uniform, counts } = meta
+    if (counts !== undefined) return { index, position, counts }
     const codes = uniform === undefined ? sections[0] : new Uint8Array(uniform.count).fill(uniform.code)
     return { index, position, codes }
   }
 
+  /** Whether the outcome of a write is remembered, even if the write is not durable yet. */
+  has(client: string, write: number): boolean {
+    return this.#clients.get(client)?.writes.has(write) === true
+  }
+
   /** Remembers an outcome, and forgets what has become too old or too much; the changes go with the write itself. */
-  add(index: number, position: number, { client, write, codes }: WriteOutcome): Change[] {
+  add(index: number, position: number, outcome: WriteOutcome): Change[] {
+    const { client, write } = outcome
     const at = Date.now()
-    const uniform = codes.length > 0 && codes.every((code) => code === codes[0])
-    const remembered: RememberedWrite = { at, codeBytes: uniform ? 0 : codes.length }
+    const { answer, codes } = packed(outcome)
+    const remembered: RememberedWrite = { at, codeBytes: codes?.length ?? 0 }
     const key = outcomeKey(client, write, remembered)
-    const meta: OutcomeMeta = uniform
-      ? { index, position, uniform: { code: codes[0], count: codes.length } }
-      : { index, position }
-    const value = encodeRecord(RecordKind.outcome, key, meta, uniform ? [] : [codes])
+    const meta: OutcomeMeta = { index, position, ...answer }
+    const value = encodeRecord(RecordKind.outcome, key, meta, codes === undefined ? [] : [codes])
     const changes = this.#forget(client, write)
     const state = this.#remember(client, write, remembered)
     changes.push(...this.#forgetExcess(client, state), ...this.#forgetSilent(at, FORGOTTEN_PER_WRITE))
@@ -167,6 +176,23 @@ export class WriteOutcomes {
     }
     return changes
   }
+}
+
+/** An answer in the form that takes the fewest bytes. */
+function packed({ codes, counts }: Answer): {
+  readonly answer: Pick<OutcomeMeta, 'uniform' | 'counts'>
+  readonly codes?: Uint8Array
+} {
+  if (codes === undefined) return { answer: { counts } }
+  const code = uniformCode(codes)
+  return code === undefined ? { answer: {}, codes } : { answer: { uniform: { code, count: codes.length } } }
+}
+
+/** The code that all items have, if they have one in common. */
+export function uniformCode(codes: Uint8Array): number | undefined {
+  if (codes.length === 0) return undefined
+  // All are equal if each is equal to the next. This comparison is native, and a loop over a million items is not.
+  return Buffer.compare(codes.subarray(1), codes.subarray(0, -1)) === 0 ? codes[0] : undefined
 }
 
 /** @throws WarpdexError `BAD_REQUEST` when an outcome cannot be remembered under its names */

@@ -12,6 +12,10 @@ export const LIMITS = {
   sections: 16,
   /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */
   batchItems: 1 << 20,
+  /** Rows of one chunk of a bulk load: a log record, and one write on the device. More would take more scratch memory and gain little. */
+  loadItems: 1 << 21,
+  /** Bytes of the columns of such a chunk: a sync is spread well by then, and larger records cost twice the processor time, in fresh memory. */
+  loadBytes: 16 * MIB,
   /** Entries that one scan request returns over all its ranges; a token continues it. */
   scanEntries: 1 << 18,
   /** Bytes of one key of variable length, a tuple's as it is encoded: every write reads whole keys, and a level of the tree is half a byte. */

@@ -2,6 +2,7 @@ import { ERROR_CODES, WarpdexError } from './errors.js'
 import type { Frame, Section } from './frame.js'
 import type { KeySections, RangeSections } from './key-sections.js'
 import { LIMITS } from './limits.js'
+import type { LoadCounts } from './load.js'
 import { RequestReader } from './request-reader.js'
 import type { Explanation, Traversal, TreeLayout } from './traversal.js'
 import { parseLayout, parseTraversal } from './traversal-options.js'
@@ -126,6 +127,14 @@ export interface WriteRequest extends ChangeRequest, OptionalPayloadSections {
   readonly ops: Section
 }
 
+/** A part of a bulk load: as an insert, but answered by counts. */
+export interface LoadRequest extends IndexRequest, WriteIdentity, KeySections, PayloadSections {
+  readonly op: 'load'
+  readonly mode: InsertMode
+  /** Write id of the part before it: this one is stored only if that one is. */
+  readonly after?: number | undefined
+}
+
 export interface SnapshotRequest {
   readonly id: number
   readonly op: 'snapshot'
@@ -152,6 +161,7 @@ export type Request =
   | InsertRequest
   | DeleteRequest
   | WriteRequest
+  | LoadRequest
   | SnapshotRequest
   | CancelRequest
 
@@ -206,6 +216,7 @@ export interface ReplyFields {
   readonly insert: NoFields
   readonly delete: NoFields
   readonly write: NoFields
+  readonly load: LoadCounts
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
   readonly cancel: { readonly cancelled: boolean }
 }
@@ -304,6 +315,15 @@ const PARSERS: Parsers = {
     ops: r.section('ops'),
     ...change(r),
     payloads: r.optionalSection('payloads'),
+    payloadOffsets: r.optionalSection('payloadOffsets'),
+  }),
+  load: (r) => ({
+    index: r.indexName('index'),
+    mode: r.choice('mode', INSERT_MODES),
+    writeId: r.optionalWhole('writeId'),
+    after: r.optionalWhole('after'),
+    ...keySections(r),
+    payloads: r.section('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   snapshot: (r) => ({ index: r.optionalIndexName('index') }),

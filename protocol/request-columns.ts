@@ -8,6 +8,7 @@ import type {
   GetNextRequest,
   InsertMode,
   InsertRequest,
+  LoadRequest,
   ScanRequest,
   WriteRequest,
 } from './messages.js'
@@ -51,7 +52,8 @@ const PAYLOAD_RULES = {
   most: LIMITS.payloadBytes,
 } as const
 
-const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
+/** What an insert of each mode does with an item. */
+export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
   append: WriteOp.insert,
   replace: WriteOp.replace,
   ifAbsent: WriteOp.insertIfAbsent,
@@ -85,7 +87,7 @@ export function requirePayloads(
 
 /** The columns of any write. */
 export function writeColumns(
-  request: InsertRequest | DeleteRequest | WriteRequest,
+  request: InsertRequest | DeleteRequest | WriteRequest | LoadRequest,
   definition: IndexDefinition,
 ): WriteColumns {
   const column = requireKeys(request, definition)
@@ -98,6 +100,7 @@ export function writeColumns(
     request.payloads && requirePayloads(request.payloads, request.payloadOffsets, definition, count)
   switch (request.op) {
     case 'insert':
+    case 'load':
       return { ops: MODE_OPS[request.mode], ...keys, payloads }
     case 'delete':
       return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, ...keys, payloads }

@@ -197,7 +197,8 @@ function isFinal({ code }: WarpdexError): boolean {
 
 function sendsOf(op: Op): number {
   if (op === 'createIndex' || op === 'dropIndex') return DEFINITION_SENDS
-  return op === 'insert' || op === 'delete' || op === 'write' ? WRITE_SENDS : READ_SENDS
+  const isWrite = op === 'insert' || op === 'delete' || op === 'write' || op === 'load'
+  return isWrite ? WRITE_SENDS : READ_SENDS
 }
 
 function requireSection(reply: Frame, op: Op, name: string): Section {

@@ -1,6 +1,7 @@
 export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
 export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 export { LIMITS } from '../../protocol/limits.js'
+export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type {
   AdapterInfo,
   IndexStats,
@@ -33,6 +34,7 @@ export {
   type VariableKeyType,
   WriteOp,
 } from '../../protocol/types.js'
+export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type { CallOptions, ConnectOptions, FindOptions, ReconnectOptions } from './options.js'

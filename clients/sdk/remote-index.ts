@@ -1,6 +1,7 @@
 import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
+import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats, InsertMode, Op } from '../../protocol/messages.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
 import type { Explanation } from '../../protocol/traversal.js'
@@ -12,6 +13,8 @@ import {
   keyWidth,
   type PayloadKind,
 } from '../../protocol/types.js'
+import type { WriteItems } from '../../protocol/write-pieces.js'
+import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { Connection, Reply } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
 import { askInParts, joinBytes, joinOffsets } from './key-parts.js'
@@ -26,7 +29,7 @@ import { columns, readKeys, readPayloads } from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
 import { filledPayloads, type WriteBatch, type WriteList } from './write-batch.js'
-import { type WriteItems, writePieces, writeSections } from './write-pieces.js'
+import { writePieces, writeSections } from './write-pieces.js'
 
 /** A mixed write as columns: `ops` holds one WriteOp an item. */
 export interface MixedWrite<K extends KeyType> {
@@ -180,6 +183,26 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
     const fields = { mode: options.mode, ...traversalOf(options) }
     return this.#writePieces('insert', fields, items, definition, bounds)
+  }
+
+  /**
+   * Stores many rows, as if they were inserted in their order, without a result code for each. The server makes them durable and
+   * visible in large chunks, each as a whole, and answers reads meanwhile.
+   *
+   * @throws LoadError that says how many rows are stored
+   */
+  async bulkLoad(source: LoadSource<K>, options: LoadOptions = {}): Promise<LoadResult> {
+    const definition = await this.#define(this.#connection.bounds({ signal: options.signal }))
+    let after: number | undefined
+    return bulkLoad(source, definition, options, async (items) => {
+      const writeId = this.#connection.newWriteId()
+      const fields = { mode: options.mode, writeId, after }
+      after = writeId
+      // The signal ends the load between its parts, so that it is known which ones are stored.
+      const bounds = this.#connection.bounds({ deadline: options.deadline })
+      const reply = await this.#request('load', fields, writeSections(items, definition), bounds)
+      return reply.fields
+    })
   }
 
   /**

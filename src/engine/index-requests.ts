@@ -13,6 +13,17 @@ export interface WriteId {
   readonly number: number
 }
 
+/** A part of a bulk load. */
+export interface LoadPart {
+  /** Number of the same client's write before it, if there is one: this part is stored only if that one is. */
+  readonly after?: number | undefined
+  /**
+   * Shared by the parts of a load within this process, each of which is a chunk by itself: once one has failed, none of those after
+   * it is stored.
+   */
+  readonly course?: { failed: boolean } | undefined
+}
+
 /** An ordered batch of inserts and deletes, and how its keys are to be found. */
 export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
 

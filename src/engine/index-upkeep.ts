@@ -23,6 +23,9 @@ export interface UpkeepOptions {
 /** Writes at most between two tries to compact. */
 const MOST_PATIENCE = 1023
 
+/** How long after its last chunk a load counts as over. */
+const LOAD_PAUSE_MS = 2000
+
 /** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
 export class IndexUpkeep {
   readonly snapshots: IndexSnapshots
@@ -31,6 +34,7 @@ export class IndexUpkeep {
   /** Writes to let pass before a compaction is tried again, and how many they were the last time. */
   #writesToWait = 0
   #patience = 0
+  #loadEnd: NodeJS.Timeout | undefined
 
   constructor(options: UpkeepOptions) {
     const { store, id, snapshotLogBytes, hasRows } = options
@@ -43,6 +47,19 @@ export class IndexUpkeep {
   async afterWrites(structure: IndexStructure): Promise<void> {
     await this.#compact(structure)
     if (this.snapshots.due) void this.#takeDueSnapshot()
+  }
+
+  /**
+   * As `afterWrites`, after a chunk of a load. A snapshot writes the whole index, and taken again and again it would take more of the
+   * disk than the load; so it waits until no chunk has come for a while.
+   */
+  async afterLoad(structure: IndexStructure): Promise<void> {
+    await this.#compact(structure)
+    clearTimeout(this.#loadEnd)
+    this.#loadEnd = setTimeout(() => {
+      if (this.snapshots.due) void this.#takeDueSnapshot()
+    }, LOAD_PAUSE_MS)
+    this.#loadEnd.unref()
   }
 
   /** A compaction that finds no room has done half of its work by then, so it is tried ever more rarely. */
@@ -69,12 +86,14 @@ export class IndexUpkeep {
 
   /** Takes a snapshot if that is worthwhile, and waits until none is being taken. */
   async end(isLoaded: boolean): Promise<void> {
+    clearTimeout(this.#loadEnd)
     if (isLoaded && this.snapshots.worthwhile) await this.#trySnapshot()
     await this.snapshots.idle()
   }
 
   /** Stops what must not go on without the structure. */
   async stop(): Promise<void> {
+    clearTimeout(this.#loadEnd)
     await this.snapshots.written()
     await this.#reclaimer?.stop()
   }

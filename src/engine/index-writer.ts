@@ -1,21 +1,25 @@
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
-import type { WriteOutcome } from '../../persistence/write-outcomes.js'
+import type { LogRecord } from '../../persistence/write-log.js'
+import type { Answer, WriteOutcome } from '../../persistence/write-outcomes.js'
 import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
-import type { Cancellation, IndexWrite, WriteId } from './index-requests.js'
+import type { Cancellation, IndexWrite, LoadPart, WriteId } from './index-requests.js'
+import { countCodes } from './load-counts.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
 
 export interface PendingWrite {
   readonly columns: IndexWrite
   readonly id: WriteId | undefined
   readonly cancellation: Cancellation | undefined
-  readonly resolve: (codes: Uint8Array) => void
+  /** Only for a part of a bulk load, which is answered by counts; it goes together with others only. */
+  readonly load?: LoadPart | undefined
+  readonly resolve: (answer: Answer) => void
   readonly reject: (error: WarpdexError) => void
 }
 
@@ -29,12 +33,27 @@ interface DeviceWrite {
   readonly count: number
 }
 
-/** How writes of one index become durable and visible, in this order: prepared, logged, applied, acknowledged. */
+/** A load's chunk on its way to the disk. */
+interface Syncing {
+  readonly ids: ReadonlySet<string>
+  /** Resolves when its writers are answered. */
+  readonly done: Promise<void>
+}
+
+/**
+ * How writes of one index become durable and visible, in this order: prepared, logged, applied, acknowledged.
+ *
+ * Parts of bulk loads are applied while they are being logged, so that the device works on one chunk while the disk takes the one
+ * before. Nobody may read the structure then: `settled` tells when it is durable again, and whether it is sound.
+ */
 export class IndexWriter {
   readonly #store: Store
   readonly #index: StoredIndex
   readonly #shape: IndexShape
   readonly #onLogged: (bytes: number) => void
+  #syncing: Syncing | undefined
+  /** Whether the structure holds what could not be logged. */
+  #ahead = false
 
   /** @param onLogged is told of the bytes of each log record */
   constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: (bytes: number) => void) {
@@ -50,11 +69,26 @@ export class IndexWriter {
    * @returns whether the structure holds what the log holds; if not, it must be rebuilt
    */
   async run(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+    // What becomes of a write that is being synced is not known yet.
+    if (writes.some(({ id }) => id !== undefined && this.#syncing?.ids.has(nameOf(id)))) await this.#synced()
     const { fresh, repeats } = this.#sort(writes)
     const sound = fresh.length === 0 || (await this.#runFresh(structure, fresh))
     if (sound) return repeats.length === 0 || this.run(structure, repeats)
     for (const { reject } of repeats) reject(unsound())
     return false
+  }
+
+  /** Waits until all that was run is answered; whether the structure holds what the log holds. */
+  async settled(): Promise<boolean> {
+    await this.#synced()
+    const sound = !this.#ahead
+    this.#ahead = false
+    return sound
+  }
+
+  async #synced(): Promise<void> {
+    await this.#syncing?.done
+    this.#syncing = undefined
   }
 
   async #runFresh(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
@@ -85,16 +119,17 @@ export class IndexWriter {
         continue
       }
       try {
-        const codes = this.#remembered(write.id)
-        if (codes !== undefined) {
-          write.resolve(codes)
+        const answer = this.#remembered(write)
+        if (answer !== undefined) {
+          write.resolve(answer)
           continue
         }
+        this.#requireBefore(write, ids)
       } catch (thrown) {
         write.reject(toWarpdexError(thrown))
         continue
       }
-      const id = write.id && `${write.id.number} ${write.id.client}`
+      const id = write.id && nameOf(write.id)
       if (id !== undefined && ids.has(id)) repeats.push(write)
       else fresh.push(write)
       if (id !== undefined) ids.add(id)
@@ -102,10 +137,25 @@ export class IndexWriter {
     return { fresh, repeats }
   }
 
-  #remembered(id: WriteId | undefined): Uint8Array | undefined {
+  #remembered({ id, load }: PendingWrite): Answer | undefined {
     const outcome = id && this.#store.outcome(id.client, id.number)
-    if (outcome === undefined || outcome.index === this.#index.id) return outcome?.codes
-    throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write to another index`)
+    if (outcome === undefined) return undefined
+    if (outcome.index !== this.#index.id)
+      throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write to another index`)
+    if ((outcome.counts === undefined) === (load === undefined)) return outcome
+    throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write of another kind`)
+  }
+
+  /** The parts of a load that are stored are its first ones, whatever goes wrong with one of them. */
+  #requireBefore({ id, load }: PendingWrite, ids: ReadonlySet<string>): void {
+    const number = load?.after
+    const isNext =
+      number === undefined ||
+      id === undefined ||
+      ids.has(nameOf({ client: id.client, number })) ||
+      this.#store.knows(id.client, number)
+    if (isNext && load?.course?.failed !== true) return
+    throw new WarpdexError('CANCELLED', 'a part of the load before this one is not stored')
   }
 
   async #writeTogether(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
@@ -122,22 +172,56 @@ export class IndexWriter {
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
     const prepared = await structure.prepare({ ...batch, traversal })
-    const answers = split(prepared.codes, parts)
+    const answers = answersOf(prepared.codes, parts, writes)
+    const isLoad = writes[0].load !== undefined
+    let record: LogRecord
     try {
+      if (this.#ahead) throw unsound()
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
       const segment = stored && { firstRow, ...stored }
-      const record = { ...batch, segment, outcomes: outcomesOf(writes, answers) }
-      const { bytes } = await this.#store.log.append(this.#index.id, record)
-      this.#onLogged(bytes)
+      record = { ...batch, segment, outcomes: outcomesOf(writes, answers) }
+      if (!isLoad) await this.#log(record)
     } catch (error) {
       prepared.discard()
       throw error
     }
+    if (isLoad) return this.#logAndApply(prepared, record, writes, answers)
     const sound = applyLogged(prepared)
-    writes.forEach(({ resolve }, i) => {
-      resolve(answers[i])
-    })
+    answerAll(writes, answers)
     return sound
+  }
+
+  async #logAndApply(
+    prepared: PreparedWrite,
+    record: LogRecord,
+    writes: readonly PendingWrite[],
+    answers: readonly Answer[],
+  ): Promise<boolean> {
+    const before = this.#syncing
+    this.#syncing = { ids: idsOf(writes), done: this.#logAndAnswer(record, writes, answers) }
+    const sound = applyLogged(prepared)
+    // One chunk is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
+    await before?.done
+    return sound && !this.#ahead
+  }
+
+  async #log(record: LogRecord): Promise<void> {
+    const { bytes } = await this.#store.log.append(this.#index.id, record)
+    this.#onLogged(bytes)
+  }
+
+  async #logAndAnswer(
+    record: LogRecord,
+    writes: readonly PendingWrite[],
+    answers: readonly Answer[],
+  ): Promise<void> {
+    try {
+      await this.#log(record)
+      answerAll(writes, answers)
+    } catch (thrown) {
+      this.#ahead = true
+      for (const { reject } of writes) reject(toWarpdexError(thrown))
+    }
   }
 
   #deviceWrite({ ops, keys, keyOffsets, payloads }: IndexWrite): DeviceWrite {
@@ -153,29 +237,49 @@ export class IndexWriter {
   }
 }
 
-/** The share that a write takes of a batch of them. One that names a traversal goes alone, since its batch has only one. */
-export function weigh({ columns }: PendingWrite, shape: IndexShape): number {
+/** The share that a write takes of a batch of them. One that names a traversal, or is a chunk already, goes alone. */
+export function weigh({ columns, load }: PendingWrite, shape: IndexShape): number {
   const { keys, keyOffsets, payloads, traversal } = columns
-  if (traversal !== undefined) return Number.POSITIVE_INFINITY
+  if (traversal !== undefined || load?.course !== undefined) return Number.POSITIVE_INFINITY
   const items = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(shape.keyType))
   const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
   const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
+  if (load !== undefined) return Math.max(items / LIMITS.loadItems, bytes / LIMITS.loadBytes)
   return Math.max(items / LIMITS.batchItems, bytes / LIMITS.frameBytes)
 }
 
-/** The result codes of each write. */
-function split(codes: Uint8Array, parts: readonly DeviceWrite[]): Uint8Array[] {
+/** The answer of each write. */
+function answersOf(
+  codes: Uint8Array,
+  parts: readonly DeviceWrite[],
+  writes: readonly PendingWrite[],
+): Answer[] {
   let end = 0
-  return parts.map(({ count }) => {
+  return parts.map(({ count }, i) => {
     end += count
-    return codes.subarray(end - count, end)
+    const own = codes.subarray(end - count, end)
+    return writes[i].load === undefined ? { codes: own } : { counts: countCodes(own) }
   })
 }
 
-function outcomesOf(writes: readonly PendingWrite[], answers: readonly Uint8Array[]): WriteOutcome[] {
+function outcomesOf(writes: readonly PendingWrite[], answers: readonly Answer[]): WriteOutcome[] {
   return writes.flatMap(({ id }, i) =>
-    id === undefined ? [] : [{ client: id.client, write: id.number, codes: answers[i] }],
+    id === undefined ? [] : [{ ...answers[i], client: id.client, write: id.number }],
   )
+}
+
+function answerAll(writes: readonly PendingWrite[], answers: readonly Answer[]): void {
+  writes.forEach(({ resolve }, i) => {
+    resolve(answers[i])
+  })
+}
+
+function idsOf(writes: readonly PendingWrite[]): ReadonlySet<string> {
+  return new Set(writes.flatMap(({ id }) => (id === undefined ? [] : [nameOf(id)])))
+}
+
+function nameOf({ client, number }: WriteId): string {
+  return `${number} ${client}`
 }
 
 /** Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers. */

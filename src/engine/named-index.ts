@@ -8,23 +8,34 @@ import type {
 } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
+import type { Answer } from '../../persistence/write-outcomes.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { Calibrator } from './calibrator.js'
 import { GetCoalescer } from './get-coalescer.js'
 import { rebuilding, unknownIndex } from './index-errors.js'
 import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type { IndexNames } from './index-names.js'
-import type { Cancellation, IndexScan, IndexWrite, WithPayloads, WriteId } from './index-requests.js'
+import type {
+  Cancellation,
+  IndexScan,
+  IndexWrite,
+  LoadPart,
+  WithPayloads,
+  WriteId,
+} from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
 import { RequestQueue } from './request-queue.js'
 import { structureReason } from './structure-choice.js'
+import { runWrites } from './write-run.js'
 
 /** What an index needs of its engine. */
 export interface IndexHost extends PagingHost {
@@ -78,8 +89,9 @@ export class Index {
     this.#host = host
     const shape = shapeOf(definition)
     this.#queue = new RequestQueue(
-      (writes) => this.#runWrites(writes),
+      (writes, more) => this.#runWrites(writes, more),
       (write) => weigh(write, shape),
+      ({ load }) => load !== undefined,
     )
     this.#gets = new GetCoalescer(
       ({ bytes, offsets }) => this.#live().structure.current.get(bytes, offsets),
@@ -153,10 +165,34 @@ export class Index {
    * @returns one ResultCode an item
    */
   async write(columns: IndexWrite, id?: WriteId, cancellation?: Cancellation): Promise<Uint8Array> {
-    this.#refuse()
-    return new Promise((resolve, reject) => {
-      this.#queue.write({ columns, id, cancellation, resolve, reject })
-    })
+    const { codes } = await this.#write({ columns, id, cancellation })
+    return codes ?? new Uint8Array(0)
+  }
+
+  /**
+   * Stores a part of a bulk load. Neighbouring parts share a log record, and are stored as one write.
+   *
+   * @param id as in `write`
+   * @throws WarpdexError also `CANCELLED` where the part before it is not stored
+   */
+  async load(
+    columns: IndexWrite,
+    load: LoadPart,
+    id?: WriteId,
+    cancellation?: Cancellation,
+  ): Promise<LoadCounts> {
+    const { counts } = await this.#write({ columns, load, id, cancellation })
+    return counts ?? NO_ROWS
+  }
+
+  /**
+   * Stores many rows, as if they were inserted in their order: in chunks of a log record and a write on the device each, which
+   * are durable and visible as a whole. Reads go on meanwhile.
+   *
+   * @throws LoadError that says how many rows are stored
+   */
+  bulkLoad(source: LoadSource, options: LoadOptions = {}): Promise<LoadResult> {
+    return bulkLoad(this, source, options)
   }
 
   /** Takes a snapshot of all that was written before the call. */
@@ -338,19 +374,27 @@ export class Index {
     })
   }
 
-  async #runWrites(writes: readonly PendingWrite[]): Promise<void> {
+  async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
+    this.#refuse()
+    return new Promise((resolve, reject) => {
+      const fail = (error: WarpdexError) => {
+        const { course } = write.load ?? {}
+        if (course !== undefined) course.failed = true
+        reject(error)
+      }
+      this.#queue.write({ ...write, resolve, reject: fail })
+    })
+  }
+
+  async #runWrites(writes: readonly PendingWrite[], more: () => readonly PendingWrite[]): Promise<void> {
     const loaded = this.#loaded
     if (loaded === undefined) {
       for (const { reject } of writes) reject(this.#absence())
       return
     }
-    const { structure, writer, upkeep } = loaded
+    const { structure } = loaded
     try {
-      const sound = await structure.change(async (current) => {
-        const sound = await writer.run(structure, writes)
-        if (sound) await upkeep.afterWrites(current)
-        return sound
-      })
+      const sound = await structure.change((current) => runWrites(loaded, current, writes, more))
       if (!sound) await this.#reload(loaded)
     } catch (thrown) {
       // The writer answers every write, so it did not come to that: the structure was not to be had.

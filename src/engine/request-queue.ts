@@ -3,24 +3,37 @@ type Waiting<Write> =
   | { readonly kind: 'write'; readonly write: Write }
 
 /**
+ * Answers every write that it is given; does not reject.
+ * @param more takes the batch that has come to the head meanwhile, if it is of the same kind; to be answered too
+ */
+type RunWrites<Write> = (writes: readonly Write[], more: () => readonly Write[]) => Promise<void>
+
+/**
  * The requests of one index in order of arrival. Neighbouring reads run together; a write or an exclusive task waits for all
- * before it and holds up all after it. Neighbouring writes are handed over together, so that they share one log record and
- * one sync: while one batch of writes is being made durable, the next one gathers here.
+ * before it and holds up all after it. Neighbouring writes of one kind are handed over together, so that they share one log
+ * record and one sync: while one batch of writes is being made durable, the next one gathers here.
  */
 export class RequestQueue<Write> {
-  readonly #runWrites: (writes: readonly Write[]) => Promise<void>
+  readonly #runWrites: RunWrites<Write>
   readonly #weigh: (write: Write) => number
+  readonly #kindOf: (write: Write) => unknown
   readonly #waiting: Waiting<Write>[] = []
   #reads = 0
   #exclusive = false
 
   /**
-   * @param runWrites answers every write that it is given; it does not reject
+   * @param runWrites runs one batch of writes, and those after it that it takes
    * @param weigh how much of a batch a write fills; those that go together fill one at the most
+   * @param kindOf only writes of one kind go together
    */
-  constructor(runWrites: (writes: readonly Write[]) => Promise<void>, weigh: (write: Write) => number) {
+  constructor(
+    runWrites: RunWrites<Write>,
+    weigh: (write: Write) => number,
+    kindOf: (write: Write) => unknown = () => undefined,
+  ) {
     this.#runWrites = runWrites
     this.#weigh = weigh
+    this.#kindOf = kindOf
   }
 
   read<T>(run: () => Promise<T>): Promise<T> {
@@ -59,8 +72,7 @@ export class RequestQueue<Write> {
       }
       if (this.#reads > 0) return
       this.#exclusive = true
-      const done =
-        next.kind === 'exclusive' ? this.#runExclusive(next.run) : this.#runWrites(this.#takeWrites())
+      const done = next.kind === 'write' ? this.#startWrites(next.write) : this.#runExclusive(next.run)
       void done.then(() => {
         this.#exclusive = false
         this.#advance()
@@ -73,10 +85,17 @@ export class RequestQueue<Write> {
     return run()
   }
 
-  #takeWrites(): readonly Write[] {
+  #startWrites(first: Write): Promise<void> {
+    const kind = this.#kindOf(first)
+    return this.#runWrites(this.#takeWrites(kind), () => this.#takeWrites(kind))
+  }
+
+  /** The batch of that kind at the head; empty when something else is there. */
+  #takeWrites(kind: unknown): readonly Write[] {
     const writes: Write[] = []
     let weight = 0
     for (let next = this.#waiting[0]; next?.kind === 'write'; next = this.#waiting[0]) {
+      if (this.#kindOf(next.write) !== kind) break
       weight += this.#weigh(next.write)
       if (writes.length > 0 && weight > 1) break
       writes.push(next.write)

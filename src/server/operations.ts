@@ -3,11 +3,12 @@ import { asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Section, Sections, SectionType } from '../../protocol/frame.js'
 import { keySectionType, requireKeys } from '../../protocol/key-sections.js'
-import type { ExplainRequest, Op, ReplyFields, Request } from '../../protocol/messages.js'
+import type { LoadCounts } from '../../protocol/load.js'
+import type { ExplainRequest, LoadRequest, Op, ReplyFields, Request } from '../../protocol/messages.js'
 import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
-import type { Cancellation } from '../engine/index-requests.js'
+import type { Cancellation, WriteId } from '../engine/index-requests.js'
 import type { Index } from '../engine/named-index.js'
 import type { PayloadColumns } from '../engine/payload-reader.js'
 
@@ -54,6 +55,8 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
       return reply<'stats'>(engine.stats(request.index))
     case 'snapshot':
       return reply<'snapshot'>({ snapshots: await engine.snapshot(request.index) })
+    case 'load':
+      return reply<'load'>(await load(engine.index(request.index), request, asker))
     case 'explain':
       return reply<'explain'>(await explain(engine.index(request.index), request, asker))
     default:
@@ -73,6 +76,15 @@ async function explain(
 ): Promise<ReplyFields['explain']> {
   const { bytes, offsets } = explainColumns(request, index.definition)
   return { explanation: await index.explain(bytes, offsets, request.traversal, cancellation) }
+}
+
+function load(index: Index, request: LoadRequest, asker: Asker): Promise<LoadCounts> {
+  const { writeId, after } = request
+  if (after !== undefined && writeId === undefined) {
+    throw new WarpdexError('BAD_REQUEST', 'load takes an "after" only beside a "writeId"')
+  }
+  const columns = writeColumns(request, index.definition)
+  return index.load(columns, { after }, writeIdOf(writeId, asker), asker.cancellation)
 }
 
 async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Promise<Sections> {
@@ -119,9 +131,8 @@ async function runOnIndex(index: Index, request: IndexRequest, asker: Asker): Pr
     }
     default: {
       const { writeId, traversal } = request
-      const id = writeId === undefined ? undefined : { client: requireClient(asker), number: writeId }
       const write = { ...writeColumns(request, definition), traversal }
-      return { codes: column('u8', await index.write(write, id, cancellation)) }
+      return { codes: column('u8', await index.write(write, writeIdOf(writeId, asker), cancellation)) }
     }
   }
 }
@@ -145,8 +156,9 @@ function column(type: SectionType, values: ArrayBufferView): Section {
   return { type, bytes: asBytes(values) }
 }
 
-function requireClient({ client }: Asker): string {
-  if (client !== undefined) return client
+function writeIdOf(number: number | undefined, { client }: Asker): WriteId | undefined {
+  if (number === undefined) return undefined
+  if (client !== undefined) return { client, number }
   throw new WarpdexError(
     'BAD_REQUEST',
     'a write with a writeId needs a hello before it that names the client',

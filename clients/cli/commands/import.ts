@@ -2,7 +2,8 @@ import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { INSERT_MODES } from '../../../protocol/messages.js'
 import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
-import { type ImportCounts, Importer } from '../import/importer.js'
+import { LoadError, type LoadResult } from '../../sdk/index.js'
+import { Importer } from '../import/importer.js'
 import { type RowFormat, readRows } from '../import/rows.js'
 import { openText } from '../import/text.js'
 import { grouped, printLines } from '../output.js'
@@ -58,12 +59,13 @@ export function addImport(cli: Argv): Argv {
         )
         .example('$0 import prices prices.csv --key-column id --payload-column cents', 'CSV with a head line')
         .example('zcat big.tsv.gz | $0 import big -', 'from standard input')
-        .epilogue('Lines are stored in batches in their order; what was stored before an error stays.'),
+        .epilogue(
+          'Lines are stored by a bulk load: in their order and in large chunks; what was stored before an error stays.',
+        ),
     (options) =>
       withIndex(options, async (index, definition) => {
         const text = await openText(options.file)
         const progress = showProgress(`importing into ${definition.name}`, text.size)
-        const start = performance.now()
         let bad = 0
         const importer = new Importer(index, definition, {
           mode: options.mode,
@@ -73,17 +75,18 @@ export function addImport(cli: Argv): Argv {
             bad++
             if (bad <= REPORTED_BAD_LINES) process.stderr.write(`warpdex: skipped ${problem.message}\n`)
           },
-          onBatch: (counts) => progress.update(text.read(), rate(counts, start)),
+          onProgress: (stored) => progress.update(text.read(), rate(stored)),
         })
         try {
-          await importer.run(readRows(text.pieces, rowFormat(options, definition)))
+          const stored = await importer.run(readRows(text.pieces, rowFormat(options, definition)))
+          progress.stop()
+          await printLines([summary(stored, bad)])
         } catch (error) {
           progress.stop()
-          if (rows(importer.counts) > 0) await printLines([summary(importer.counts, bad, start)])
+          if (error instanceof LoadError && error.stored.rows > 0)
+            await printLines([summary(error.stored, bad)])
           throw error
         }
-        progress.stop()
-        await printLines([summary(importer.counts, bad, start)])
       }),
   )
 }
@@ -113,22 +116,18 @@ function rowFormat(
   return { separator: separator === undefined ? byDefault : (named.get(separator) ?? separator), columns }
 }
 
-function rows({ inserted, replaced, exists }: ImportCounts): number {
-  return inserted + replaced + exists
+function rate({ rows, seconds }: LoadResult): string {
+  return `${grouped(rows)} rows, ${grouped(rows / seconds)}/s`
 }
 
-function rate(counts: ImportCounts, start: number): string {
-  const seconds = (performance.now() - start) / 1000
-  return `${grouped(rows(counts))} rows, ${grouped(rows(counts) / seconds)}/s`
-}
-
-function summary(counts: ImportCounts, bad: number, start: number): string {
-  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+function summary(stored: LoadResult, bad: number): string {
+  const { inserted, replaced, existing, refused, seconds } = stored
   const outcomes = [
-    `${grouped(counts.inserted)} inserted`,
-    ...(counts.replaced > 0 ? [`${grouped(counts.replaced)} replaced`] : []),
-    ...(counts.exists > 0 ? [`${grouped(counts.exists)} not inserted: their keys are there already`] : []),
+    `${grouped(inserted)} inserted`,
+    ...(replaced > 0 ? [`${grouped(replaced)} replaced`] : []),
+    ...(existing > 0 ? [`${grouped(existing)} not inserted: their keys are there already`] : []),
+    ...(refused > 0 ? [`${grouped(refused)} refused: NaN is no key`] : []),
     ...(bad > 0 ? [`${grouped(bad)} bad lines skipped`] : []),
   ]
-  return `${rate(counts, start)}, in ${seconds} s: ${outcomes.join(', ')}`
+  return `${rate(stored)}, in ${seconds.toFixed(1)} s: ${outcomes.join(', ')}`
 }

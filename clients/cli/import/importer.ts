@@ -1,34 +1,24 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { InsertMode } from '../../../protocol/messages.js'
-import { type IndexDefinition, ResultCode } from '../../../protocol/types.js'
-import type { Index } from '../../sdk/index.js'
+import type { IndexDefinition } from '../../../protocol/types.js'
+import { type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { type AnyKey, parseKey } from '../keys.js'
 import { parsePayload } from '../payloads.js'
 import type { Row } from './rows.js'
 
-/** Rows of a batch: enough that a batch's own cost does not count, few enough to lose little time when one fails. */
+/** Rows that are handed on together: enough that handing them on does not count, few enough to name a faulty one's lines. */
 const BATCH_ROWS = 16_384
 
 /** Bytes of keys and payloads, as text, that end a batch early. */
 const BATCH_CHARACTERS = 4 * 2 ** 20
-
-/** Batches that are under way at a time, so that reading, the network and the device work side by side. */
-const BATCHES_IN_FLIGHT = 4
 
 export interface ImportOptions {
   readonly mode: InsertMode
   readonly hex: boolean
   /** Called with each bad line; when it returns, the line is skipped. */
   readonly onBadLine: (problem: WarpdexError) => void
-  /** Called after each batch. */
-  readonly onBatch: (counts: ImportCounts) => void
-}
-
-/** What became of the rows. */
-export interface ImportCounts {
-  inserted: number
-  replaced: number
-  exists: number
+  /** Told of all that is stored so far. */
+  readonly onProgress: (stored: LoadResult) => void
 }
 
 interface Batch {
@@ -36,18 +26,18 @@ interface Batch {
   readonly keys: AnyKey[]
   readonly payloads: (number | bigint | Uint8Array)[]
   characters: number
-  lastLine: number
 }
 
-/** Writes rows to an index in batches, in the order of the rows. */
+/** Loads rows into an index, in their order. */
 export class Importer {
-  readonly counts: ImportCounts = { inserted: 0, replaced: 0, exists: 0 }
   readonly #index: Index
   readonly #definition: IndexDefinition
   readonly #options: ImportOptions
-  /** Batches that are under way; they never reject. */
-  readonly #underWay = new Set<Promise<void>>()
-  #failure: WarpdexError | undefined
+  /** What is not known to be stored, in order: how many rows come before it, and its first line. */
+  readonly #batches: { readonly rowsBefore: number; readonly firstLine: number }[] = []
+  #lastLine = 0
+  /** What was wrong with the text. */
+  #fault: WarpdexError | undefined
 
   constructor(index: Index, definition: IndexDefinition, options: ImportOptions) {
     this.#index = index
@@ -56,24 +46,48 @@ export class Importer {
   }
 
   /**
-   * Imports all rows. What was written before an error stays.
-   * @throws WarpdexError that names the line, or the lines of the batch, that it is about
+   * Imports all rows.
+   * @throws LoadError that names the line, or the lines, that it is about; what was stored before stays
    */
-  async run(rows: AsyncIterable<Row>): Promise<void> {
+  async run(rows: AsyncIterable<Row>): Promise<LoadResult> {
+    const { mode, onProgress } = this.#options
+    try {
+      return await this.#index.bulkLoad(this.#read(rows), {
+        mode,
+        onProgress: (stored) => {
+          this.#forget(stored.rows)
+          onProgress(stored)
+        },
+      })
+    } catch (thrown) {
+      if (!(thrown instanceof LoadError)) throw thrown
+      const { code, message } = toWarpdexError(thrown.cause)
+      const first = this.#batches[0]?.firstLine
+      const where = this.#fault || first === undefined ? '' : `lines ${first} to ${this.#lastLine}: `
+      throw new LoadError(new WarpdexError(code, `${where}${message}`), thrown.stored)
+    }
+  }
+
+  async *#read(rows: AsyncIterable<Row>): AsyncGenerator<Batch, void, undefined> {
     let batch: Batch | undefined
+    let rowsBefore = 0
+    const ended = (ready: Batch): Batch => {
+      this.#batches.push({ rowsBefore, firstLine: ready.firstLine })
+      rowsBefore += ready.keys.length
+      return ready
+    }
     try {
       for await (const row of rows) {
         batch = this.#add(batch, row)
         if (batch === undefined || !isFull(batch)) continue
-        await this.#send(batch)
+        yield ended(batch)
         batch = undefined
       }
     } catch (error) {
-      this.#failure ??= toWarpdexError(error)
+      this.#fault = toWarpdexError(error)
+      throw error
     }
-    if (batch !== undefined && this.#failure === undefined) await this.#send(batch)
-    await Promise.all(this.#underWay)
-    if (this.#failure !== undefined) throw this.#failure
+    if (batch !== undefined) yield ended(batch)
   }
 
   /** The batch with one more row; a new one where there is none. */
@@ -89,11 +103,11 @@ export class Importer {
       this.#options.onBadLine(new WarpdexError(code, `line ${line}: ${message}`))
       return batch
     }
-    const grown = batch ?? { firstLine: line, lastLine: line, keys: [], payloads: [], characters: 0 }
+    const grown = batch ?? { firstLine: line, keys: [], payloads: [], characters: 0 }
     grown.keys.push(key)
     grown.payloads.push(payload)
-    grown.lastLine = line
     grown.characters += 'payload' in cells ? cells.key.length + cells.payload.length : 0
+    this.#lastLine = line
     return grown
   }
 
@@ -103,27 +117,8 @@ export class Importer {
     return keyType === 'string' || keyType === 'bytes' ? text : text.trim()
   }
 
-  /** Sends a batch, and waits until there is room for another. */
-  async #send(batch: Batch): Promise<void> {
-    const sending = this.#write(batch).finally(() => this.#underWay.delete(sending))
-    this.#underWay.add(sending)
-    if (this.#underWay.size >= BATCHES_IN_FLIGHT) await Promise.race(this.#underWay)
-    if (this.#failure !== undefined) throw this.#failure
-  }
-
-  async #write({ keys, payloads, firstLine, lastLine }: Batch): Promise<void> {
-    try {
-      const codes = await this.#index.insert(keys, payloads, { mode: this.#options.mode })
-      for (const code of codes) {
-        if (code === ResultCode.inserted) this.counts.inserted++
-        else if (code === ResultCode.replaced) this.counts.replaced++
-        else this.counts.exists++
-      }
-      this.#options.onBatch(this.counts)
-    } catch (thrown) {
-      const { code, message } = toWarpdexError(thrown)
-      this.#failure ??= new WarpdexError(code, `lines ${firstLine} to ${lastLine}: ${message}`)
-    }
+  #forget(rows: number): void {
+    while (this.#batches.length > 1 && this.#batches[1].rowsBefore <= rows) this.#batches.shift()
   }
 }
 

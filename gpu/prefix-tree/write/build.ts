@@ -44,27 +44,25 @@ export interface Builder {
   ): NodePlan
 }
 
-type Kernels = Readonly<Record<'countNodes' | 'buildLevel', Kernel>>
+type Kernels = Readonly<Record<'countNodes' | 'hangEntries', Kernel>>
 
-/** Builds over keys of fixed width, a level of nodes with each dispatch. */
-export class LevelBuilder implements Builder {
+/** Builds over keys of fixed width. */
+export class EntryBuilder implements Builder {
   readonly #primitives: Primitives
-  readonly #shape: TreeShape
   readonly #kernels: Kernels
 
-  private constructor(primitives: Primitives, shape: TreeShape, kernels: Kernels) {
+  private constructor(primitives: Primitives, kernels: Kernels) {
     this.#primitives = primitives
-    this.#shape = shape
     this.#kernels = kernels
   }
 
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<LevelBuilder> {
+  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<EntryBuilder> {
     const common = {
       module: 'prefix-tree/write/build',
-      params: 3,
+      params: 2,
       conditions: { ...shape.conditions, full: shape.full },
     }
-    const [countNodes, buildLevel] = await Promise.all([
+    const [countNodes, hangEntries] = await Promise.all([
       device.kernel({
         ...common,
         entryPoint: 'count_nodes',
@@ -72,29 +70,27 @@ export class LevelBuilder implements Builder {
       }),
       device.kernel({
         ...common,
-        entryPoint: 'build_level',
-        bindings: ['read', 'read', 'read', 'read', 'write', 'write'],
+        entryPoint: 'hang_entries',
+        bindings: ['read', 'read', 'read', 'read', 'read', 'write'],
         further: furtherBindings(shape, 'written tree'),
       }),
     ])
-    return new LevelBuilder(primitives, shape, { countNodes, buildLevel })
+    return new EntryBuilder(primitives, { countNodes, hangEntries })
   }
 
   plan(recorder: Recorder, scratch: Scratch, entries: Entries, counts: GPUBuffer): NodePlan {
-    const { countNodes, buildLevel } = this.#kernels
+    const { countNodes, hangEntries } = this.#kernels
     const { bound, keys, places } = entries
     const ranks = scratch.words(bound)
     const spans = scratch.words(bound)
-    recorder.dispatch(countNodes, [keys, places, counts, ranks, spans], [bound, 0, 0], bound)
+    recorder.dispatch(countNodes, [keys, places, counts, ranks, spans], [bound, 0], bound)
     const total = { buffer: counts, index: Count.nodes }
     this.#primitives.scan(recorder, scratch, ranks, ranks, bound, total)
     return {
       record: (building, arena, count, firstNode) => {
         const inputs = [keys, entries.entries, ranks, spans]
         const buffers = [...inputs, places, arena.nodes.buffer, ...headBuffers(arena)]
-        for (let level = 0; level < this.#shape.levels; level++) {
-          building.dispatch(buildLevel, buffers, [count, level, firstNode], count)
-        }
+        building.dispatch(hangEntries, buffers, [count, firstNode], count)
       },
     }
   }

@@ -1,14 +1,14 @@
 import type { Device } from '../../device/device.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { TreeShape } from '../layout.js'
-import { type Builder, LevelBuilder } from './build.js'
+import { type Builder, EntryBuilder } from './build.js'
 import { BranchBuilder } from './build-branches.js'
 import { ChainBuilder } from './build-chains.js'
 import { CoalescedBuilder } from './build-coalesced.js'
 
 /** The builder for a tree's layout and keys. */
 export function createBuilder(device: Device, primitives: Primitives, shape: TreeShape): Promise<Builder> {
-  if (shape.form === undefined) return LevelBuilder.create(device, primitives, shape)
+  if (shape.form === undefined) return EntryBuilder.create(device, primitives, shape)
   if (shape.conditions.coalesced) return CoalescedBuilder.create(device, shape)
   return shape.full
     ? ChainBuilder.create(device, primitives, shape)

@@ -29,6 +29,7 @@ import {
   writeColumns,
 } from '../../../protocol/request-columns.js'
 import { type IndexDefinition, isFixedKeyType, keyWidth, payloadBytes } from '../../../protocol/types.js'
+import { countCodes } from '../../../src/engine/load-counts.js'
 import { joinPayloads, type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 
 interface Answer {
@@ -152,8 +153,13 @@ export class FakeServer {
       default: {
         const index = this.#index(request.index)
         const known = `${client}/${request.writeId}`
+        const before = request.op === 'load' ? request.after : undefined
+        if (before !== undefined && !this.#outcomes.has(`${client}/${before}`)) {
+          throw new WarpdexError('CANCELLED', 'the part before this one is not stored')
+        }
         const codes = this.#outcomes.get(known) ?? write(index, writeColumns(request, index.definition))
         this.#outcomes.set(known, codes)
+        if (request.op === 'load') return { fields: countCodes(codes) }
         return { sections: { codes: { type: 'u8', bytes: codes } } }
       }
     }

@@ -22,7 +22,13 @@ async function openWriter(t: Test) {
         new Promise<Uint8Array>((resolve, reject) => {
           const payloads = { bytes: u32(...keys), offsets: undefined }
           const columns = { ops: WriteOp.insert, keys: u32(...keys), payloads }
-          pending.push({ columns, id: undefined, cancellation: undefined, resolve, reject })
+          pending.push({
+            columns,
+            id: undefined,
+            cancellation: undefined,
+            resolve: ({ codes }) => resolve(codes ?? new Uint8Array(0)),
+            reject,
+          })
         }),
     )
     sound = writer.run(structure, pending)

@@ -1,26 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { Section } from '../../../protocol/frame.js'
 import { u32, values } from '../engine/open-engine.js'
+import { checkParts, countParts, LOADED, loader, loadUntilCrash } from './load-parts.js'
 import { RawClient } from './raw-client.js'
+import { serve } from './serve-process.js'
 
-const SERVE = fileURLToPath(new URL('./serve.ts', import.meta.url))
 const BATCH_KEYS = 40
 const WRITERS = 4
 
 const column = (bytes: Uint8Array): Section => ({ type: 'u32', bytes })
-
-async function serve(t: Test, directory: string): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [...process.execArgv, SERVE, directory], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  const [line] = await once(child.stdout!, 'data')
-  return { child, url: String(line).trim() }
-}
 
 /** One batch of a writer: its keys are its own, and each has the batch's number as its payload's text. */
 function batchRequest(batch: number, client: number) {
@@ -74,9 +64,10 @@ async function readBatches(t: Test, url: string): Promise<Map<number, number>> {
   }
 }
 
-t.test('kill -9 loses no acknowledged write and leaves no half of a batch', async (t) => {
+t.test('kill -9 loses no acknowledged write or part of a load, and leaves no half of either', async (t) => {
   const directory = t.testdir()
   const firsts = Array.from({ length: WRITERS }, (_, writer) => writer)
+  let loaded = { acknowledged: 0, sent: 0 }
   for (let round = 0; round < 3; round++) {
     const { child, url } = await serve(t, directory)
     const client = await RawClient.connect(t, url)
@@ -90,15 +81,21 @@ t.test('kill -9 loses no acknowledged write and leaves no half of a batch', asyn
       }
     }
     for (const [batch, keys] of before) if (keys !== BATCH_KEYS) t.fail(`batch ${batch} has ${keys} keys`)
+    const loading = await loader(t, url)
+    await loading.ask({ id: 0, op: 'createIndex', ...LOADED, ifNotExists: true })
+    checkParts(t, await countParts(loading, loaded.sent), loaded.acknowledged)
     // Each writer sends again what was not acknowledged, with the id that it had.
     const writing = firsts.map((first, writer) => writeUntilCrash(t, url, writer, first))
+    const loads = loadUntilCrash(t, url, loaded.acknowledged + 1)
     await setTimeout(400 + round * 150)
     child.kill('SIGKILL')
     await once(child, 'exit')
+    loaded = await loads
     firsts.splice(0, WRITERS, ...(await Promise.all(writing)))
     t.comment(`round ${round}: ${firsts.join(', ')} batches`)
   }
   const { child, url } = await serve(t, directory)
+  checkParts(t, await countParts(await loader(t, url), loaded.sent), loaded.acknowledged)
   const after = await readBatches(t, url)
   t.ok(after.size > 0)
   t.same(

@@ -1,0 +1,74 @@
+import { LIMITS } from '../../protocol/limits.js'
+import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
+import type { InsertMode } from '../../protocol/messages.js'
+import { rowCount } from '../../protocol/rows.js'
+import type { IndexDefinition, KeyType } from '../../protocol/types.js'
+import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
+import { type Keys, keyColumn } from './keys.js'
+import type { CallOptions } from './options.js'
+import { type PayloadsInput, payloadColumn } from './payload-column.js'
+import { itemWidths } from './write-pieces.js'
+
+/** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
+export interface LoadBatch<K extends KeyType = KeyType> {
+  readonly keys: Keys<K>
+  readonly payloads: PayloadsInput
+}
+
+/** Batches of any size, in the order in which their rows count. */
+export type LoadSource<K extends KeyType = KeyType> =
+  | LoadBatch<K>
+  | Iterable<LoadBatch<K>>
+  | AsyncIterable<LoadBatch<K>>
+
+export interface LoadOptions extends CallOptions {
+  /** What becomes of payloads that a key has; by default they stay. */
+  readonly mode?: InsertMode | undefined
+  /** Told of all that is durable so far, every few megabytes. What it throws ends the load. */
+  readonly onProgress?: ((stored: LoadResult) => void) | undefined
+  /** Milliseconds for each part of the load, a few megabytes, from sending it to its being durable. */
+  readonly deadline?: number | undefined
+  /** Aborting it ends the load with `CANCELLED`, once the parts that are under way are stored. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A part's share of a load in a request: enough that a request's own cost does not count, few enough that several are under way. */
+const PART_LIMITS = { rows: LIMITS.batchItems, bytes: 8 * 2 ** 20 }
+
+/**
+ * Bytes of parts that are under way: several of the server's chunks. With more, the server would stop reading from the connection, and
+ * other requests would not get through.
+ */
+const BYTES_UNDER_WAY = LIMITS.bytesInFlight / 4
+const PARTS_UNDER_WAY = LIMITS.requestsInFlight / 2
+
+/** Stores a part, after the one before it. */
+export type SendPart = (items: WriteItems) => Promise<LoadCounts>
+
+/** As `Index.bulkLoad`. */
+export function bulkLoad<K extends KeyType>(
+  source: LoadSource<K>,
+  definition: IndexDefinition,
+  { mode: _mode, deadline: _deadline, ...options }: LoadOptions,
+  send: SendPart,
+): Promise<LoadResult> {
+  const widths = itemWidths(definition)
+  const bytesOf = (part: WriteItems) => itemBytes(part, widths, 0, rowCount(part.keys, widths.keys))
+  return runLoad({
+    ...options,
+    parts: loadParts(items(source, definition), widths, PART_LIMITS),
+    share: (part) => Math.max(bytesOf(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
+    send,
+  })
+}
+
+async function* items<K extends KeyType>(
+  source: LoadSource<K>,
+  definition: IndexDefinition,
+): AsyncGenerator<WriteItems> {
+  const widths = itemWidths(definition)
+  for await (const { keys, payloads } of 'payloads' in source ? [source] : source) {
+    const column = keyColumn(keys, definition)
+    yield { keys: column, payloads: payloadColumn(payloads, definition, rowCount(column, widths.keys)) }
+  }
+}

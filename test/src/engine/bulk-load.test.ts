@@ -1,0 +1,319 @@
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Store } from '../../../persistence/store.js'
+import type { WriteLog } from '../../../persistence/write-log.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { LoadError, type LoadResult } from '../../../protocol/load.js'
+import { INSERT_MODES } from '../../../protocol/messages.js'
+import { MODE_OPS } from '../../../protocol/request-columns.js'
+import { ResultCode } from '../../../protocol/types.js'
+import type { LoadBatch } from '../../../src/engine/index.js'
+import { ModelStructure, modelStructures } from '../../model-structure.js'
+import { freshSeed, Random } from '../../random.js'
+import { blobs, openEngine, texts, u32, values } from './open-engine.js'
+
+const NUMBERS = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
+
+function batch(keys: readonly number[], payloads: readonly number[] = keys): LoadBatch {
+  return { keys: u32(...keys), payloads: { bytes: u32(...payloads), offsets: undefined } }
+}
+
+/** Keys of which many come twice, in batches of any size. */
+function randomBatches(random: Random, rows: number): { all: LoadBatch; batches: LoadBatch[] } {
+  const keys = Array.from({ length: rows }, () => random.below(rows))
+  const payloads = keys.map((_, i) => i)
+  const batches: LoadBatch[] = []
+  for (let start = 0; start < rows; ) {
+    const end = Math.min(rows, start + random.below(40))
+    batches.push(batch(keys.slice(start, end), payloads.slice(start, end)))
+    start = end
+  }
+  return { all: batch(keys, payloads), batches }
+}
+
+t.test('a load does what an insert of all rows in order does', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const engine = await openEngine(t)
+  const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 1000 }
+  for (const unique of [false, true]) {
+    for (const mode of INSERT_MODES) {
+      for (const [name, payloadKind] of [
+        ['loaded', 'u32'],
+        ['inserted', 'u32'],
+      ] as const) {
+        await engine.createIndex({ ...NUMBERS, name, payloadKind, unique })
+      }
+      const { all, batches } = randomBatches(random, 200)
+      const [loaded, inserted] = [engine.index('loaded'), engine.index('inserted')]
+      for (const index of [loaded, inserted]) await index.write({ ops: 0, ...batch([3, 5]) })
+      const codes = await inserted.write({ ops: MODE_OPS[mode], ...all })
+      const result = await loaded.bulkLoad(batches, { mode, chunkRows: 30 })
+      const count = (code: number) => codes.filter((one) => one === code).length
+      t.match(
+        result,
+        {
+          rows: 200,
+          inserted: count(ResultCode.inserted),
+          replaced: count(ResultCode.replaced),
+          existing: count(ResultCode.exists),
+          refused: 0,
+        },
+        `${mode}, ${unique ? 'unique' : 'not unique'}`,
+      )
+      const contents = await Promise.all([loaded, inserted].map((index) => index.scan(everything)))
+      t.same(values(contents[0].keys), values(contents[1].keys))
+      t.same(values(contents[0].payloads), values(contents[1].payloads))
+      for (const name of ['loaded', 'inserted']) await engine.dropIndex(name)
+    }
+  }
+})
+
+t.test('one batch, no rows, and rows that are refused', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(NUMBERS)
+  const numbers = engine.index('numbers')
+  t.match(await numbers.bulkLoad(batch([1, 2])), { rows: 2, inserted: 2 })
+  t.match(await numbers.bulkLoad([]), { rows: 0, inserted: 0 })
+  t.match(await numbers.bulkLoad(batch([])), { rows: 0, inserted: 0 })
+  await engine.createIndex({ ...NUMBERS, name: 'floats', keyType: 'f32' })
+  const keys = new Uint8Array(Float32Array.of(1, Number.NaN, 2).buffer)
+  const payloads = { bytes: u32(1, 2, 3), offsets: undefined }
+  t.match(await engine.index('floats').bulkLoad({ keys, payloads }), { rows: 3, inserted: 2, refused: 1 })
+})
+
+t.test('variable keys and payloads of kind bytes', async (t) => {
+  const directory = t.testdir()
+  const engine = await openEngine(t, { directory })
+  await engine.createIndex({ ...NUMBERS, name: 'texts', keyType: 'string', payloadKind: 'bytes' })
+  const index = engine.index('texts')
+  const words = ['pear', '', 'fig', 'apple', 'fig', 'plum', 'quince']
+  const load = words.map((word, i) => {
+    const key = blobs(word)
+    return { keys: key.bytes, keyOffsets: key.offsets, payloads: blobs(`${i} ${word}`) }
+  })
+  t.match(await index.bulkLoad(load, { mode: 'ifAbsent', chunkRows: 3 }), {
+    rows: 7,
+    inserted: 6,
+    existing: 1,
+  })
+  const { bytes, offsets } = blobs('fig', 'quince')
+  t.same(texts(await index.get(bytes, offsets)), ['2 fig', '6 quince'])
+  await engine.close()
+  const again = await openEngine(t, { directory })
+  t.same(texts(await again.index('texts').get(bytes, offsets)), ['2 fig', '6 quince'])
+})
+
+t.test('chunks are log records, and reads see whole ones', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  const counts: number[] = []
+  const progress: number[] = []
+  async function* source() {
+    for (let i = 0; i < 12; i++) {
+      yield batch([7, 7, 7, 7, 7])
+      counts.push(...values(await index.count(u32(7))))
+    }
+  }
+  const result = await index.bulkLoad(source(), {
+    chunkRows: 10,
+    onProgress: ({ rows }) => progress.push(rows),
+  })
+  t.equal(result.rows, 60)
+  t.same(progress, [10, 20, 30, 40, 50, 60])
+  t.ok(
+    counts.every((count, i) => count % 10 === 0 && count >= (counts[i - 1] ?? 0)),
+    counts.join(),
+  )
+  t.equal(index.stats().logRecords, 6)
+})
+
+t.test('a load that fails stores its first chunks and says which', async (t) => {
+  const prepared: number[] = []
+  class Failing extends ModelStructure {
+    override prepare(batch: Parameters<ModelStructure['prepare']>[0]) {
+      prepared.push(batch.keys.byteLength / 4)
+      if (values(batch.keys).includes(666)) throw new Error('on purpose')
+      return super.prepare(batch)
+    }
+  }
+  const engine = await openEngine(t, {
+    structures: { ...modelStructures, create: async (_device, shape) => new Failing(shape) },
+  })
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  const stored = async (load: Promise<LoadResult>) => {
+    const error = await load.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    if (!(error instanceof LoadError)) throw new Error('the load did not fail')
+    return { rows: error.stored.rows, code: error.code, message: error.message }
+  }
+  const faulty = [batch([1, 2]), batch([3, 4]), batch([666, 5]), batch([6, 7]), batch([8, 9])]
+  const failed = await stored(index.bulkLoad(faulty, { chunkRows: 2 }))
+  t.match(failed, { rows: 4, code: 'INTERNAL', message: /on purpose; the first 4 rows/ })
+  t.same(values(await index.count(u32(1, 2, 3, 4, 5, 6, 7, 8, 9))), [1, 1, 1, 1, 0, 0, 0, 0, 0])
+  t.match(await index.bulkLoad(batch([5, 6]), { chunkRows: 2 }), { rows: 2 })
+
+  async function* broken() {
+    yield batch([10, 11])
+    yield batch([12])
+    throw new Error('the source broke')
+  }
+  t.match(await stored(index.bulkLoad(broken(), { chunkRows: 2 })), { rows: 2, message: /the source broke/ })
+
+  const uneven = { keys: u32(1, 2), payloads: { bytes: u32(1), offsets: undefined } }
+  t.match(await stored(index.bulkLoad(uneven)), {
+    rows: 0,
+    code: 'BAD_REQUEST',
+    message: /2 keys came with 1/,
+  })
+
+  const control = new AbortController()
+  async function* endless() {
+    for (let key = 100; ; key += 2) yield batch([key, key + 1])
+  }
+  const cancelled = await stored(
+    index.bulkLoad(endless(), {
+      chunkRows: 2,
+      signal: control.signal,
+      onProgress: ({ rows }) => rows >= 10 && control.abort(),
+    }),
+  )
+  t.equal(cancelled.code, 'CANCELLED')
+  const after = index.scan({
+    ranges: 1,
+    from: u32(100),
+    to: undefined,
+    tokens: undefined,
+    limit: 1000,
+  })
+  t.equal((await after).keys.byteLength / 4, cancelled.rows, 'what is stored is what it says')
+  t.match(await stored(index.bulkLoad(endless(), { signal: control.signal })), { rows: 0, code: 'CANCELLED' })
+
+  const hanging = new AbortController()
+  async function* hangs() {
+    yield batch([1])
+    await new Promise(() => {})
+  }
+  const waiting = stored(index.bulkLoad(hangs(), { signal: hanging.signal }))
+  hanging.abort()
+  t.match(await waiting, { code: 'CANCELLED' })
+})
+
+/** Runs a task before each record is logged. */
+function beforeLogging(t: Test, task: () => Promise<void>): void {
+  const plain = Object.getOwnPropertyDescriptor(Store.prototype, 'log')
+  if (plain === undefined) throw new Error('the store has no log')
+  Object.defineProperty(Store.prototype, 'log', {
+    configurable: true,
+    get(this: Store): WriteLog {
+      const log: WriteLog = plain.get?.call(this)
+      return {
+        append: async (index, record) => {
+          await task()
+          return log.append(index, record)
+        },
+        read: (index, after) => log.read(index, after),
+        trim: (index, through) => log.trim(index, through),
+        first: (index) => log.first(index),
+        last: (index) => log.last(index),
+      }
+    },
+  })
+  t.teardown(() => Object.defineProperty(Store.prototype, 'log', plain))
+}
+
+t.test('a load that cannot be logged is not seen', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  let appended = 0
+  beforeLogging(t, async () => {
+    if (++appended === 3) throw new Error('the disk is full')
+  })
+  const chunks = Array.from({ length: 6 }, (_, i) => batch([i]))
+  const error = await index.bulkLoad(chunks, { chunkRows: 1 }).catch((thrown: unknown) => thrown)
+  t.match(error, { stored: { rows: 2 }, message: /the disk is full/ })
+  t.same(values(await index.count(u32(0, 1, 2, 3, 4, 5))), [1, 1, 0, 0, 0, 0], 'it was rebuilt from the log')
+})
+
+t.test('a chunk is on the device while the one before is logged, and reads wait for the log', async (t) => {
+  let prepared = 0
+  class Counting extends ModelStructure {
+    override prepare(batch: Parameters<ModelStructure['prepare']>[0]) {
+      prepared++
+      return super.prepare(batch)
+    }
+  }
+  const engine = await openEngine(t, {
+    structures: { ...modelStructures, create: async (_device, shape) => new Counting(shape) },
+  })
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  beforeLogging(t, () => gate)
+  const chunks = Array.from({ length: 4 }, () => batch([7]))
+  const load = index.bulkLoad(chunks, { chunkRows: 1 })
+  let seen: number | undefined
+  while (prepared < 2) await setImmediate()
+  const read = index.count(u32(7)).then((counts) => {
+    ;[seen] = values(counts)
+  })
+  for (let turn = 0; turn < 20; turn++) await setImmediate()
+  t.equal(prepared, 2, 'one is logged, and one waits for its turn')
+  t.equal(seen, undefined)
+  open()
+  await read
+  t.ok(seen !== undefined && seen >= 2, `${seen} rows are seen`)
+  t.match(await load, { rows: 4, inserted: 4 })
+})
+
+t.test('parts of a client: in order, once, and none after one that failed', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  const part = (number: number, after: number | undefined, ...keys: number[]) =>
+    index.load({ ops: 0, ...batch(keys) }, { after }, { client: 'c', number })
+  const [one, two] = await Promise.all([part(1, undefined, 1, 2), part(2, 1, 3)])
+  t.match([one, two], [{ rows: 2, inserted: 2 }, { rows: 1 }])
+  const again = await Promise.all([part(1, undefined, 1, 2), part(3, 2, 4), part(3, 2, 4), part(4, 3, 5)])
+  t.match(again, [{ rows: 2 }, { rows: 1 }, { rows: 1 }, { rows: 1 }])
+  t.same(values(await index.count(u32(1, 2, 3, 4, 5))), [1, 1, 1, 1, 1])
+  await t.rejects(part(6, 5, 7), { code: 'CANCELLED', message: /before this one/ })
+  const insert = index.write({ ops: 0, ...batch([9]) }, { client: 'c', number: 2 })
+  await t.rejects(insert, { code: 'BAD_REQUEST', message: /another kind/ })
+  const cancellation = { cancelled: true }
+  const cancelled = index.load(
+    { ops: 0, ...batch([6]) },
+    { after: 4 },
+    { client: 'c', number: 5 },
+    cancellation,
+  )
+  const next = part(6, 5, 7)
+  await t.rejects(cancelled, { code: 'CANCELLED' })
+  await t.rejects(next, { code: 'CANCELLED' })
+  t.same(values(await index.count(u32(6, 7))), [0, 0])
+})
+
+t.test('parts that wait share a record, up to the size of a chunk', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  const part = (count: number) => {
+    const keys = new Uint8Array(count * 4)
+    return index.load({ ops: 0, keys, payloads: { bytes: keys, offsets: undefined } }, {})
+  }
+  const first = part(1)
+  const others = Array.from({ length: 5 }, () => part(3))
+  const insert = index.write({ ops: 0, ...batch([1]) })
+  await Promise.all([first, ...others, insert])
+  t.ok((index.stats().logRecords as number) <= 3, `${index.stats().logRecords} records`)
+  t.ok(LIMITS.loadItems > LIMITS.batchItems)
+})
