@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import { BulkBuild } from '../../css-tree/bulk-build.js'
 import { DirectoryBuilder } from '../../css-tree/directory.js'
 import { SortedPart } from '../../css-tree/sorted-part.js'
 import type { Device } from '../../device/device.js'
@@ -76,6 +77,8 @@ interface Stages {
   readonly directories: DirectoryKeeper | undefined
   /** Only for CSS-trees. */
   readonly separators: DirectoryBuilder | undefined
+  /** Only for CSS-trees that can be made so. */
+  readonly bulk: BulkBuild | undefined
 }
 
 /**
@@ -118,7 +121,9 @@ export class TreeWriter {
       payloads,
       remover,
       linker,
-      ...directories
+      directories,
+      separators,
+      bulk,
     ] = await Promise.all([
       RunFinder.create(device, primitives, shape, locator),
       PairMatcher.create(device, primitives, shape, payloadBytes),
@@ -132,6 +137,7 @@ export class TreeWriter {
       shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
       hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
       shape.conditions.css ? DirectoryBuilder.create(device, shape) : undefined,
+      BulkBuild.create(device, primitives, index),
     ])
     return new TreeWriter(device, index, {
       runs,
@@ -144,8 +150,9 @@ export class TreeWriter {
       payloads,
       remover,
       linker,
-      directories: directories[0],
-      separators: directories[1],
+      directories,
+      separators,
+      bulk,
     })
   }
 
@@ -172,6 +179,11 @@ export class TreeWriter {
   /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
   async prepareItems(arena: Arena, scratch: Scratch, items: Items, ready?: Ready): Promise<PreparedBatch> {
     try {
+      const { bulk } = this.#stages
+      if (bulk?.suits(arena, items)) {
+        const prepared = await bulk.prepare(scratch, arena, items)
+        if (prepared !== undefined) return prepared
+      }
       const settled = await this.#settle(scratch, arena, items, ready)
       const reserving = this.#reserveAhead(arena, items)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
