@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Measures in a process of its own, because drivers hand out memory again that is slower to reach than fresh memory.
+ * Measures in a process of its own, so that nothing of one measurement is left for the next.
  * @param module URL of a module that ends by calling `measureForParent`
  * @param measurement what to measure, a value of JSON
  * @returns what the module's measurement returned; undefined where it returned nothing

@@ -46,7 +46,8 @@ const CASES = [U32, U32_CSS, U64, U64_CSS]
 
 /**
  * Builds, inserts, gets, scans and deletes on indexes of 2^16 keys and more, with everything that goes in already on the
- * device: what the kernels do, wall clock with submission and the round trips that an operation makes by itself. Each size is
+ * device: what the kernels do, wall clock with submission and the round trips that an operation makes by itself; where said, by the
+ * device's own time for the kernels alone. Each size is
  * measured in a process of its own.
  * @param logarithms sizes as powers of two
  */
@@ -85,6 +86,12 @@ async function measure({ adapter, name, logarithm }: Measurement): Promise<Row |
   return row
 }
 
+async function wallSeconds(work: () => Promise<void>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return (performance.now() - start) / 1000
+}
+
 class TreeBench {
   readonly #device: Device
   readonly #shape: IndexShape
@@ -120,12 +127,7 @@ class TreeBench {
   async run(): Promise<Row['figures']> {
     const buildSeconds: number[] = []
     for (let repeat = 0; repeat < (this.#count > 1 << 20 ? 3 : REPEATS); repeat++) {
-      this.#arena?.destroy()
-      this.#arena = await Arena.create(this.#device, treeShape(this.#shape), {
-        nodes: 1,
-        tuples: 1,
-        extentWords: 1,
-      })
+      await this.#renewArena()
       buildSeconds.push(await this.#write(WriteOp.insert, 0, this.#count))
     }
     const bytesPerKey = this.#arena!.usedBytes / this.#count
@@ -142,6 +144,11 @@ class TreeBench {
       inserts.push(await this.#write(WriteOp.insert, this.#count + repeat * batch, batch))
     }
     const deleteSeconds = await this.#write(WriteOp.deleteKey, this.#count, batch)
+    const insertKernels = await this.#writeKernels(WriteOp.insert, this.#count, batch)
+    // Keys that were there from the start: in a CSS-tree they lie in the sorted part.
+    const deleteKernels = await this.#writeKernels(WriteOp.deleteKey, 0, batch)
+    await this.#renewArena()
+    const buildKernels = await this.#writeKernels(WriteOp.insert, 0, this.#count)
     return {
       'build Mkeys/s': this.#count / median(buildSeconds) / 1e6,
       'B/key': bytesPerKey,
@@ -153,6 +160,9 @@ class TreeBench {
       'insert 1/16 Mkeys/s': batch / median(inserts) / 1e6,
       growing: batch / growing / 1e6,
       'delete 1/16 Mkeys/s': batch / deleteSeconds / 1e6,
+      'build, kernels alone': this.#count / buildKernels / 1e6,
+      'insert, kernels alone': batch / insertKernels / 1e6,
+      'delete, kernels alone': batch / deleteKernels / 1e6,
     }
   }
 
@@ -160,8 +170,19 @@ class TreeBench {
     this.#arena?.destroy()
   }
 
+  async #renewArena(): Promise<void> {
+    this.#arena?.destroy()
+    const need = { nodes: 1, tuples: 1, extentWords: 1 }
+    this.#arena = await Arena.create(this.#device, treeShape(this.#shape), need)
+  }
+
   /** Seconds to write keys number `first` and following. */
-  async #write(ops: WriteOp, first: number, count: number): Promise<number> {
+  async #write(
+    ops: WriteOp,
+    first: number,
+    count: number,
+    measure: (work: () => Promise<void>) => Promise<number> = wallSeconds,
+  ): Promise<number> {
     const { keyWords, payloadWords } = treeShape(this.#shape)
     const device = this.#device
     const scratch = device.scratch()
@@ -172,14 +193,24 @@ class TreeBench {
     }
     const items = uploadItems(device, scratch, this.#shape, batch, count)
     await warmUp(device, this.#primitives)
-    const start = performance.now()
-    const prepared = await this.#writer.prepareItems(this.#arena!, scratch, items)
-    prepared.apply()
-    await device.gpu.queue.onSubmittedWorkDone()
-    const seconds = (performance.now() - start) / 1000
-    const expected = ops === WriteOp.insert ? prepared.effect.tuplesCreated : prepared.effect.tuplesRemoved
-    if (expected !== count) throw new Error(`${expected} of ${count} keys were written`)
+    let written = 0
+    const seconds = await measure(async () => {
+      const prepared = await this.#writer.prepareItems(this.#arena!, scratch, items)
+      prepared.apply()
+      await device.gpu.queue.onSubmittedWorkDone()
+      const { tuplesCreated, tuplesRemoved } = prepared.effect
+      written = ops === WriteOp.insert ? tuplesCreated : tuplesRemoved
+    })
+    if (written !== count) throw new Error(`${written} of ${count} keys were written`)
     return seconds
+  }
+
+  /** Seconds that kernels take to write keys number `first` and following, by the device's time; 0 where it has none. */
+  #writeKernels(ops: WriteOp, first: number, count: number): Promise<number> {
+    return this.#write(ops, first, count, async (work) => {
+      const kernels = await this.#device.profile(work)
+      return (kernels ?? []).reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e6
+    })
   }
 
   /** Millions of lookups a second of keys with numbers below `bound`; those below the index's size are found. */

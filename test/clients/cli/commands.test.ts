@@ -43,7 +43,7 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
   t.match(await cli(['del', 'towns', '7', '8']), { code: 1, out: '7\tdeleted\n8\t(not found)\n' })
 
   t.match(await cli(['list']), { code: 0, out: /towns +i32 +bytes/ })
-  t.match(await cli(['stats']), { code: 0, out: /adapter .*slow[\s\S]*towns +i32 → bytes +1 +1 / })
+  t.match(await cli(['stats']), { code: 0, out: /adapter .*slow[\s\S]*towns +i32 → bytes, CSS-tree +1 +1 / })
   const { out } = await cli(['stats', 'towns', '--json'])
   t.match(JSON.parse(out), { name: 'towns', keyType: 'i32', keys: 1, payloads: 1 })
   t.match(await cli(['snapshot']), { code: 0, out: /towns +\d+ +\d/ })

@@ -35,7 +35,7 @@ t.test('layouts, traversals and explanations', async (t) => {
   await done('create plain --key u32 --payload u32', 'created\n')
   const words = 'unique, full layout, coalesced allocation, partition levels 3, linked'
   await done('list', new RegExp(`paths +string +u32 +${words}\\n`))
-  await done('list', /plain +u32 +u32\n/)
+  await done('list', /plain +u32 +u32 +CSS-tree\n/)
   await done('stats', new RegExp(`paths +string → u32, ${words} `))
   await done('stats paths', /\nlayout +full\nallocation +coalesced\npartition levels +3\nlinked +true\n/)
 
