@@ -10,11 +10,13 @@ import { uploadItems } from '../gpu/prefix-tree/write/items.js'
 import { TreeWriter } from '../gpu/prefix-tree/write/tree-writer.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { asBytes } from '../protocol/columns.js'
+import { STRUCTURES } from '../protocol/traversal.js'
 import { WriteOp } from '../protocol/types.js'
 import { type KeyBlob, longKeys, numberedPayloads, pickKeys, urlKeys } from './keys.js'
 import { median, type Row } from './report.js'
+import { warmUp } from './warm-up.js'
 
-const SHAPE: IndexShape = { keyType: 'string', payloadBytes: 4, unique: true, matchFrom: 0 }
+const CONTENT = { keyType: 'string', payloadBytes: 4, unique: true, matchFrom: 0 } as const
 const REPEATS = 5
 
 const CASES: readonly { readonly name: string; keys(count: number): KeyBlob }[] = [
@@ -34,12 +36,15 @@ export async function benchStrings(
   queries: number,
 ): Promise<Row[]> {
   const rows: Row[] = []
-  const bench = await StringBench.create(device)
-  for (const { name, keys } of CASES) {
-    for (const count of counts) {
-      const row = { name: `${name}, ${count} keys`, figures: await bench.run(keys(count), count, queries) }
-      console.log(`${row.name}: ${JSON.stringify(row.figures)}`)
-      rows.push(row)
+  for (const structure of STRUCTURES) {
+    const bench = await StringBench.create(device, { ...CONTENT, structure })
+    for (const { name, keys } of CASES) {
+      for (const count of counts) {
+        const figures = await bench.run(keys(count), count, queries)
+        const row = { name: `${name}, ${structure}, ${count} keys`, figures }
+        console.log(`${row.name}: ${JSON.stringify(row.figures)}`)
+        rows.push(row)
+      }
     }
   }
   return rows
@@ -47,25 +52,36 @@ export async function benchStrings(
 
 class StringBench {
   readonly #device: Device
+  readonly #shape: IndexShape
+  readonly #primitives: Primitives
   readonly #writer: TreeWriter
   readonly #reader: TreeReader
   readonly #normaliser: KeyNormaliser
 
-  private constructor(device: Device, writer: TreeWriter, reader: TreeReader, normaliser: KeyNormaliser) {
+  private constructor(
+    device: Device,
+    shape: IndexShape,
+    primitives: Primitives,
+    writer: TreeWriter,
+    reader: TreeReader,
+    normaliser: KeyNormaliser,
+  ) {
     this.#device = device
+    this.#shape = shape
+    this.#primitives = primitives
     this.#writer = writer
     this.#reader = reader
     this.#normaliser = normaliser
   }
 
-  static async create(device: Device): Promise<StringBench> {
+  static async create(device: Device, shape: IndexShape): Promise<StringBench> {
     const primitives = await Primitives.create(device)
     const [writer, reader, normaliser] = await Promise.all([
-      TreeWriter.create(device, primitives, SHAPE),
-      TreeReader.create(device, primitives, SHAPE),
+      TreeWriter.create(device, primitives, shape),
+      TreeReader.create(device, primitives, shape),
       KeyNormaliser.create(device, primitives, 'terminated'),
     ])
-    return new StringBench(device, writer, reader, normaliser)
+    return new StringBench(device, shape, primitives, writer, reader, normaliser)
   }
 
   async run(blob: KeyBlob, count: number, queries: number): Promise<Row['figures']> {
@@ -75,7 +91,7 @@ class StringBench {
     for (let repeat = 0; repeat <= REPEATS; repeat++) {
       arena?.destroy()
       const room = { nodes: count, tuples: count, extentWords: 1, keyWords: blob.bytes.byteLength / 2 }
-      arena = await Arena.create(this.#device, treeShape(SHAPE), room)
+      arena = await Arena.create(this.#device, treeShape(this.#shape), room)
       const taken = await this.#insert(arena, blob, count)
       if (repeat > 0) seconds.push(taken)
     }
@@ -95,8 +111,8 @@ class StringBench {
   async #insert(arena: Arena, { bytes, offsets }: KeyBlob, count: number): Promise<number> {
     const scratch = this.#device.scratch()
     const columns = { keys: bytes, keyOffsets: offsets, payloads: numberedPayloads(1, 0, count) }
-    const items = uploadItems(this.#device, scratch, SHAPE, { ops: WriteOp.insert, ...columns }, count)
-    await this.#device.gpu.queue.onSubmittedWorkDone()
+    const items = uploadItems(this.#device, scratch, this.#shape, { ops: WriteOp.insert, ...columns }, count)
+    await warmUp(this.#device, this.#primitives)
     const start = performance.now()
     const prepared = await this.#writer.prepareItems(arena, scratch, items)
     prepared.apply()
@@ -135,6 +151,7 @@ class StringBench {
 
   async #time(record: (recorder: Recorder, scratch: Scratch) => void): Promise<number> {
     const seconds: number[] = []
+    await warmUp(this.#device, this.#primitives)
     for (let repeat = 0; repeat <= REPEATS; repeat++) {
       const scratch = this.#device.scratch()
       const recorder = this.#device.record()
