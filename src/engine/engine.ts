@@ -12,7 +12,7 @@ import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
 import { IndexNames } from './index-names.js'
 import { Index } from './named-index.js'
-import { chooseStructure } from './structure-choice.js'
+import { settleStructure } from './structure-choice.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
 export interface EngineOptions {
@@ -142,9 +142,8 @@ export class Engine {
     const layout = parseLayout(given)
     checkLayout(layout, keyType)
     const existing = this.#indexes.get(name)
-    // An index that is there already has the structure that was chosen then.
-    const structure = layout.structure ?? existing?.definition.structure ?? chooseStructure(layout)
-    const definition = { name, keyType, payloadKind, unique, ...layout, structure }
+    const form = settleStructure(layout, existing?.definition)
+    const definition = { name, keyType, payloadKind, unique, ...form }
     if (existing !== undefined) {
       if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
         throw indexExists(existing.definition)

@@ -34,7 +34,7 @@ import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
 import { RequestQueue } from './request-queue.js'
-import { structureReason } from './structure-choice.js'
+import { structureOf, structureReason } from './structure-choice.js'
 import { runWrites } from './write-run.js'
 
 /** What an index needs of its engine. */
@@ -209,6 +209,7 @@ export class Index {
     const { store } = this.#host
     return {
       ...this.definition,
+      structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
       ...structure.stats(),
       logPosition: store.log.last(id),
