@@ -144,9 +144,9 @@ t.test('a layout reaches the structure, also after a restart', async (t) => {
     partitionLevels: 4,
     linked: true,
   }
-  const definitions = [numbers, full]
+  const definitions: IndexDefinition[] = [{ ...numbers, structure: 'css' }, full]
   const expected = [
-    { keyType: 'u32', unique: false, payloadBytes: 4, matchFrom: 0 },
+    { keyType: 'u32', unique: false, structure: 'css', payloadBytes: 4, matchFrom: 0 },
     {
       keyType: 'string',
       unique: false,
@@ -175,7 +175,7 @@ t.test('what a definition says of the defaults makes no other index', async (t) 
   const engine = await openEngine(t)
   const again = (definition: IndexDefinition) => engine.createIndex(definition, { ifNotExists: true })
   t.equal(await engine.createIndex({ ...numbers, layout: 'compact', allocation: 'demand' }), true)
-  t.strictSame(engine.list(), [numbers])
+  t.strictSame(engine.list(), [{ ...numbers, structure: 'css' }])
   t.equal(await again(numbers), false)
   t.equal(await again({ ...numbers, layout: 'compact', linked: false, partitionLevels: undefined }), false)
   const other = { ...numbers, name: 'other', keyType: 'string', layout: 'full', partitionLevels: 8 } as const
