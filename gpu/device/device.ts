@@ -3,6 +3,7 @@ import { BufferPool } from '../memory/buffer-pool.js'
 import { Scratch } from '../memory/scratch.js'
 import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
+import type { Creations } from './creations.js'
 import { DeviceFull } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
 import { type KernelTime, Profiler } from './profiler.js'
@@ -50,6 +51,7 @@ export class Device {
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
   readonly #found: FoundAdapter
+  readonly #creations: Creations = { buffers: 0, bindGroups: 0, pipelines: 0 }
   readonly #kernels = new Map<string, Promise<Kernel>>()
   readonly #scratch: BufferPool
   readonly #readback: BufferPool
@@ -114,12 +116,17 @@ export class Device {
     const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
     let kernel = this.#kernels.get(key)
     if (kernel === undefined) {
-      kernel = createKernel(this.gpu, description)
+      kernel = createKernel(this.gpu, description, this.#creations)
       this.#kernels.set(key, kernel)
       // What failed for want of memory may succeed later.
       kernel.catch(() => this.#kernels.delete(key))
     }
     return kernel
+  }
+
+  /** What was created so far; measurements by clocks and profiles are left out. */
+  get creations(): Readonly<Creations> {
+    return { ...this.#creations }
   }
 
   /** A recorder, whose `submit` throws what the device reported of the work. */
@@ -153,6 +160,7 @@ export class Device {
     this.gpu.pushErrorScope('out-of-memory')
     const whole = Math.ceil(size / QUAD_BYTES) * QUAD_BYTES
     const buffer = this.gpu.createBuffer({ label, size: whole, usage: STORAGE | COPY_SRC | COPY_DST })
+    this.#creations.buffers++
     const error = await this.gpu.popErrorScope()
     if (error === null) return buffer
     buffer.destroy()
@@ -187,6 +195,7 @@ export class Device {
     const before = this.#reported
     this.#reported = undefined
     const buffer = this.gpu.createBuffer({ size, usage })
+    this.#creations.buffers++
     const failed = this.#reported !== undefined
     this.#reported = before
     return failed ? undefined : buffer

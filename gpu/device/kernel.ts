@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { link, RecordResolver } from 'wesl'
 import { WarpdexError } from '../../protocol/errors.js'
+import type { Creations } from './creations.js'
 
 /** How a kernel uses a binding: `read` is `var<storage, read>`, `write` is `var<storage, read_write>`. */
 export type Access = 'read' | 'write'
@@ -32,6 +33,7 @@ export class Kernel {
   readonly #device: GPUDevice
   readonly #layout: GPUBindGroupLayout
   readonly #bindings: readonly NumberedBinding[]
+  readonly #creations: Creations
   readonly #bindGroups = new Map<string, GPUBindGroup>()
 
   constructor(
@@ -39,12 +41,14 @@ export class Kernel {
     description: KernelDescription,
     pipeline: GPUComputePipeline,
     layout: GPUBindGroupLayout,
+    creations: Creations,
   ) {
     this.#device = device
     this.description = description
     this.pipeline = pipeline
     this.#layout = layout
     this.#bindings = numberedBindings(description)
+    this.#creations = creations
   }
 
   /** The bind group over whole buffers, in binding order. Making one costs more than a dispatch, so they are kept. */
@@ -65,6 +69,7 @@ export class Kernel {
         layout: this.#layout,
         entries: bindings.map(([binding], i) => ({ binding, resource: { buffer: buffers[i]! } })),
       })
+      this.#creations.bindGroups++
       this.#bindGroups.set(key, group)
     }
     return group
@@ -94,8 +99,15 @@ function numberedBindings({
   return [...bindings.map((access, i) => [firstBinding + i, access] as const), ...further]
 }
 
-/** Makes a kernel's pipeline. */
-export async function createKernel(device: GPUDevice, description: KernelDescription): Promise<Kernel> {
+/**
+ * Makes a kernel's pipeline.
+ * @param creations counts it, and the kernel's bind groups
+ */
+export async function createKernel(
+  device: GPUDevice,
+  description: KernelDescription,
+  creations: Creations,
+): Promise<Kernel> {
   const { module, entryPoint, params, conditions = {} } = description
   const label = `${module} ${entryPoint}`
   const layout = device.createBindGroupLayout({
@@ -111,7 +123,8 @@ export async function createKernel(device: GPUDevice, description: KernelDescrip
     layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize: params * 4 }),
     compute: { module: await shaderModule(device, module, conditions), entryPoint },
   })
-  return new Kernel(device, description, pipeline, layout)
+  creations.pipelines++
+  return new Kernel(device, description, pipeline, layout, creations)
 }
 
 const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<GPUShaderModule>>>()

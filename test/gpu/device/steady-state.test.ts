@@ -1,0 +1,144 @@
+import t, { type Test } from 'tap'
+import type { Device } from '../../../gpu/device/device.js'
+import type { IndexShape } from '../../../gpu/index-structure.js'
+import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
+import { asBytes } from '../../../protocol/columns.js'
+import { pickRows, type Rows, rowsOf } from '../../../protocol/rows.js'
+import { WriteOp } from '../../../protocol/types.js'
+import { freshSeed, Random } from '../../random.js'
+import { openDevice } from '../open-device.js'
+
+/** Keys of the two batches that fill an index: with the second its regions double, so that they have room for all rounds. */
+const FIRST = 1400
+const KEYS = 2200
+
+/** Keys of a batch of reads and of one of writes, ranges of a scan. */
+const READ = 200
+const WRITTEN = 12
+const RANGES = 20
+
+const OVERLAPPING = 8
+const WARM_UP = 4
+const ROUNDS = 20
+
+const SHAPES: readonly IndexShape[] = (['prefix', 'css'] as const).flatMap((structure) => [
+  { keyType: 'u64', payloadBytes: 8, unique: false, matchFrom: 0, structure },
+  { keyType: 'string', payloadBytes: 4, unique: false, matchFrom: 0, structure },
+])
+
+t.test('work that is like earlier work creates nothing on the device', async (t) => {
+  const device = await openDevice(t)
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  for (const shape of SHAPES) {
+    const index = await Index.fill(device, shape, new Random(seed))
+    const name = `${shape.structure} ${shape.keyType}`
+    const written = index.someKeys(WRITTEN)
+    await createsNothing(t, device, index, `${name}, one after the other`, () => index.useAll(written))
+    await createsNothing(t, device, index, `${name}, at once`, () => index.readAtOnce())
+    t.equal(index.tree.stats().keys, KEYS, `${name}: as many keys as before`)
+    index.tree.destroy()
+  }
+})
+
+/** Regions that grow would be no fault; the sizes above keep them from it. */
+async function createsNothing(
+  t: Test,
+  device: Device,
+  { tree }: Index,
+  name: string,
+  round: () => Promise<void>,
+): Promise<void> {
+  for (let i = 0; i < WARM_UP; i++) await round()
+  const { deviceBytes } = tree.stats()
+  const before = device.creations
+  for (let i = 0; i < ROUNDS; i++) await round()
+  t.equal(tree.stats().deviceBytes, deviceBytes, `${name}: nothing grows`)
+  t.same(device.creations, before, name)
+}
+
+class Index {
+  readonly tree: PrefixTree
+  readonly #keys: Rows
+  readonly #random: Random
+
+  private constructor(tree: PrefixTree, keys: Rows, random: Random) {
+    this.tree = tree
+    this.#keys = keys
+    this.#random = random
+  }
+
+  static async fill(device: Device, shape: IndexShape, random: Random): Promise<Index> {
+    const tree = await PrefixTree.create(device, shape)
+    const index = new Index(tree, distinctKeys(shape, random), random)
+    await index.#write(WriteOp.insert, index.#keysFrom(0, FIRST))
+    await index.#write(WriteOp.insert, index.#keysFrom(FIRST, KEYS - FIRST))
+    return index
+  }
+
+  someKeys(count: number): Rows {
+    return this.#keysFrom(this.#random.below(KEYS - count), count)
+  }
+
+  /** Every operation, one after the other; the index is as large afterwards as before. */
+  async useAll(written: Rows): Promise<void> {
+    await this.#write(WriteOp.replace, written)
+    await this.#write(WriteOp.deleteKey, written)
+    await this.#write(WriteOp.insert, written)
+    await this.#write(WriteOp.insert, written, 1)
+    await this.#write(WriteOp.deletePair, written, 1)
+    for (const read of this.#reads()) await read()
+  }
+
+  async readAtOnce(): Promise<void> {
+    const get = () => this.#get()
+    const reads = [...Array.from({ length: OVERLAPPING }, () => get), ...this.#reads()]
+    await Promise.all(reads.map((read) => read()))
+  }
+
+  #reads(): (() => Promise<unknown>)[] {
+    const { tree } = this
+    const { bytes: keys, offsets: keyOffsets } = this.someKeys(READ)
+    const { bytes: from, offsets: fromOffsets } = this.someKeys(RANGES)
+    return [
+      () => this.#get(),
+      () => tree.getAll(keys, 2 * READ, keyOffsets),
+      () => tree.count(keys, keyOffsets),
+      () => tree.getNext({ keys, keyOffsets }),
+      () => tree.scan({ ranges: RANGES, from, fromOffsets, limit: 10 }),
+    ]
+  }
+
+  #get(): Promise<unknown> {
+    const { bytes, offsets } = this.someKeys(READ)
+    return this.tree.get(bytes, offsets)
+  }
+
+  #keysFrom(first: number, count: number): Rows {
+    const width = this.tree.shape.keyType === 'u64' ? 8 : undefined
+    return pickRows(
+      this.#keys,
+      width,
+      Uint32Array.from({ length: count }, (_, i) => first + i),
+    )
+  }
+
+  /** @param payload the last byte of all payloads */
+  async #write(ops: WriteOp, { bytes: keys, offsets: keyOffsets }: Rows, payload = 0): Promise<void> {
+    const { keyType, payloadBytes } = this.tree.shape
+    const count = keyType === 'u64' ? keys.byteLength / 8 : keyOffsets!.length - 1
+    const payloads = new Uint8Array(count * payloadBytes).fill(payload)
+    const prepared = await this.tree.prepare({ ops, keys, keyOffsets, payloads })
+    prepared.apply()
+  }
+}
+
+/** URLs of one site, or numbers. */
+function distinctKeys({ keyType }: IndexShape, random: Random): Rows {
+  const numbers = new Set<number>()
+  while (numbers.size < KEYS) numbers.add(random.word())
+  if (keyType === 'u64') {
+    return { bytes: asBytes(BigUint64Array.from(numbers, (number) => BigInt(number) << 20n)) }
+  }
+  return rowsOf(Array.from(numbers, (number) => Buffer.from(`https://warpdex.example/pages/${number}`)))
+}
