@@ -9,7 +9,6 @@ import type { Items } from '../prefix-tree/write/items.js'
 import type { PreparedBatch } from '../prefix-tree/write/tree-writer.js'
 import type { Primitives } from '../primitives/primitives.js'
 import { DirectoryBuilder } from './directory.js'
-import { SortedPart } from './sorted-part.js'
 
 type Kernels = Readonly<Record<'findDuplicates' | 'writeTuples', Kernel>>
 
@@ -91,7 +90,7 @@ export class BulkBuild {
     await arena.reserve({ nodes: 0, tuples: count, extentWords: 0 })
     const [duplicated] = await this.#device.readWords(duplicates, 1)
     if (duplicated !== 0) return undefined
-    const part = await SortedPart.create(this.#device, this.#shape, count)
+    const part = await arena.provideSorted(this.#shape, count)
     return {
       codes: new Uint8Array(count),
       effect: {
@@ -103,8 +102,7 @@ export class BulkBuild {
       },
       apply: () => {
         arena.takeTuples(count)
-        arena.sorted?.destroy()
-        arena.sorted = part
+        arena.replaceSorted(part)
         const payloads = inlined ? [] : [items.payloads]
         const recorder = this.#device.record()
         recorder.dispatch(

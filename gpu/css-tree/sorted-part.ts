@@ -1,5 +1,5 @@
 import type { Device } from '../device/device.js'
-import { Region } from '../memory/region.js'
+import { Region, regionBytes } from '../memory/region.js'
 import type { TreeShape } from '../prefix-tree/layout.js'
 import { planDirectory } from './directory-plan.js'
 
@@ -48,6 +48,17 @@ export class SortedPart {
       gaps?.destroy()
       throw error
     }
+  }
+
+  /** Bytes that a sorted part of so many tuples takes beside them. */
+  static bytesFor(device: Device, shape: TreeShape, tuples: number): number {
+    const { bytes, buckets } = planDirectory(shape, tuples)
+    const removed = shape.form === undefined ? regionBytes(device, 1, Math.ceil(tuples / BITS)) : 0
+    return bytes + (buckets?.gapBytes ?? 0) + removed
+  }
+
+  get bytes(): number {
+    return this.derivedBytes + (this.removed?.bytes ?? 0)
   }
 
   /** Bytes of what can be made again from the tuples. */

@@ -75,7 +75,8 @@ export class Arena {
     const sizes = [...Object.values(roles), ...further].map(([, words, records]) =>
       regionBytes(device, words, records),
     )
-    refusePast(device.structureBytes, sum(sizes))
+    const sortedBytes = shape.conditions.css ? SortedPart.bytesFor(device, shape, need.sorted ?? 0) : 0
+    refusePast(device.structureBytes, sum(sizes) + sortedBytes)
     const regions: Region[] = []
     const create = async ([label, words, records]: readonly [string, number, number]): Promise<Region> => {
       const region = await Region.create(device, label, words, records)
@@ -127,7 +128,9 @@ export class Arena {
   }
 
   get usedBytes(): number {
-    return sum([...this.regions.values()].map(({ usedBytes }) => usedBytes))
+    return (
+      sum([...this.regions.values()].map(({ usedBytes }) => usedBytes)) + (this.sorted?.derivedBytes ?? 0)
+    )
   }
 
   /**
@@ -154,6 +157,22 @@ export class Arena {
       if (fits) await region.reserve(records)
       else await region.fit(records)
     }
+  }
+
+  /**
+   * A sorted part of so many tuples, to take the place of the one that there is.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async provideSorted(shape: TreeShape, tuples: number): Promise<SortedPart> {
+    const others = this.bytes - (this.sorted?.bytes ?? 0)
+    refusePast(this.#device.structureBytes, others + SortedPart.bytesFor(this.#device, shape, tuples))
+    return SortedPart.create(this.#device, shape, tuples)
+  }
+
+  /** Puts a new sorted part in the place of the one that there is. */
+  replaceSorted(part: SortedPart): void {
+    this.sorted?.destroy()
+    this.sorted = part
   }
 
   /** Hands out nodes, with their heads where there are any; the first one's number. */

@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { BulkBuild } from '../../css-tree/bulk-build.js'
 import { DirectoryBuilder } from '../../css-tree/directory.js'
-import { SortedPart } from '../../css-tree/sorted-part.js'
+import type { SortedPart } from '../../css-tree/sorted-part.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -200,7 +200,9 @@ export class TreeWriter {
       })
       await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
       const sorted =
-        settled.nodes === undefined ? await this.#provideSorted(counts[Count.creates]) : undefined
+        settled.nodes === undefined
+          ? await arena.provideSorted(this.#shape, counts[Count.creates])
+          : undefined
       // Taken now, because applying must not fail.
       const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
       return {
@@ -254,10 +256,6 @@ export class TreeWriter {
   /** What comes to an empty CSS-tree is its sorted part: created tuples are in key order. */
   #becomesSorted(arena: Arena): boolean {
     return this.#shape.conditions.css && arena.tuples.records === 0
-  }
-
-  #provideSorted(tuples: number): Promise<SortedPart> {
-    return SortedPart.create(this.#device, this.#shape, tuples)
   }
 
   /**
@@ -319,8 +317,7 @@ export class TreeWriter {
     })
     stages.directories?.recordFill(recorder, arena)
     if (sorted !== undefined) {
-      arena.sorted?.destroy()
-      arena.sorted = sorted
+      arena.replaceSorted(sorted)
       stages.separators?.record(recorder, arena)
     }
     recorder.submit()

@@ -21,11 +21,10 @@ const OVERLAPPING = 8
 const WARM_UP = 4
 const ROUNDS = 20
 
-const SHAPES: readonly IndexShape[] = (['prefix', 'css'] as const).flatMap((structure) => [
-  { keyType: 'u64', payloadBytes: 8, unique: false, matchFrom: 0, structure },
-  { keyType: 'string', payloadBytes: 4, unique: false, matchFrom: 0, structure },
-])
-
+const SHAPES: readonly IndexShape[] = [
+  { keyType: 'string', payloadBytes: 4, unique: false, matchFrom: 0, structure: 'prefix' },
+  { keyType: 'u64', payloadBytes: 8, unique: false, matchFrom: 0, structure: 'css' },
+]
 t.test('work that is like earlier work creates nothing on the device', async (t) => {
   const device = await openDevice(t)
   const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
