@@ -7,8 +7,9 @@ import type { Arena } from '../prefix-tree/arena.js'
 import { type TreeShape, treeShape } from '../prefix-tree/layout.js'
 import type { Items } from '../prefix-tree/write/items.js'
 import type { PreparedBatch } from '../prefix-tree/write/tree-writer.js'
-import type { Primitives } from '../primitives/primitives.js'
+import type { Primitives, SortedPairs } from '../primitives/primitives.js'
 import { DirectoryBuilder } from './directory.js'
+import type { SortedPart } from './sorted-part.js'
 
 type Kernels = Readonly<Record<'findDuplicates' | 'writeTuples', Kernel>>
 
@@ -75,22 +76,20 @@ export class BulkBuild {
    */
   async prepare(scratch: Scratch, arena: Arena, items: Items): Promise<PreparedBatch | undefined> {
     const { count } = items
-    const { findDuplicates, writeTuples } = this.#kernels
+    const { findDuplicates } = this.#kernels
     const { keyWords, word } = this.#shape
-    const inlined = isInlined(this.#payloadBytes)
     const params = [count, word, this.#payloadBytes]
     const sorting = this.#device.record()
-    const values = inlined ? items.payloads : undefined
+    const values = isInlined(this.#payloadBytes) ? items.payloads : undefined
     const sorted = this.#primitives.sort(sorting, scratch, items.keys, values, count, keyWords)
     const duplicates = scratch.words(1)
     sorting.clear(duplicates, 0, 4)
     sorting.dispatch(findDuplicates, [sorted.keys, duplicates], params, count)
     sorting.submit()
-    // Allocating takes the host as long as sorting takes the device.
-    await arena.reserve({ nodes: 0, tuples: count, extentWords: 0 })
     const [duplicated] = await this.#device.readWords(duplicates, 1)
     if (duplicated !== 0) return undefined
-    const part = await arena.provideSorted(this.#shape, count)
+    await arena.reserve({ nodes: 0, tuples: count, extentWords: 0, sorted: count })
+    const part = await arena.provideSorted(count)
     return {
       codes: new Uint8Array(count),
       effect: {
@@ -101,25 +100,29 @@ export class BulkBuild {
         garbageBytes: 0,
       },
       apply: () => {
-        arena.takeTuples(count)
-        arena.replaceSorted(part)
-        const payloads = inlined ? [] : [items.payloads]
-        const recorder = this.#device.record()
-        recorder.dispatch(
-          writeTuples,
-          [sorted.keys, sorted.values, ...payloads, arena.tuples.buffer],
-          params,
-          count,
-        )
-        this.#directories.record(recorder, arena)
-        recorder.submit()
-        scratch.release()
+        try {
+          this.#apply(arena, part, items, sorted, params)
+        } finally {
+          scratch.release()
+        }
       },
       discard: () => {
         part.destroy()
         scratch.release()
       },
     }
+  }
+
+  #apply(arena: Arena, part: SortedPart, items: Items, sorted: SortedPairs, params: readonly number[]): void {
+    const { count } = items
+    arena.takeTuples(count)
+    arena.replaceSorted(part)
+    const payloads = isInlined(this.#payloadBytes) ? [] : [items.payloads]
+    const buffers = [sorted.keys, sorted.values, ...payloads, arena.tuples.buffer]
+    const recorder = this.#device.record()
+    recorder.dispatch(this.#kernels.writeTuples, buffers, params, count)
+    this.#directories.record(recorder, arena)
+    recorder.submit()
   }
 }
 

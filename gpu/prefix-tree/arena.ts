@@ -12,11 +12,14 @@ export interface ArenaNeed {
   readonly extentWords: number
   /** Only where keys have a variable length. */
   readonly keyWords?: number
-  /** Tuples of the sorted part that a new arena of a CSS-tree is to have. */
+  /** Tuples of the sorted part that a CSS-tree is to have, unless it stays as it is. */
   readonly sorted?: number
 }
 
-/** The device memory of one prefix tree: a region for each role. It starts with the root node and nothing else. */
+/**
+ * The device memory of one index: a region for each role, and of a CSS-tree its sorted part. It starts with the root node and nothing
+ * else.
+ */
 export class Arena {
   readonly nodes: Region
   readonly tuples: Region
@@ -34,9 +37,11 @@ export class Arena {
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
   partitions: PartitionTable | undefined
   readonly #device: Device
+  readonly #shape: TreeShape
 
   private constructor(
     device: Device,
+    shape: TreeShape,
     nodes: Region,
     tuples: Region,
     extents: Region,
@@ -44,9 +49,9 @@ export class Arena {
     heads: Region | undefined,
     links: Region | undefined,
     sorted: SortedPart | undefined,
-    rootNodes: number,
   ) {
     this.#device = device
+    this.#shape = shape
     this.nodes = nodes
     this.tuples = tuples
     this.extents = extents
@@ -54,7 +59,7 @@ export class Arena {
     this.heads = heads
     this.links = links
     this.sorted = sorted
-    this.takeNodes(rootNodes)
+    this.takeNodes(shape.rootNodes)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
   }
@@ -93,7 +98,7 @@ export class Arena {
       const sorted = shape.conditions.css
         ? await SortedPart.create(device, shape, need.sorted ?? 0)
         : undefined
-      return new Arena(device, nodes, tuples, extents, heap, heads, links, sorted, rootNodes)
+      return new Arena(device, shape, nodes, tuples, extents, heap, heads, links, sorted)
     } catch (error) {
       for (const region of regions) region.destroy()
       throw error
@@ -134,7 +139,7 @@ export class Arena {
   }
 
   /**
-   * Makes room. Where that would be more than a structure may own, regions give back the room that they have beyond it.
+   * Makes room, with regard to the sorted part that is to come if there is one. Where that would be more than a structure may own, regions give back the room that they have beyond it.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost
    */
   async reserve(need: ArenaNeed): Promise<void> {
@@ -146,7 +151,7 @@ export class Arena {
     if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
     if (this.heads !== undefined) needs.push([this.heads, need.nodes])
     if (this.links !== undefined) needs.push([this.links, need.tuples])
-    const others = this.#derivedBytes + (this.sorted?.removed?.bytes ?? 0)
+    const others = this.#bytesBeside(need.sorted)
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const fits = reserved <= this.#device.structureBytes
     if (!fits) {
@@ -160,13 +165,18 @@ export class Arena {
   }
 
   /**
-   * A sorted part of so many tuples, to take the place of the one that there is.
+   * A sorted part of so many tuples, to take the place of the one that there is. Room must have been made with regard to it.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async provideSorted(shape: TreeShape, tuples: number): Promise<SortedPart> {
-    const others = this.bytes - (this.sorted?.bytes ?? 0)
-    refusePast(this.#device.structureBytes, others + SortedPart.bytesFor(this.#device, shape, tuples))
-    return SortedPart.create(this.#device, shape, tuples)
+  provideSorted(tuples: number): Promise<SortedPart> {
+    return SortedPart.create(this.#device, this.#shape, tuples)
+  }
+
+  /** Bytes of what is in no region that `reserve` grows, with a sorted part of so many tuples where that is to come. */
+  #bytesBeside(sorted: number | undefined): number {
+    const here = this.sorted?.bytes ?? 0
+    const coming = sorted === undefined ? here : SortedPart.bytesFor(this.#device, this.#shape, sorted)
+    return this.#derivedBytes - (this.sorted?.derivedBytes ?? 0) + coming
   }
 
   /** Puts a new sorted part in the place of the one that there is. */

@@ -98,6 +98,9 @@ export async function arenaFromImage(
       `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`,
     )
   }
+  if (shape.conditions.css && numberOf(meta, 'sorted') > numberOf(meta, 'tuples')) {
+    throw new WarpdexError('DAMAGED_FILE', 'the image has more sorted tuples than tuples')
+  }
   const arena = await Arena.create(device, shape, {
     nodes: numberOf(meta, 'nodes'),
     tuples: numberOf(meta, 'tuples'),
@@ -129,6 +132,8 @@ async function fill(
   records: number,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<void> {
+  // A bitmap of removed tuples has the size that its sorted part gives it.
+  if (records < region.records) throw damagedLength(region)
   region.take(records - region.records)
   let offset = 0
   for await (const chunk of chunks) {
@@ -137,11 +142,12 @@ async function fill(
     offset += chunk.byteLength
   }
   if (offset !== region.usedBytes) {
-    throw new WarpdexError(
-      'DAMAGED_FILE',
-      `the image's ${region.label} are not ${region.usedBytes} bytes long`,
-    )
+    throw damagedLength(region)
   }
+}
+
+function damagedLength({ label, usedBytes }: Region): WarpdexError {
+  return new WarpdexError('DAMAGED_FILE', `the image's ${label} are not ${usedBytes} bytes long`)
 }
 
 function numberOf(meta: StructureImage['meta'], name: string): number {

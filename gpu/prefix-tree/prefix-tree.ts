@@ -32,15 +32,15 @@ const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
 const LITTLE_GARBAGE_BYTES = 1024 * 1024
 const LITTLE_GARBAGE_TUPLES = 16 * 1024
 
-/** A CSS-tree's delta is merged past so many tuples, and past so much of the sorted part. */
+/** A CSS-tree's delta is merged past so many tuples, those that have left included, and past so much of the sorted part. */
 const LITTLE_DELTA_TUPLES = 16 * 1024
 const DELTA_SHARE = 1 / 8
 
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
 /**
- * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"). An empty tree owns no
- * device memory.
+ * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
+ * has one for its delta (`css-tree/sorted-part.ts`). An empty tree owns no device memory.
  */
 export class PrefixTree implements IndexStructure {
   readonly shape: IndexShape
@@ -179,17 +179,23 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  /** Garbage may fill a region long before compaction is worthwhile for its own sake; then it makes room for the batch. */
+  /** Garbage, or a delta's nodes, may fill a region long before compaction is worthwhile for its own sake; then it makes room. */
   async #prepareWithRoom(batch: WriteBatch): Promise<PreparedBatch> {
     try {
       return await this.#prepareNow(batch)
     } catch (error) {
       const { tuplesRemoved, garbageBytes } = this.#totals
-      const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0
+      const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0 || this.#hasDelta()
       if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY' || !hasGarbage) throw error
       await this.compact()
       return this.#prepareNow(batch)
     }
+  }
+
+  /** Whether the nodes of a CSS-tree's delta would go with a merge. */
+  #hasDelta(): boolean {
+    const { sorted, tuples } = this.#arena ?? {}
+    return sorted !== undefined && tuples !== undefined && tuples.records > sorted.tuples
   }
 
   async #prepareNow(batch: WriteBatch): Promise<PreparedBatch> {
@@ -223,7 +229,7 @@ export class PrefixTree implements IndexStructure {
     const worthwhile =
       garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
       tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys) ||
-      isMergeDue(arena)
+      isMergeDue(arena, tuplesRemoved)
     if (worthwhile) await this.#compact(arena)
     if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
     return worthwhile
@@ -302,10 +308,11 @@ export class PrefixTree implements IndexStructure {
   }
 }
 
-/** Whether a CSS-tree's delta has grown to so much of it that merging is worthwhile. */
-function isMergeDue({ sorted, tuples }: Arena): boolean {
+/** Whether so much of a CSS-tree was written since the last merge, or has left it, that merging is worthwhile. */
+function isMergeDue({ sorted, tuples }: Arena, tuplesRemoved: number): boolean {
   if (sorted === undefined) return false
-  return tuples.records - sorted.tuples > Math.max(LITTLE_DELTA_TUPLES, sorted.tuples * DELTA_SHARE)
+  const changed = tuples.records - sorted.tuples + tuplesRemoved
+  return changed > Math.max(LITTLE_DELTA_TUPLES, sorted.tuples * DELTA_SHARE)
 }
 
 function after(totals: TreeTotals, effect: WriteEffect): TreeTotals {

@@ -20,7 +20,7 @@ export interface StructureFactory {
   calibrate?(device: Device): Promise<Readonly<Record<string, number>>>
 }
 
-/** The structure of every index today; a read-optimised one would be chosen here. */
+/** Prefix trees and CSS-trees, which have one for their delta. */
 export const prefixTrees: StructureFactory = {
   create: (device, shape) => PrefixTree.create(device, shape),
   restore: (device, shape, meta, readPart) => PrefixTree.restore(device, shape, meta, readPart),

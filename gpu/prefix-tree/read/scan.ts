@@ -33,7 +33,7 @@ export function searchForm(
   { form, conditions }: TreeShape,
   limit: number,
 ): SearchForm {
-  const walks = software || form !== undefined || conditions.linked || conditions.css || limit <= WALK_LIMIT
+  const walks = software || form !== undefined || conditions.linked || limit <= WALK_LIMIT
   return walks ? 'walk' : 'breadth-first'
 }
 
@@ -110,7 +110,8 @@ export class Scan {
     if (given === undefined && this.#contiguous !== undefined && isContiguous(arena)) {
       return this.#contiguous.record(recorder, scratch, arena, search)
     }
-    const form = given ?? searchForm(device.facts, tree, limit)
+    // Of a CSS-tree the nodes hold but a part.
+    const form = tree.conditions.css ? 'walk' : (given ?? searchForm(device.facts, tree, limit))
     const searcher = form === 'walk' ? this.#walk : (this.#breadthFirst ?? this.#walk)
     const hits = searcher.record(recorder, scratch, arena, search)
     return this.#result.record(recorder, scratch, arena, search, hits)

@@ -185,7 +185,8 @@ export class TreeWriter {
         if (prepared !== undefined) return prepared
       }
       const settled = await this.#settle(scratch, arena, items, ready)
-      const reserving = this.#reserveAhead(arena, items)
+      const becomesSorted = settled.nodes === undefined
+      const reserving = this.#reserveAhead(arena, items, becomesSorted)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
       const [counts, codes] = await Promise.all([
         this.#device.readWords(settled.counts, COUNTS),
@@ -197,14 +198,13 @@ export class TreeWriter {
         tuples: counts[Count.creates],
         extentWords: counts[Count.extentWords],
         keyWords: counts[Count.keyWords],
+        ...(becomesSorted && { sorted: counts[Count.creates] }),
       })
       await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
-      const sorted =
-        settled.nodes === undefined
-          ? await arena.provideSorted(this.#shape, counts[Count.creates])
-          : undefined
       // Taken now, because applying must not fail.
       const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
+      // The last thing that may fail, since nobody would give it back.
+      const sorted = becomesSorted ? await arena.provideSorted(counts[Count.creates]) : undefined
       return {
         codes,
         effect: effectOf(counts),
@@ -262,9 +262,10 @@ export class TreeWriter {
    * A batch that is as large as the tree will mostly create tuples. Allocating takes the host as long as sorting takes the
    * device, so both go on at once. It is a guess: where it fails, the exact need may still be met, or fail for all to see.
    */
-  async #reserveAhead(arena: Arena, items: Items): Promise<void> {
+  async #reserveAhead(arena: Arena, items: Items, becomesSorted: boolean): Promise<void> {
     if (!items.allAlive || items.count < arena.tuples.records) return
-    const need = { nodes: Math.ceil(items.count * NODES_PER_KEY), tuples: items.count, extentWords: 0 }
+    const nodes = becomesSorted ? 0 : Math.ceil(items.count * NODES_PER_KEY)
+    const need = { nodes, tuples: items.count, extentWords: 0 }
     try {
       await arena.reserve(need)
     } catch {
