@@ -17,7 +17,7 @@ export function structureOf({ structure }: TreeLayout): Structure {
 /** Why an index has its structure, in words for people. */
 export function structureReason(layout: TreeLayout): string {
   if (layout.structure === 'css') {
-    return 'a CSS-tree takes half the memory of a prefix tree, and is faster to read; indexes are CSS-trees unless something else is asked for'
+    return 'a CSS-tree takes about half the memory of a prefix tree, and scans and numbers are faster to read; indexes are CSS-trees unless something else is asked for'
   }
   return asksForPrefixTree(layout)
     ? 'a layout, partitions or links were asked for, which only prefix trees have'
