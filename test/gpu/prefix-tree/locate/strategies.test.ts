@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LAYOUTS, TRAVERSALS } from '../../../../protocol/traversal.js'
 import { isFixedKeyType } from '../../../../protocol/types.js'
-import { KEY_TYPES, randomShape, runProgram } from '../../../differential.js'
+import { KEY_TYPES, randomContent, runProgram } from '../../../differential.js'
 import { freshSeed, Random } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 import { treeSubject } from '../tree-subject.js'
@@ -17,7 +17,7 @@ t.test('every traversal gives the answers of an ordered map, in reads and in wri
     const layout = LAYOUTS[(seed + i) % LAYOUTS.length]
     const partitionLevels = random.pick([1, 2, 3, 7, 16, 'auto'] as const)
     const linked = isFixedKeyType(keyType) === fixedAreLinked
-    const shape = { ...randomShape(random, keyType), layout, partitionLevels, linked }
+    const shape = { ...randomContent(random, keyType), layout, partitionLevels, linked }
     t.comment(`seed ${seed + i}: ${JSON.stringify(shape)}`)
     await runProgram(treeSubject(device), random, shape, { steps: 4, most: 257, traversals: TRAVERSALS })
   }
