@@ -5,7 +5,7 @@ import { freshSeed, Random } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
 
-const STEPS = 12
+const STEPS = 10
 
 t.test('random programs of batched operations against an ordered map', async (t) => {
   const device = await openDevice(t)
