@@ -120,6 +120,8 @@ export interface StructureImage {
 export interface StructureStats {
   readonly keys: number
   readonly payloads: number
+  /** Pieces by ranges of keys that it is held in: one, unless it is larger than what the device can bind. */
+  readonly shards: number
   /** Bytes of device memory that the structure owns. */
   readonly deviceBytes: number
   /** Bytes of it that hold live or dead content; the rest is room to grow. */

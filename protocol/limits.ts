@@ -26,6 +26,8 @@ export const LIMITS = {
   fixedPayloadBytes: 64,
   /** Levels of a tree's partition: every one of them is a step that a thread goes down alone. */
   partitionLevels: 64,
+  /** Shards of one index: every batch is looked at for each of them. On a GPU that binds 2 GiB they hold more than any has memory for. */
+  shards: 1024,
   /** UTF-8 bytes of an index name. */
   indexNameBytes: 128,
   /** Indexes of one server. */

@@ -53,6 +53,8 @@ export interface ProgramOptions {
   readonly most?: number
   /** Bytes of the longest key of variable length, or part of a tuple; at random unless given. */
   readonly longestPart?: number
+  /** Share of the batches that only insert; 0.4 unless given. */
+  readonly inserts?: number
   /** Ways to find keys: reads are made in each of them at one of the steps, writes in any; without them the structure's own choice. */
   readonly traversals?: readonly Traversal[]
 }
@@ -66,7 +68,7 @@ export async function runProgram(
   subject: Subject,
   random: Random,
   shape: IndexShape,
-  { steps, most = 3000, longestPart, traversals = [] }: ProgramOptions,
+  { steps, most = 3000, longestPart, inserts = 0.4, traversals = [] }: ProgramOptions,
 ): Promise<number> {
   const model = new ModelStructure(shape)
   let structure = await subject.create(shape)
@@ -76,7 +78,7 @@ export async function runProgram(
   try {
     for (let step = 0; step < steps; step++) {
       const traversal = traversals.length === 0 ? undefined : random.pick(traversals)
-      const write = { ...randomBatch(random, shape, keySpace, most), traversal }
+      const write = { ...randomBatch(random, shape, keySpace, most, inserts), traversal }
       await compareWrite(structure, model, write, `step ${step}: write`)
       keys += rowCount({ bytes: write.keys, offsets: write.keyOffsets }, keyWidth(shape.keyType))
       if (random.chance(0.15)) await subject.compact(structure)
@@ -97,7 +99,13 @@ export async function runProgram(
   return keys
 }
 
-function randomBatch(random: Random, shape: IndexShape, keySpace: KeySpace, most: number): WriteBatch {
+function randomBatch(
+  random: Random,
+  shape: IndexShape,
+  keySpace: KeySpace,
+  most: number,
+  inserts: number,
+): WriteBatch {
   const count = random.pick([1, 2, 17, 256, 257, 1000, 3000].filter((size) => size <= most))
   const sameKey = random.chance(0.1)
   const { bytes: keys, offsets: keyOffsets } = sameKey
@@ -116,7 +124,7 @@ function randomBatch(random: Random, shape: IndexShape, keySpace: KeySpace, most
   )
   const kinds = Object.values(WriteOp)
   const columns = { keys, ...(keyOffsets && { keyOffsets }), payloads }
-  if (random.chance(0.4)) return { ops: WriteOp.insert, ...columns }
+  if (random.chance(inserts)) return { ops: WriteOp.insert, ...columns }
   if (random.chance(0.5)) return { ops: random.pick(kinds), ...columns }
   return { ops: Uint8Array.from({ length: count }, () => random.pick(kinds)), ...columns }
 }

@@ -209,7 +209,7 @@ export class ModelStructure implements IndexStructure {
       payloads += entries.length
       usedBytes += entries.length * (this.#key(rank).length + this.shape.payloadBytes)
     }
-    return { keys: this.#keys.size, payloads, deviceBytes: usedBytes, usedBytes, garbageBytes: 0 }
+    return { keys: this.#keys.size, payloads, shards: 1, deviceBytes: usedBytes, usedBytes, garbageBytes: 0 }
   }
 
   destroy(): void {

@@ -75,13 +75,14 @@ export class BulkBuild {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async prepare(scratch: Scratch, arena: Arena, items: Items): Promise<PreparedBatch | undefined> {
-    const { count } = items
+    const { count, keys } = items
+    if (!('fixed' in keys)) return undefined
     const { findDuplicates } = this.#kernels
     const { keyWords, word } = this.#shape
     const params = [count, word, this.#payloadBytes]
     const sorting = this.#device.record()
     const values = isInlined(this.#payloadBytes) ? items.payloads : undefined
-    const sorted = this.#primitives.sort(sorting, scratch, items.keys, values, count, keyWords)
+    const sorted = this.#primitives.sort(sorting, scratch, keys.fixed, values, count, keyWords)
     const duplicates = scratch.words(1)
     sorting.clear(duplicates, 0, 4)
     sorting.dispatch(findDuplicates, [sorted.keys, duplicates], params, count)

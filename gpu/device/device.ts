@@ -46,6 +46,8 @@ export class Device {
   readonly wgslFeatures: WGSLLanguageFeatures
   /** Bytes of device memory that one structure may own; whoever opens the device may lower them. */
   structureBytes = Number.POSITIVE_INFINITY
+  /** Bytes of one region of a structure, which must be bound as a whole; whoever opens the device may lower them. */
+  regionBytes: number
   /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
   traversalCosts: Readonly<Record<string, number>> | undefined
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
@@ -67,6 +69,7 @@ export class Device {
     const bindingBytes =
       Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
     this.facts = { name: found.name, software: found.software, bindingBytes }
+    this.regionBytes = bindingBytes
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
     const scratch = (size: number) => {

@@ -65,7 +65,7 @@ export class Region {
   reservedBytes(records: number): number {
     const least = this.leastBytes(records)
     if (least <= this.bytes) return this.bytes
-    return Math.max(least, sizeFor(this.#device, Math.min(2 * this.bytes, this.#device.facts.bindingBytes)))
+    return Math.max(least, sizeFor(this.#device, Math.min(2 * this.bytes, this.#device.regionBytes)))
   }
 
   /**
@@ -124,5 +124,5 @@ export function regionBytes(device: Device, wordsPerRecord: number, records: num
 function sizeFor(device: Device, bytes: number): number {
   const page = bytes < 16 * LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES
   const whole = Math.max(1, Math.ceil(bytes / page)) * page
-  return Math.max(bytes, Math.min(whole, Math.floor(device.facts.bindingBytes / page) * page))
+  return Math.max(bytes, Math.min(whole, Math.floor(device.regionBytes / page) * page))
 }

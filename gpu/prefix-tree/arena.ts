@@ -5,6 +5,9 @@ import { Region, regionBytes } from '../memory/region.js'
 import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
 import type { PartitionTable } from './locate/partitions.js'
 
+/** How many bytes something may take at the moment. */
+export type Allowance = () => number
+
 /** How many records of each role something takes. Extents and keys are counted in words, since they differ in size. */
 export interface ArenaNeed {
   readonly nodes: number
@@ -36,6 +39,8 @@ export class Arena {
   directory: GPUBuffer | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
   partitions: PartitionTable | undefined
+  /** Bytes of device memory that it may take; whoever owns it may lower them. */
+  allowance: Allowance
   readonly #device: Device
   readonly #shape: TreeShape
 
@@ -52,6 +57,7 @@ export class Arena {
   ) {
     this.#device = device
     this.#shape = shape
+    this.allowance = () => device.structureBytes
     this.nodes = nodes
     this.tuples = tuples
     this.extents = extents
@@ -64,8 +70,16 @@ export class Arena {
     extents.take(EXTENT_HEADER)
   }
 
-  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
-  static async create(device: Device, shape: TreeShape, need: ArenaNeed): Promise<Arena> {
+  /**
+   * @param mostBytes bytes of device memory that it may take
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async create(
+    device: Device,
+    shape: TreeShape,
+    need: ArenaNeed,
+    mostBytes = device.structureBytes,
+  ): Promise<Arena> {
     const { rootNodes } = shape
     const roles = {
       nodes: ['tree nodes', SLOTS, need.nodes + rootNodes],
@@ -81,7 +95,7 @@ export class Arena {
       regionBytes(device, words, records),
     )
     const sortedBytes = shape.conditions.css ? SortedPart.bytesFor(device, shape, need.sorted ?? 0) : 0
-    refusePast(device.structureBytes, sum(sizes) + sortedBytes)
+    refusePast(mostBytes, sum(sizes) + sortedBytes)
     const regions: Region[] = []
     const create = async ([label, words, records]: readonly [string, number, number]): Promise<Region> => {
       const region = await Region.create(device, label, words, records)
@@ -139,8 +153,9 @@ export class Arena {
   }
 
   /**
-   * Makes room, with regard to the sorted part that is to come if there is one. Where that would be more than a structure may own, regions give back the room that they have beyond it.
-   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost
+   * Makes room, with regard to the sorted part that is to come if there is one. Where that would be more than the arena may take, regions
+   * give back the room that they have beyond it.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost; `ArenaFull` where a region would outgrow a binding
    */
   async reserve(need: ArenaNeed): Promise<void> {
     const needs: [Region, number][] = [
@@ -151,12 +166,14 @@ export class Arena {
     if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
     if (this.heads !== undefined) needs.push([this.heads, need.nodes])
     if (this.links !== undefined) needs.push([this.links, need.tuples])
+    for (const [region, records] of needs) refuseUnbindable(this.#device, region, records)
     const others = this.#bytesBeside(need.sorted)
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
-    const fits = reserved <= this.#device.structureBytes
+    const allowed = this.allowance()
+    const fits = reserved <= allowed
     if (!fits) {
       const least = others + sum(needs.map(([region, records]) => region.leastBytes(records)))
-      refusePast(this.#device.structureBytes, least)
+      refusePast(allowed, least)
     }
     for (const [region, records] of needs) {
       if (fits) await region.reserve(records)
@@ -234,6 +251,21 @@ export function orderedTreeBuffers(arena: Arena, queryHeap: GPUBuffer | undefine
 
 function sum(sizes: readonly number[]): number {
   return sizes.reduce((total, size) => total + size, 0)
+}
+
+/** Part of an index is as large as the device can bind: what is written to it must go to several. */
+export class ArenaFull extends WarpdexError {
+  constructor(message: string) {
+    super('OUT_OF_DEVICE_MEMORY', message)
+  }
+}
+
+function refuseUnbindable(device: Device, region: Region, records: number): void {
+  const bytes = region.leastBytes(records)
+  if (bytes <= device.regionBytes) return
+  throw new ArenaFull(
+    `${region.label} would need ${bytes} bytes in one piece; ${device.facts.name} binds at most ${device.regionBytes}`,
+  )
 }
 
 function refusePast(most: number, bytes: number): void {

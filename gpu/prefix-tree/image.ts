@@ -91,6 +91,7 @@ export async function arenaFromImage(
   shape: TreeShape,
   meta: StructureImage['meta'],
   readPart: ReadPart,
+  mostBytes?: number,
 ): Promise<{ arena: Arena; totals: TreeTotals }> {
   if (meta.layout !== LAYOUT_VERSION) {
     throw new WarpdexError(
@@ -101,13 +102,14 @@ export async function arenaFromImage(
   if (shape.conditions.css && numberOf(meta, 'sorted') > numberOf(meta, 'tuples')) {
     throw new WarpdexError('DAMAGED_FILE', 'the image has more sorted tuples than tuples')
   }
-  const arena = await Arena.create(device, shape, {
+  const need = {
     nodes: numberOf(meta, 'nodes'),
     tuples: numberOf(meta, 'tuples'),
     extentWords: numberOf(meta, 'extents'),
     ...(shape.form === undefined ? {} : { keyWords: numberOf(meta, 'heap') }),
     ...(shape.conditions.css ? { sorted: numberOf(meta, 'sorted') } : {}),
-  })
+  }
+  const arena = await Arena.create(device, shape, need, mostBytes)
   try {
     for (const [name, region] of arena.regions) {
       await fill(device, region, numberOf(meta, name), readPart(name))

@@ -4,6 +4,7 @@ import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { IndexShape } from '../index-structure.js'
 import type { Scratch } from '../memory/scratch.js'
+import { OnDemand } from '../primitives/on-demand.js'
 import { Primitives } from '../primitives/primitives.js'
 import type { Arena } from './arena.js'
 import { DirectoryKeeper, hasDirectory } from './directory.js'
@@ -13,6 +14,7 @@ import { TraversalPlanner } from './locate/traversal-planner.js'
 import { Traversals } from './locate/traversals.js'
 import { TreeReader } from './read/tree-reader.js'
 import { Compactor, type TupleOrder } from './write/compact.js'
+import { Cutter } from './write/cut.js'
 import { LiveOrder } from './write/live-order.js'
 import { TreeWriter } from './write/tree-writer.js'
 
@@ -21,6 +23,8 @@ export interface Parts {
   readonly reader: TreeReader
   readonly writer: TreeWriter
   readonly compactor: Compactor
+  /** Made when the first tree is cut, which most never are. */
+  readonly cutter: () => Promise<Cutter>
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
   /** Only for CSS-trees. */
@@ -37,21 +41,13 @@ export interface Parts {
 }
 
 /** The parts of each device by shape: making them again for each of thousands of trees would take longer than all else. */
-const partsByDevice = new WeakMap<Device, Map<string, Promise<Parts>>>()
+const partsByDevice = new WeakMap<Device, OnDemand<IndexShape, Parts>>()
 
 /** The parts for trees of a shape, made once. */
 export function partsFor(device: Device, shape: IndexShape): Promise<Parts> {
-  const byShape = partsByDevice.get(device) ?? new Map<string, Promise<Parts>>()
-  partsByDevice.set(device, byShape)
-  const key = JSON.stringify(shape)
-  let parts = byShape.get(key)
-  if (parts === undefined) {
-    parts = makeParts(device, shape)
-    byShape.set(key, parts)
-    // What failed for want of memory may succeed later.
-    parts.catch(() => byShape.delete(key))
-  }
-  return parts
+  const parts = partsByDevice.get(device) ?? new OnDemand((shape) => makeParts(device, shape))
+  partsByDevice.set(device, parts)
+  return parts.get(shape)
 }
 
 async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
@@ -78,5 +74,20 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     css ? MergeOrder.create(device, primitives, tree, hungOrder) : undefined,
   ])
   const findOrder: Parts['findOrder'] = (...args) => mergeOrder?.order(...args) ?? hungOrder(...args)
-  return { reader, writer, compactor, directories, separators, locator, traversals, findOrder }
+  let cutter: Promise<Cutter> | undefined
+  const provideCutter = () => {
+    cutter ??= Cutter.create(device, primitives, shape, compactor)
+    return cutter
+  }
+  return {
+    reader,
+    writer,
+    compactor,
+    cutter: provideCutter,
+    directories,
+    separators,
+    locator,
+    traversals,
+    findOrder,
+  }
 }

@@ -2,6 +2,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
+import type { Recorder } from '../device/recorder.js'
 import type {
   GetAllResult,
   GetNextRequest,
@@ -16,13 +17,17 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
-import { Arena } from './arena.js'
+import type { Scratch } from '../memory/scratch.js'
+import { type Allowance, Arena } from './arena.js'
 import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
 import { keyLengths, treeShape } from './layout.js'
 import type { Ready } from './locate/locator.js'
 import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
+import type { Queries } from './read/read-context.js'
 import type { TreeReader } from './read/tree-reader.js'
+import type { CutPlace, CutSide } from './write/cut.js'
+import type { Items } from './write/items.js'
 import type { PreparedBatch, WriteEffect } from './write/tree-writer.js'
 
 /** Room of a new arena; regions double from there. */
@@ -36,7 +41,19 @@ const LITTLE_GARBAGE_TUPLES = 16 * 1024
 const LITTLE_DELTA_TUPLES = 16 * 1024
 const DELTA_SHARE = 1 / 8
 
+/** Share of a binding past which a tree is to be cut in two before a write needs it. */
+const NEARLY_FULL = 7 / 8
+
 const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
+
+/** Records a get of a batch's keys, into buffers for a bit and for a padded payload of each. */
+export type DeviceGet = (
+  recorder: Recorder,
+  scratch: Scratch,
+  queries: Queries,
+  found: GPUBuffer,
+  payloads: GPUBuffer,
+) => void
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
@@ -47,6 +64,8 @@ export class PrefixTree implements IndexStructure {
   readonly #device: Device
   readonly #parts: Parts
   readonly #reader: TreeReader
+  /** Bytes of device memory that it may take; whoever owns it may lower them. */
+  allowance: Allowance
   #arena: Arena | undefined
   #totals: TreeTotals
 
@@ -54,13 +73,14 @@ export class PrefixTree implements IndexStructure {
     device: Device,
     shape: IndexShape,
     parts: Parts,
-    content?: { arena: Arena; totals: TreeTotals },
+    content?: { arena: Arena | undefined; totals: TreeTotals },
   ) {
     this.#device = device
     this.shape = shape
     this.#parts = parts
     this.#reader = parts.reader
-    this.#arena = content?.arena
+    this.allowance = () => device.structureBytes
+    if (content?.arena !== undefined) this.#own(content.arena)
     this.#totals = content?.totals ?? NOTHING
   }
 
@@ -71,6 +91,7 @@ export class PrefixTree implements IndexStructure {
 
   /**
    * A tree from its image.
+   * @param mostBytes bytes of device memory that it may take
    * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
    */
   static async restore(
@@ -78,10 +99,11 @@ export class PrefixTree implements IndexStructure {
     shape: IndexShape,
     meta: StructureImage['meta'],
     readPart: ReadPart,
+    mostBytes?: number,
   ): Promise<PrefixTree> {
     const parts = await partsFor(device, shape)
     if (meta.keys === 0) return new PrefixTree(device, shape, parts)
-    const content = await arenaFromImage(device, treeShape(shape), meta, readPart)
+    const content = await arenaFromImage(device, treeShape(shape), meta, readPart, mostBytes)
     const tree = new PrefixTree(device, shape, parts, content)
     try {
       await parts.directories?.provide(content.arena, content.totals.keys)
@@ -168,7 +190,90 @@ export class PrefixTree implements IndexStructure {
     this.#parts.traversals.check(batch.traversal)
     if (this.#count(batch.keys, batch.keyOffsets) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
-    const prepared = await this.#prepareWithRoom(batch)
+    return this.#prepareWithRoom(() => this.#prepareNow(batch))
+  }
+
+  /**
+   * As `prepare`, for a batch that is on the device.
+   * @param provide brings its columns into scratch buffers, each time that it is called
+   */
+  prepareItems(
+    provide: (scratch: Scratch) => Items,
+    batch: Batch,
+    traversal: Traversal | undefined,
+  ): Promise<PreparedWrite> {
+    return this.#prepareWithRoom(async () => {
+      const arena = await this.#provideArena()
+      const ready = await this.#ready(arena, batch, traversal)
+      const scratch = this.#device.scratch()
+      let items: Items
+      try {
+        items = provide(scratch)
+      } catch (error) {
+        scratch.release()
+        throw error
+      }
+      return this.#parts.writer.prepareItems(arena, scratch, items, ready)
+    })
+  }
+
+  /** Makes ready to record a get of keys that are on the device: a bit a key, and a padded payload a key. */
+  async prepareGet(batch: Batch, traversal: Traversal | undefined): Promise<DeviceGet> {
+    this.#parts.traversals.check(traversal)
+    const arena = this.#arena
+    const { count } = batch
+    if (arena === undefined) {
+      return (recorder, _scratch, _queries, found, payloads) => {
+        recorder.clear(found, 0, 4 * Math.ceil(count / 32))
+        recorder.clear(payloads, 0, 4 * count * treeShape(this.shape).payloadWords)
+      }
+    }
+    const ready = await this.#ready(arena, batch, traversal)
+    return (recorder, scratch, queries, found, payloads) =>
+      this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, count, ready)
+  }
+
+  /** Records the number of payloads of each of `count` keys that are on the device: a word a key. */
+  recordCount(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void {
+    if (this.#arena === undefined) recorder.clear(counts, 0, 4 * count)
+    else this.#reader.recordCount(recorder, this.#arena, queries, counts, count)
+  }
+
+  /**
+   * Shares this tree's content out to two new ones, at a key; it stays as it is.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async cut(place: CutPlace): Promise<{ lower: PrefixTree; upper: PrefixTree; boundary: Uint8Array }> {
+    const arena = this.#arena
+    const { keys } = this.#totals
+    if (arena === undefined || keys === 0) {
+      if (!('key' in place)) throw new WarpdexError('INTERNAL', 'an empty tree can only be cut at a key')
+      const empty = () => new PrefixTree(this.#device, this.shape, this.#parts)
+      return { lower: empty(), upper: empty(), boundary: place.key }
+    }
+    const cutter = await this.#parts.cutter()
+    const { lower, upper, boundary } = await cutter.cut(arena, this.#totals, place, (recorder, scratch) =>
+      this.#parts.findOrder(recorder, scratch, arena, keys),
+    )
+    return { lower: await this.#sideOf(lower), upper: await this.#sideOf(upper), boundary }
+  }
+
+  async #sideOf({ arena, keys, payloads }: CutSide): Promise<PrefixTree> {
+    const totals = { ...NOTHING, keys, payloads }
+    const tree = new PrefixTree(this.#device, this.shape, this.#parts, { arena, totals })
+    if (arena !== undefined) await this.#parts.directories?.provide(arena, keys)
+    return tree
+  }
+
+  /** Whether one of its parts has nearly reached what the device can bind. */
+  get isNearlyFull(): boolean {
+    const regions = [...(this.#arena?.regions.values() ?? [])]
+    const most = this.#device.regionBytes * NEARLY_FULL
+    return regions.some(({ usedBytes }) => usedBytes > most)
+  }
+
+  async #prepareWithRoom(prepareNow: () => Promise<PreparedBatch>): Promise<PreparedWrite> {
+    const prepared = await this.#makingRoom(prepareNow)
     return {
       codes: prepared.codes,
       apply: () => {
@@ -180,15 +285,15 @@ export class PrefixTree implements IndexStructure {
   }
 
   /** Garbage, or a delta's nodes, may fill a region long before compaction is worthwhile for its own sake; then it makes room. */
-  async #prepareWithRoom(batch: WriteBatch): Promise<PreparedBatch> {
+  async #makingRoom(prepareNow: () => Promise<PreparedBatch>): Promise<PreparedBatch> {
     try {
-      return await this.#prepareNow(batch)
+      return await prepareNow()
     } catch (error) {
       const { tuplesRemoved, garbageBytes } = this.#totals
       const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0 || this.#hasDelta()
       if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY' || !hasGarbage) throw error
       await this.compact()
-      return this.#prepareNow(batch)
+      return prepareNow()
     }
   }
 
@@ -217,9 +322,18 @@ export class PrefixTree implements IndexStructure {
     return { count, digits: longest, meanDigits: mean }
   }
 
+  #own(arena: Arena): Arena {
+    arena.allowance = () => this.allowance()
+    this.#arena = arena
+    return arena
+  }
+
   async #provideArena(): Promise<Arena> {
-    this.#arena ??= await Arena.create(this.#device, treeShape(this.shape), FIRST_NEED)
-    return this.#arena
+    const need = FIRST_NEED
+    return (
+      this.#arena ??
+      this.#own(await Arena.create(this.#device, treeShape(this.shape), need, this.allowance()))
+    )
   }
 
   async compactIfWorthwhile(): Promise<boolean> {
@@ -252,6 +366,7 @@ export class PrefixTree implements IndexStructure {
     return {
       keys,
       payloads,
+      shards: 1,
       deviceBytes: this.#arena?.bytes ?? 0,
       usedBytes: this.#arena?.usedBytes ?? 0,
       garbageBytes,

@@ -1,7 +1,7 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
 import { calibrate } from '../../gpu/prefix-tree/locate/calibration.js'
-import { PrefixTree } from '../../gpu/prefix-tree/prefix-tree.js'
+import { ShardedTree } from '../../gpu/shards/sharded-tree.js'
 
 /** Reads one part of a stored image. */
 export type PartReader = (name: string) => AsyncIterable<Uint8Array>
@@ -20,9 +20,9 @@ export interface StructureFactory {
   calibrate?(device: Device): Promise<Readonly<Record<string, number>>>
 }
 
-/** Prefix trees and CSS-trees, which have one for their delta. */
+/** Prefix trees and CSS-trees, cut into shards where they outgrow what the device can bind. */
 export const prefixTrees: StructureFactory = {
-  create: (device, shape) => PrefixTree.create(device, shape),
-  restore: (device, shape, meta, readPart) => PrefixTree.restore(device, shape, meta, readPart),
+  create: (device, shape) => ShardedTree.create(device, shape),
+  restore: (device, shape, meta, readPart) => ShardedTree.restore(device, shape, meta, readPart),
   calibrate,
 }

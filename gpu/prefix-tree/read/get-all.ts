@@ -47,8 +47,9 @@ export class GetAll {
     return new GetAll(context, payloadHits, result, kernels)
   }
 
-  /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
-  async run(arena: Arena, keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
+  /** @throws WarpdexError `TOO_LARGE` when there are more than `most` payloads, or than the device can return at once */
+  async run(arena: Arena, keys: Uint8Array, most: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
+    const limit = Math.min(most, this.#context.mostEntries)
     const count = this.#context.count(keys, keyOffsets)
     if (count === 0) return { offsets: new Uint32Array(1), payloads: new Uint8Array(0) }
     const scratch = this.#context.device.scratch()

@@ -78,6 +78,11 @@ export class ReadContext {
     return this.device.facts.software ? 16 : 512
   }
 
+  /** Entries of a result that the device can hold. */
+  get mostEntries(): number {
+    return Math.floor(this.device.facts.bindingBytes / Math.max(HIT_BYTES, this.paddedBytes))
+  }
+
   /**
    * A kernel of this folder.
    * @param looksInto what it looks into beside the tree's own buffers where keys have a variable length
@@ -180,6 +185,9 @@ export class ReadContext {
     }
   }
 }
+
+/** Bytes of a hit in `cursor.wesl`. */
+const HIT_BYTES = 8
 
 /** Entries that are read back together with the sizes. */
 const EAGER_ENTRIES = 4096

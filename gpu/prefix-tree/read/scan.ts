@@ -119,10 +119,9 @@ export class Scan {
 
   /** The request's limit, but no more than there are entries, so that memory is not set aside for nothing. */
   #limit(arena: Arena, request: ScanRequest): number {
-    const { device, tree, paddedBytes } = this.#context
+    const { device, tree, mostEntries: most } = this.#context
     const entries = arena.tuples.records + Math.floor(arena.extents.records / tree.entryStride)
     const limit = Math.max(1, Math.min(request.limit, entries))
-    const most = Math.floor(device.facts.bindingBytes / Math.max(8, paddedBytes))
     if (request.ranges * limit <= most) return limit
     throw new WarpdexError(
       'TOO_LARGE',

@@ -125,6 +125,11 @@ export class TreeReader {
     return this.#count.run(arena, keys, keyOffsets)
   }
 
+  /** Records the counts of `count` keys that are on the device; see `Count.record`. */
+  recordCount(...args: Parameters<Count['record']>): void {
+    this.#count.record(...args)
+  }
+
   /** Records a scan whose result stays on the device; see `Scan.record`. */
   recordScan(...args: Parameters<Scan['record']>): ReturnType<Scan['record']> {
     return this.#scan.record(...args)

@@ -130,7 +130,8 @@ export class Compactor {
     const longCount = scratch.words(1)
     const longTuples = scratch.words(tuples)
     const need = { nodes: nodeCount, tuples, extentWords, keyWords: totals[Count.keyWords]!, sorted: tuples }
-    const compacted = await Arena.create(this.#device, this.#shape, need)
+    const compacted = await Arena.create(this.#device, this.#shape, need, arena.allowance())
+    compacted.allowance = arena.allowance
     const firstNode = compacted.takeNodes(nodeCount)
     const firstExtent = compacted.extents.take(extentWords)
     compacted.takeTuples(tuples)

@@ -2,28 +2,43 @@ import { asBytes } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
+import type { WireKeys } from '../../keys/normalise.js'
 import type { Scratch } from '../../memory/scratch.js'
 
 /** In place of one kind for all items; `items.wesl` has the same number. */
 export const MIXED = 255
 
-/** A write batch on the device. */
-export interface Items {
-  readonly count: number
+/** What the host knows of a write batch's items. */
+export interface ItemKinds {
   /** One kind for all items, or MIXED. */
   readonly op: number
-  /** Kinds, a byte an item, when mixed. */
-  readonly ops: GPUBuffer
-  readonly keys: GPUBuffer
-  /** Where keys of variable length begin, and how many bytes all have. */
-  readonly keyOffsets: GPUBuffer | undefined
-  readonly keyBytes: number
-  readonly payloads: GPUBuffer
   readonly hasPairs: boolean
   /** Every item is a plain insert into an index that is not unique: none depends on another. */
   readonly appends: boolean
   /** They are appends, and their keys have no NaN: all of them will be in the index. */
   readonly allAlive: boolean
+}
+
+/** A write batch on the device. */
+export interface Items extends ItemKinds {
+  readonly count: number
+  /** Kinds, a byte an item, when mixed. */
+  readonly ops: GPUBuffer
+  readonly keys: ItemKeys
+  readonly payloads: GPUBuffer
+}
+
+/** Keys as they came off the wire, or those of variable length in their normal form already. */
+export type ItemKeys = FixedKeys | WireKeys | KeyRecords
+
+interface FixedKeys {
+  readonly fixed: GPUBuffer
+}
+
+/** Records of keys, and where they lead. */
+interface KeyRecords {
+  readonly records: GPUBuffer
+  readonly heap: GPUBuffer
 }
 
 /** Uploads a batch. */
@@ -34,26 +49,28 @@ export function uploadItems(
   batch: WriteBatch,
   count: number,
 ): Items {
-  const { ops } = batch
+  const upload = (column: Uint8Array | undefined): GPUBuffer => {
+    const buffer = scratch.bytes(column?.byteLength ?? 0)
+    if (column !== undefined) device.upload(buffer, column)
+    return buffer
+  }
+  const { ops, keyOffsets } = batch
+  const bytes = upload(batch.keys)
+  const keys =
+    keyOffsets === undefined
+      ? { fixed: bytes }
+      : { bytes, offsets: upload(asBytes(keyOffsets)), count, byteLength: batch.keys.byteLength }
+  const payloads = upload(batch.payloads)
+  const kinds = upload(typeof ops === 'number' ? undefined : ops)
+  return { ...itemKinds(shape, ops), count, ops: kinds, keys, payloads }
+}
+
+/** @param ops as in `WriteBatch` */
+export function itemKinds(shape: IndexShape, ops: WriteBatch['ops']): ItemKinds {
   const mixed = typeof ops !== 'number'
-  const keys = scratch.bytes(batch.keys.byteLength)
-  device.upload(keys, batch.keys)
-  const keyOffsets = batch.keyOffsets && scratch.bytes(batch.keyOffsets.byteLength)
-  if (keyOffsets !== undefined && batch.keyOffsets !== undefined)
-    device.upload(keyOffsets, asBytes(batch.keyOffsets))
-  const payloads = scratch.bytes(batch.payloads?.byteLength ?? 0)
-  if (batch.payloads !== undefined) device.upload(payloads, batch.payloads)
-  const kinds = scratch.bytes(mixed ? count : 0)
-  if (mixed) device.upload(kinds, ops)
   const appends = !shape.unique && ops === WriteOp.insert
   return {
-    count,
     op: mixed ? MIXED : ops,
-    ops: kinds,
-    keys,
-    keyOffsets,
-    keyBytes: batch.keys.byteLength,
-    payloads,
     hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
     appends,
     allAlive: appends && shape.keyType !== 'f32' && shape.keyType !== 'f64',

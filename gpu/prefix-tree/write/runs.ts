@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -97,19 +98,18 @@ export class RunFinder {
   async sort(recorder: Recorder, scratch: Scratch, items: Items): Promise<SortedKeys> {
     const { keyWords, word } = this.#shape
     const { orderKeys } = this.#kernels
-    const { count } = items
+    const { keys, count } = items
     const ordered = scratch.words(count * keyWords)
-    if (this.#sorter !== undefined && items.keyOffsets !== undefined) {
-      const sorted = await this.#sorter.sort(recorder, scratch, {
-        offsets: items.keyOffsets,
-        bytes: items.keys,
-        count,
-        byteLength: items.keyBytes,
-      })
+    if (!('fixed' in keys)) {
+      if (this.#sorter === undefined) throw new WarpdexError('INTERNAL', 'the batch has keys of another kind')
+      const sorted =
+        'heap' in keys
+          ? await this.#sorter.sortRecords(recorder, scratch, keys.heap, keys.records, count)
+          : await this.#sorter.sort(recorder, scratch, keys)
       sorted.recorder.dispatch(orderKeys, [sorted.records, ordered], [count, word], count)
       return { ...sorted, keys: ordered }
     }
-    recorder.dispatch(orderKeys, [items.keys, ordered], [count, word], count)
+    recorder.dispatch(orderKeys, [keys.fixed, ordered], [count, word], count)
     const sorted = this.#primitives.sort(recorder, scratch, ordered, undefined, count, keyWords)
     return { recorder, keys: sorted.keys, order: sorted.values, heap: undefined }
   }

@@ -1,0 +1,132 @@
+import { type Rows, rowCount } from '../../protocol/rows.js'
+import type { Traversal } from '../../protocol/traversal.js'
+import { keyWidth } from '../../protocol/types.js'
+import type { Device } from '../device/device.js'
+import type { GetResult, IndexShape } from '../index-structure.js'
+import type { Scratch } from '../memory/scratch.js'
+import { keyLengths, treeShape } from '../prefix-tree/layout.js'
+import type { PrefixTree } from '../prefix-tree/prefix-tree.js'
+import { NarrowPayloads } from '../prefix-tree/read/narrow-payloads.js'
+import { bitmapBytes, ReadContext } from '../prefix-tree/read/read-context.js'
+import type { Primitives } from '../primitives/primitives.js'
+import type { Divider, Division } from './divider.js'
+import { PutBack, type ShardPlaces } from './put-back.js'
+import type { Shards } from './shards.js'
+
+/** A shard that a batch has keys of. */
+interface Share {
+  readonly shard: number
+  readonly tree: PrefixTree
+  readonly places: ShardPlaces
+}
+
+/** Reads that answer each key by itself: divided, answered and put back in the order of the request, all on the device. */
+export class PointReads {
+  readonly #device: Device
+  readonly #context: ReadContext
+  readonly #shape: IndexShape
+  readonly #divider: Divider
+  readonly #narrow: NarrowPayloads
+  readonly #putBack: PutBack
+
+  private constructor(
+    device: Device,
+    context: ReadContext,
+    shape: IndexShape,
+    divider: Divider,
+    narrow: NarrowPayloads,
+    putBack: PutBack,
+  ) {
+    this.#device = device
+    this.#context = context
+    this.#shape = shape
+    this.#divider = divider
+    this.#narrow = narrow
+    this.#putBack = putBack
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    divider: Divider,
+  ): Promise<PointReads> {
+    const context = await ReadContext.create(device, primitives, shape)
+    const [narrow, putBack] = await Promise.all([NarrowPayloads.create(context), PutBack.create(device)])
+    return new PointReads(device, context, shape, divider, narrow, putBack)
+  }
+
+  /** The first payload of each key. */
+  async get(shards: Shards, keys: Rows, traversal: Traversal | undefined): Promise<GetResult> {
+    const { payloadBytes, paddedBytes, tree } = this.#context
+    const count = this.#count(keys)
+    return this.#divided(shards, keys, async (scratch, division, shares) => {
+      const { longest, mean } = keyLengths(treeShape(this.#shape), keys.offsets)
+      const gets = await Promise.all(
+        shares.map(({ tree, places }) =>
+          tree.prepareGet({ count: places.count, digits: longest, meanDigits: mean }, traversal),
+        ),
+      )
+      const recorder = this.#device.record()
+      const found = scratch.bytes(bitmapBytes(count))
+      const payloads = scratch.bytes(count * paddedBytes)
+      recorder.clear(found)
+      const queries = shares.map(({ shard }) => this.#divider.part(recorder, scratch, division, shard))
+      shares.forEach(({ places }, i) => {
+        const own = {
+          found: scratch.bytes(bitmapBytes(places.count)),
+          payloads: scratch.bytes(places.count * paddedBytes),
+        }
+        gets[i](recorder, scratch, queries[i], own.found, own.payloads)
+        this.#putBack.recordFirst(recorder, places, own, { found, payloads }, tree.payloadWords)
+      })
+      const column = this.#narrow.record(recorder, scratch, payloads, count, payloadBytes)
+      const [bits, bytes] = await this.#device.submitAndRead(recorder, [
+        { buffer: found, bytes: bitmapBytes(count) },
+        { buffer: column, bytes: count * payloadBytes },
+      ])
+      return { found: bits, payloads: bytes }
+    })
+  }
+
+  /** The number of payloads of each key, u32. */
+  async count(shards: Shards, keys: Rows): Promise<Uint8Array> {
+    const count = this.#count(keys)
+    return this.#divided(shards, keys, async (scratch, division, shares) => {
+      const recorder = this.#device.record()
+      const counts = scratch.words(count)
+      const queries = shares.map(({ shard }) => this.#divider.part(recorder, scratch, division, shard))
+      shares.forEach(({ tree, places }, i) => {
+        const own = scratch.words(places.count)
+        tree.recordCount(recorder, queries[i], own, places.count)
+        this.#putBack.recordWords(recorder, places, own, counts)
+      })
+      const [bytes] = await this.#device.submitAndRead(recorder, [{ buffer: counts, bytes: 4 * count }])
+      return bytes
+    })
+  }
+
+  async #divided<T>(
+    { boundaries, trees }: Shards,
+    keys: Rows,
+    answer: (scratch: Scratch, division: Division, shares: readonly Share[]) => Promise<T>,
+  ): Promise<T> {
+    const scratch = this.#device.scratch()
+    try {
+      const division = await this.#divider.divide(scratch, boundaries, keys)
+      const { positions, starts } = division
+      const shares = trees.map((tree, shard) => {
+        const first = starts[shard]
+        return { shard, tree, places: { positions, first, count: starts[shard + 1] - first } }
+      })
+      const concerned = shares.filter(({ places }) => places.count > 0)
+      return await answer(scratch, division, concerned)
+    } finally {
+      scratch.release()
+    }
+  }
+
+  #count(keys: Rows): number {
+    return rowCount(keys, keyWidth(this.#shape.keyType))
+  }
+}

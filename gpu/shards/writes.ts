@@ -1,0 +1,202 @@
+import { type Rows, rowAt } from '../../protocol/rows.js'
+import { keyWidth } from '../../protocol/types.js'
+import type { Device } from '../device/device.js'
+import type { IndexShape, PreparedWrite, WriteBatch } from '../index-structure.js'
+import type { Scratch } from '../memory/scratch.js'
+import { ArenaFull } from '../prefix-tree/arena.js'
+import { keyLengths, treeShape } from '../prefix-tree/layout.js'
+import type { PrefixTree } from '../prefix-tree/prefix-tree.js'
+import type { CutPlace } from '../prefix-tree/write/cut.js'
+import { type Items, itemKinds, MIXED } from '../prefix-tree/write/items.js'
+import type { Boundaries } from './boundaries.js'
+import type { Divider, Division } from './divider.js'
+import { GatherRows } from './gather-rows.js'
+import { PivotFinder } from './pivot.js'
+import type { ShardPlaces } from './put-back.js'
+import type { Shards } from './shards.js'
+
+/** A batch on the device, divided among the shards. */
+interface DividedBatch {
+  readonly batch: WriteBatch
+  readonly division: Division
+  readonly payloads: GPUBuffer
+  readonly ops: GPUBuffer
+}
+
+/** A write prepared in one shard. */
+interface PreparedShare {
+  readonly places: ShardPlaces
+  readonly prepared: PreparedWrite
+}
+
+/** A shard that has no room for its share of a batch, and where to cut it. */
+export interface FullShard {
+  readonly tree: PrefixTree
+  readonly place: CutPlace
+}
+
+/** What `prepare` comes to: the write, or the shards that must be cut before. */
+export type Attempt = { readonly prepared: PreparedWrite } | { readonly full: readonly FullShard[] }
+
+/** Writes to several shards: divided on the device, and settled in all of them before anything is applied in one. */
+export class ShardWrites {
+  readonly #device: Device
+  readonly #shape: IndexShape
+  readonly #divider: Divider
+  readonly #gather: GatherRows
+  readonly #pivots: PivotFinder
+
+  private constructor(
+    device: Device,
+    shape: IndexShape,
+    divider: Divider,
+    gather: GatherRows,
+    pivots: PivotFinder,
+  ) {
+    this.#device = device
+    this.#shape = shape
+    this.#divider = divider
+    this.#gather = gather
+    this.#pivots = pivots
+  }
+
+  static async create(device: Device, shape: IndexShape, divider: Divider): Promise<ShardWrites> {
+    const [gather, pivots] = await Promise.all([GatherRows.create(device), PivotFinder.create(device, shape)])
+    return new ShardWrites(device, shape, divider, gather, pivots)
+  }
+
+  /** @throws what preparing the batch throws for other reasons than that a shard is full and can be cut */
+  async prepare({ boundaries, trees }: Shards, batch: WriteBatch): Promise<Attempt> {
+    const scratch = this.#device.scratch()
+    try {
+      const divided = await this.#divide(scratch, boundaries, batch)
+      const { positions, starts } = divided.division
+      const shares = trees.flatMap((tree, shard) => {
+        const count = starts[shard + 1] - starts[shard]
+        return count === 0 ? [] : [{ tree, shard, places: { positions, first: starts[shard], count } }]
+      })
+      const settled = await Promise.allSettled(
+        shares.map(async ({ tree, shard, places }) => {
+          const { longest, mean } = keyLengths(treeShape(this.#shape), batch.keyOffsets)
+          const lengths = { count: places.count, digits: longest, meanDigits: mean }
+          const provide = (own: Scratch) => this.#share(own, divided, shard, places)
+          return { places, prepared: await tree.prepareItems(provide, lengths, batch.traversal) }
+        }),
+      )
+      const prepared = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+      const failures = settled.flatMap((result, i) =>
+        result.status === 'rejected' ? [{ ...shares[i], reason: result.reason }] : [],
+      )
+      if (failures.length === 0) return { prepared: await this.#joined(scratch, prepared) }
+      for (const share of prepared) share.prepared.discard()
+      const full: FullShard[] = []
+      for (const { tree, shard, places, reason } of failures) {
+        if (!(reason instanceof ArenaFull)) throw reason
+        const place = await this.#placeOfCut(tree.stats().keys, divided, shard, places)
+        if (place === undefined) throw reason
+        full.push({ tree, place })
+      }
+      scratch.release()
+      return { full }
+    } catch (error) {
+      scratch.release()
+      throw error
+    }
+  }
+
+  async #divide(scratch: Scratch, boundaries: Boundaries, batch: WriteBatch): Promise<DividedBatch> {
+    const upload = (column: Uint8Array | undefined): GPUBuffer => {
+      const buffer = scratch.bytes(column?.byteLength ?? 0)
+      if (column !== undefined) this.#device.upload(buffer, column)
+      return buffer
+    }
+    const payloads = upload(batch.payloads)
+    const ops = upload(typeof batch.ops === 'number' ? undefined : batch.ops)
+    const keys = { bytes: batch.keys, offsets: batch.keyOffsets }
+    return { batch, division: await this.#divider.divide(scratch, boundaries, keys), payloads, ops }
+  }
+
+  /** One shard's items, in scratch buffers. */
+  #share(scratch: Scratch, divided: DividedBatch, shard: number, places: ShardPlaces): Items {
+    const { batch, division, payloads, ops } = divided
+    const kinds = itemKinds(this.#shape, batch.ops)
+    const recorder = this.#device.record()
+    const { keys, heap } = this.#divider.part(recorder, scratch, division, shard)
+    const own = {
+      ...kinds,
+      count: places.count,
+      keys: heap === undefined ? { fixed: keys } : { records: keys, heap },
+      ops: kinds.op === MIXED ? this.#gather.record(recorder, scratch, ops, places, 1) : scratch.bytes(0),
+      payloads:
+        batch.payloads === undefined
+          ? scratch.bytes(0)
+          : this.#gather.record(recorder, scratch, payloads, places, this.#shape.payloadBytes),
+    }
+    recorder.submit()
+    return own
+  }
+
+  /** The shares as one write. Takes over the batch's scratch memory. */
+  async #joined(scratch: Scratch, shares: readonly PreparedShare[]): Promise<PreparedWrite> {
+    const discard = () => {
+      for (const { prepared } of shares) prepared.discard()
+      scratch.release()
+    }
+    let codes: Uint8Array
+    try {
+      codes = await this.#codes(shares)
+    } catch (error) {
+      discard()
+      throw error
+    }
+    return {
+      codes,
+      apply: () => {
+        try {
+          for (const { prepared } of shares) prepared.apply()
+        } finally {
+          scratch.release()
+        }
+      },
+      discard,
+    }
+  }
+
+  /** Result codes in the order of the batch. */
+  async #codes(shares: readonly PreparedShare[]): Promise<Uint8Array> {
+    const count = shares.reduce((sum, { places }) => sum + places.count, 0)
+    const codes = new Uint8Array(count)
+    // All plain inserts have the code 0.
+    if (shares.every(({ prepared }) => prepared.codes.every((code) => code === 0))) return codes
+    const positions = await this.#device.readWords(shares[0].places.positions, count)
+    for (const { places, prepared } of shares) {
+      prepared.codes.forEach((code, i) => {
+        codes[positions[places.first + i]] = code
+      })
+    }
+    return codes
+  }
+
+  /** Where to cut a full shard: in the middle of what it has more of, its own keys or those that come. */
+  async #placeOfCut(
+    keys: number,
+    { batch, division }: DividedBatch,
+    shard: number,
+    { positions, first, count }: ShardPlaces,
+  ): Promise<CutPlace | undefined> {
+    if (keys >= count && keys > 1) return { rank: Math.floor(keys / 2) }
+    const scratch = this.#device.scratch()
+    try {
+      const recorder = this.#device.record()
+      const own = this.#divider.part(recorder, scratch, division, shard)
+      recorder.submit()
+      const pivot = await this.#pivots.find(own, count)
+      if (pivot === undefined) return undefined
+      const [number] = await this.#device.readWords(positions, 1, 4 * (first + pivot))
+      const column: Rows = { bytes: batch.keys, offsets: batch.keyOffsets }
+      return { key: rowAt(column, keyWidth(this.#shape.keyType), number).slice() }
+    } finally {
+      scratch.release()
+    }
+  }
+}
