@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { connect, LIMITS } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
-import { PrefixTree } from '../gpu/prefix-tree/prefix-tree.js'
+import { ShardedTree } from '../gpu/shards/sharded-tree.js'
 import { asBytes } from '../protocol/columns.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import { Engine, type StructureFactory } from '../src/engine/index.js'
@@ -170,7 +170,7 @@ function definitionOf({ keyType, payloadKind }: Case, name: string): IndexDefini
 /** Trees that say that everything was inserted, and do nothing. */
 const hostOnly: StructureFactory = {
   async create(device, shape) {
-    const tree = await PrefixTree.create(device, shape)
+    const tree = await ShardedTree.create(device, shape)
     const width = shape.keyType.endsWith('64') ? 8 : 4
     tree.prepare = async ({ keys }) => ({
       codes: new Uint8Array(keys.byteLength / width),
@@ -179,5 +179,5 @@ const hostOnly: StructureFactory = {
     })
     return tree
   },
-  restore: PrefixTree.restore,
+  restore: ShardedTree.restore,
 }

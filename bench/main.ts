@@ -9,6 +9,7 @@ import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
 import { folderName, printTables, type Row, writeReport } from './report.js'
 import { benchServe } from './serve.js'
+import { benchShards } from './shards.js'
 import { benchSoak } from './soak.js'
 import { FIGURES, type Figure } from './speculation/figures.js'
 import { benchSpeculation } from './speculation/speculation.js'
@@ -23,6 +24,8 @@ interface Setting {
   readonly largest: (onSoftware: number) => number
   readonly seconds: number
   readonly minutes: number
+  /** Millions of u32 and of u64 keys. */
+  readonly millions: readonly number[] | undefined
   readonly quick: boolean
   readonly figures: readonly Figure[]
   /** Where the figures are kept. */
@@ -50,6 +53,11 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   bulk: ({ adapter, device, largest }) =>
     benchBulk({ adapter, logarithm: largest(20), withoutDevice: device.facts.software ? 24 : largest(26) }),
+  shards: ({ adapter, device, millions }) => {
+    const [u32, u64] = millions ?? (device.facts.software ? [2, 1] : [1000, 500])
+    device.destroy()
+    return benchShards({ adapter, millions: { u32: u32 ?? 0, u64: u64 ?? 0 } })
+  },
   speculation: async ({ device, quick, figures, path }) => {
     await benchSpeculation(device, { quick, figures, path })
     return undefined
@@ -95,17 +103,32 @@ const options = await yargs(hideBin(process.argv))
     default: FIGURES,
     describe: 'speculation: which parts of Figure 8',
   })
+  .option('millions', {
+    type: 'number',
+    array: true,
+    describe: 'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]',
+  })
   .option('minutes', { type: 'number', default: 10, describe: 'soak: length' })
   .strict()
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes, quick, figures } = options
+const { adapter, max, seconds, minutes, millions, quick, figures } = options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
 const path = options.json ?? defaultPath(folderName(name))
-const rows = await SUITES[suite]({ adapter, device, largest, seconds, minutes, quick, figures, path })
+const rows = await SUITES[suite]({
+  adapter,
+  device,
+  largest,
+  seconds,
+  minutes,
+  millions,
+  quick,
+  figures,
+  path,
+})
 if (rows !== undefined) {
   printTables(`${suite} on ${name}`, rows)
   if (path !== undefined) writeReport(path, { suite, adapter: name, rows })

@@ -5,6 +5,7 @@ import { Device } from '../gpu/device/device.js'
 import { TRAVERSALS } from '../protocol/traversal.js'
 import { randomShape, runProgram } from './differential.js'
 import { treeSubject } from './gpu/prefix-tree/tree-subject.js'
+import { shardSubject } from './gpu/shards/shard-subject.js'
 import { freshSeed, Random } from './random.js'
 
 const { minutes, seed, steps, adapter } = await yargs(hideBin(process.argv))
@@ -15,6 +16,9 @@ const { minutes, seed, steps, adapter } = await yargs(hideBin(process.argv))
   .option('adapter', { choices: ['auto', 'hardware', 'software'] as const, default: 'auto' as const })
   .strict()
   .parseAsync()
+
+/** Of a region, where an index is to be cut into shards. */
+const SMALL_SHARD_BYTES = 128 * 1024
 
 const device = await Device.open(adapter)
 console.log(`adapter: ${device.facts.name}`)
@@ -28,7 +32,11 @@ for (let program = seed ?? freshSeed(); performance.now() < end; program++) {
     const { layout, partitionLevels } = shape
     const hasPartitions = layout === 'full' || partitionLevels !== undefined
     const traversals = hasPartitions ? [random.pick(TRAVERSALS)] : []
-    keys += await runProgram(treeSubject(device), random, shape, { steps, traversals })
+    // One key's payloads must fit into a shard, and so must a few keys of full trees.
+    const isCut = shape.unique && layout !== 'full' && random.chance(0.5)
+    device.regionBytes = isCut ? SMALL_SHARD_BYTES : device.facts.bindingBytes
+    const subject = isCut ? shardSubject(device) : treeSubject(device)
+    keys += await runProgram(subject, random, shape, { steps, traversals })
   } catch (error) {
     console.error(`--seed ${program} --steps ${steps} failed with ${JSON.stringify(shape)}`)
     throw error
