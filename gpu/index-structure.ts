@@ -157,9 +157,15 @@ export interface IndexStructure {
   /**
    * Rebuilds the structure without its garbage when that is worthwhile, and brings up to date what reads would otherwise have to. Called
    * between writes.
-   * @returns whether it rebuilt the structure
+   * @param options `inBackground`: the rebuilding goes on beside reads and writes, if there is room for that, and is done some time later
+   * @returns whether the structure was rebuilt within the call
    */
-  compactIfWorthwhile(): Promise<boolean>
+  compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean>
+  /**
+   * What goes on in the background; resolves, and never rejects, when that is over and its memory given back. Undefined where nothing does.
+   * Destroying the structure, or taking its image in place, ends it.
+   */
+  readonly background: Promise<void> | undefined
   /**
    * An image as of the last applied write; later writes do not change it. One taken in place needs no device memory, but must be
    * read before anything is written or destroyed.

@@ -84,7 +84,7 @@ export async function runProgram(
         const reloaded = await subject.reload(structure)
         structure.destroy()
         structure = reloaded
-      } else await structure.compactIfWorthwhile()
+      } else await structure.compactIfWorthwhile({ inBackground: random.chance(0.8) })
       keys += await compareReads(structure, model, random, keySpace, `step ${step}`)
       for (const traversal of traversals.filter((_, i) => (i + shift) % steps === step)) {
         const what = `step ${step}, ${JSON.stringify(traversal)}`

@@ -16,11 +16,22 @@ export interface ArenaNeed {
   readonly sorted?: number
 }
 
+/** What the content of an arena is read from: the arena itself, or a copy of it. */
+export interface ArenaContent {
+  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
+  readonly buffers: readonly GPUBuffer[]
+  readonly tuples: { readonly buffer: GPUBuffer; readonly records: number }
+  /** The keys of tuples, where they have a variable length. */
+  readonly heap: { readonly buffer: GPUBuffer } | undefined
+  /** Of a CSS-tree its sorted part, with the buffers of the further bindings `sorted part`. */
+  readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
+}
+
 /**
  * The device memory of one index: a region for each role, and of a CSS-tree its sorted part. It starts with the root node and nothing
  * else.
  */
-export class Arena {
+export class Arena implements ArenaContent {
   readonly nodes: Region
   readonly tuples: Region
   readonly extents: Region
@@ -38,6 +49,8 @@ export class Arena {
   partitions: PartitionTable | undefined
   readonly #device: Device
   readonly #shape: TreeShape
+  #users = 0
+  #onUnused: (() => void) | undefined
 
   private constructor(
     device: Device,
@@ -197,6 +210,22 @@ export class Arena {
     return this.tuples.take(count)
   }
 
+  /** Runs a task, which begins at once, and counts it as a user until it settles. */
+  async during<T>(task: () => Promise<T>): Promise<T> {
+    this.#users++
+    try {
+      return await task()
+    } finally {
+      this.#users--
+      if (this.#users === 0) this.#onUnused?.()
+    }
+  }
+
+  /** Waits until nobody uses the arena. For one that gets no new users, by whoever is to destroy it. */
+  async unused(): Promise<void> {
+    if (this.#users > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
+  }
+
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
     this.sorted?.destroy()
@@ -206,7 +235,10 @@ export class Arena {
 }
 
 /** The buffers of the further bindings `keys`; none where keys have a fixed width. */
-export function keyHeaps({ heap }: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+export function keyHeaps(
+  { heap }: Pick<ArenaContent, 'heap'>,
+  queryHeap: GPUBuffer | undefined,
+): GPUBuffer[] {
   return heap === undefined || queryHeap === undefined ? [] : [heap.buffer, queryHeap]
 }
 

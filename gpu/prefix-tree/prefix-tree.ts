@@ -17,26 +17,20 @@ import type {
   WriteBatch,
 } from '../index-structure.js'
 import { Arena } from './arena.js'
-import { arenaFromImage, imageInPlace, imageOf, type ReadPart, type TreeTotals } from './image.js'
+import { BackgroundMerge, type MergeOutcome } from './background-merge.js'
+import { hasGarbage, isCompactionDue } from './compaction-due.js'
+import { arenaFromImage, imageInPlace, imageOf, type ReadPart } from './image.js'
 import { keyLengths, treeShape } from './layout.js'
 import type { Ready } from './locate/locator.js'
 import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
 import type { TreeReader } from './read/tree-reader.js'
-import type { PreparedBatch, WriteEffect } from './write/tree-writer.js'
+import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
+import { columnBytes, type RememberedWrite, rememberColumns } from './write/remembered-write.js'
+import type { PreparedBatch } from './write/tree-writer.js'
 
 /** Room of a new arena; regions double from there. */
 const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
-
-/** Garbage that is left alone: collecting it would free next to nothing. */
-const LITTLE_GARBAGE_BYTES = 1024 * 1024
-const LITTLE_GARBAGE_TUPLES = 16 * 1024
-
-/** A CSS-tree's delta is merged past so many tuples, those that have left included, and past so much of the sorted part. */
-const LITTLE_DELTA_TUPLES = 16 * 1024
-const DELTA_SHARE = 1 / 8
-
-const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
@@ -49,6 +43,9 @@ export class PrefixTree implements IndexStructure {
   readonly #reader: TreeReader
   #arena: Arena | undefined
   #totals: TreeTotals
+  #merge: BackgroundMerge | undefined
+  /** Whether a merge in the background came to nothing, so that the next one is not. */
+  #mergeFailed = false
 
   private constructor(
     device: Device,
@@ -102,8 +99,10 @@ export class PrefixTree implements IndexStructure {
     const count = this.#count(keys, keyOffsets)
     const arena = this.#arena
     if (arena !== undefined && count > 0) {
-      const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
-      return this.#reader.get(arena, keys, keyOffsets, coming && (await coming))
+      return arena.during(async () => {
+        const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
+        return this.#reader.get(arena, keys, keyOffsets, coming && (await coming))
+      })
     }
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
@@ -113,21 +112,28 @@ export class PrefixTree implements IndexStructure {
 
   async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
     const count = this.#count(keys, keyOffsets)
-    if (this.#arena !== undefined && count > 0) {
-      return this.#reader.getAll(this.#arena, keys, limit, keyOffsets)
+    const arena = this.#arena
+    if (arena !== undefined && count > 0) {
+      return arena.during(() => this.#reader.getAll(arena, keys, limit, keyOffsets))
     }
     return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
   }
 
   async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
     const count = this.#count(keys, keyOffsets)
-    if (this.#arena !== undefined && count > 0) return this.#reader.count(this.#arena, keys, keyOffsets)
+    const arena = this.#arena
+    if (arena !== undefined && count > 0) {
+      return arena.during(() => this.#reader.count(arena, keys, keyOffsets))
+    }
     return new Uint8Array(count * 4)
   }
 
   async scan(request: ScanRequest): Promise<ScanResult> {
     const { ranges, limit } = request
-    if (this.#arena !== undefined && ranges > 0 && limit > 0) return this.#reader.scan(this.#arena, request)
+    const arena = this.#arena
+    if (arena !== undefined && ranges > 0 && limit > 0) {
+      return arena.during(() => this.#reader.scan(arena, request))
+    }
     return {
       offsets: new Uint32Array(ranges + 1),
       ...this.#noKeys(0),
@@ -143,8 +149,10 @@ export class PrefixTree implements IndexStructure {
     const count = this.#count(request.keys, keyOffsets)
     const arena = this.#arena
     if (arena !== undefined && count > 0) {
-      const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
-      return this.#reader.getNext(arena, request, coming && (await coming))
+      return arena.during(async () => {
+        const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
+        return this.#reader.getNext(arena, request, coming && (await coming))
+      })
     }
     return {
       found: new Uint8Array(Math.ceil(count / 8)),
@@ -159,50 +167,83 @@ export class PrefixTree implements IndexStructure {
     traversals.check(traversal)
     const batch = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
     const arena = this.#arena
-    const explanation = await traversals.explain(arena, this.#totals.keys, batch, traversal)
-    if (arena === undefined || explanation.partitions === null) return explanation
-    return { ...explanation, tables: await this.#reader.tables(arena, keys, keyOffsets) }
+    const { keys: keyCount } = this.#totals
+    if (arena === undefined) return traversals.explain(arena, keyCount, batch, traversal)
+    return arena.during(async () => {
+      const explanation = await traversals.explain(arena, keyCount, batch, traversal)
+      if (explanation.partitions === null) return explanation
+      return { ...explanation, tables: await this.#reader.tables(arena, keys, keyOffsets) }
+    })
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
     this.#parts.traversals.check(batch.traversal)
     if (this.#count(batch.keys, batch.keyOffsets) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
-    const prepared = await this.#prepareWithRoom(batch)
-    return {
-      codes: prepared.codes,
-      apply: () => {
-        prepared.apply()
-        this.#totals = after(this.#totals, prepared.effect)
-      },
-      discard: () => prepared.discard(),
-    }
+    await this.#merge?.roomFor(columnBytes(batch))
+    return this.#prepareWithRoom(batch)
   }
 
   /** Garbage, or a delta's nodes, may fill a region long before compaction is worthwhile for its own sake; then it makes room. */
-  async #prepareWithRoom(batch: WriteBatch): Promise<PreparedBatch> {
+  async #prepareWithRoom(batch: WriteBatch): Promise<PreparedWrite> {
     try {
       return await this.#prepareNow(batch)
     } catch (error) {
-      const { tuplesRemoved, garbageBytes } = this.#totals
-      const hasGarbage = tuplesRemoved > 0 || garbageBytes > 0 || this.#hasDelta()
-      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY' || !hasGarbage) throw error
+      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+      if (this.#merge !== undefined) {
+        // What it takes is given back once it is over.
+        await this.#merge.over
+        return this.#prepareWithRoom(batch)
+      }
+      if (this.#arena === undefined || !hasGarbage(this.#arena, this.#totals)) throw error
       await this.compact()
       return this.#prepareNow(batch)
     }
   }
 
-  /** Whether the nodes of a CSS-tree's delta would go with a merge. */
-  #hasDelta(): boolean {
-    const { sorted, tuples } = this.#arena ?? {}
-    return sorted !== undefined && tuples !== undefined && tuples.records > sorted.tuples
+  #prepareNow(batch: WriteBatch): Promise<PreparedWrite> {
+    const { keys, keyOffsets, traversal } = batch
+    const { writer } = this.#parts
+    const prepare = async (arena: Arena) => {
+      const items = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
+      return writer.prepare(arena, batch, await this.#ready(arena, items, traversal))
+    }
+    return this.#beginWrite(prepare, () => rememberColumns(writer, batch))
   }
 
-  async #prepareNow(batch: WriteBatch): Promise<PreparedBatch> {
-    const { keys, keyOffsets, traversal } = batch
-    const arena = await this.#provideArena()
-    const ready = await this.#ready(arena, this.#batch(this.#count(keys, keyOffsets), keyOffsets), traversal)
-    return this.#parts.writer.prepare(arena, batch, ready)
+  /**
+   * Prepares a write on the arena, beside a merge if there is one.
+   * @param remember gives what the merge is to apply as well; called when the write is applied
+   */
+  async #beginWrite(
+    prepare: (arena: Arena) => Promise<PreparedBatch>,
+    remember: () => RememberedWrite,
+  ): Promise<PreparedWrite> {
+    const merge = this.#merge
+    merge?.beginWrite()
+    try {
+      const { codes, effect, ...prepared } = await prepare(await this.#provideArena())
+      return {
+        codes,
+        apply: () => {
+          try {
+            prepared.apply()
+          } catch (error) {
+            void merge?.giveUp()
+            throw error
+          }
+          this.#totals = after(this.#totals, effect)
+          merge?.endWrite(remember)
+        },
+        discard: () => {
+          prepared.discard()
+          merge?.endWrite()
+        },
+      }
+    } catch (error) {
+      merge?.endWrite()
+      throw error
+    }
   }
 
   /** What the traversal of a batch needs; undefined at once where that is nothing, so that reads are submitted when they are called. */
@@ -222,29 +263,42 @@ export class PrefixTree implements IndexStructure {
     return this.#arena
   }
 
-  async compactIfWorthwhile(): Promise<boolean> {
+  async compactIfWorthwhile({ inBackground } = { inBackground: false }): Promise<boolean> {
+    const before = this.#arena
+    if (this.#merge !== undefined) await (inBackground ? this.#merge.advance() : this.#merge.over)
     const arena = this.#arena
-    const { keys, tuplesRemoved, garbageBytes } = this.#totals
-    if (arena === undefined) return false
-    const worthwhile =
-      garbageBytes > Math.max(LITTLE_GARBAGE_BYTES, arena.usedBytes / 2) ||
-      tuplesRemoved > Math.max(LITTLE_GARBAGE_TUPLES, keys) ||
-      isMergeDue(arena, tuplesRemoved)
-    if (worthwhile) await this.#compact(arena)
+    if (this.#merge === undefined && arena !== undefined && isCompactionDue(arena, this.#totals)) {
+      await this.compact({ inBackground: inBackground && !this.#mergeFailed })
+    }
     if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
-    return worthwhile
+    return this.#arena !== before
   }
 
-  /** Rebuilds the tree without its garbage, whether that is worthwhile or not. */
-  async compact(): Promise<void> {
-    if (this.#arena !== undefined) await this.#compact(this.#arena)
+  /**
+   * Rebuilds the tree without its garbage, whether that is worthwhile or not. Called between writes.
+   * @param options `inBackground`: only begins it, if there is room for that; see `background`
+   */
+  async compact({ inBackground } = { inBackground: false }): Promise<void> {
+    if (inBackground && this.#merge !== undefined) return
+    await this.#merge?.giveUp()
+    const arena = this.#arena
+    if (arena === undefined) return
+    if (inBackground && this.#totals.keys > 0 && (await this.#beginMerge(arena))) return
+    await this.#compact(arena)
+    this.#mergeFailed = false
+  }
+
+  get background(): Promise<void> | undefined {
+    return this.#merge?.over.then(() => {})
   }
 
   async image({ inPlace } = { inPlace: false }): Promise<StructureImage> {
-    if (this.#arena !== undefined) {
-      return (inPlace ? imageInPlace : imageOf)(this.#device, this.#arena, this.#totals)
-    }
-    return { meta: { keys: 0 }, parts: [], release: () => {} }
+    // Whoever wants it in place is about to destroy the tree.
+    if (inPlace) await this.#merge?.giveUp()
+    const arena = this.#arena
+    if (arena === undefined) return { meta: { keys: 0 }, parts: [], release: () => {} }
+    const totals = this.#totals
+    return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.#device, arena, totals))
   }
 
   stats(): StructureStats {
@@ -252,16 +306,37 @@ export class PrefixTree implements IndexStructure {
     return {
       keys,
       payloads,
-      deviceBytes: this.#arena?.bytes ?? 0,
+      deviceBytes: (this.#arena?.bytes ?? 0) + (this.#merge?.bytes ?? 0),
       usedBytes: this.#arena?.usedBytes ?? 0,
       garbageBytes,
     }
   }
 
   destroy(): void {
-    this.#arena?.destroy()
+    const arena = this.#arena
+    // A merge still reads the arena's separators.
+    if (this.#merge === undefined) arena?.destroy()
+    else void this.#merge.giveUp().then(() => arena?.destroy())
     this.#arena = undefined
     this.#totals = NOTHING
+  }
+
+  /** @returns whether there is room for that */
+  async #beginMerge(arena: Arena): Promise<boolean> {
+    const replace = (merged: Arena, totals: TreeTotals) => {
+      this.#arena = merged
+      this.#totals = totals
+    }
+    const tree = { arena, totals: () => this.#totals, replace }
+    const merge = await BackgroundMerge.begin(this.#device, this.shape, this.#parts, tree)
+    this.#merge = merge
+    void merge?.over.then((outcome) => this.#endMerge(outcome))
+    return merge !== undefined
+  }
+
+  #endMerge(outcome: MergeOutcome): void {
+    this.#merge = undefined
+    if (outcome !== 'given up') this.#mergeFailed = outcome === 'failed'
   }
 
   async #compact(arena: Arena): Promise<void> {
@@ -275,7 +350,7 @@ export class PrefixTree implements IndexStructure {
       )
     }
     arena.destroy()
-    this.#totals = { ...this.#totals, tuplesRemoved: 0, garbageBytes: 0 }
+    this.#totals = compacted(this.#totals)
     if (this.#arena !== undefined) await this.#parts.directories?.provide(this.#arena, keys)
   }
 
@@ -305,21 +380,5 @@ export class PrefixTree implements IndexStructure {
     const { keyType } = this.shape
     if (isFixedKeyType(keyType)) return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
     return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
-  }
-}
-
-/** Whether so much of a CSS-tree was written since the last merge, or has left it, that merging is worthwhile. */
-function isMergeDue({ sorted, tuples }: Arena, tuplesRemoved: number): boolean {
-  if (sorted === undefined) return false
-  const changed = tuples.records - sorted.tuples + tuplesRemoved
-  return changed > Math.max(LITTLE_DELTA_TUPLES, sorted.tuples * DELTA_SHARE)
-}
-
-function after(totals: TreeTotals, effect: WriteEffect): TreeTotals {
-  return {
-    keys: totals.keys + effect.tuplesCreated - effect.tuplesRemoved,
-    payloads: totals.payloads + effect.payloadsAdded - effect.payloadsRemoved,
-    tuplesRemoved: totals.tuplesRemoved + effect.tuplesRemoved,
-    garbageBytes: totals.garbageBytes + effect.garbageBytes,
   }
 }

@@ -62,14 +62,17 @@ export class IndexUpkeep {
     this.#loadEnd.unref()
   }
 
-  /** A compaction that finds no room has done half of its work by then, so it is tried ever more rarely. */
+  /**
+   * Requests go on beside a compaction where there is room for that. One that finds no room at all has done half of its work by then,
+   * so it is tried ever more rarely.
+   */
   async #compact(structure: IndexStructure): Promise<void> {
     if (this.#writesToWait > 0) {
       this.#writesToWait--
       return
     }
     try {
-      await this.#options.withRoom(() => structure.compactIfWorthwhile())
+      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true }))
       this.#patience = 0
     } catch (thrown) {
       this.#patience = Math.min(2 * this.#patience + 1, MOST_PATIENCE)

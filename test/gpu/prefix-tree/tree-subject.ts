@@ -4,6 +4,7 @@ import type { Subject } from '../../differential.js'
 
 /** Prefix trees on a device, for differential programs. */
 export function treeSubject(device: Device): Subject {
+  let compactions = 0
   return {
     create: (shape) => PrefixTree.create(device, shape),
     async reload(structure) {
@@ -12,7 +13,7 @@ export function treeSubject(device: Device): Subject {
       return PrefixTree.restore(device, structure.shape, meta, (name) => chunks.get(name)!)
     },
     async compact(structure) {
-      if (structure instanceof PrefixTree) await structure.compact()
+      if (structure instanceof PrefixTree) await structure.compact({ inBackground: compactions++ % 2 === 0 })
     },
   }
 }
