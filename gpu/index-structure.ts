@@ -1,3 +1,4 @@
+import type { WarpdexError } from '../protocol/errors.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType, WriteOp } from '../protocol/types.js'
 
@@ -162,10 +163,10 @@ export interface IndexStructure {
    */
   compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean>
   /**
-   * What goes on in the background; resolves, and never rejects, when that is over and its memory given back. Undefined where nothing does.
-   * Destroying the structure, or taking its image in place, ends it.
+   * What goes on in the background; undefined where nothing does. Never rejects, and resolves when that is over and its memory given
+   * back: with an error if it failed, which does the structure no harm. Destroying the structure, or taking its image in place, ends it.
    */
-  readonly background: Promise<void> | undefined
+  readonly background: Promise<WarpdexError | undefined> | undefined
   /**
    * An image as of the last applied write; later writes do not change it. One taken in place needs no device memory, but must be
    * read before anything is written or destroyed.

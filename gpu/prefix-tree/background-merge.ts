@@ -23,7 +23,8 @@ export interface MergedTree {
   readonly replace: (arena: Arena, totals: TreeTotals) => void
 }
 
-export type MergeOutcome = 'merged' | 'given up' | 'failed'
+/** What has become of a merge: an error where it failed. */
+export type MergeOutcome = 'merged' | 'given up' | WarpdexError
 
 /**
  * A compaction beside reads and writes. It works on a copy of the arena, pass by pass, so that what is submitted meanwhile gets its turn
@@ -141,9 +142,9 @@ export class BackgroundMerge {
   async #run(): Promise<MergeOutcome> {
     try {
       await this.#catchUp(await this.#build())
-    } catch {
+    } catch (error) {
       // Readers and writers have the old arena, and lose nothing.
-      return this.#givenUp ? 'given up' : 'failed'
+      return this.#givenUp ? 'given up' : toWarpdexError(error)
     } finally {
       this.#settled = true
       this.#giveBack()

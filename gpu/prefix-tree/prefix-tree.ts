@@ -288,8 +288,8 @@ export class PrefixTree implements IndexStructure {
     this.#mergeFailed = false
   }
 
-  get background(): Promise<void> | undefined {
-    return this.#merge?.over.then(() => {})
+  get background(): Promise<WarpdexError | undefined> | undefined {
+    return this.#merge?.over.then((outcome) => (outcome instanceof WarpdexError ? outcome : undefined))
   }
 
   async image({ inPlace } = { inPlace: false }): Promise<StructureImage> {
@@ -314,9 +314,13 @@ export class PrefixTree implements IndexStructure {
 
   destroy(): void {
     const arena = this.#arena
-    // A merge still reads the arena's separators.
-    if (this.#merge === undefined) arena?.destroy()
-    else void this.#merge.giveUp().then(() => arena?.destroy())
+    const merge = this.#merge
+    if (merge === undefined) arena?.destroy()
+    else {
+      void merge.giveUp()
+      // It still reads the arena's separators.
+      void merge.over.then(() => arena?.destroy())
+    }
     this.#arena = undefined
     this.#totals = NOTHING
   }
@@ -336,7 +340,7 @@ export class PrefixTree implements IndexStructure {
 
   #endMerge(outcome: MergeOutcome): void {
     this.#merge = undefined
-    if (outcome !== 'given up') this.#mergeFailed = outcome === 'failed'
+    if (outcome !== 'given up') this.#mergeFailed = outcome instanceof WarpdexError
   }
 
   async #compact(arena: Arena): Promise<void> {

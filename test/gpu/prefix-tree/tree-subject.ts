@@ -4,7 +4,6 @@ import type { Subject } from '../../differential.js'
 
 /** Prefix trees on a device, for differential programs. */
 export function treeSubject(device: Device): Subject {
-  let compactions = 0
   return {
     create: (shape) => PrefixTree.create(device, shape),
     async reload(structure) {
@@ -12,8 +11,8 @@ export function treeSubject(device: Device): Subject {
       const chunks = new Map(parts.map((part) => [part.name, part.chunks]))
       return PrefixTree.restore(device, structure.shape, meta, (name) => chunks.get(name)!)
     },
-    async compact(structure) {
-      if (structure instanceof PrefixTree) await structure.compact({ inBackground: compactions++ % 2 === 0 })
+    async compact(structure, inBackground = false) {
+      if (structure instanceof PrefixTree) await structure.compact({ inBackground })
     },
   }
 }
