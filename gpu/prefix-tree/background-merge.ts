@@ -91,8 +91,8 @@ export class BackgroundMerge {
 
   /** Bytes of device memory that it has beside the tree's arena, or is going to take. */
   get bytes(): number {
-    if (this.#settled) return this.#replaced?.bytes ?? 0
-    return (this.#frozen?.bytes ?? 0) + (this.#merged?.bytes ?? this.#expectedBytes)
+    const coming = this.#settled ? 0 : this.#expectedBytes
+    return (this.#frozen?.bytes ?? 0) + (this.#merged?.bytes ?? coming) + (this.#replaced?.bytes ?? 0)
   }
 
   /** Waits until a write of so many bytes can be remembered, or need not be any more. Called between writes. */

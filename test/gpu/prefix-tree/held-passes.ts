@@ -31,6 +31,14 @@ export class HeldPasses {
     return Promise.race([held, tree.background?.then(() => false) ?? false])
   }
 
+  /** Waits until a pass is held. */
+  async held(): Promise<void> {
+    if (this.#held !== undefined) return
+    await new Promise<void>((resolve) => {
+      this.#onHeld = resolve
+    })
+  }
+
   /** Goes on to the end of the next pass. */
   goOn(): void {
     const held = this.#held
