@@ -19,15 +19,13 @@ const GETS = 200
  */
 export async function benchMerge(device: Device, logarithm: number): Promise<Row[]> {
   const entries = 2 ** logarithm
-  const tree = await PrefixTree.create(device, SHAPE)
-  for (const [first, count] of [
-    [0, entries],
-    [entries, entries / 8],
-  ] as const) {
-    const keys = scatteredKeys(1, first, count)
-    const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
-    prepared.apply()
-  }
+  const held = await openTree(device, entries)
+  const blocked = performance.now()
+  await held.compact()
+  const between = performance.now() - blocked
+  held.destroy()
+
+  const tree = await openTree(device, entries)
   const { keys } = sampledKeys(1, entries, KEYS)
   const get = async () => {
     const begin = performance.now()
@@ -48,9 +46,6 @@ export async function benchMerge(device: Device, logarithm: number): Promise<Row
   while (!isOver) beside.push(await get())
   const inBackground = performance.now() - begin
 
-  const again = performance.now()
-  await tree.compact()
-  const between = performance.now() - again
   tree.destroy()
   return [
     {
@@ -66,4 +61,18 @@ export async function benchMerge(device: Device, logarithm: number): Promise<Row
       },
     },
   ]
+}
+
+/** A tree of so many keys in order, and an eighth of them in its delta. */
+async function openTree(device: Device, entries: number): Promise<PrefixTree> {
+  const tree = await PrefixTree.create(device, SHAPE)
+  for (const [first, count] of [
+    [0, entries],
+    [entries, entries / 8],
+  ] as const) {
+    const keys = scatteredKeys(1, first, count)
+    const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
+    prepared.apply()
+  }
+  return tree
 }
