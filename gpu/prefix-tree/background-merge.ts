@@ -223,6 +223,7 @@ export class BackgroundMerge {
       throw new WarpdexError('INTERNAL', 'the merged tree does not hold what the tree holds')
     }
     replace(merged, this.#totals)
+    this.#settled = true
     this.#merged = undefined
     this.#replaced = arena
   }
