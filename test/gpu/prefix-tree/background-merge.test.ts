@@ -237,7 +237,7 @@ t.test('a read that has begun on the old arena ends on it', async (t) => {
 
 t.test('an image that is taken during a merge is one of the moment', async (t) => {
   const random = randomOf(t)
-  for (const shape of [U32, STRING, PREFIX_U32]) {
+  for (const shape of [U32, STRING]) {
     const subject = await MergeSubject.open(device, random, shape)
     const { tree } = subject
     await tree.compact({ inBackground: true })
@@ -268,11 +268,11 @@ const ENDS: Readonly<Record<string, (tree: PrefixTree) => Promise<unknown>>> = {
 
 t.test('a merge that ends early leaves nothing behind, whenever that is', async (t) => {
   const random = randomOf(t)
-  for (const shape of [U32, STRING]) {
+  for (const shape of [U32, PREFIX_U32]) {
     for (const [what, run] of Object.entries(ENDS)) {
       const subject = await MergeSubject.open(device, random, shape)
       const { tree, unmerged } = subject
-      const image = await metaOf(tree)
+      const before = Number((await metaOf(tree)).tuplesRemoved)
       await tree.compact({ inBackground: true })
       const pass = random.below(5)
       for (let i = 0; i < pass && (await passes.reached(tree)); i++) passes.goOn()
@@ -287,7 +287,8 @@ t.test('a merge that ends early leaves nothing behind, whenever that is', async 
       t.equal(own, tree.stats().deviceBytes, `${what} behind pass ${pass}`)
       if (what !== 'its destruction') {
         await subject.compare(t, what)
-        t.equal((await metaOf(tree)).sorted === image.sorted, what !== 'a compaction', 'it was given up')
+        const now = Number((await metaOf(tree)).tuplesRemoved)
+        t.equal(now >= before, what !== 'a compaction', 'it was given up')
       }
       subject.destroy()
     }
