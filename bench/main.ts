@@ -4,6 +4,7 @@ import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
 import { benchDevice } from './device.js'
+import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
@@ -50,6 +51,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
       device,
       device.facts.software ? [largest(14)] : [Math.min(20, largest(14)), Math.min(24, largest(14))],
     ),
+  merge: ({ device, largest }) => benchMerge(device, largest(18)),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   bulk: ({ adapter, device, largest }) =>
     benchBulk({ adapter, logarithm: largest(20), withoutDevice: device.facts.software ? 24 : largest(26) }),
@@ -89,7 +91,7 @@ const options = await yargs(hideBin(process.argv))
   .option('max', {
     type: 'number',
     describe:
-      'logarithm of the largest index [26; 20 on the software adapter, order 24 and 14, primitives 24 and 16, serve 22]',
+      'logarithm of the largest index [26; 20 on the software adapter, merge 18, order 24 and 14, primitives 24 and 16, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
   .option('quick', {

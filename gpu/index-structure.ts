@@ -1,3 +1,4 @@
+import type { WarpdexError } from '../protocol/errors.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType, WriteOp } from '../protocol/types.js'
 
@@ -159,9 +160,15 @@ export interface IndexStructure {
   /**
    * Rebuilds the structure without its garbage when that is worthwhile, and brings up to date what reads would otherwise have to. Called
    * between writes.
-   * @returns whether it rebuilt the structure
+   * @param options `inBackground`: the rebuilding goes on beside reads and writes, if there is room for that, and is done some time later
+   * @returns whether the structure was rebuilt within the call
    */
-  compactIfWorthwhile(): Promise<boolean>
+  compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean>
+  /**
+   * What goes on in the background; undefined where nothing does. Never rejects, and resolves when that is over and its memory given
+   * back: with an error if it failed, which does the structure no harm. Destroying the structure, or taking its image in place, ends it.
+   */
+  readonly background: Promise<WarpdexError | undefined> | undefined
   /**
    * An image as of the last applied write; later writes do not change it. One taken in place needs no device memory, but must be
    * read before anything is written or destroyed.

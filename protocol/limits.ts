@@ -16,6 +16,11 @@ export const LIMITS = {
   loadItems: 1 << 21,
   /** Bytes of the columns of such a chunk: a sync is spread well by then, and larger records cost twice the processor time, in fresh memory. */
   loadBytes: 16 * MIB,
+  /**
+   * Bytes of writes that an index keeps in host memory while it is merged: four chunks of a load. On a GPU a merge is built before the
+   * disk has taken as much; past it writers wait.
+   */
+  mergeBacklogBytes: 64 * MIB,
   /** Entries that one scan request returns over all its ranges; a token continues it. */
   scanEntries: 1 << 18,
   /** Bytes of one key of variable length, a tuple's as it is encoded: every write reads whole keys, and a level of the tree is half a byte. */

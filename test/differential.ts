@@ -18,8 +18,8 @@ export interface Subject {
   create(shape: IndexShape): Promise<IndexStructure>
   /** The same content in a structure rebuilt from its image. */
   reload(structure: IndexStructure): Promise<IndexStructure>
-  /** Removes garbage, whether that is worthwhile or not. */
-  compact(structure: IndexStructure): Promise<void>
+  /** Removes garbage, whether that is worthwhile or not, or begins to. */
+  compact(structure: IndexStructure, inBackground?: boolean): Promise<void>
 }
 
 export const KEY_TYPES: readonly KeyType[] = [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES]
@@ -75,19 +75,24 @@ export async function runProgram(
   const keySpace = openKeySpace(random, shape.keyType, longestPart)
   const shift = random.below(steps)
   let keys = 0
+  let failure: Error | undefined
   try {
     for (let step = 0; step < steps; step++) {
       const traversal = traversals.length === 0 ? undefined : random.pick(traversals)
       const write = { ...randomBatch(random, shape, keySpace, most, inserts), traversal }
       await compareWrite(structure, model, write, `step ${step}: write`)
       keys += rowCount({ bytes: write.keys, offsets: write.keyOffsets }, keyWidth(shape.keyType))
-      if (random.chance(0.15)) await subject.compact(structure)
+      if (random.chance(0.15)) await subject.compact(structure, random.chance(0.6))
       else if (random.chance(0.1)) {
         const reloaded = await subject.reload(structure)
         structure.destroy()
         structure = reloaded
-      } else await structure.compactIfWorthwhile()
+      } else await structure.compactIfWorthwhile({ inBackground: random.chance(0.8) })
+      void structure.background?.then((error) => {
+        failure ??= error
+      })
       keys += await compareReads(structure, model, random, keySpace, `step ${step}`)
+      if (failure !== undefined) throw failure
       for (const traversal of traversals.filter((_, i) => (i + shift) % steps === step)) {
         const what = `step ${step}, ${JSON.stringify(traversal)}`
         await compareTraversal(structure, model, random.pick([1, 2, 33]), keySpace, traversal, what)
@@ -242,7 +247,8 @@ function unfinished(
   return { tokens: rows.bytes, tokenOffsets: rows.offsets }
 }
 
-function expectEqual(seen: unknown, expected: unknown, what: string): void {
+/** @throws Error that says where they differ */
+export function expectEqual(seen: unknown, expected: unknown, what: string): void {
   if (isDeepStrictEqual(seen, expected)) return
   throw new Error(`${what}: ${difference(seen, expected)}`)
 }

@@ -162,6 +162,10 @@ export class ModelStructure implements IndexStructure {
     return false
   }
 
+  get background(): undefined {
+    return undefined
+  }
+
   async image(): Promise<StructureImage> {
     const ranks = this.#order()
     const rows = ranks.flatMap((rank) => this.#entries(rank).map((entry) => ({ rank, entry })))

@@ -2,7 +2,7 @@ import type { Device } from '../device/device.js'
 import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import type { Arena } from '../prefix-tree/arena.js'
+import type { ArenaContent } from '../prefix-tree/arena.js'
 import { furtherBindings, type TreeShape } from '../prefix-tree/layout.js'
 import type { TupleOrder } from '../prefix-tree/write/compact.js'
 import type { Primitives } from '../primitives/primitives.js'
@@ -11,7 +11,7 @@ import type { Primitives } from '../primitives/primitives.js'
 export type DeltaOrder = (
   recorder: Recorder,
   scratch: Scratch,
-  arena: Arena,
+  arena: ArenaContent,
   count: number,
 ) => Promise<TupleOrder>
 
@@ -76,7 +76,7 @@ export class MergeOrder {
    * The numbers of all `count` tuples that are in the index, in ascending key order. Submits what is recorded.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async order(recorder: Recorder, scratch: Scratch, arena: Arena, count: number): Promise<TupleOrder> {
+  async order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, count: number): Promise<TupleOrder> {
     const { sorted } = arena
     if (sorted === undefined) return this.#deltaOrder(recorder, scratch, arena, count)
     const { markKept, placeHung, placeKept } = this.#kernels

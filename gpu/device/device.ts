@@ -251,6 +251,11 @@ export class Device {
     return this.read(buffer, words * 4, (view) => new Uint32Array(view.slice().buffer), offset)
   }
 
+  /** Waits until the device has done everything that was submitted so far, or is lost. */
+  async workDone(): Promise<void> {
+    await this.gpu.queue.onSubmittedWorkDone()
+  }
+
   /** A clock of that many points in time; undefined where the adapter has no timestamps. */
   createClock(stamps: number): Clock | undefined {
     return this.gpu.features.has('timestamp-query') ? new Clock(this.gpu, stamps) : undefined

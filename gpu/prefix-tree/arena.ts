@@ -5,8 +5,13 @@ import { Region, regionBytes } from '../memory/region.js'
 import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
 import type { PartitionTable } from './locate/partitions.js'
 
-/** How many bytes something may take at the moment. */
-export type Allowance = () => number
+/** What something may take of the device's memory. */
+export interface Allowance {
+  /** How many bytes it may have at the moment. */
+  readonly bytes: () => number
+  /** Runs a task that takes some when no other one does that takes of the same. */
+  readonly inTurn: <T>(task: () => Promise<T>) => Promise<T>
+}
 
 /** How many records of each role something takes. Extents and keys are counted in words, since they differ in size. */
 export interface ArenaNeed {
@@ -19,11 +24,24 @@ export interface ArenaNeed {
   readonly sorted?: number
 }
 
+/** What the content of an arena is read from: the arena itself, or a copy of it. */
+export interface ArenaContent {
+  /** Bytes of device memory that an arena with this content may take. */
+  readonly allowance: Allowance
+  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
+  readonly buffers: readonly GPUBuffer[]
+  readonly tuples: { readonly buffer: GPUBuffer; readonly records: number }
+  /** The keys of tuples, where they have a variable length. */
+  readonly heap: { readonly buffer: GPUBuffer } | undefined
+  /** Of a CSS-tree its sorted part, with the buffers of the further bindings `sorted part`. */
+  readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
+}
+
 /**
  * The device memory of one index: a region for each role, and of a CSS-tree its sorted part. It starts with the root node and nothing
  * else.
  */
-export class Arena {
+export class Arena implements ArenaContent {
   readonly nodes: Region
   readonly tuples: Region
   readonly extents: Region
@@ -43,6 +61,8 @@ export class Arena {
   allowance: Allowance
   readonly #device: Device
   readonly #shape: TreeShape
+  #users = 0
+  #onUnused: (() => void) | undefined
 
   private constructor(
     device: Device,
@@ -57,7 +77,7 @@ export class Arena {
   ) {
     this.#device = device
     this.#shape = shape
-    this.allowance = () => device.structureBytes
+    this.allowance = allowanceOf(device)
     this.nodes = nodes
     this.tuples = tuples
     this.extents = extents
@@ -157,7 +177,11 @@ export class Arena {
    * give back the room that they have beyond it.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost; `ArenaFull` where a region would outgrow a binding
    */
-  async reserve(need: ArenaNeed): Promise<void> {
+  reserve(need: ArenaNeed): Promise<void> {
+    return this.allowance.inTurn(() => this.#reserve(need))
+  }
+
+  async #reserve(need: ArenaNeed): Promise<void> {
     const needs: [Region, number][] = [
       [this.nodes, need.nodes],
       [this.tuples, need.tuples],
@@ -169,7 +193,7 @@ export class Arena {
     for (const [region, records] of needs) refuseUnbindable(this.#device, region, records)
     const others = this.#bytesBeside(need.sorted)
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
-    const allowed = this.allowance()
+    const allowed = this.allowance.bytes()
     const fits = reserved <= allowed
     if (!fits) {
       const least = others + sum(needs.map(([region, records]) => region.leastBytes(records)))
@@ -214,6 +238,22 @@ export class Arena {
     return this.tuples.take(count)
   }
 
+  /** Runs a task, which begins at once, and counts it as a user until it settles. */
+  async during<T>(task: () => Promise<T>): Promise<T> {
+    this.#users++
+    try {
+      return await task()
+    } finally {
+      this.#users--
+      if (this.#users === 0) this.#onUnused?.()
+    }
+  }
+
+  /** Waits until nobody uses the arena. For one that gets no new users, by whoever is to destroy it. */
+  async unused(): Promise<void> {
+    if (this.#users > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
+  }
+
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
     this.sorted?.destroy()
@@ -223,7 +263,10 @@ export class Arena {
 }
 
 /** The buffers of the further bindings `keys`; none where keys have a fixed width. */
-export function keyHeaps({ heap }: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+export function keyHeaps(
+  { heap }: Pick<ArenaContent, 'heap'>,
+  queryHeap: GPUBuffer | undefined,
+): GPUBuffer[] {
   return heap === undefined || queryHeap === undefined ? [] : [heap.buffer, queryHeap]
 }
 
@@ -251,6 +294,11 @@ export function orderedTreeBuffers(arena: Arena, queryHeap: GPUBuffer | undefine
 
 function sum(sizes: readonly number[]): number {
   return sizes.reduce((total, size) => total + size, 0)
+}
+
+/** That of a structure which has to share with no other. */
+export function allowanceOf(device: Device): Allowance {
+  return { bytes: () => device.structureBytes, inTurn: (task) => task() }
 }
 
 /** Part of an index is as large as the device can bind: what is written to it must go to several. */

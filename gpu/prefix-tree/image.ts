@@ -4,20 +4,13 @@ import type { ImagePart, StructureImage } from '../index-structure.js'
 import type { Region } from '../memory/region.js'
 import { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
+import type { TreeTotals } from './totals.js'
 
 /** Raised whenever the records' layout changes: an image of another layout is refused. */
 const LAYOUT_VERSION = 1
 
 /** Bytes that are read back at a time. */
 const CHUNK_BYTES = 16 * 1024 * 1024
-
-/** Numbers that belong to a tree and are not on the device. */
-export interface TreeTotals {
-  readonly keys: number
-  readonly payloads: number
-  readonly tuplesRemoved: number
-  readonly garbageBytes: number
-}
 
 /** Reads the named part of an image, in order. */
 export type ReadPart = (name: string) => AsyncIterable<Uint8Array>

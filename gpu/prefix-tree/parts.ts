@@ -6,7 +6,7 @@ import type { IndexShape } from '../index-structure.js'
 import type { Scratch } from '../memory/scratch.js'
 import { OnDemand } from '../primitives/on-demand.js'
 import { Primitives } from '../primitives/primitives.js'
-import type { Arena } from './arena.js'
+import type { ArenaContent } from './arena.js'
 import { DirectoryKeeper, hasDirectory } from './directory.js'
 import { treeShape } from './layout.js'
 import { Locator } from './locate/locator.js'
@@ -35,7 +35,7 @@ export interface Parts {
   readonly findOrder: (
     recorder: Recorder,
     scratch: Scratch,
-    arena: Arena,
+    arena: ArenaContent,
     tuples: number,
   ) => Promise<TupleOrder>
 }

@@ -5,7 +5,8 @@ import type { Device } from '../device/device.js'
 import type { GetResult, IndexShape } from '../index-structure.js'
 import type { Scratch } from '../memory/scratch.js'
 import { keyLengths, treeShape } from '../prefix-tree/layout.js'
-import type { PrefixTree } from '../prefix-tree/prefix-tree.js'
+import type { Batch } from '../prefix-tree/locate/traversal-planner.js'
+import type { DeviceGet, PrefixTree } from '../prefix-tree/prefix-tree.js'
 import { NarrowPayloads } from '../prefix-tree/read/narrow-payloads.js'
 import { bitmapBytes, ReadContext } from '../prefix-tree/read/read-context.js'
 import type { Primitives } from '../primitives/primitives.js'
@@ -62,31 +63,44 @@ export class PointReads {
     const count = this.#count(keys)
     return this.#divided(shards, keys, async (scratch, division, shares) => {
       const { longest, mean } = keyLengths(treeShape(this.#shape), keys.offsets)
-      const gets = await Promise.all(
-        shares.map(({ tree, places }) =>
-          tree.prepareGet({ count: places.count, digits: longest, meanDigits: mean }, traversal),
-        ),
-      )
-      const recorder = this.#device.record()
-      const found = scratch.bytes(bitmapBytes(count))
-      const payloads = scratch.bytes(count * paddedBytes)
-      recorder.clear(found)
-      const queries = shares.map(({ shard }) => this.#divider.part(recorder, scratch, division, shard))
-      shares.forEach(({ places }, i) => {
-        const own = {
-          found: scratch.bytes(bitmapBytes(places.count)),
-          payloads: scratch.bytes(places.count * paddedBytes),
-        }
-        gets[i](recorder, scratch, queries[i], own.found, own.payloads)
-        this.#putBack.recordFirst(recorder, places, own, { found, payloads }, tree.payloadWords)
+      const lengths = { digits: longest, meanDigits: mean }
+      return this.#withGets(shares, lengths, traversal, [], async (gets) => {
+        const recorder = this.#device.record()
+        const found = scratch.bytes(bitmapBytes(count))
+        const payloads = scratch.bytes(count * paddedBytes)
+        recorder.clear(found)
+        const queries = shares.map(({ shard }) => this.#divider.part(recorder, scratch, division, shard))
+        shares.forEach(({ places }, i) => {
+          const own = {
+            found: scratch.bytes(bitmapBytes(places.count)),
+            payloads: scratch.bytes(places.count * paddedBytes),
+          }
+          gets[i](recorder, scratch, queries[i], own.found, own.payloads)
+          this.#putBack.recordFirst(recorder, places, own, { found, payloads }, tree.payloadWords)
+        })
+        const column = this.#narrow.record(recorder, scratch, payloads, count, payloadBytes)
+        const [bits, bytes] = await this.#device.submitAndRead(recorder, [
+          { buffer: found, bytes: bitmapBytes(count) },
+          { buffer: column, bytes: count * payloadBytes },
+        ])
+        return { found: bits, payloads: bytes }
       })
-      const column = this.#narrow.record(recorder, scratch, payloads, count, payloadBytes)
-      const [bits, bytes] = await this.#device.submitAndRead(recorder, [
-        { buffer: found, bytes: bitmapBytes(count) },
-        { buffer: column, bytes: count * payloadBytes },
-      ])
-      return { found: bits, payloads: bytes }
     })
+  }
+
+  /** Makes ready the gets of all shares, and keeps what they read until `use` has settled. */
+  #withGets<T>(
+    shares: readonly Share[],
+    lengths: Pick<Batch, 'digits' | 'meanDigits'>,
+    traversal: Traversal | undefined,
+    gets: readonly DeviceGet[],
+    use: (gets: readonly DeviceGet[]) => Promise<T>,
+  ): Promise<T> {
+    if (gets.length === shares.length) return use(gets)
+    const { tree, places } = shares[gets.length]
+    return tree.duringGet({ count: places.count, ...lengths }, traversal, (get) =>
+      this.#withGets(shares, lengths, traversal, [...gets, get], use),
+    )
   }
 
   /** The number of payloads of each key, u32. */

@@ -36,6 +36,8 @@ export class ShardedTree implements IndexStructure {
   readonly shape: IndexShape
   readonly #device: Device
   #shards: Shards
+  /** Settles when no tree is growing. */
+  #growing: Promise<void> = Promise.resolve()
 
   private constructor(device: Device, shape: IndexShape, shards: Shards) {
     this.#device = device
@@ -128,10 +130,17 @@ export class ShardedTree implements IndexStructure {
     }
   }
 
-  async compactIfWorthwhile(): Promise<boolean> {
+  async compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean> {
+    const hasCut = await this.#cutNearlyFull()
     const compacted: boolean[] = []
-    for (const tree of this.#shards.trees) compacted.push(await tree.compactIfWorthwhile())
-    return (await this.#cutNearlyFull()) || compacted.includes(true)
+    for (const tree of this.#shards.trees) compacted.push(await tree.compactIfWorthwhile(options))
+    return hasCut || compacted.includes(true)
+  }
+
+  get background(): Promise<WarpdexError | undefined> | undefined {
+    const all = this.#shards.trees.flatMap(({ background = [] }) => background)
+    if (all.length === 0) return undefined
+    return Promise.all(all).then((outcomes) => outcomes.find((outcome) => outcome !== undefined))
   }
 
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage> {
@@ -205,10 +214,22 @@ export class ShardedTree implements IndexStructure {
   /** Each tree may have what the others leave to it. */
   #share({ trees }: Shards): void {
     for (const tree of trees) {
-      tree.allowance = () => {
+      const bytes = () => {
         const others = this.#shards.trees.filter((other) => other !== tree)
-        return this.#device.structureBytes - others.reduce((sum, other) => sum + other.stats().deviceBytes, 0)
+        const taken = others.reduce((sum, other) => sum + other.stats().deviceBytes, 0)
+        return this.#device.structureBytes - taken
       }
+      tree.allowance = { bytes, inTurn: (task) => this.#inTurn(task) }
     }
+  }
+
+  /** Trees that grow at the same time must see what the others have taken. */
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#growing.then(task)
+    this.#growing = result.then(
+      () => {},
+      () => {},
+    )
+    return result
   }
 }

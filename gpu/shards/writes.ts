@@ -1,4 +1,4 @@
-import { type Rows, rowAt } from '../../protocol/rows.js'
+import { type Rows, rowAt, rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type { IndexShape, PreparedWrite, WriteBatch } from '../index-structure.js'
@@ -8,6 +8,7 @@ import { keyLengths, treeShape } from '../prefix-tree/layout.js'
 import type { PrefixTree } from '../prefix-tree/prefix-tree.js'
 import type { CutPlace } from '../prefix-tree/write/cut.js'
 import { type Items, itemKinds, MIXED } from '../prefix-tree/write/items.js'
+import { columnBytes, type ItemSource } from '../prefix-tree/write/remembered-write.js'
 import type { Boundaries } from './boundaries.js'
 import type { Divider, Division } from './divider.js'
 import { GatherRows } from './gather-rows.js'
@@ -17,6 +18,7 @@ import type { Shards } from './shards.js'
 
 /** A batch on the device, divided among the shards. */
 interface DividedBatch {
+  readonly held: HeldScratch
   readonly batch: WriteBatch
   readonly division: Division
   readonly payloads: GPUBuffer
@@ -37,6 +39,25 @@ export interface FullShard {
 
 /** What `prepare` comes to: the write, or the shards that must be cut before. */
 export type Attempt = { readonly prepared: PreparedWrite } | { readonly full: readonly FullShard[] }
+
+/** Scratch memory that goes back when the last one lets go of it. */
+class HeldScratch {
+  readonly scratch: Scratch
+  #holds = 1
+
+  constructor(scratch: Scratch) {
+    this.scratch = scratch
+  }
+
+  hold(): void {
+    this.#holds++
+  }
+
+  release(): void {
+    this.#holds--
+    if (this.#holds === 0) this.scratch.release()
+  }
+}
 
 /** Writes to several shards: divided on the device, and settled in all of them before anything is applied in one. */
 export class ShardWrites {
@@ -67,9 +88,9 @@ export class ShardWrites {
 
   /** @throws what preparing the batch throws for other reasons than that a shard is full and can be cut */
   async prepare({ boundaries, trees }: Shards, batch: WriteBatch): Promise<Attempt> {
-    const scratch = this.#device.scratch()
+    const held = new HeldScratch(this.#device.scratch())
     try {
-      const divided = await this.#divide(scratch, boundaries, batch)
+      const divided = await this.#divide(held, boundaries, batch)
       const { positions, starts } = divided.division
       const shares = trees.flatMap((tree, shard) => {
         const count = starts[shard + 1] - starts[shard]
@@ -79,15 +100,15 @@ export class ShardWrites {
         shares.map(async ({ tree, shard, places }) => {
           const { longest, mean } = keyLengths(treeShape(this.#shape), batch.keyOffsets)
           const lengths = { count: places.count, digits: longest, meanDigits: mean }
-          const provide = (own: Scratch) => this.#share(own, divided, shard, places)
-          return { places, prepared: await tree.prepareItems(provide, lengths, batch.traversal) }
+          const source = this.#source(divided, shard, places)
+          return { places, prepared: await tree.prepareItems(source, lengths, batch.traversal) }
         }),
       )
       const prepared = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
       const failures = settled.flatMap((result, i) =>
         result.status === 'rejected' ? [{ ...shares[i], reason: result.reason }] : [],
       )
-      if (failures.length === 0) return { prepared: await this.#joined(scratch, prepared) }
+      if (failures.length === 0) return { prepared: await this.#joined(held, prepared) }
       for (const share of prepared) share.prepared.discard()
       const full: FullShard[] = []
       for (const { tree, shard, places, reason } of failures) {
@@ -96,15 +117,28 @@ export class ShardWrites {
         if (place === undefined) throw reason
         full.push({ tree, place })
       }
-      scratch.release()
+      held.release()
       return { full }
     } catch (error) {
-      scratch.release()
+      held.release()
       throw error
     }
   }
 
-  async #divide(scratch: Scratch, boundaries: Boundaries, batch: WriteBatch): Promise<DividedBatch> {
+  /** One shard's share, which lasts as long as the batch is held. */
+  #source(divided: DividedBatch, shard: number, places: ShardPlaces): ItemSource {
+    const { batch, held } = divided
+    const all = rowCount({ bytes: batch.keys, offsets: batch.keyOffsets }, keyWidth(this.#shape.keyType))
+    return {
+      bytes: Math.ceil((columnBytes(batch) * places.count) / all),
+      provide: (scratch) => this.#share(scratch, divided, shard, places),
+      hold: () => held.hold(),
+      release: () => held.release(),
+    }
+  }
+
+  async #divide(held: HeldScratch, boundaries: Boundaries, batch: WriteBatch): Promise<DividedBatch> {
+    const { scratch } = held
     const upload = (column: Uint8Array | undefined): GPUBuffer => {
       const buffer = scratch.bytes(column?.byteLength ?? 0)
       if (column !== undefined) this.#device.upload(buffer, column)
@@ -113,7 +147,7 @@ export class ShardWrites {
     const payloads = upload(batch.payloads)
     const ops = upload(typeof batch.ops === 'number' ? undefined : batch.ops)
     const keys = { bytes: batch.keys, offsets: batch.keyOffsets }
-    return { batch, division: await this.#divider.divide(scratch, boundaries, keys), payloads, ops }
+    return { held, batch, division: await this.#divider.divide(scratch, boundaries, keys), payloads, ops }
   }
 
   /** One shard's items, in scratch buffers. */
@@ -136,17 +170,17 @@ export class ShardWrites {
     return own
   }
 
-  /** The shares as one write. Takes over the batch's scratch memory. */
-  async #joined(scratch: Scratch, shares: readonly PreparedShare[]): Promise<PreparedWrite> {
+  /** The shares as one write. Takes over the hold on the batch. */
+  async #joined(held: HeldScratch, shares: readonly PreparedShare[]): Promise<PreparedWrite> {
     const discard = () => {
       for (const { prepared } of shares) prepared.discard()
-      scratch.release()
+      held.release()
     }
     let codes: Uint8Array
     try {
       codes = await this.#codes(shares)
     } catch (error) {
-      discard()
+      for (const { prepared } of shares) prepared.discard()
       throw error
     }
     return {
@@ -155,7 +189,7 @@ export class ShardWrites {
         try {
           for (const { prepared } of shares) prepared.apply()
         } finally {
-          scratch.release()
+          held.release()
         }
       },
       discard,

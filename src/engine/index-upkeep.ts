@@ -35,6 +35,8 @@ export class IndexUpkeep {
   #writesToWait = 0
   #patience = 0
   #loadEnd: NodeJS.Timeout | undefined
+  /** A compaction in the background that is being followed. */
+  #background: Promise<void> | undefined
 
   constructor(options: UpkeepOptions) {
     const { store, id, snapshotLogBytes, hasRows } = options
@@ -62,20 +64,34 @@ export class IndexUpkeep {
     this.#loadEnd.unref()
   }
 
-  /** A compaction that finds no room has done half of its work by then, so it is tried ever more rarely. */
+  /**
+   * Requests go on beside a compaction where there is room for that. One that finds no room at all has done half of its work by then,
+   * so it is tried ever more rarely.
+   */
   async #compact(structure: IndexStructure): Promise<void> {
     if (this.#writesToWait > 0) {
       this.#writesToWait--
       return
     }
     try {
-      await this.#options.withRoom(() => structure.compactIfWorthwhile())
+      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true }))
       this.#patience = 0
+      this.#follow(structure)
     } catch (thrown) {
       this.#patience = Math.min(2 * this.#patience + 1, MOST_PATIENCE)
       this.#writesToWait = this.#patience
       this.#options.warn('could not be compacted', thrown)
     }
+  }
+
+  /** What fails in the background is tried between writes the next time, so a lack of memory is not worth a warning. */
+  #follow({ background }: IndexStructure): void {
+    if (background === undefined || this.#background !== undefined) return
+    this.#background = background.then((failure) => {
+      this.#background = undefined
+      if (failure?.code === 'INTERNAL')
+        this.#options.warn('could not be compacted in the background', failure)
+    })
   }
 
   async takeSnapshot(): Promise<Omit<SnapshotInfo, 'index'>> {

@@ -42,6 +42,9 @@ export class PagedStructure implements Pageable {
   readonly #host: PagingHost
   readonly shape: IndexShape
   #place: Place
+  /** Work of the structure beside requests, about whose end the budget is to be told. */
+  #background: Promise<void> | undefined
+  #destroyed = false
 
   /** Takes over a structure that is on the device. */
   constructor(structure: IndexStructure, host: PagingHost) {
@@ -69,7 +72,22 @@ export class PagedStructure implements Pageable {
 
   /** As `use`, for a task that writes. Once it is done others have made way for what the structure has grown by. */
   change<T>(task: (structure: IndexStructure) => Promise<T>): Promise<T> {
-    return this.use((structure) => task(structure).finally(() => this.#host.budget.settle(this)))
+    return this.use((structure) =>
+      task(structure).finally(() => {
+        this.#follow(structure)
+        return this.#host.budget.settle(this)
+      }),
+    )
+  }
+
+  /** Tells the budget what a structure has once its work in the background is over, if it is still here then. */
+  #follow(structure: IndexStructure): void {
+    const { background } = structure
+    if (background === undefined || this.#background !== undefined) return
+    this.#background = background.then(() => {
+      this.#background = undefined
+      if (this.#place.structure === structure && !this.#destroyed) void this.#host.budget.settle(this)
+    })
   }
 
   /** The structure itself, for what runs within a task. */
@@ -131,7 +149,10 @@ export class PagedStructure implements Pageable {
 
   /** Gives everything back. Called when nobody uses it. */
   async destroy(): Promise<void> {
+    this.#destroyed = true
     await this.#host.budget.remove(this)
-    this.#place.structure?.destroy()
+    const { structure } = this.#place
+    structure?.destroy()
+    await structure?.background
   }
 }

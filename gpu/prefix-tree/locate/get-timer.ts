@@ -68,7 +68,7 @@ export class GetTimer {
       const start = performance.now()
       recorder.submit()
       if (clock !== undefined) return (await device.readClock(clock))[1] / 1e3
-      await device.gpu.queue.onSubmittedWorkDone()
+      await device.workDone()
       return (performance.now() - start) * 1e3
     } finally {
       scratch.release()

@@ -1,7 +1,7 @@
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Arena } from '../arena.js'
+import type { Arena, ArenaContent } from '../arena.js'
 import { SLOTS } from '../layout.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { ListedTuples, PayloadHits } from './payload-hits.js'
@@ -51,7 +51,7 @@ export class BreadthFirst {
   }
 
   /** The numbers of all `tupleCount` tuples in ascending key order. */
-  order(recorder: Recorder, scratch: Scratch, arena: Arena, tupleCount: number): GPUBuffer {
+  order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, tupleCount: number): GPUBuffer {
     const ranges = this.#ranges.record(recorder, scratch, { ranges: 1, limit: tupleCount })
     const search = { ...ranges, count: 1, reverse: false, limit: tupleCount }
     return this.#tuples(recorder, scratch, arena, search, tupleCount).tuples
@@ -61,7 +61,7 @@ export class BreadthFirst {
   #tuples(
     recorder: Recorder,
     scratch: Scratch,
-    arena: Arena,
+    arena: ArenaContent,
     search: RangeSearch,
     most: number,
   ): ListedTuples {

@@ -13,7 +13,7 @@ import type {
 } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
+import type { Arena, ArenaContent } from '../arena.js'
 import type { Locator, Ready } from '../locate/locator.js'
 import { BreadthFirst } from './breadth-first.js'
 import { Count } from './count.js'
@@ -29,7 +29,7 @@ import { ScanResultWriter } from './scan-result.js'
 /**
  * The reads of a prefix tree. Each is one submission, made before its promise is returned, so that it sees the arena as it is
  * at the time of the call, whatever is written or destroyed afterwards. Long results with keys of variable length are the
- * exception: they read the keys' heap once more, so that nothing may be written before they settle.
+ * exception: they read the keys' heap once more, so that nothing may be written to the arena, nor may it be destroyed, before they settle.
  */
 export class TreeReader {
   readonly #context: ReadContext
@@ -156,7 +156,7 @@ export class TreeReader {
    * Records the numbers of all `tupleCount` tuples in ascending key order into a scratch buffer: of a tree over keys of fixed
    * width, since others have no levels to go through.
    */
-  order(recorder: Recorder, scratch: Scratch, arena: Arena, tupleCount: number): GPUBuffer {
+  order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, tupleCount: number): GPUBuffer {
     if (this.#breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
     return this.#breadthFirst.order(recorder, scratch, arena, tupleCount)
   }

@@ -4,12 +4,12 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { Arena, keyHeaps } from '../arena.js'
+import { Arena, type ArenaContent, type ArenaNeed, keyHeaps } from '../arena.js'
 import { furtherBindings, type TreeShape } from '../layout.js'
-import type { Builder } from './build.js'
+import type { Builder, NodePlan } from './build.js'
 import { COUNTS, Count } from './counts.js'
 import { createBuilder } from './create-builder.js'
-import { KeyWriter } from './created-keys.js'
+import { type KeysToStore, KeyWriter } from './created-keys.js'
 import { OrderLinker } from './order-links.js'
 
 type Kernels = Readonly<Record<'measureTuples' | 'copyTuples' | 'copyLong', Kernel>>
@@ -25,6 +25,12 @@ export interface TupleOrder {
 
 /** Finds the order of a tree's tuples. May submit what is recorded. */
 export type FindOrder = (recorder: Recorder, scratch: Scratch) => Promise<TupleOrder>
+
+/** Called between expensive passes, with what is recorded: gives back what to go on recording with. */
+export type Pace = (recorder: Recorder) => Promise<Recorder>
+
+/** Leaves all passes in one submission. */
+const together: Pace = async (recorder) => recorder
 
 /** Rebuilds a tree from its own sorted order, without its garbage (design, "Delete"). */
 export class Compactor {
@@ -88,23 +94,45 @@ export class Compactor {
    * A new arena with the live content of `arena`, which is left as it is.
    * @param tuples number of live tuples
    * @param findOrder finds the order of their keys
+   * @param pace may submit what is recorded and wait, so that others get their turn
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async compact(arena: Arena, tuples: number, findOrder: FindOrder): Promise<Arena> {
+  async compact(
+    arena: ArenaContent,
+    tuples: number,
+    findOrder: FindOrder,
+    pace: Pace = together,
+  ): Promise<Arena> {
     const scratch = this.#device.scratch()
     try {
-      return await this.#compact(scratch, arena, tuples, findOrder)
+      const plan = await this.#plan(scratch, arena, tuples, findOrder, pace)
+      const compacted = await Arena.create(this.#device, this.#shape, plan.need, arena.allowance.bytes())
+      compacted.allowance = arena.allowance
+      try {
+        await this.#copy(scratch, arena, compacted, plan, pace)
+        return compacted
+      } catch (error) {
+        compacted.destroy()
+        throw error
+      }
     } finally {
       scratch.release()
     }
   }
 
-  async #compact(scratch: Scratch, arena: Arena, tuples: number, findOrder: FindOrder): Promise<Arena> {
-    const { measureTuples, copyTuples, copyLong } = this.#kernels
+  /** Finds the order of the tuples and what the new arena takes. */
+  async #plan(
+    scratch: Scratch,
+    arena: ArenaContent,
+    tuples: number,
+    findOrder: FindOrder,
+    pace: Pace,
+  ): Promise<CopyPlan> {
     const { keyWords, word } = this.#shape
     const counts = scratch.words(COUNTS)
     this.#device.upload(counts, initialCounts(tuples))
-    const { recorder: measuring, tuples: ordered } = await findOrder(this.#device.record(), scratch)
+    const { recorder, tuples: ordered } = await findOrder(this.#device.record(), scratch)
+    let measuring = await pace(recorder)
     const entries = {
       bound: tuples,
       keys: scratch.words(tuples * keyWords),
@@ -115,9 +143,11 @@ export class Compactor {
     const measured = [ordered, entries.keys, entries.places, entries.entries, extentOffsets]
     // All keys lie in the old heap; there are none of a request.
     const heaps = keyHeaps(arena, scratch.words(1))
+    const { measureTuples } = this.#kernels
     measuring.dispatch(measureTuples, [...arena.buffers, ...measured, ...heaps], [tuples, word, 0, 0], tuples)
     const total = { buffer: counts, index: Count.extentWords }
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
+    measuring = await pace(measuring)
     const nodes = this.#builder?.plan(measuring, scratch, entries, counts, heaps, undefined)
     const source = arena.heap?.buffer
     const keys = source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
@@ -125,32 +155,64 @@ export class Compactor {
     await nodes?.complete?.()
 
     const totals = await this.#device.readWords(counts, COUNTS)
-    const extentWords = totals[Count.extentWords]!
-    const nodeCount = totals[Count.nodes]!
-    const longCount = scratch.words(1)
-    const longTuples = scratch.words(tuples)
-    const need = { nodes: nodeCount, tuples, extentWords, keyWords: totals[Count.keyWords]!, sorted: tuples }
-    const compacted = await Arena.create(this.#device, this.#shape, need, arena.allowance())
-    compacted.allowance = arena.allowance
-    const firstNode = compacted.takeNodes(nodeCount)
+    const need = {
+      nodes: totals[Count.nodes]!,
+      tuples,
+      extentWords: totals[Count.extentWords]!,
+      keyWords: totals[Count.keyWords]!,
+      sorted: tuples,
+    }
+    return { need, ordered, extentOffsets, counts, heaps, nodes, keys }
+  }
+
+  async #copy(
+    scratch: Scratch,
+    arena: ArenaContent,
+    compacted: Arena,
+    plan: CopyPlan,
+    pace: Pace,
+  ): Promise<void> {
+    const { copyTuples, copyLong } = this.#kernels
+    const { need, ordered, extentOffsets, counts, heaps, nodes, keys } = plan
+    const { tuples, extentWords } = need
+    const firstNode = compacted.takeNodes(need.nodes)
     const firstExtent = compacted.extents.take(extentWords)
     compacted.takeTuples(tuples)
     compacted.heap?.take(need.keyWords)
-
-    const copying = this.#device.record()
-    copying.clear(longCount, 0, 4)
+    const longCount = scratch.words(1)
+    const longTuples = scratch.words(tuples)
     const target = [compacted.tuples.buffer, compacted.extents.buffer, longCount, longTuples]
     const buffers = [...arena.buffers, ordered, extentOffsets, ...target]
-    const params = [tuples, word, firstExtent, extentWords]
+    const params = [tuples, this.#shape.word, firstExtent, extentWords]
+
+    let copying = this.#device.record()
+    copying.clear(longCount, 0, 4)
     copying.dispatch(copyTuples, buffers, params, tuples)
+    copying = await pace(copying)
     if (extentWords > 0) copying.dispatchGroups(copyLong, buffers, params, Math.min(tuples, LONG_LIST_GROUPS))
-    if (keys !== undefined) this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
+    if (keys !== undefined) {
+      copying = await pace(copying)
+      this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
+    }
+    copying = await pace(copying)
     nodes?.record(copying, compacted, tuples, firstNode, heaps)
     this.#linker?.recordInOrder(copying, compacted, tuples)
     this.#directories?.record(copying, compacted)
+    copying = await pace(copying)
     copying.submit()
-    return compacted
   }
+}
+
+/** What is known before the new arena is there. */
+interface CopyPlan {
+  readonly need: Required<ArenaNeed>
+  /** The tuples of the old arena in key order. */
+  readonly ordered: GPUBuffer
+  readonly extentOffsets: GPUBuffer
+  readonly counts: GPUBuffer
+  readonly heaps: readonly GPUBuffer[]
+  readonly nodes: NodePlan | undefined
+  readonly keys: KeysToStore | undefined
 }
 
 /** Counts of a batch that creates, and hangs into the tree, so many tuples. */

@@ -4,7 +4,7 @@ import type { Kernel } from '../../device/kernel.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, keyHeaps } from '../arena.js'
+import { type Arena, type ArenaContent, keyHeaps } from '../arena.js'
 import { furtherBindings } from '../layout.js'
 import { ReadContext } from '../read/read-context.js'
 import type { Compactor, FindOrder } from './compact.js'
@@ -33,6 +33,10 @@ interface Found {
   readonly before: number
   readonly payloadsBefore: number
   readonly boundary: Uint8Array
+}
+
+function contentOf({ buffers, tuples, heap, sorted }: Arena): Omit<ArenaContent, 'allowance'> {
+  return { buffers, tuples, heap, sorted }
 }
 
 /** Cuts trees in two at a key: each part is the compaction of a piece of the tree's order (design, "Device memory": shards). */
@@ -111,7 +115,7 @@ export class Cutter {
       const { ordered, before, payloadsBefore, boundary } = found
       const lower = await this.#copy(arena, ordered, 0, before)
       try {
-        const upper = await this.#copy(arena, ordered, before, keys - before)
+        const upper = await this.#copy(arena, ordered, before, keys - before, lower?.bytes)
         return {
           lower: { keys: before, payloads: payloadsBefore, arena: lower },
           upper: { keys: keys - before, payloads: payloads - payloadsBefore, arena: upper },
@@ -161,10 +165,21 @@ export class Cutter {
     return { ordered, before, payloadsBefore, boundary: byKey ? key : bytes.slice(0, length) }
   }
 
-  /** The compaction of `count` tuples from number `first` of an order on. */
-  async #copy(arena: Arena, ordered: GPUBuffer, first: number, count: number): Promise<Arena | undefined> {
+  /**
+   * The compaction of `count` tuples from number `first` of an order on.
+   * @param takenBytes what is taken already of what the arena may have
+   */
+  async #copy(
+    arena: Arena,
+    ordered: GPUBuffer,
+    first: number,
+    count: number,
+    takenBytes = 0,
+  ): Promise<Arena | undefined> {
     if (count === 0) return undefined
-    return this.#compactor.compact(arena, count, async (recorder, scratch) => {
+    const bytes = () => arena.allowance.bytes() - takenBytes
+    const content = { ...contentOf(arena), allowance: { ...arena.allowance, bytes } }
+    return this.#compactor.compact(content, count, async (recorder, scratch) => {
       const tuples = scratch.words(count)
       recorder.copy(ordered, 4 * first, tuples, 0, 4 * count)
       return { recorder, tuples }

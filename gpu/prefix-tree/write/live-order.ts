@@ -5,7 +5,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { NormalForm } from '../../keys/normalise.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
+import type { ArenaContent } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { TupleOrder } from './compact.js'
 import { RecordSorter } from './record-sorter.js'
@@ -52,7 +52,7 @@ export class LiveOrder {
    * The numbers of all `live` tuples that are in the tree, in ascending key order, without a CSS-tree's sorted part. Submits what is
    * recorded.
    */
-  async order(recorder: Recorder, scratch: Scratch, arena: Arena, live: number): Promise<TupleOrder> {
+  async order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, live: number): Promise<TupleOrder> {
     if (arena.heap === undefined) throw new WarpdexError('INTERNAL', 'keys of fixed width lie in no heap')
     const { word } = this.#shape
     const { buffer: tuples, records: count } = arena.tuples

@@ -162,13 +162,23 @@ export class TreeWriter {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, or `TOO_LARGE` when a key has no sequence numbers left; nothing is changed then
    */
   async prepare(arena: Arena, batch: WriteBatch, ready?: Ready): Promise<PreparedBatch> {
-    const scratch = this.#device.scratch()
     const { keys, keyOffsets } = batch
     const count =
       keyOffsets === undefined ? keys.byteLength / (4 * this.#shape.keyWords) : keyOffsets.length - 1
+    const provide = (scratch: Scratch) => uploadItems(this.#device, scratch, this.#index, batch, count)
+    return this.prepareSource(arena, { provide }, ready)
+  }
+
+  /** As `prepare`, for a batch that comes to the device, or from another place on it, when it is asked for. */
+  async prepareSource(
+    arena: Arena,
+    source: { readonly provide: (scratch: Scratch) => Items },
+    ready?: Ready,
+  ): Promise<PreparedBatch> {
+    const scratch = this.#device.scratch()
     let items: Items
     try {
-      items = uploadItems(this.#device, scratch, this.#index, batch, count)
+      items = source.provide(scratch)
     } catch (error) {
       scratch.release()
       throw error

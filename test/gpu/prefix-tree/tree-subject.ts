@@ -11,8 +11,8 @@ export function treeSubject(device: Device): Subject {
       const chunks = new Map(parts.map((part) => [part.name, part.chunks]))
       return PrefixTree.restore(device, structure.shape, meta, (name) => chunks.get(name)!)
     },
-    async compact(structure) {
-      if (structure instanceof PrefixTree) await structure.compact()
+    async compact(structure, inBackground = false) {
+      if (structure instanceof PrefixTree) await structure.compact({ inBackground })
     },
   }
 }

@@ -1,0 +1,74 @@
+import type { Device } from '../device/device.js'
+import type { Region } from '../memory/region.js'
+import type { Arena, ArenaContent } from './arena.js'
+import type { TreeShape } from './layout.js'
+
+/**
+ * A copy of an arena's content as it was at one moment, for a compaction beside which the arena is written to. It has what a
+ * compaction reads, and no room to grow. A CSS-tree's separators never change, so the copy has the arena's own, which must not be
+ * destroyed before it.
+ */
+export class FrozenArena implements ArenaContent {
+  readonly allowance: ArenaContent['allowance']
+  readonly buffers: readonly GPUBuffer[]
+  readonly tuples: ArenaContent['tuples']
+  readonly heap: ArenaContent['heap']
+  readonly sorted: ArenaContent['sorted']
+  readonly #copies: readonly GPUBuffer[]
+
+  private constructor(arena: Arena, copyOf: ReadonlyMap<Region, GPUBuffer>) {
+    const { nodes, tuples, extents, heap, sorted } = arena
+    this.allowance = arena.allowance
+    // Nobody looks at what was not copied, but its binding wants a buffer.
+    const copied = (region: Region) => copyOf.get(region) ?? copyOf.get(tuples)!
+    this.buffers = [nodes, tuples, extents].map(copied)
+    this.tuples = { buffer: copied(tuples), records: tuples.records }
+    this.heap = heap && { buffer: copied(heap) }
+    this.sorted = sorted && {
+      tuples: sorted.tuples,
+      buffers: [sorted.directory, ...(sorted.removed === undefined ? [] : [copied(sorted.removed)])],
+    }
+    this.#copies = [...copyOf.values()]
+  }
+
+  /**
+   * Copies an arena to which nothing is written before this resolves.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async of(device: Device, shape: TreeShape, arena: Arena): Promise<FrozenArena> {
+    const copyOf = new Map<Region, GPUBuffer>()
+    try {
+      const recorder = device.record()
+      for (const region of regionsRead(shape, arena)) {
+        const { buffer, usedBytes, label } = region
+        const copy = await device.allocate(Math.max(usedBytes, 4), `frozen ${label}`)
+        copyOf.set(region, copy)
+        recorder.copy(buffer, 0, copy, 0, usedBytes)
+      }
+      recorder.submit()
+      return new FrozenArena(arena, copyOf)
+    } catch (error) {
+      for (const copy of copyOf.values()) copy.destroy()
+      throw error
+    }
+  }
+
+  /** Bytes of device memory that a copy of an arena takes. */
+  static bytesFor(shape: TreeShape, arena: Arena): number {
+    return regionsRead(shape, arena).reduce((bytes, { usedBytes }) => bytes + usedBytes, 0)
+  }
+
+  get bytes(): number {
+    return this.#copies.reduce((bytes, { size }) => bytes + size, 0)
+  }
+
+  destroy(): void {
+    for (const copy of this.#copies) copy.destroy()
+  }
+}
+
+/** The regions that a compaction reads. Nodes only give the order of keys of fixed width; others are sorted. */
+function regionsRead({ form }: TreeShape, { nodes, tuples, extents, heap, sorted }: Arena): Region[] {
+  const regions = [form === undefined ? nodes : undefined, tuples, extents, heap, sorted?.removed]
+  return regions.filter((region) => region !== undefined)
+}
