@@ -203,6 +203,7 @@ export class TreeWriter {
       await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
       // Taken now, because applying must not fail.
       const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
+      const emptied = scratch.words(counts[Count.removes] + 1)
       // The last thing that may fail, since nobody would give it back.
       const sorted = becomesSorted ? await arena.provideSorted(counts[Count.creates]) : undefined
       return {
@@ -210,7 +211,7 @@ export class TreeWriter {
         effect: effectOf(counts),
         apply: () => {
           try {
-            this.#apply(arena, settled, movedFrom, counts, sorted)
+            this.#apply(arena, settled, { movedFrom, emptied }, counts, sorted)
           } finally {
             scratch.release()
           }
@@ -282,7 +283,7 @@ export class TreeWriter {
   #apply(
     arena: Arena,
     settled: Settled,
-    movedFrom: GPUBuffer,
+    { movedFrom, emptied }: { readonly movedFrom: GPUBuffer; readonly emptied: GPUBuffer },
     totals: Uint32Array,
     sorted: SortedPart | undefined,
   ): void {
@@ -308,7 +309,7 @@ export class TreeWriter {
       nodes?.record(recorder, arena, totals[Count.entries]!, firstNode, keyHeaps(arena, runs.heap))
     }
     if (totals[Count.removes]! > 0) {
-      stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
+      stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts, emptied)
     }
     stages.linker?.record(recorder, arena, runs, plan, counts, {
       runs: totals[Count.runs]!,
