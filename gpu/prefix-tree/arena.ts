@@ -16,6 +16,13 @@ export interface ArenaNeed {
   readonly sorted?: number
 }
 
+/** Where the first digits of keys lead in a tree (`directory.wesl`). */
+export interface Directory {
+  readonly digits: number
+  /** 16 ^ `digits` words. */
+  readonly buffer: GPUBuffer
+}
+
 /**
  * The device memory of one index: a region for each role, and of a CSS-tree its sorted part. It starts with the root node and nothing
  * else.
@@ -32,8 +39,8 @@ export class Arena {
   readonly links: Region | undefined
   /** The tuples that lie in key order, from tuple 0 on; only of CSS-trees, which start without any. */
   sorted: SortedPart | undefined
-  /** Where each key's first digits lead, in large trees; see `directory.ts`. */
-  directory: GPUBuffer | undefined
+  /** Only of large trees; see `directory.ts`. */
+  directory: Directory | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
   partitions: PartitionTable | undefined
   readonly #device: Device
@@ -129,7 +136,9 @@ export class Arena {
 
   /** Bytes of what can be made again from the regions. */
   get #derivedBytes(): number {
-    return (this.directory?.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
+    return (
+      (this.directory?.buffer.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
+    )
   }
 
   get usedBytes(): number {
@@ -200,7 +209,7 @@ export class Arena {
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
     this.sorted?.destroy()
-    this.directory?.destroy()
+    this.directory?.buffer.destroy()
     this.partitions?.destroy()
   }
 }
