@@ -8,7 +8,7 @@ import type { NarrowPayloads } from '../prefix-tree/read/narrow-payloads.js'
 import type { ReadContext } from '../prefix-tree/read/read-context.js'
 import type { ScanColumns } from '../prefix-tree/read/scan-result.js'
 
-/** Logarithm of the threads that write one range's entries side by side, at most. */
+/** Logarithm of the threads that write one range's entries side by side, two each at a time, at most. */
 const MOST_LANE_BITS = 8
 
 /** Whether all payloads lie in the sorted part, one a tuple, and none has left it. */
@@ -76,7 +76,7 @@ export class ContiguousScan {
     const windows = scratch.words(count)
     const offsets = scratch.words(count + 1)
     const more = scratch.words(count)
-    const laneBits = Math.min(Math.ceil(Math.log2(limit)), MOST_LANE_BITS)
+    const laneBits = Math.min(Math.ceil(Math.log2(Math.max(2, limit))) - 1, MOST_LANE_BITS)
     const params = [count, tree.word, limit, reverse ? 1 : 0, laneBits]
     const sorted = arena.sorted?.buffers ?? []
     const found = [arena.tuples.buffer, ranges, windows, offsets, more, ...keyHeaps(arena, heap), ...sorted]

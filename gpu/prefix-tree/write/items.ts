@@ -3,6 +3,7 @@ import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
+import { leadingBits } from '../../primitives/primitives.js'
 
 /** In place of one kind for all items; `items.wesl` has the same number. */
 export const MIXED = 255
@@ -24,6 +25,8 @@ export interface Items {
   readonly appends: boolean
   /** They are appends, and their keys have no NaN: all of them will be in the index. */
   readonly allAlive: boolean
+  /** Which bits of keys of two words are likely to tell them apart; see `leadingBits`. */
+  readonly leading: number | undefined
 }
 
 /** Uploads a batch. */
@@ -57,5 +60,6 @@ export function uploadItems(
     hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
     appends,
     allAlive: appends && shape.keyType !== 'f32' && shape.keyType !== 'f64',
+    leading: shape.keyType.endsWith('64') ? leadingBits(batch.keys) : undefined,
   }
 }

@@ -192,6 +192,8 @@ export class TreeWriter {
         this.#device.readWords(settled.counts, COUNTS),
         this.#readCodes(settled),
       ]).finally(() => reserving)
+      if (counts[Count.unsettled] > 0)
+        return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, ready)
       if (counts[Count.exhausted] > 0) throw exhausted()
       await arena.reserve({
         nodes: counts[Count.nodes],
@@ -233,7 +235,7 @@ export class TreeWriter {
     const counts = scratch.words(COUNTS)
     const sorting = this.#device.record()
     sorting.clear(counts)
-    const sorted = await stages.runs.sort(sorting, scratch, items)
+    const sorted = await stages.runs.sort(sorting, scratch, items, counts)
     const { recorder } = sorted
     const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts, ready)
     const pairs = items.hasPairs
