@@ -109,10 +109,10 @@ export class RunFinder {
    * recorder to go on with comes back.
    */
   async sort(recorder: Recorder, scratch: Scratch, items: Items, counts: GPUBuffer): Promise<SortedKeys> {
-    const { keyWords, word } = this.#shape
+    const { keyWords, word, isUnsigned } = this.#shape
     const { orderKeys } = this.#kernels
     const { count } = items
-    const ordered = scratch.words(count * keyWords)
+    const ordered = isUnsigned ? items.keys : scratch.words(count * keyWords)
     if (this.#sorter !== undefined && items.keyOffsets !== undefined) {
       const sorted = await this.#sorter.sort(recorder, scratch, {
         offsets: items.keyOffsets,
@@ -123,7 +123,7 @@ export class RunFinder {
       sorted.recorder.dispatch(orderKeys, [sorted.records, ordered], [count, word], count)
       return { ...sorted, keys: ordered }
     }
-    recorder.dispatch(orderKeys, [items.keys, ordered], [count, word], count)
+    if (!isUnsigned) recorder.dispatch(orderKeys, [items.keys, ordered], [count, word], count)
     const unsettled = { buffer: counts, index: Count.unsettled }
     const sorted =
       this.#leadingSort === undefined || items.leading === undefined

@@ -16,6 +16,7 @@ import { createBuilder } from './create-builder.js'
 import { type KeysToStore, KeyWriter } from './created-keys.js'
 import { type BatchEntries, EntryLister } from './entries.js'
 import { type Items, uploadItems } from './items.js'
+import { NewTupleWriter } from './new-tuples.js'
 import { OrderLinker } from './order-links.js'
 import { PairMatcher, type Pairs } from './pairs.js'
 import { PayloadWriter } from './payloads.js'
@@ -70,6 +71,8 @@ interface Stages {
   /** Only where keys have a variable length. */
   readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
+  /** Only where keys have a fixed width. */
+  readonly newTuples: NewTupleWriter | undefined
   readonly remover: Remover
   /** Only where tuples are linked in key order. */
   readonly linker: OrderLinker | undefined
@@ -119,6 +122,7 @@ export class TreeWriter {
       builder,
       keys,
       payloads,
+      newTuples,
       remover,
       linker,
       directories,
@@ -133,6 +137,7 @@ export class TreeWriter {
       createBuilder(device, primitives, shape),
       variable ? KeyWriter.create(device, primitives, shape) : undefined,
       PayloadWriter.create(device, shape, payloadBytes, unique),
+      variable ? undefined : NewTupleWriter.create(device, shape, payloadBytes),
       Remover.create(device, shape),
       shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
       hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
@@ -148,6 +153,7 @@ export class TreeWriter {
       builder,
       keys,
       payloads,
+      newTuples,
       remover,
       linker,
       directories,
@@ -295,14 +301,20 @@ export class TreeWriter {
     if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
     const firstNode = arena.takeNodes(totals[Count.nodes]!)
     const firstTuple = arena.takeTuples(totals[Count.creates]!)
-    stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
-      runs: totals[Count.runs]!,
-      longMoves: totals[Count.longMoves]!,
-      extentWords: totals[Count.extentWords]!,
-      movedFrom,
-      firstTuple,
-      firstExtent: arena.extents.take(totals[Count.extentWords]!),
-    })
+    const created = { runs: totals[Count.runs]!, firstTuple }
+    // Each run creates a tuple, and no payload is left that would need an extent.
+    const areNew = totals[Count.creates] === totals[Count.runs] && totals[Count.extentWords] === 0
+    if (areNew && stages.newTuples !== undefined) {
+      stages.newTuples.record(recorder, arena, items, runs, outcome, created)
+    } else {
+      stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
+        ...created,
+        longMoves: totals[Count.longMoves]!,
+        extentWords: totals[Count.extentWords]!,
+        movedFrom,
+        firstExtent: arena.extents.take(totals[Count.extentWords]!),
+      })
+    }
     if (keys !== undefined && arena.heap !== undefined) {
       const firstWord = arena.heap.take(totals[Count.keyWords]!)
       stages.keys?.record(recorder, arena, keys, counts, totals[Count.creates]!, firstTuple, firstWord)
