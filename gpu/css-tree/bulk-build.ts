@@ -53,6 +53,7 @@ export class BulkBuild {
     if (!conditions.css || (index.keyType !== 'u32' && index.keyType !== 'u64')) return undefined
     const common = { module: 'css-tree/bulk-build', params: 3 }
     const inlined = isInlined(index.payloadBytes)
+    const quads = tupleStride === 4
     const [directories, leadingSort, findDuplicates, writeTuples] = await Promise.all([
       DirectoryBuilder.create(device, treeShape(index)),
       primitives.leadingSort(),
@@ -62,7 +63,7 @@ export class BulkBuild {
         entryPoint: 'write_tuples',
         bindings: ['read', 'read'],
         further: [...(inlined ? [] : [[3, 'read'] as const]), [4, 'write']],
-        conditions: { ...conditions, inlined, quads: tupleStride === 4 },
+        conditions: { ...conditions, inlined, quads, paired: quads && index.payloadBytes === 8 },
       }),
     ])
     return new BulkBuild(device, primitives, index, directories, leadingSort, { findDuplicates, writeTuples })

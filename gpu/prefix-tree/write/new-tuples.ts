@@ -20,12 +20,13 @@ export class NewTupleWriter {
   }
 
   static async create(device: Device, shape: TreeShape, payloadBytes: number): Promise<NewTupleWriter> {
+    const quads = shape.tupleStride === 4
     const writeNewTuples = await device.kernel({
       module: 'prefix-tree/write/new-tuples',
       entryPoint: 'write_new_tuples',
       bindings: ['read', 'read', 'read', 'read', 'read', 'write', 'write'],
       params: 4,
-      conditions: { ...shape.conditions, quads: shape.tupleStride === 4 },
+      conditions: { ...shape.conditions, quads, paired: quads && payloadBytes === 8 },
     })
     return new NewTupleWriter(shape, payloadBytes, writeNewTuples)
   }
