@@ -13,6 +13,7 @@ import { WriteOp } from '../protocol/types.js'
 import { measureApart, measureForParent } from './apart.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'
+import { kernelTime } from './speculation/kernel-time.js'
 import { warmUp } from './warm-up.js'
 
 /** What one line of the device benchmark is about. */
@@ -36,8 +37,12 @@ const U64_CSS: Case = { name: 'u64 → u64, unique, CSS-tree', shape: { ...U64.s
 /** Repetitions of which the median counts. */
 const REPEATS = 5
 
-/** Scans that stay on the device. */
-const MOST_SCANS = 1 << 20
+/** Scans that stay on the device: more would have results of more than a binding. */
+const MOST_SCANS = 1 << 22
+
+/** Logarithms of the small batches of lookups whose kernel is timed. */
+const SMALL_BATCHES = [10, 12, 14]
+const EFFORT = { repeats: 15, seconds: 2 }
 
 /** Queries that a lookup is measured with. */
 const MOST_QUERIES = 1 << 24
@@ -134,7 +139,10 @@ class TreeBench {
     const hit = await this.#lookups(this.#count)
     const halfMiss = await this.#lookups(2 * this.#count)
     const scan32 = await this.#scans(4096, 32)
-    const written32 = await this.#writtenScans(Math.min(MOST_SCANS, this.#count / 16), 32)
+    const small = await this.#smallLookups()
+    const scans = Math.min(MOST_SCANS, this.#count / 16)
+    const written32 = await this.#writtenScans(scans, 32)
+    const scanKernels32 = await this.#scanKernels(scans, 32)
     const scan1000 = await this.#scans(128, 1000)
     const batch = Math.max(1, this.#count / 16)
     // The first batch may find no room left: growing the regions is measured apart.
@@ -154,9 +162,11 @@ class TreeBench {
       'B/key': bytesPerKey,
       'get Mkeys/s': hit,
       'get half miss': halfMiss,
+      ...small,
       'scan 32 Mentries/s': scan32,
       'scan 1000': scan1000,
       'Mscans/s of 32, on the device': written32,
+      'Mscans/s of 32, kernels alone': scanKernels32,
       'insert 1/16 Mkeys/s': batch / median(inserts) / 1e6,
       growing: batch / growing / 1e6,
       'delete 1/16 Mkeys/s': batch / deleteSeconds / 1e6,
@@ -249,6 +259,27 @@ class TreeBench {
     return (count * dispatches) / seconds / 1e6
   }
 
+  /** Microseconds that the kernel takes for small batches of keys that are all found. */
+  async #smallLookups(): Promise<Row['figures']> {
+    const { keyWords, payloadWords } = treeShape(this.#shape)
+    const figures: Record<string, number> = {}
+    for (const logarithm of SMALL_BATCHES) {
+      const count = 2 ** logarithm
+      const { keys } = sampledKeys(keyWords, this.#count, count)
+      const column = this.#device.scratch()
+      const queries = { keys: column.bytes(keys.byteLength), heap: undefined }
+      this.#device.upload(queries.keys, keys)
+      await warmUp(this.#device, this.#primitives)
+      const { microseconds } = await kernelTime(this.#device, EFFORT, (recorder, scratch) => {
+        const [found, payloads] = [scratch.bytes(count / 8), scratch.words(count * payloadWords)]
+        this.#reader.recordGet(recorder, scratch, this.#arena!, queries, found, payloads, count)
+      })
+      column.release()
+      figures[`get 2^${logarithm}, µs of the kernel`] = microseconds
+    }
+    return figures
+  }
+
   /** Millions of entries a second from `ranges` scans of `limit` entries each, results read back. */
   async #scans(ranges: number, limit: number): Promise<number> {
     const { keyWords } = treeShape(this.#shape)
@@ -283,6 +314,25 @@ class TreeBench {
       scratch.release()
     }
     return ranges / median(seconds) / 1e6
+  }
+
+  /** Millions of scans a second by what their kernels take alone; 0 where the device has no time. */
+  async #scanKernels(ranges: number, limit: number): Promise<number> {
+    const { keyWords } = treeShape(this.#shape)
+    const { keys } = sampledKeys(keyWords, this.#count, ranges)
+    await warmUp(this.#device, this.#primitives)
+    const kernels = await this.#device.profile(async () => {
+      for (let repeat = 0; repeat < REPEATS; repeat++) {
+        const scratch = this.#device.scratch()
+        const recorder = this.#device.record()
+        this.#reader.recordScan(recorder, scratch, this.#arena!, { ranges, from: keys, limit })
+        recorder.submit()
+        await this.#device.gpu.queue.onSubmittedWorkDone()
+        scratch.release()
+      }
+    })
+    const all = (kernels ?? []).reduce((sum, { microseconds }) => sum + microseconds, 0)
+    return all === 0 ? 0 : (ranges * REPEATS) / all
   }
 
   async #time(record: (recorder: Recorder) => void): Promise<number> {

@@ -2,7 +2,7 @@ import type { Device } from '../gpu/device/device.js'
 import type { Primitives } from '../gpu/primitives/primitives.js'
 
 /** How long a GPU is kept busy before it is measured, and words of the buffer that keeps it so. */
-const MILLISECONDS = 300
+const MILLISECONDS = 600
 const WORDS = 1 << 24
 
 /**

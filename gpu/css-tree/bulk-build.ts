@@ -7,7 +7,7 @@ import type { Arena } from '../prefix-tree/arena.js'
 import { type TreeShape, treeShape } from '../prefix-tree/layout.js'
 import type { Items } from '../prefix-tree/write/items.js'
 import type { PreparedBatch } from '../prefix-tree/write/tree-writer.js'
-import type { Primitives, SortedPairs } from '../primitives/primitives.js'
+import type { LeadingSort, Primitives, SortedPairs } from '../primitives/primitives.js'
 import { DirectoryBuilder } from './directory.js'
 import type { SortedPart } from './sorted-part.js'
 
@@ -23,6 +23,7 @@ export class BulkBuild {
   readonly #shape: TreeShape
   readonly #payloadBytes: number
   readonly #directories: DirectoryBuilder
+  readonly #leadingSort: LeadingSort
   readonly #kernels: Kernels
 
   private constructor(
@@ -30,6 +31,7 @@ export class BulkBuild {
     primitives: Primitives,
     index: IndexShape,
     directories: DirectoryBuilder,
+    leadingSort: LeadingSort,
     kernels: Kernels,
   ) {
     this.#device = device
@@ -37,6 +39,7 @@ export class BulkBuild {
     this.#shape = treeShape(index)
     this.#payloadBytes = index.payloadBytes
     this.#directories = directories
+    this.#leadingSort = leadingSort
     this.#kernels = kernels
   }
 
@@ -46,22 +49,24 @@ export class BulkBuild {
     primitives: Primitives,
     index: IndexShape,
   ): Promise<BulkBuild | undefined> {
-    const { conditions } = treeShape(index)
+    const { conditions, tupleStride } = treeShape(index)
     if (!conditions.css || (index.keyType !== 'u32' && index.keyType !== 'u64')) return undefined
     const common = { module: 'css-tree/bulk-build', params: 3 }
     const inlined = isInlined(index.payloadBytes)
-    const [directories, findDuplicates, writeTuples] = await Promise.all([
+    const quads = tupleStride === 4
+    const [directories, leadingSort, findDuplicates, writeTuples] = await Promise.all([
       DirectoryBuilder.create(device, treeShape(index)),
+      primitives.leadingSort(),
       device.kernel({ ...common, entryPoint: 'find_duplicates', bindings: ['read', 'write'], conditions }),
       device.kernel({
         ...common,
         entryPoint: 'write_tuples',
         bindings: ['read', 'read'],
         further: [...(inlined ? [] : [[3, 'read'] as const]), [4, 'write']],
-        conditions: { ...conditions, inlined },
+        conditions: { ...conditions, inlined, quads, paired: quads && index.payloadBytes === 8 },
       }),
     ])
-    return new BulkBuild(device, primitives, index, directories, { findDuplicates, writeTuples })
+    return new BulkBuild(device, primitives, index, directories, leadingSort, { findDuplicates, writeTuples })
   }
 
   /** Whether a batch may be what an empty tree is made from. */
@@ -82,12 +87,17 @@ export class BulkBuild {
     const params = [count, word, this.#payloadBytes]
     const sorting = this.#device.record()
     const values = isInlined(this.#payloadBytes) ? items.payloads : undefined
-    const sorted = this.#primitives.sort(sorting, scratch, keys.fixed, values, count, keyWords)
-    const duplicates = scratch.words(1)
-    sorting.clear(duplicates, 0, 4)
-    sorting.dispatch(findDuplicates, [sorted.keys, duplicates], params, count)
+    const flags = scratch.words(2)
+    sorting.clear(flags, 0, 8)
+    const unsettled = { buffer: flags, index: 1 }
+    const sorted =
+      items.leading === undefined
+        ? this.#primitives.sort(sorting, scratch, keys.fixed, values, count, keyWords)
+        : this.#leadingSort.record(sorting, scratch, keys.fixed, values, count, items.leading, unsettled)
+    sorting.dispatch(findDuplicates, [sorted.keys, flags], params, count)
     sorting.submit()
-    const [duplicated] = await this.#device.readWords(duplicates, 1)
+    const [duplicated, isUnsettled] = await this.#device.readWords(flags, 2)
+    if (isUnsettled !== 0) return this.prepare(scratch, arena, { ...items, leading: undefined })
     if (duplicated !== 0) return undefined
     await arena.reserve({ nodes: 0, tuples: count, extentWords: 0, sorted: count })
     const part = await arena.provideSorted(count)

@@ -8,8 +8,8 @@ import type { NarrowPayloads } from '../prefix-tree/read/narrow-payloads.js'
 import type { ReadContext } from '../prefix-tree/read/read-context.js'
 import type { ScanColumns } from '../prefix-tree/read/scan-result.js'
 
-/** Threads that write one range's entries side by side, at most. */
-const MOST_LANES = 256
+/** Logarithm of the threads that write one range's entries side by side, two each at a time, at most. */
+const MOST_LANE_BITS = 8
 
 /** Whether all payloads lie in the sorted part, one a tuple, and none has left it. */
 export function isContiguous({ sorted, tuples, extents }: Arena): boolean {
@@ -36,7 +36,7 @@ export class ContiguousScan {
     const common = {
       module: 'css-tree/contiguous-scan',
       params: 5,
-      conditions: tree.conditions,
+      conditions: { ...tree.conditions, quads: tree.tupleStride === 4 },
       firstBinding: 1,
       bindings: ['read'] as const,
     }
@@ -76,8 +76,8 @@ export class ContiguousScan {
     const windows = scratch.words(count)
     const offsets = scratch.words(count + 1)
     const more = scratch.words(count)
-    const lanes = Math.min(2 ** Math.ceil(Math.log2(limit)), MOST_LANES)
-    const params = [count, tree.word, limit, reverse ? 1 : 0, lanes]
+    const laneBits = Math.min(Math.ceil(Math.log2(Math.max(2, limit))) - 1, MOST_LANE_BITS)
+    const params = [count, tree.word, limit, reverse ? 1 : 0, laneBits]
     const sorted = arena.sorted?.buffers ?? []
     const found = [arena.tuples.buffer, ranges, windows, offsets, more, ...keyHeaps(arena, heap), ...sorted]
     recorder.dispatch(this.#findRanges, found, params, count)
@@ -90,7 +90,7 @@ export class ContiguousScan {
     const tokens = scratch.bytes(count * (keyBytes + 4))
     recorder.clear(tokens, 0, count * (keyBytes + 4))
     const written = [arena.tuples.buffer, windows, offsets, keys, padded, tokens]
-    recorder.dispatch(this.#writeRanges, written, params, count * lanes)
+    recorder.dispatch(this.#writeRanges, written, params, count * 2 ** laneBits)
     const total = { buffer: offsets, index: count }
     return {
       offsets,

@@ -37,6 +37,13 @@ export interface ArenaContent {
   readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
 }
 
+/** Where the first digits of keys lead in a tree (`directory.wesl`). */
+export interface Directory {
+  readonly digits: number
+  /** 16 ^ `digits` words. */
+  readonly buffer: GPUBuffer
+}
+
 /**
  * The device memory of one index: a region for each role, and of a CSS-tree its sorted part. It starts with the root node and nothing
  * else.
@@ -53,8 +60,8 @@ export class Arena implements ArenaContent {
   readonly links: Region | undefined
   /** The tuples that lie in key order, from tuple 0 on; only of CSS-trees, which start without any. */
   sorted: SortedPart | undefined
-  /** Where each key's first digits lead, in large trees; see `directory.ts`. */
-  directory: GPUBuffer | undefined
+  /** Only of large trees; see `directory.ts`. */
+  directory: Directory | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
   partitions: PartitionTable | undefined
   /** Bytes of device memory that it may take; whoever owns it may lower them. */
@@ -163,7 +170,9 @@ export class Arena implements ArenaContent {
 
   /** Bytes of what can be made again from the regions. */
   get #derivedBytes(): number {
-    return (this.directory?.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
+    return (
+      (this.directory?.buffer.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
+    )
   }
 
   get usedBytes(): number {
@@ -257,7 +266,7 @@ export class Arena implements ArenaContent {
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
     this.sorted?.destroy()
-    this.directory?.destroy()
+    this.directory?.buffer.destroy()
     this.partitions?.destroy()
   }
 }

@@ -4,14 +4,14 @@ import type { Recorder } from '../device/recorder.js'
 import type { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
 
-/** Slots of a directory; `directory.wesl` derives them from its DIRECTORY_DIGITS. */
-const DIRECTORY_SLOTS = 16 ** 5
-
 /**
- * Tuples from which on a tree gets a directory on a GPU: lookups gain where its nodes leave the caches, and filling the
- * directory after each write is little beside the write. On a CPU filling it would cost more than it saves.
+ * Digits of the directory of a tree of so many tuples on a GPU, 0 for none: lookups gain where the nodes that it stands for leave
+ * the caches, and filling it after each write must be little beside the write. On a CPU it would cost more than it saves.
  */
-const TUPLES_FOR_DIRECTORY = 1 << 20
+function directoryDigits(tuples: number): number {
+  if (tuples < 2 ** 20) return 0
+  return tuples < 2 ** 24 ? 5 : 6
+}
 
 /** Whether trees of a shape may have one: those over keys of fixed width, unless their keys are to go down all levels or
  * the nodes are but a CSS-tree's delta. */
@@ -33,29 +33,34 @@ export class DirectoryKeeper {
     const fill = await device.kernel({
       module: 'prefix-tree/directory',
       entryPoint: 'fill_directory',
-      bindings: ['read', 'write'],
-      params: 0,
+      bindings: ['read', 'read', 'write'],
+      params: 1,
       conditions: { wide: false },
     })
     return new DirectoryKeeper(device, fill)
   }
 
   /**
-   * Gives an arena that will hold `tuples` tuples a directory if it is worthwhile.
+   * Gives an arena that will hold `tuples` tuples a directory, or one of more digits, if that is worthwhile.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async provide(arena: Arena, tuples: number): Promise<void> {
-    if (arena.directory !== undefined || this.#device.facts.software || tuples < TUPLES_FOR_DIRECTORY) return
-    if (arena.bytes + DIRECTORY_SLOTS * 4 > this.#device.structureBytes) return
-    arena.directory = await this.#device.allocate(DIRECTORY_SLOTS * 4, 'tree directory')
+    const digits = this.#device.facts.software ? 0 : directoryDigits(tuples)
+    if (digits <= (arena.directory?.digits ?? 0)) return
+    const bytes = 4 * 16 ** digits
+    if (arena.bytes + bytes > this.#device.structureBytes) return
+    const buffer = await this.#device.allocate(bytes, 'tree directory')
+    arena.directory?.buffer.destroy()
+    arena.directory = { digits, buffer }
     const recorder = this.#device.record()
     this.recordFill(recorder, arena)
     recorder.submit()
   }
 
   /** Fills an arena's directory, if it has one, from its nodes. */
-  recordFill(recorder: Recorder, arena: Arena): void {
-    if (arena.directory === undefined) return
-    recorder.dispatch(this.#fill, [arena.nodes.buffer, arena.directory], [], DIRECTORY_SLOTS)
+  recordFill(recorder: Recorder, { nodes, directory }: Arena): void {
+    if (directory === undefined) return
+    const { digits, buffer } = directory
+    recorder.dispatch(this.#fill, [nodes.buffer, nodes.buffer, buffer], [digits], 16 ** digits / 4)
   }
 }

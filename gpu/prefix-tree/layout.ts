@@ -95,6 +95,8 @@ export interface TreeShape {
   readonly keyWords: 1 | 2
   /** How keys of variable length become free of prefixes of each other; undefined for those of fixed width. */
   readonly form: NormalForm | undefined
+  /** Whether keys compare as they come off the wire. */
+  readonly isUnsigned: boolean
   /**
    * Which kernels: `wide` ones for keys of two words, `variable` ones for records of keys, `headed` ones for trees whose nodes have
    * heads: those over keys of variable length and those with partitions; `linked` ones for those whose tuples are linked in key order;
@@ -146,6 +148,7 @@ export function treeShape(shape: IndexShape): TreeShape {
   return {
     keyWords,
     form,
+    isUnsigned: keyType === 'u32' || keyType === 'u64',
     conditions: {
       wide,
       variable,

@@ -6,6 +6,7 @@ import type { ColumnShape, Columns } from './columns.js'
 import { Compaction } from './compact.js'
 import type { DeviceWord } from './device-count.js'
 import { KeyRuns } from './key-runs.js'
+import { LeadingSort } from './leading-sort.js'
 import { type AffineFunction, AffineMap } from './map.js'
 import { Merge } from './merge.js'
 import { Movement } from './move.js'
@@ -23,6 +24,8 @@ export type { BitonicSort, Segments } from './bitonic.js'
 export type { ColumnShape, Columns } from './columns.js'
 export type { DeviceWord } from './device-count.js'
 export type { KeyRuns } from './key-runs.js'
+export type { LeadingSort } from './leading-sort.js'
+export { leadingBits } from './leading-sort.js'
 export type { AffineFunction } from './map.js'
 export type { Merge, SortedRun } from './merge.js'
 export type { MovementInPasses, PassedMove } from './move-in-passes.js'
@@ -48,6 +51,7 @@ export class Primitives {
   readonly #movement: Movement
   readonly #map: AffineMap
   readonly #splits: OnDemand<SplitShape, Split>
+  readonly #leadingSort: OnDemand<undefined, LeadingSort>
   readonly #merges: OnDemand<ColumnShape, Merge>
   readonly #bitonicSorts: OnDemand<ColumnShape, BitonicSort>
   readonly #quicksorts: OnDemand<ColumnShape, Quicksort>
@@ -70,6 +74,7 @@ export class Primitives {
     this.#movement = movement
     this.#map = map
     this.#splits = new OnDemand((shape) => Split.create(device, strategy, shape, scan, map))
+    this.#leadingSort = new OnDemand(() => LeadingSort.create(device, sort))
     this.#merges = new OnDemand((shape) => Merge.create(device, strategy, shape))
     this.#bitonicSorts = new OnDemand((shape) => BitonicSort.create(device, strategy, shape))
     this.#quicksorts = new OnDemand((shape) => this.#createQuicksort(device, shape))
@@ -233,6 +238,11 @@ export class Primitives {
   /** Where the runs of equal neighbouring keys start: the segments that a sorted column is grouped by. */
   keyRuns(keyWords: KeyWords): Promise<KeyRuns> {
     return this.#keyRuns.get(keyWords)
+  }
+
+  /** For u64 keys that few of their bits tell apart: `leadingBits` says which. */
+  leadingSort(): Promise<LeadingSort> {
+    return this.#leadingSort.get(undefined)
   }
 
   /** Sum, minimum, maximum or number of the elements of each segment, whatever the lengths of segments. */

@@ -20,6 +20,8 @@ export type KeyWords = 1 | 2
 export interface SortOptions {
   /** Sort by this many of the lowest bits, 1 or more; all bits if absent. */
   readonly bits?: number
+  /** But not by this many lowest ones, a multiple of 8 below `bits`; 0 if absent. */
+  readonly from?: number
 }
 
 /** Columns of pairs in key order. */
@@ -83,7 +85,7 @@ export class RadixSort implements Sort {
     values: GPUBuffer | undefined,
     count: number,
     keyWords: KeyWords,
-    { bits = keyWords * 32 }: SortOptions = {},
+    { bits = keyWords * 32, from = 0 }: SortOptions = {},
   ): SortedPairs {
     const kernels = this.#kernels[keyWords]
     const allocate = () => ({ keys: scratch.words(count * keyWords), values: scratch.words(count) })
@@ -91,7 +93,7 @@ export class RadixSort implements Sort {
     if (count === 0) return sorted
     const tiles = Math.ceil(count / TILE_PAIRS[this.#strategy])
     const groups = groupsFor(this.#strategy, tiles)
-    if (tiles <= 1 && kernels.sortTile !== undefined) {
+    if (tiles <= 1 && from === 0 && kernels.sortTile !== undefined) {
       const buffers = [keys, sorted.keys, sorted.values]
       dispatchWithValues(recorder, kernels.sortTile, values, buffers, [count, tiles, 0, bits], groups)
       return sorted
@@ -99,9 +101,9 @@ export class RadixSort implements Sort {
     const starts = scratch.words(DIGITS * tiles)
     let source = { keys, values }
     let spare: SortedPairs | undefined
-    for (let shift = 0; shift < bits; shift += DIGIT_BITS) {
+    for (let shift = from; shift < bits; shift += DIGIT_BITS) {
       const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
-      if (shift > 0) [sorted, spare] = [spare ?? allocate(), sorted]
+      if (shift > from) [sorted, spare] = [spare ?? allocate(), sorted]
       recorder.dispatchGroups(kernels.countDigits, [source.keys, starts], params, groups)
       this.#scan.record(recorder, scratch, starts, starts, DIGITS * tiles)
       const buffers = [source.keys, sorted.keys, sorted.values, starts]

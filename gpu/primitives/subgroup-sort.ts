@@ -69,14 +69,14 @@ export class SubgroupSort implements Sort {
     values: GPUBuffer | undefined,
     count: number,
     keyWords: KeyWords,
-    { bits = keyWords * 32 }: SortOptions = {},
+    { bits = keyWords * 32, from = 0 }: SortOptions = {},
   ): SortedPairs {
     const kernels = this.#kernels[keyWords]
     const allocate = () => ({ keys: scratch.words(count * keyWords), values: scratch.words(count) })
     const sorted = allocate()
     if (count === 0) return sorted
     const runs = Math.ceil(count / this.#runPairs)
-    if (runs <= MOST_RUNS) {
+    if (runs <= MOST_RUNS && from === 0) {
       const inRuns = runs > 1 ? allocate() : sorted
       dispatchWithValues(
         recorder,
@@ -97,9 +97,9 @@ export class SubgroupSort implements Sort {
       scratch,
       count <= kernels.short.tile * this.#mostShortTiles ? kernels.short : kernels.long,
       { keys, values },
-      [sorted, bits > DIGIT_BITS ? allocate() : sorted],
+      [sorted, bits - from > DIGIT_BITS ? allocate() : sorted],
       count,
-      bits,
+      { from, bits },
     )
   }
 }
@@ -112,14 +112,14 @@ function recordPasses(
   input: { readonly keys: GPUBuffer; readonly values: GPUBuffer | undefined },
   [first, second]: readonly [SortedPairs, SortedPairs],
   count: number,
-  bits: number,
+  { from, bits }: { readonly from: number; readonly bits: number },
 ): SortedPairs {
   const tiles = Math.ceil(count / kernels.tile)
   const counted = Math.ceil(tiles / COUNTED_TILES)
   const counts = scratch.words(DIGITS * counted * COUNTED_TILES)
   const digitCounts = scratch.words(DIGITS)
   let [source, sorted, spare] = [input, first, second]
-  for (let shift = 0; shift < bits; shift += DIGIT_BITS) {
+  for (let shift = from; shift < bits; shift += DIGIT_BITS) {
     const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
     recorder.dispatchGroups(kernels.countDigits, [source.keys, counts], params, counted)
     recorder.dispatchGroups(kernels.scanDigits, [counts, digitCounts], params, DIGITS)

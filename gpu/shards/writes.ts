@@ -153,7 +153,7 @@ export class ShardWrites {
   /** One shard's items, in scratch buffers. */
   #share(scratch: Scratch, divided: DividedBatch, shard: number, places: ShardPlaces): Items {
     const { batch, division, payloads, ops } = divided
-    const kinds = itemKinds(this.#shape, batch.ops)
+    const kinds = itemKinds(this.#shape, batch)
     const recorder = this.#device.record()
     const { keys, heap } = this.#divider.part(recorder, scratch, division, shard)
     const own = {

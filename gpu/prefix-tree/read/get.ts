@@ -47,7 +47,7 @@ export class Get {
         entryPoint: 'get_first',
         bindings: [...TREE, 'read', 'write', 'write', ...(condition ? (['read'] as const) : [])],
         further: furtherBindings(tree, 'search'),
-        params: 4,
+        params: 5,
         conditions: {
           ...tree.conditions,
           quads: tree.tupleStride === 4 && !(css && variable),
@@ -111,7 +111,7 @@ export class Get {
       buffers.push(locator.record(recorder, scratch, arena, ready, queries, count, false).residents)
     } else if (directory !== undefined && topped !== undefined) {
       kernel = topped
-      buffers.push(directory)
+      buffers.push(directory.buffer)
     }
     buffers.push(...this.#context.further(arena, 'search', queries))
     const invocations = this.#serial ? Math.ceil(count / 32) : count
@@ -119,7 +119,7 @@ export class Get {
     recorder.dispatch(
       kernel,
       buffers,
-      [count, tree.word, hung, arena.sorted?.hasRemoved ? 1 : 0],
+      [count, tree.word, hung, arena.sorted?.hasRemoved ? 1 : 0, directory?.digits ?? 0],
       invocations,
     )
   }

@@ -13,6 +13,7 @@ export const Count = {
   longMoves: 10,
   exhausted: 11,
   keyWords: 12,
+  unsettled: 13,
 } as const
 
 /** Words of a `counts` buffer. */

@@ -100,6 +100,13 @@ export class EntryLister {
     const params = [count, word, firstTuple]
     const createdKeys = scratch.words(count * keyWords)
     const creators = this.#list(recorder, scratch, runs, plan, count, createdKeys, counts)
+    if (residents === 0) {
+      // Nothing stands in any slot: the entries are the created tuples.
+      const entries = scratch.words(count)
+      this.#primitives.iota(recorder, entries, count, TUPLE)
+      recorder.copy(plan.createRanks, count * 4, counts, Count.entries * 4, 4)
+      return { bound: count, ...creators, entries, createdKeys }
+    }
 
     const entryAt = scratch.words(count)
     const tree = [arena.nodes.buffer, arena.tuples.buffer]
@@ -147,6 +154,9 @@ export class EntryLister {
     return { keys, places }
   }
 }
+
+/** The tag of a slot that holds a tuple; `layout.wesl` has the same number. */
+const TUPLE = 0x80000000
 
 /** The bindings of `arrange_creators` behind the first three. */
 const ARRANGED = [

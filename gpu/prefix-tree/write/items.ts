@@ -4,6 +4,7 @@ import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { WireKeys } from '../../keys/normalise.js'
 import type { Scratch } from '../../memory/scratch.js'
+import { leadingBits } from '../../primitives/primitives.js'
 
 /** In place of one kind for all items; `items.wesl` has the same number. */
 export const MIXED = 255
@@ -17,6 +18,8 @@ export interface ItemKinds {
   readonly appends: boolean
   /** They are appends, and their keys have no NaN: all of them will be in the index. */
   readonly allAlive: boolean
+  /** Which bits of keys of two words are likely to tell them apart; see `leadingBits`. */
+  readonly leading: number | undefined
 }
 
 /** A write batch on the device. */
@@ -62,11 +65,12 @@ export function uploadItems(
       : { bytes, offsets: upload(asBytes(keyOffsets)), count, byteLength: batch.keys.byteLength }
   const payloads = upload(batch.payloads)
   const kinds = upload(typeof ops === 'number' ? undefined : ops)
-  return { ...itemKinds(shape, ops), count, ops: kinds, keys, payloads }
+  return { ...itemKinds(shape, batch), count, ops: kinds, keys, payloads }
 }
 
-/** @param ops as in `WriteBatch` */
-export function itemKinds(shape: IndexShape, ops: WriteBatch['ops']): ItemKinds {
+/** What is true of a batch's items, and of any part of them. */
+export function itemKinds(shape: IndexShape, batch: WriteBatch): ItemKinds {
+  const { ops } = batch
   const mixed = typeof ops !== 'number'
   const appends = !shape.unique && ops === WriteOp.insert
   return {
@@ -74,5 +78,6 @@ export function itemKinds(shape: IndexShape, ops: WriteBatch['ops']): ItemKinds 
     hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
     appends,
     allAlive: appends && shape.keyType !== 'f32' && shape.keyType !== 'f64',
+    leading: shape.keyType.endsWith('64') ? leadingBits(batch.keys) : undefined,
   }
 }

@@ -48,7 +48,7 @@ export class Planner {
         ...(['write', 'write', 'write', 'write', 'write'] as const),
       ],
       params: 2,
-      conditions: shape.conditions,
+      conditions: { ...shape.conditions, serial: device.facts.software },
     })
     return new Planner(primitives, shape, unique, planRuns)
   }

@@ -1,15 +1,18 @@
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
-import type { Recorder } from '../../device/recorder.js'
+import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import { type Arena, treeBuffers } from '../arena.js'
 import { furtherBindings, type TreeShape } from '../layout.js'
 import type { Plan } from './plan.js'
 import type { Runs } from './runs.js'
 
 type Kernels =
-  | Readonly<Record<'unlinkRuns' | 'pruneLevel', Kernel>>
+  | Readonly<Record<'unlinkRuns' | 'listEmptied' | 'pruneLevel', Kernel>>
   /** Of trees over keys of variable length. */
   | Readonly<Record<'unlinkTuples', Kernel>>
+
+/** Workgroups that go through the runs whose nodes were emptied, at most: they are few. */
+const PRUNING_GROUPS = 512
 
 /** Takes tuples without payloads out of the tree, and the nodes that this empties. */
 export class Remover {
@@ -34,22 +37,40 @@ export class Remover {
       })
       return new Remover(shape, { unlinkTuples })
     }
-    const common = {
-      module: 'prefix-tree/write/remove',
-      bindings: [
-        ...(['write', 'read', 'read', 'read', 'read', 'read'] as const),
-        ...(conditions.css ? (['write'] as const) : []),
-      ],
-      params: 2,
-      conditions,
-    }
-    const [unlinkRuns, pruneLevel] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'unlink_runs' }),
-      device.kernel({ ...common, entryPoint: 'prune_level' }),
+    const common = { module: 'prefix-tree/write/remove', params: 2, conditions }
+    const [unlinkRuns, listEmptied, pruneLevel] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'unlink_runs',
+        bindings: ['write', 'read', 'read', 'read', 'read', 'read', 'write'],
+        further: conditions.css ? [[7, 'write']] : [],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'list_emptied',
+        bindings: ['read'],
+        further: [
+          [3, 'read'],
+          [4, 'read'],
+          [5, 'read'],
+          [6, 'write'],
+          [8, 'write'],
+        ],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'prune_level',
+        bindings: ['write', 'read', 'read'],
+        further: [
+          [6, 'write'],
+          [8, 'write'],
+        ],
+      }),
     ])
-    return new Remover(shape, { unlinkRuns, pruneLevel })
+    return new Remover(shape, { unlinkRuns, listEmptied, pruneLevel })
   }
 
+  /** @param emptied a word more than there are tuples to remove */
   record(
     recorder: Recorder,
     arena: Arena,
@@ -57,6 +78,7 @@ export class Remover {
     plan: Plan,
     runCount: number,
     counts: GPUBuffer,
+    emptied: GPUBuffer,
   ): void {
     const kernels = this.#kernels
     const { sorted } = arena
@@ -71,12 +93,17 @@ export class Remover {
       recorder.dispatch(kernels.unlinkTuples, buffers, [word, levels, sortedTuples], runCount)
       return
     }
-    const batch = [runs.keys, runs.starts, plan.actions, counts, runs.residents]
+    const { nodes } = arena
+    const batch = [plan.actions, counts, runs.residents, runs.places]
     const removed = sorted?.removed === undefined ? [] : [sorted.removed.buffer]
-    const buffers = [arena.nodes.buffer, ...batch, ...removed]
-    recorder.dispatch(kernels.unlinkRuns, buffers, [0, sortedTuples], runCount)
+    const path = [nodes.buffer, runs.keys, runs.starts]
+    recorder.dispatch(kernels.unlinkRuns, [...path, ...batch, ...removed], [0, sortedTuples], runCount)
+    recorder.clear(emptied, 0, 4)
+    recorder.dispatch(kernels.listEmptied, [nodes.buffer, ...batch, emptied], [0, sortedTuples], runCount)
+    const groups = Math.min(Math.ceil(runCount / GROUP_SIZE), PRUNING_GROUPS)
     for (let level = this.#shape.levels - 1; level > 0; level--) {
-      recorder.dispatch(kernels.pruneLevel, buffers, [level, sortedTuples], runCount)
+      const buffers = [...path, runs.places, emptied]
+      recorder.dispatchGroups(kernels.pruneLevel, buffers, [level, sortedTuples], groups)
     }
   }
 }

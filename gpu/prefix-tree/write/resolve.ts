@@ -1,3 +1,4 @@
+import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -9,6 +10,12 @@ import { Count } from './counts.js'
 import type { Items } from './items.js'
 import type { Pairs } from './pairs.js'
 import type { Runs } from './runs.js'
+
+/** The code of most items of a kind; `resolve.wesl` has the same one. */
+function usualCode(op: number): number {
+  const deletes = op === WriteOp.deleteKey || op === WriteOp.deletePair
+  return deletes ? ResultCode.deleted : ResultCode.inserted
+}
 
 /** What becomes of every item and run. */
 export interface Outcome {
@@ -102,6 +109,7 @@ export class Resolver {
       return { codes: undefined, aliveRanks, runStates }
     }
     const wideCodes = scratch.words(count)
+    this.#primitives.fill(recorder, wideCodes, count, usualCode(items.op))
     if (items.appends) {
       const buffers = [runs.runsOf, runs.residents, runs.order, aliveRanks, wideCodes]
       recorder.dispatch(kernels.acceptAppends, buffers, params, count)

@@ -3,7 +3,7 @@ import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
+import type { LeadingSort, Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps, searchBuffers } from '../arena.js'
 import { furtherBindings, type TreeShape } from '../layout.js'
 import type { Locator, Ready } from '../locate/locator.js'
@@ -45,6 +45,8 @@ export class RunFinder {
   readonly #shape: TreeShape
   readonly #kernels: Kernels
   readonly #sorter: RecordSorter | undefined
+  /** Only for keys of two words. */
+  readonly #leadingSort: LeadingSort | undefined
   readonly #locator: Locator | undefined
 
   private constructor(
@@ -52,12 +54,14 @@ export class RunFinder {
     shape: TreeShape,
     kernels: Kernels,
     sorter: RecordSorter | undefined,
+    leadingSort: LeadingSort | undefined,
     locator: Locator | undefined,
   ) {
     this.#primitives = primitives
     this.#shape = shape
     this.#kernels = kernels
     this.#sorter = sorter
+    this.#leadingSort = leadingSort
     this.#locator = locator
   }
 
@@ -70,47 +74,62 @@ export class RunFinder {
     const { conditions } = shape
     const common = { module: 'prefix-tree/write/runs', params: 2, conditions }
     const further = furtherBindings(shape, 'keys')
-    const [orderKeys, markHeads, numberRuns, locateRuns, sorter, takeLocated] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'order_keys', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'mark_heads', bindings: ['read', 'write'], further }),
-      device.kernel({ ...common, entryPoint: 'number_runs', bindings: ['read', 'write', 'write'], further }),
-      device.kernel({
-        ...common,
-        entryPoint: 'locate_runs',
-        bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
-        further: furtherBindings(shape, 'search'),
-      }),
-      shape.form === undefined ? undefined : RecordSorter.create(device, primitives, shape.form),
-      locator &&
+    const [orderKeys, markHeads, numberRuns, locateRuns, sorter, leadingSort, takeLocated] =
+      await Promise.all([
+        device.kernel({ ...common, entryPoint: 'order_keys', bindings: ['read', 'write'] }),
+        device.kernel({ ...common, entryPoint: 'mark_heads', bindings: ['read', 'write'], further }),
         device.kernel({
           ...common,
-          entryPoint: 'take_located',
-          firstBinding: 3,
-          bindings: ['read', 'read', 'read', 'write', 'write', 'read', 'read'],
+          entryPoint: 'number_runs',
+          bindings: ['read', 'write', 'write'],
           further,
         }),
-    ])
+        device.kernel({
+          ...common,
+          entryPoint: 'locate_runs',
+          bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
+          further: furtherBindings(shape, 'search'),
+        }),
+        shape.form === undefined ? undefined : RecordSorter.create(device, primitives, shape.form),
+        shape.form === undefined && shape.keyWords === 2 ? primitives.leadingSort() : undefined,
+        locator &&
+          device.kernel({
+            ...common,
+            entryPoint: 'take_located',
+            firstBinding: 3,
+            bindings: ['read', 'read', 'read', 'write', 'write', 'read', 'read'],
+            further,
+          }),
+      ])
     const kernels = { orderKeys, markHeads, numberRuns, locateRuns, takeLocated }
-    return new RunFinder(primitives, shape, kernels, sorter, locator)
+    return new RunFinder(primitives, shape, kernels, sorter, leadingSort, locator)
   }
 
-  /** Sorts the keys of a batch, stably. May submit what is recorded; the recorder to go on with comes back. */
-  async sort(recorder: Recorder, scratch: Scratch, items: Items): Promise<SortedKeys> {
-    const { keyWords, word } = this.#shape
+  /**
+   * Sorts the keys of a batch, stably, unless their leading bits do not do it: `counts` says so. May submit what is recorded; the
+   * recorder to go on with comes back.
+   */
+  async sort(recorder: Recorder, scratch: Scratch, items: Items, counts: GPUBuffer): Promise<SortedKeys> {
+    const { keyWords, word, isUnsigned } = this.#shape
     const { orderKeys } = this.#kernels
     const { keys, count } = items
-    const ordered = scratch.words(count * keyWords)
     if (!('fixed' in keys)) {
       if (this.#sorter === undefined) throw new WarpdexError('INTERNAL', 'the batch has keys of another kind')
       const sorted =
         'heap' in keys
           ? await this.#sorter.sortRecords(recorder, scratch, keys.heap, keys.records, count)
           : await this.#sorter.sort(recorder, scratch, keys)
+      const ordered = scratch.words(count * keyWords)
       sorted.recorder.dispatch(orderKeys, [sorted.records, ordered], [count, word], count)
       return { ...sorted, keys: ordered }
     }
-    recorder.dispatch(orderKeys, [keys.fixed, ordered], [count, word], count)
-    const sorted = this.#primitives.sort(recorder, scratch, ordered, undefined, count, keyWords)
+    const ordered = isUnsigned ? keys.fixed : scratch.words(count * keyWords)
+    if (!isUnsigned) recorder.dispatch(orderKeys, [keys.fixed, ordered], [count, word], count)
+    const unsettled = { buffer: counts, index: Count.unsettled }
+    const sorted =
+      this.#leadingSort === undefined || items.leading === undefined
+        ? this.#primitives.sort(recorder, scratch, ordered, undefined, count, keyWords)
+        : this.#leadingSort.record(recorder, scratch, ordered, undefined, count, items.leading, unsettled)
     return { recorder, keys: sorted.keys, order: sorted.values, heap: undefined }
   }
 

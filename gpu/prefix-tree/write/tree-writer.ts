@@ -16,6 +16,7 @@ import { createBuilder } from './create-builder.js'
 import { type KeysToStore, KeyWriter } from './created-keys.js'
 import { type BatchEntries, EntryLister } from './entries.js'
 import { type Items, uploadItems } from './items.js'
+import { NewTupleWriter } from './new-tuples.js'
 import { OrderLinker } from './order-links.js'
 import { PairMatcher, type Pairs } from './pairs.js'
 import { PayloadWriter } from './payloads.js'
@@ -70,6 +71,8 @@ interface Stages {
   /** Only where keys have a variable length. */
   readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
+  /** Only where keys have a fixed width. */
+  readonly newTuples: NewTupleWriter | undefined
   readonly remover: Remover
   /** Only where tuples are linked in key order. */
   readonly linker: OrderLinker | undefined
@@ -119,6 +122,7 @@ export class TreeWriter {
       builder,
       keys,
       payloads,
+      newTuples,
       remover,
       linker,
       directories,
@@ -133,6 +137,7 @@ export class TreeWriter {
       createBuilder(device, primitives, shape),
       variable ? KeyWriter.create(device, primitives, shape) : undefined,
       PayloadWriter.create(device, shape, payloadBytes, unique),
+      variable ? undefined : NewTupleWriter.create(device, shape, payloadBytes),
       Remover.create(device, shape),
       shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
       hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
@@ -148,6 +153,7 @@ export class TreeWriter {
       builder,
       keys,
       payloads,
+      newTuples,
       remover,
       linker,
       directories,
@@ -202,6 +208,8 @@ export class TreeWriter {
         this.#device.readWords(settled.counts, COUNTS),
         this.#readCodes(settled),
       ]).finally(() => reserving)
+      if (counts[Count.unsettled] > 0)
+        return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, ready)
       if (counts[Count.exhausted] > 0) throw exhausted()
       await arena.reserve({
         nodes: counts[Count.nodes],
@@ -213,6 +221,7 @@ export class TreeWriter {
       await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
       // Taken now, because applying must not fail.
       const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
+      const emptied = scratch.words(counts[Count.removes] + 1)
       // The last thing that may fail, since nobody would give it back.
       const sorted = becomesSorted ? await arena.provideSorted(counts[Count.creates]) : undefined
       return {
@@ -220,7 +229,7 @@ export class TreeWriter {
         effect: effectOf(counts),
         apply: () => {
           try {
-            this.#apply(arena, settled, movedFrom, counts, sorted)
+            this.#apply(arena, settled, { movedFrom, emptied }, counts, sorted)
           } finally {
             scratch.release()
           }
@@ -242,7 +251,7 @@ export class TreeWriter {
     const counts = scratch.words(COUNTS)
     const sorting = this.#device.record()
     sorting.clear(counts)
-    const sorted = await stages.runs.sort(sorting, scratch, items)
+    const sorted = await stages.runs.sort(sorting, scratch, items, counts)
     const { recorder } = sorted
     const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts, ready)
     const pairs = items.hasPairs
@@ -292,7 +301,7 @@ export class TreeWriter {
   #apply(
     arena: Arena,
     settled: Settled,
-    movedFrom: GPUBuffer,
+    { movedFrom, emptied }: { readonly movedFrom: GPUBuffer; readonly emptied: GPUBuffer },
     totals: Uint32Array,
     sorted: SortedPart | undefined,
   ): void {
@@ -302,14 +311,20 @@ export class TreeWriter {
     if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
     const firstNode = arena.takeNodes(totals[Count.nodes]!)
     const firstTuple = arena.takeTuples(totals[Count.creates]!)
-    stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
-      runs: totals[Count.runs]!,
-      longMoves: totals[Count.longMoves]!,
-      extentWords: totals[Count.extentWords]!,
-      movedFrom,
-      firstTuple,
-      firstExtent: arena.extents.take(totals[Count.extentWords]!),
-    })
+    const created = { runs: totals[Count.runs]!, firstTuple }
+    // Each run creates a tuple, and no payload is left that would need an extent.
+    const areNew = totals[Count.creates] === totals[Count.runs] && totals[Count.extentWords] === 0
+    if (areNew && stages.newTuples !== undefined) {
+      stages.newTuples.record(recorder, arena, items, runs, outcome, created)
+    } else {
+      stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
+        ...created,
+        longMoves: totals[Count.longMoves]!,
+        extentWords: totals[Count.extentWords]!,
+        movedFrom,
+        firstExtent: arena.extents.take(totals[Count.extentWords]!),
+      })
+    }
     if (keys !== undefined && arena.heap !== undefined) {
       const firstWord = arena.heap.take(totals[Count.keyWords]!)
       stages.keys?.record(recorder, arena, keys, counts, totals[Count.creates]!, firstTuple, firstWord)
@@ -318,7 +333,7 @@ export class TreeWriter {
       nodes?.record(recorder, arena, totals[Count.entries]!, firstNode, keyHeaps(arena, runs.heap))
     }
     if (totals[Count.removes]! > 0) {
-      stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts)
+      stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts, emptied)
     }
     stages.linker?.record(recorder, arena, runs, plan, counts, {
       runs: totals[Count.runs]!,
