@@ -68,6 +68,8 @@ export class Arena implements ArenaContent {
   allowance: Allowance
   readonly #device: Device
   readonly #shape: TreeShape
+  /** Bytes that a sorted part for which room was made will take beyond the present one. */
+  #comingBytes = 0
   #users = 0
   #onUnused: (() => void) | undefined
 
@@ -165,7 +167,7 @@ export class Arena implements ArenaContent {
   }
 
   get bytes(): number {
-    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + this.#derivedBytes
+    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + this.#derivedBytes + this.#comingBytes
   }
 
   /** Bytes of what can be made again from the regions. */
@@ -212,6 +214,7 @@ export class Arena implements ArenaContent {
       if (fits) await region.reserve(records)
       else await region.fit(records)
     }
+    this.#comingBytes = others - this.#bytesBeside(undefined)
   }
 
   /**
@@ -233,6 +236,7 @@ export class Arena implements ArenaContent {
   replaceSorted(part: SortedPart): void {
     this.sorted?.destroy()
     this.sorted = part
+    this.#comingBytes = 0
   }
 
   /** Hands out nodes, with their heads where there are any; the first one's number. */

@@ -24,6 +24,7 @@ import { keyLengths, treeShape } from './layout.js'
 import type { Ready } from './locate/locator.js'
 import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
+import type { PlaceInColumns } from './read/get.js'
 import type { Queries } from './read/read-context.js'
 import type { TreeReader } from './read/tree-reader.js'
 import { NOTHING } from './totals.js'
@@ -34,13 +35,14 @@ import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './
 /** Share of a region's bound past which a tree is to be cut in two before a write needs it. */
 const NEARLY_FULL = 7 / 8
 
-/** Records a get of a batch's keys, into buffers for a bit and for a padded payload of each. */
+/** Records a get of some keys of a column, into columns of a bit and of a padded payload a key; see `Get.record`. */
 export type DeviceGet = (
   recorder: Recorder,
   scratch: Scratch,
   queries: Queries,
   found: GPUBuffer,
   payloads: GPUBuffer,
+  at: PlaceInColumns,
 ) => void
 
 /**
@@ -222,15 +224,16 @@ export class PrefixTree implements IndexStructure {
     const { arena } = this.#state
     const { count } = batch
     if (arena === undefined) {
-      return use((recorder, _scratch, _queries, found, payloads) => {
-        recorder.clear(found, 0, 4 * Math.ceil(count / 32))
-        recorder.clear(payloads, 0, 4 * count * treeShape(this.shape).payloadWords)
+      const paddedBytes = 4 * treeShape(this.shape).payloadWords
+      return use((recorder, _scratch, _queries, found, payloads, { first, firstWord }) => {
+        recorder.clear(found, 4 * firstWord, 4 * Math.ceil(count / 32))
+        recorder.clear(payloads, first * paddedBytes, count * paddedBytes)
       })
     }
     return arena.during(async () => {
       const ready = await this.#ready(arena, batch, traversal)
-      return use((recorder, scratch, queries, found, payloads) =>
-        this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, count, ready),
+      return use((recorder, scratch, queries, found, payloads, at) =>
+        this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, count, ready, at),
       )
     })
   }

@@ -18,6 +18,7 @@ export interface Division {
   readonly positions: GPUBuffer
   /** Where the keys of each shard start, and the number of all. */
   readonly starts: Uint32Array
+  readonly startsOnDevice: GPUBuffer
 }
 
 /** Divides batches among shards, by the primitive `split` (He §3.1.4). */
@@ -75,6 +76,7 @@ export class Divider {
       keys: { keys: split.keys, heap: queries.heap },
       positions: split.payloads,
       starts: new Uint32Array(starts.buffer, starts.byteOffset, shards + 1),
+      startsOnDevice: split.starts,
     }
   }
 

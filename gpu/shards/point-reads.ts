@@ -11,7 +11,7 @@ import { NarrowPayloads } from '../prefix-tree/read/narrow-payloads.js'
 import { bitmapBytes, ReadContext } from '../prefix-tree/read/read-context.js'
 import type { Primitives } from '../primitives/primitives.js'
 import type { Divider, Division } from './divider.js'
-import { PutBack, type ShardPlaces } from './put-back.js'
+import { firstWord, PutBack, type ShardPlaces } from './put-back.js'
 import type { Shards } from './shards.js'
 
 /** A shard that a batch has keys of. */
@@ -66,21 +66,21 @@ export class PointReads {
       const lengths = { digits: longest, meanDigits: mean }
       return this.#withGets(shares, lengths, traversal, [], async (gets) => {
         const recorder = this.#device.record()
-        const found = scratch.bytes(bitmapBytes(count))
-        const payloads = scratch.bytes(count * paddedBytes)
-        recorder.clear(found)
-        const queries = shares.map(({ shard }) => this.#divider.part(recorder, scratch, division, shard))
-        shares.forEach(({ places }, i) => {
-          const own = {
-            found: scratch.bytes(bitmapBytes(places.count)),
-            payloads: scratch.bytes(places.count * paddedBytes),
-          }
-          gets[i](recorder, scratch, queries[i], own.found, own.payloads)
-          this.#putBack.recordFirst(recorder, places, own, { found, payloads }, tree.payloadWords)
+        const shards = division.starts.length - 1
+        const divided = {
+          found: scratch.words(firstWord(shards, count) + 1),
+          payloads: scratch.bytes(count * paddedBytes),
+        }
+        const all = { found: scratch.bytes(bitmapBytes(count)), payloads: scratch.bytes(count * paddedBytes) }
+        recorder.clear(all.found)
+        shares.forEach(({ shard, places: { first } }, i) => {
+          const at = { first, firstWord: firstWord(shard, first) }
+          gets[i](recorder, scratch, division.keys, divided.found, divided.payloads, at)
         })
-        const column = this.#narrow.record(recorder, scratch, payloads, count, payloadBytes)
+        this.#putBack.recordFirst(recorder, division, divided, all, tree.payloadWords)
+        const column = this.#narrow.record(recorder, scratch, all.payloads, count, payloadBytes)
         const [bits, bytes] = await this.#device.submitAndRead(recorder, [
-          { buffer: found, bytes: bitmapBytes(count) },
+          { buffer: all.found, bytes: bitmapBytes(count) },
           { buffer: column, bytes: count * payloadBytes },
         ])
         return { found: bits, payloads: bytes }

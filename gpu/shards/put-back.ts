@@ -1,6 +1,7 @@
 import type { Device } from '../device/device.js'
 import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
+import type { Division } from './divider.js'
 
 /** Brings the answers of one shard back to the places of the requests (`put-back.wesl`). */
 export class PutBack {
@@ -13,12 +14,12 @@ export class PutBack {
   }
 
   static async create(device: Device): Promise<PutBack> {
-    const common = { module: 'shards/put-back', params: 3 }
+    const common = { module: 'shards/put-back', params: 4 }
     const [putFirst, putWords] = await Promise.all([
       device.kernel({
         ...common,
         entryPoint: 'put_first',
-        bindings: ['read', 'read', 'read', 'write', 'write'],
+        bindings: ['read', 'read', 'read', 'write', 'write', 'read'],
       }),
       device.kernel({ ...common, entryPoint: 'put_words', bindings: ['read', 'read', 'write'] }),
     ])
@@ -26,19 +27,21 @@ export class PutBack {
   }
 
   /**
-   * Answers of a get.
-   * @param positions number in the batch of each key, from number `first` on those of the shard
-   * @param found of the batch; zeros before
+   * Answers of a get of a whole batch.
+   * @param answers in the order of the shards; the found bits of each begin with word `firstWord`
+   * @param all in the order of the batch; `found` must be zeros before
    */
   recordFirst(
     recorder: Recorder,
-    { positions, first, count }: ShardPlaces,
+    { positions, starts, startsOnDevice }: Pick<Division, 'positions' | 'starts' | 'startsOnDevice'>,
     answers: FirstPayloads,
     all: FirstPayloads,
     payloadWords: number,
   ): void {
-    const buffers = [positions, answers.found, answers.payloads, all.found, all.payloads]
-    recorder.dispatch(this.#putFirst, buffers, [count, first, payloadWords], count)
+    const shards = starts.length - 1
+    const count = starts[shards]
+    const buffers = [positions, answers.found, answers.payloads, all.found, all.payloads, startsOnDevice]
+    recorder.dispatch(this.#putFirst, buffers, [count, 0, shards, payloadWords], count)
   }
 
   /** Answers of a word a key. */
@@ -48,7 +51,7 @@ export class PutBack {
     answers: GPUBuffer,
     all: GPUBuffer,
   ): void {
-    recorder.dispatch(this.#putWords, [positions, answers, all], [count, first, 0], count)
+    recorder.dispatch(this.#putWords, [positions, answers, all], [count, first, 0, 0], count)
   }
 }
 
@@ -57,6 +60,11 @@ export interface ShardPlaces {
   readonly positions: GPUBuffer
   readonly first: number
   readonly count: number
+}
+
+/** The word with which the found bits of a shard begin, whose first key is number `first`; `put-back.wesl` has the same. */
+export function firstWord(shard: number, first: number): number {
+  return Math.floor(first / 32) + shard
 }
 
 /** A bit and a payload for each key. */

@@ -19,6 +19,16 @@ interface Kernels {
   readonly directed: Kernel | undefined
 }
 
+/** Where some keys of a column, and their answers, are. */
+export interface PlaceInColumns {
+  /** Number of the first key, and of its payload. */
+  readonly first: number
+  /** Word of the found bits in which the first one is the lowest. */
+  readonly firstWord: number
+}
+
+const BEGINNING: PlaceInColumns = { first: 0, firstWord: 0 }
+
 /** The first payload of each key. */
 export class Get {
   readonly #context: ReadContext
@@ -47,7 +57,7 @@ export class Get {
         entryPoint: 'get_first',
         bindings: [...TREE, 'read', 'write', 'write', ...(condition ? (['read'] as const) : [])],
         further: furtherBindings(tree, 'search'),
-        params: 5,
+        params: 7,
         conditions: {
           ...tree.conditions,
           quads: tree.tupleStride === 4 && !(css && variable),
@@ -77,6 +87,7 @@ export class Get {
   /**
    * Looks `count` keys up that are on the device: a bit a key and a padded payload a key.
    * @param ready how to find them; one after the other down from the root without it
+   * @param at which of the columns' keys they are, if not the first ones
    */
   record(
     recorder: Recorder,
@@ -87,7 +98,12 @@ export class Get {
     payloads: GPUBuffer,
     count: number,
     ready?: Ready,
+    at: PlaceInColumns = BEGINNING,
   ): void {
+    if (ready !== undefined && at !== BEGINNING) {
+      this.#recordApart(recorder, scratch, arena, queries, found, payloads, count, ready, at)
+      return
+    }
     const { tree, locator } = this.#context
     const { fromRoot, topped, located, directed } = this.#kernels
     const { directory } = arena
@@ -119,9 +135,42 @@ export class Get {
     recorder.dispatch(
       kernel,
       buffers,
-      [count, tree.word, hung, arena.sorted?.hasRemoved ? 1 : 0, directory?.digits ?? 0],
+      [
+        count,
+        tree.word,
+        hung,
+        arena.sorted?.hasRemoved ? 1 : 0,
+        directory?.digits ?? 0,
+        at.first,
+        at.firstWord,
+      ],
       invocations,
     )
+  }
+
+  /** The other strategies take columns of their own. */
+  #recordApart(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    { keys, heap }: Queries,
+    found: GPUBuffer,
+    payloads: GPUBuffer,
+    count: number,
+    ready: Ready,
+    { first, firstWord }: PlaceInColumns,
+  ): void {
+    const { keyBytes, paddedBytes } = this.#context
+    const foundBytes = 4 * Math.ceil(count / 32)
+    const own = {
+      keys: scratch.bytes(count * keyBytes),
+      found: scratch.bytes(foundBytes),
+      payloads: scratch.bytes(count * paddedBytes),
+    }
+    recorder.copy(keys, first * keyBytes, own.keys, 0, count * keyBytes)
+    this.record(recorder, scratch, arena, { keys: own.keys, heap }, own.found, own.payloads, count, ready)
+    recorder.copy(own.found, 0, found, 4 * firstWord, foundBytes)
+    recorder.copy(own.payloads, 0, payloads, first * paddedBytes, count * paddedBytes)
   }
 
   async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {
