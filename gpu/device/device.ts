@@ -6,6 +6,7 @@ import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
 import { DeviceFull } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
+import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
 import { Recorder } from './recorder.js'
 
@@ -57,6 +58,8 @@ export class Device {
   readonly #kernels = new Map<string, Promise<Kernel>>()
   readonly #scratch: BufferPool
   readonly #readback: BufferPool
+  /** Only where the CPU is the device. */
+  readonly #pauses: PollingPauses | undefined
   #profiler: Profiler | undefined
   #loss: WarpdexError | undefined
   #reported: WarpdexError | undefined
@@ -70,6 +73,7 @@ export class Device {
       Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
     this.facts = { name: found.name, software: found.software, bindingBytes }
     this.regionBytes = bindingBytes
+    this.#pauses = found.software ? new PollingPauses() : undefined
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
     const scratch = (size: number) => {
@@ -119,7 +123,7 @@ export class Device {
     const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
     let kernel = this.#kernels.get(key)
     if (kernel === undefined) {
-      kernel = createKernel(this.gpu, description, this.#creations)
+      kernel = this.#waitFor(createKernel(this.gpu, description, this.#creations))
       this.#kernels.set(key, kernel)
       // What failed for want of memory may succeed later.
       kernel.catch(() => this.#kernels.delete(key))
@@ -253,7 +257,7 @@ export class Device {
 
   /** Waits until the device has done everything that was submitted so far, or is lost. */
   async workDone(): Promise<void> {
-    await this.gpu.queue.onSubmittedWorkDone()
+    await this.#waitFor(this.gpu.queue.onSubmittedWorkDone())
   }
 
   /** A clock of that many points in time; undefined where the adapter has no timestamps. */
@@ -326,7 +330,7 @@ export class Device {
     }
     try {
       recorder.submit()
-      await staging.mapAsync(GPUMapMode.READ, 0, capacity)
+      await this.#waitFor(staging.mapAsync(GPUMapMode.READ, 0, capacity))
       this.check()
       return consume(new Uint8Array(staging.getMappedRange(0, capacity), 0, bytes))
     } catch (thrown) {
@@ -336,6 +340,10 @@ export class Device {
       staging.unmap()
       this.#readback.release(staging)
     }
+  }
+
+  #waitFor<T>(work: Promise<T>): Promise<T> {
+    return this.#pauses?.during(work) ?? work
   }
 
   #watchLoss(): Promise<WarpdexError> {

@@ -10,9 +10,9 @@ import { compileCli, serve, spawnServer } from './run-cli.js'
 const directory = t.testdir()
 const program = compileCli(directory)
 
-t.test('twenty processes one after the other, each told to stop', async (t) => {
+t.test('ten processes one after the other, each told to stop', async (t) => {
   const data = join(directory, 'data')
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 10; i++) {
     const server = await serve(t, program, data)
     t.same(await server.stop(i % 2 === 0 ? 'SIGTERM' : 'SIGINT'), [0, null])
   }

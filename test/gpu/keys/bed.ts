@@ -56,7 +56,13 @@ export function columnOf(keys: readonly Uint8Array[]): Column {
 /** The normal form of one key, as bytes that are not filled up. */
 export function encode(key: Uint8Array, form: NormalForm): Buffer {
   if (form === 'raw') return Buffer.from(key)
-  return Buffer.from([...Array.from(key).flatMap((byte) => (byte === 0 ? [0, 0xff] : [byte])), 0, 0])
+  const escaped = Buffer.alloc(2 * key.length + 2)
+  let length = 0
+  for (const byte of key) {
+    escaped[length++] = byte
+    if (byte === 0) escaped[length++] = 0xff
+  }
+  return escaped.subarray(0, length + 2)
 }
 
 /** The words of a heap that holds these keys from the highest byte on, each at a word of its own, and their records. */

@@ -1,13 +1,27 @@
-import type { Test } from 'tap'
+import root, { type Test } from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import { Engine, type EngineOptions } from '../../../src/engine/index.js'
 import { modelStructures } from '../../model-structure.js'
+
+let shared: Promise<Device> | undefined
+
+/** The device of all engines of a test file, one after another or at once: they would else make the same pipelines again. */
+function sharedDevice(): Promise<Device> {
+  shared ??= Device.open('software').then((device) => {
+    const destroy = device.destroy.bind(device)
+    root.teardown(destroy)
+    // Closing an engine destroys its device.
+    device.destroy = () => {}
+    return device
+  })
+  return shared
+}
 
 /** An engine over models of structures, closed when the test is over. */
 export async function openEngine(t: Test, options: Partial<EngineOptions> = {}): Promise<Engine> {
   const engine = await Engine.open({
     structures: modelStructures,
-    openDevice: () => Device.open('software'),
+    openDevice: sharedDevice,
     onWarning: (message) => t.comment(message),
     ...options,
     directory: options.directory ?? t.testdir(),
