@@ -111,9 +111,12 @@ export class TreeState {
 
   async #provideArena(): Promise<Arena> {
     if (this.#arena !== undefined) return this.#arena
-    const arena = await Arena.create(this.#device, treeShape(this.#shape), FIRST_NEED, this.allowance.bytes())
-    this.own(arena, NOTHING)
-    return arena
+    return this.allowance.inTurn(async () => {
+      const { bytes } = this.allowance
+      const arena = await Arena.create(this.#device, treeShape(this.#shape), FIRST_NEED, bytes())
+      this.own(arena, NOTHING)
+      return arena
+    })
   }
 
   async compactIfWorthwhile({ inBackground } = { inBackground: false }): Promise<boolean> {
@@ -137,7 +140,7 @@ export class TreeState {
     const arena = this.#arena
     if (arena === undefined) return
     if (inBackground && this.#totals.keys > 0 && (await this.#beginMerge(arena))) return
-    await this.#compact(arena)
+    await this.allowance.inTurn(() => this.#compact(arena))
     this.#mergeFailed = false
   }
 
