@@ -8,6 +8,7 @@ import { TreeReader } from '../gpu/prefix-tree/read/tree-reader.js'
 import { uploadItems } from '../gpu/prefix-tree/write/items.js'
 import { TreeWriter } from '../gpu/prefix-tree/write/tree-writer.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
+import { asBytes } from '../protocol/columns.js'
 import { toWarpdexError } from '../protocol/errors.js'
 import { WriteOp } from '../protocol/types.js'
 import { measureApart, measureForParent } from './apart.js'
@@ -138,6 +139,7 @@ class TreeBench {
     const bytesPerKey = this.#arena!.usedBytes / this.#count
     const hit = await this.#lookups(this.#count)
     const halfMiss = await this.#lookups(2 * this.#count)
+    const sorted = await this.#lookups(this.#count, { sorted: true })
     const scan32 = await this.#scans(4096, 32)
     const small = await this.#smallLookups()
     const scans = Math.min(MOST_SCANS, this.#count / 16)
@@ -162,6 +164,7 @@ class TreeBench {
       'B/key': bytesPerKey,
       'get Mkeys/s': hit,
       'get half miss': halfMiss,
+      'get, queries in key order': sorted,
       ...small,
       'scan 32 Mentries/s': scan32,
       'scan 1000': scan1000,
@@ -223,15 +226,25 @@ class TreeBench {
     })
   }
 
-  /** Millions of lookups a second of keys with numbers below `bound`; those below the index's size are found. */
-  async #lookups(bound: number): Promise<number> {
+  /**
+   * Millions of lookups a second of keys with numbers below `bound`; those below the index's size are found.
+   * @param options `sorted`: the keys come in their order
+   */
+  async #lookups(bound: number, { sorted } = { sorted: false }): Promise<number> {
     const { keyWords, payloadWords } = treeShape(this.#shape)
     const device = this.#device
     const count = Math.min(MOST_QUERIES, this.#count)
-    const { keys, numbers } = sampledKeys(keyWords, bound, count)
+    const { keys, numbers: sampled } = sampledKeys(keyWords, bound, count)
     const scratch = device.scratch()
-    const queries = scratch.bytes(keys.byteLength)
-    device.upload(queries, keys)
+    const columns = { keys: scratch.bytes(keys.byteLength), values: scratch.words(count) }
+    device.upload(columns.keys, keys)
+    device.upload(columns.values, asBytes(sampled))
+    const sorting = device.record()
+    const { keys: queries, values } = sorted
+      ? this.#primitives.sort(sorting, scratch, columns.keys, columns.values, count, keyWords)
+      : columns
+    sorting.submit()
+    const numbers = await device.readWords(values, count)
     const found = scratch.bytes(Math.ceil(count / 8))
     const payloads = scratch.words(count * payloadWords)
     const dispatches = Math.max(1, Math.min(16, MOST_QUERIES / count))
