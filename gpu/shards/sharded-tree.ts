@@ -27,6 +27,9 @@ import { type ShardParts, shardPartsFor } from './parts.js'
 import { imageOfShards, shardsFromImage } from './sharded-image.js'
 import type { Shards } from './shards.js'
 
+/** A cut that finds no room has done half of its work by then. */
+const GROWTH_BEFORE_NEXT_CUT = 1.02
+
 /**
  * An index as one tree or, where that would be larger than what the device can bind, as several over neighbouring ranges of keys, its
  * **shards** (design, "Device memory"). A shard that is full is cut in two in its middle. With one shard everything is
@@ -36,6 +39,8 @@ export class ShardedTree implements IndexStructure {
   readonly shape: IndexShape
   readonly #device: Device
   #shards: Shards
+  /** Bytes that a shard which there was no room to cut must have before that is tried again. */
+  readonly #tooLargeToCut = new WeakMap<PrefixTree, number>()
   /** Settles when no tree is growing. */
   #growing: Promise<void> = Promise.resolve()
 
@@ -176,18 +181,19 @@ export class ShardedTree implements IndexStructure {
     return shardPartsFor(this.#device, this.shape)
   }
 
-  /** Cuts shards before writes need it, as far as there is room. */
+  /** Cuts shards before writes need it, as far as there is room. Where there was none it is tried again once the shard has grown. */
   async #cutNearlyFull(): Promise<boolean> {
     let hasCut = false
     for (const tree of this.#shards.trees) {
-      const { keys } = tree.stats()
-      if (!tree.isNearlyFull || keys < 2) continue
+      const { keys, usedBytes } = tree.stats()
+      if (!tree.isNearlyFull || keys < 2 || usedBytes < (this.#tooLargeToCut.get(tree) ?? 0)) continue
       try {
         await this.#cut(tree, { rank: Math.floor(keys / 2) })
         hasCut = true
       } catch (error) {
         // A write that needs the room will say so.
         if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+        this.#tooLargeToCut.set(tree, usedBytes * GROWTH_BEFORE_NEXT_CUT)
       }
     }
     return hasCut
