@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../protocol/errors.js'
 import { type Rows, rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
@@ -71,7 +72,8 @@ export class Divider {
     const input = { keys: queries.keys, payloads: undefined }
     const split = this.#split.record(recorder, scratch, input, parts, this.#count(keys), shards)
     const [starts] = await device.submitAndRead(recorder, [{ buffer: split.starts, bytes: 4 * (shards + 1) }])
-    if (split.payloads === undefined) throw new Error('a split with positions returns them')
+    if (split.payloads === undefined)
+      throw new WarpdexError('INTERNAL', 'a split with positions returns them')
     return {
       keys: { keys: split.keys, heap: queries.heap },
       positions: split.payloads,

@@ -12,12 +12,9 @@ import type {
 import type { Divider } from './divider.js'
 import { NextAnswers } from './next-answers.js'
 import { RangeAnswers } from './range-answers.js'
-import type { Shards } from './shards.js'
+import { SEQUENCE_BYTES, type Shards } from './shards.js'
 
 type Optional<T> = { readonly [Field in keyof T]: T[Field] | undefined }
-
-/** Bytes of a token behind its key. */
-const SEQUENCE_BYTES = 4
 
 /**
  * Reads that answer a key or a range by a list, or may go on in the next shard. The device says which shard each belongs to; the

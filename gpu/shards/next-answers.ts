@@ -1,9 +1,7 @@
 import { rowAt, rowsOf } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { GetNextResult, IndexShape } from '../index-structure.js'
-
-const SEQUENCE_BYTES = 4
-const NO_BYTES = new Uint8Array(0)
+import { SEQUENCE_BYTES } from './shards.js'
 
 /** The answers of several shards to one getNext, put together. */
 export class NextAnswers {
@@ -39,7 +37,7 @@ export class NextAnswers {
   }
 
   result(): GetNextResult {
-    const { bytes, offsets } = this.#keys.length === 0 ? rowsOf([NO_BYTES]) : rowsOf(this.#keys)
+    const { bytes, offsets } = rowsOf(this.#keys)
     return {
       found: this.#found,
       keys: bytes,

@@ -3,6 +3,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import { concatenate, type Rows, rowAt, rowsOf, sliceRows } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { IndexShape, ScanResult } from '../index-structure.js'
+import { SEQUENCE_BYTES } from './shards.js'
 
 /** What one shard has of a range. */
 interface Piece {
@@ -10,8 +11,6 @@ interface Piece {
   /** The range's number in that result. */
   readonly range: number
 }
-
-const SEQUENCE_BYTES = 4
 
 /** The answers of several shards to one scan, put together range by range. */
 export class RangeAnswers {
@@ -67,8 +66,8 @@ export class RangeAnswers {
     const keys = pieces.map((piece) =>
       sliceRows({ bytes: piece.result.keys, offsets: piece.result.keyOffsets }, width, ...ends(piece)),
     )
-    const payloads = pieces.map((piece) =>
-      piece.result.payloads.subarray(...(ends(piece).map((end) => end * payloadBytes) as [number, number])),
+    const payloads = pieces.map(
+      (piece) => sliceRows({ bytes: piece.result.payloads }, payloadBytes, ...ends(piece)).bytes,
     )
     const tokens = rowsOf(this.#pieces.map((own) => this.#token(own[own.length - 1])))
     return {
