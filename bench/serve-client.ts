@@ -1,6 +1,6 @@
 // A client in a process of its own, for the `serve` benchmark: asks for batches of random keys for a while, and reports.
 import { once } from 'node:events'
-import { connect } from '../clients/sdk/index.js'
+import { connect, type Index } from '../clients/sdk/index.js'
 import { sampledKeys } from './keys.js'
 
 /** What a client is told, as JSON in its argument. */
@@ -11,8 +11,9 @@ export interface ClientTask {
   readonly bound: number
   /** Keys a request. */
   readonly batch: number
-  /** Requests under way. */
+  /** Requests under way on each connection. */
   readonly depth: number
+  readonly connections: number
   readonly seconds: number
 }
 
@@ -36,14 +37,23 @@ const COMPARED = 8
 /** Share of the measured time that is spent before it. */
 const WARM_UP = 0.25
 
-async function run({ url, index: name, bound, batch, depth, seconds }: ClientTask): Promise<void> {
-  const client = await connect(url)
-  const index = client.index<'u32', 'u32'>(name)
-  const requests = Math.min(PREPARED_REQUESTS, Math.max(2 * depth, Math.floor(PREPARED_KEYS / batch)))
+async function run({
+  url,
+  index: name,
+  bound,
+  batch,
+  depth,
+  connections,
+  seconds,
+}: ClientTask): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: connections }, () => connect(url)))
+  const indexes = clients.map((client) => client.index<'u32', 'u32'>(name))
+  const lanes = connections * depth
+  const requests = Math.min(PREPARED_REQUESTS, Math.max(2 * lanes, Math.floor(PREPARED_KEYS / batch)))
   const { keys, numbers } = sampledKeys(1, bound, requests * batch)
   const words = new Uint32Array(keys.buffer)
 
-  async function ask(request: number): Promise<void> {
+  async function ask(index: Index<'u32', 'u32'>, request: number): Promise<void> {
     const first = (request % requests) * batch
     const result = await index.get(words.subarray(first, first + batch))
     for (let i = 0; i < batch; i += Math.ceil(batch / COMPARED)) {
@@ -56,15 +66,15 @@ async function run({ url, index: name, bound, batch, depth, seconds }: ClientTas
     const latencies: number[] = []
     const end = performance.now() + milliseconds
     let next = 0
-    const lane = async () => {
+    const lane = async (index: Index<'u32', 'u32'>) => {
       for (let now = performance.now(); now < end; ) {
-        await ask(next++)
+        await ask(index, next++)
         const answered = performance.now()
         latencies.push(answered - now)
         now = answered
       }
     }
-    await Promise.all(Array.from({ length: depth }, lane))
+    await Promise.all(Array.from({ length: lanes }, (_, i) => lane(indexes[i % connections]!)))
     return latencies
   }
 
@@ -78,7 +88,7 @@ async function run({ url, index: name, bound, batch, depth, seconds }: ClientTas
     seconds: (performance.now() - start) / 1000,
     latencies: Float64Array.from(latencies),
   }
-  client.close()
+  for (const client of clients) client.close()
   // A message that is still on its way when the channel is closed would be lost.
   process.send?.(report, undefined, undefined, () => process.disconnect())
 }

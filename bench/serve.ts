@@ -16,8 +16,23 @@ const INDEX = 'numbers'
 
 const BATCHES = [1, 100, 1000, 10_000, 65_536, 262_144]
 const DEPTHS = [1, 8]
-/** Clients of the last measurement, with the largest batch. */
-const MANY_CLIENTS = 4
+
+/** How the server is asked: batches of so many keys, by so many client processes with so many connections each. */
+interface Load {
+  readonly batch: number
+  /** Requests under way on each connection. */
+  readonly depth: number
+  readonly connections: number
+  readonly clients: number
+}
+
+/** What one connection of one client cannot show. */
+const CROWDS: readonly Load[] = [
+  { batch: 1, depth: 16, connections: 16, clients: 4 },
+  { batch: 65_536, depth: 8, connections: 1, clients: 8 },
+  { batch: 262_144, depth: 8, connections: 1, clients: 4 },
+  { batch: 262_144, depth: 4, connections: 1, clients: 8 },
+]
 
 /** Batches of the load that are under way. */
 const LOAD_DEPTH = 3
@@ -42,12 +57,11 @@ export async function benchServe({ adapter, logarithm, seconds }: ServeSetting):
     const client = await connect(server.url)
     const rows = [await loadIndex(client, bound)]
     const measurements = [
-      ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, clients: 1 }))),
-      { batch: BATCHES.at(-1)!, depth: DEPTHS.at(-1)!, clients: MANY_CLIENTS },
+      ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, connections: 1, clients: 1 }))),
+      ...CROWDS,
     ]
-    for (const { batch, depth, clients } of measurements) {
-      const task = { url: server.url, index: INDEX, bound, batch, depth, seconds }
-      rows.push(await measure(task, clients))
+    for (const { clients, ...load } of measurements) {
+      rows.push(await measure({ url: server.url, index: INDEX, bound, seconds, ...load }, clients))
       console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
     }
     rows.push(await measureIdle(server))
@@ -112,10 +126,11 @@ async function measure(task: ClientTask, clients: number): Promise<Row> {
   const all = await reports
   const latencies = all.map((report) => report.latencies)
   const sorted = Float64Array.from(latencies.flatMap((each) => [...each])).sort()
-  const { batch, depth } = task
+  const { batch, depth, connections } = task
   const several = clients > 1 ? `, ${clients} clients` : ''
+  const each = connections > 1 ? ` of ${connections} connections` : ''
   return {
-    name: `batches of ${batch}, depth ${depth}${several}`,
+    name: `batches of ${batch}, depth ${depth}${several}${each}`,
     figures: {
       'lookups/s': Math.round(all.reduce((sum, { lookups, seconds }) => sum + lookups / seconds, 0)),
       'p50 ms': sorted[Math.floor(sorted.length * 0.5)],
