@@ -1,6 +1,7 @@
 import type { WarpdexError } from '../protocol/errors.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType, WriteOp } from '../protocol/types.js'
+import type { ResultMemory } from './memory/result-memory.js'
 
 /** What a structure on the device must know of its index. It knows nothing of names, files or sockets. */
 export interface IndexShape extends TreeLayout {
@@ -49,6 +50,8 @@ export interface ScanRequest {
   readonly reverse?: boolean | undefined
   /** Entries to return for each range. */
   readonly limit: number
+  /** Where the columns of the result may go; memory of their own without it. */
+  readonly memory?: ResultMemory | undefined
 }
 
 export interface ScanResult {
@@ -144,7 +147,13 @@ export interface StructureStats {
  */
 export interface IndexStructure {
   readonly shape: IndexShape
-  get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult>
+  /** @param memory where the result may go; memory of its own without it */
+  get(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    traversal?: Traversal,
+    memory?: ResultMemory,
+  ): Promise<GetResult>
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
   getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult>
   /** Payloads of each key, u32. */

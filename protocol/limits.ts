@@ -43,6 +43,8 @@ export const LIMITS = {
   bytesInFlight: 256 * MIB,
   /** Bytes of replies that wait for a client that does not read; past it the connection is closed. */
   replyBytesQueued: 256 * MIB,
+  /** Bytes of memory for replies that the server keeps for the next ones: what some dozens of large requests under way take. */
+  replyMemoryKept: 256 * MIB,
   /** Connections of one server. */
   connections: 1024,
   /** Fragments of one WebSocket message: a defence against floods of tiny ones. */

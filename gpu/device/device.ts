@@ -1,6 +1,8 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
+import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
+import { Staging } from '../memory/staging.js'
 import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
@@ -36,6 +38,11 @@ const QUAD_BYTES = 16
  */
 const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 
+/** Columns of this size and more go up through staging buffers on GPUs; a CPU's `writeBuffer` is a copy already. */
+const STAGED_BYTES = 64 * 1024
+/** The same for columns that need a submission of their own for it. */
+const STAGED_ALONE_BYTES = 2 ** 20
+
 /**
  * The one owner of instance, adapter and device. It keeps all three referenced until `destroy`, because Dawn takes the
  * process down when the instance is collected before the device.
@@ -58,6 +65,8 @@ export class Device {
   readonly #kernels = new Map<string, Promise<Kernel>>()
   readonly #scratch: BufferPool
   readonly #readback: BufferPool
+  /** Only where the device is a GPU. */
+  readonly #staging: Staging | undefined
   /** Only where the CPU is the device. */
   readonly #pauses: PollingPauses | undefined
   #profiler: Profiler | undefined
@@ -83,6 +92,10 @@ export class Device {
     this.#scratch = new BufferPool(scratch, bindingBytes, kept)
     const readback = (size: number) => this.#createPooled(size, MAP_READ | COPY_DST)
     this.#readback = new BufferPool(readback, bindingBytes, kept)
+    const staging = (size: number) => this.#createPooled(size, GPUBufferUsage.MAP_WRITE | COPY_SRC, true)
+    this.#staging = found.software
+      ? undefined
+      : new Staging(staging, bindingBytes, kept, (work) => this.#waitFor(work))
     this.lost = this.#watchLoss()
     gpu.addEventListener('uncapturederror', (event) => {
       const { error } = event
@@ -187,21 +200,21 @@ export class Device {
    * A buffer for a pool. One that the device has no room for must not get there: it would fail whoever gets it next.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  #createPooled(size: number, usage: number): GPUBuffer {
-    let buffer = this.#tryCreate(size, usage)
+  #createPooled(size: number, usage: number, mapped = false): GPUBuffer {
+    let buffer = this.#tryCreate(size, usage, mapped)
     if (buffer === undefined) {
       this.#emptyPools()
-      buffer = this.#tryCreate(size, usage)
+      buffer = this.#tryCreate(size, usage, mapped)
     }
     if (buffer !== undefined) return buffer
     throw noRoom(size, 'scratch memory')
   }
 
   /** Dawn reports what is wrong with a buffer before it returns it. */
-  #tryCreate(size: number, usage: number): GPUBuffer | undefined {
+  #tryCreate(size: number, usage: number, mapped: boolean): GPUBuffer | undefined {
     const before = this.#reported
     this.#reported = undefined
-    const buffer = this.gpu.createBuffer({ size, usage })
+    const buffer = this.gpu.createBuffer({ size, usage, mappedAtCreation: mapped })
     this.#creations.buffers++
     const failed = this.#reported !== undefined
     this.#reported = before
@@ -211,10 +224,21 @@ export class Device {
   #emptyPools(): void {
     this.#scratch.destroy()
     this.#readback.destroy()
+    this.#staging?.destroy()
   }
 
-  /** Writes a column into a buffer from byte `offset`, a multiple of 4; a last partial word is filled up with zeros. */
-  upload(buffer: GPUBuffer, column: Uint8Array, offset = 0): void {
+  /**
+   * Writes a column into a buffer from byte `offset`, a multiple of 4; a last partial word is filled up with zeros.
+   * @param recorder what it records next sees the column; without one, all that is submitted later
+   */
+  upload(buffer: GPUBuffer, column: Uint8Array, offset = 0, recorder?: Recorder): void {
+    const { byteLength } = column
+    if (this.#staging !== undefined && byteLength >= (recorder ? STAGED_BYTES : STAGED_ALONE_BYTES)) {
+      const by = recorder ?? this.record()
+      this.#staging.record(by, buffer, offset, column)
+      if (recorder === undefined) by.submit()
+      return
+    }
     const whole = column.byteLength & ~3
     if (whole > 0) this.gpu.queue.writeBuffer(buffer, offset, column as Uint8Array<ArrayBuffer>, 0, whole)
     if (whole < column.byteLength) {
@@ -236,17 +260,26 @@ export class Device {
   /**
    * Submits what was recorded and reads columns that it wrote, all in one round trip. Nothing is waited for before the
    * submission, so that what is submitted later comes later.
-   * @returns one view a column into memory of their own, each aligned to 8 bytes
+   * @param memory where the columns go, all in one piece
+   * @returns one view a column, each aligned to 8 bytes
    * @throws as `read`
    */
-  async submitAndRead(recorder: Recorder, columns: readonly DeviceColumn[]): Promise<Uint8Array[]> {
+  async submitAndRead(
+    recorder: Recorder,
+    columns: readonly DeviceColumn[],
+    memory: ResultMemory = OWN_MEMORY,
+  ): Promise<Uint8Array[]> {
     const offsets: number[] = []
     let bytes = 0
     for (const column of columns) {
       offsets.push(bytes)
       bytes += alignedBytes(column)
     }
-    const all = await this.#readBack(recorder, columns, bytes, (view) => view.slice())
+    const all = await this.#readBack(recorder, columns, bytes, (view) => {
+      const result = memory.allocate(bytes)
+      result.set(view)
+      return result
+    })
     return columns.map((column, i) => all.subarray(offsets[i], offsets[i] + column.bytes))
   }
 

@@ -15,6 +15,7 @@ export class Recorder {
   readonly #groupsPerDimension: number
   readonly #check: () => void
   readonly #profiler: Profiler | undefined
+  readonly #submitted: (() => void)[] = []
   #pass: GPUComputePassEncoder | undefined
 
   /**
@@ -81,6 +82,11 @@ export class Recorder {
     return clock.resolve(this.#encoder)
   }
 
+  /** Has something called once everything recorded is handed to the device's queue. */
+  onSubmitted(call: () => void): void {
+    this.#submitted.push(call)
+  }
+
   /**
    * Hands everything recorded to the device's queue. A recorder is used once.
    * @throws WarpdexError what the device reported, as `Device.check`; then nothing of what was recorded runs
@@ -88,6 +94,7 @@ export class Recorder {
   submit(): void {
     this.#endPass()
     this.#queue.submit([this.#encoder.finish()])
+    for (const call of this.#submitted) call()
     this.#check()
   }
 

@@ -17,6 +17,7 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
+import type { ResultMemory } from '../memory/result-memory.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { Allowance, Arena } from './arena.js'
 import { arenaFromImage, type ReadPart } from './image.js'
@@ -100,14 +101,19 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult> {
+  async get(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    traversal?: Traversal,
+    memory?: ResultMemory,
+  ): Promise<GetResult> {
     this.#parts.traversals.check(traversal)
     const count = this.#count(keys, keyOffsets)
     const { arena } = this.#state
     if (arena !== undefined && count > 0) {
       return arena.during(async () => {
         const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
-        return this.#reader.get(arena, keys, keyOffsets, coming && (await coming))
+        return this.#reader.get(arena, keys, keyOffsets, coming && (await coming), memory)
       })
     }
     return {

@@ -3,6 +3,7 @@ import type { Traversal } from '../../protocol/traversal.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type { GetResult, IndexShape } from '../index-structure.js'
+import type { ResultMemory } from '../memory/result-memory.js'
 import type { Scratch } from '../memory/scratch.js'
 import { keyLengths, treeShape } from '../prefix-tree/layout.js'
 import type { Batch } from '../prefix-tree/locate/traversal-planner.js'
@@ -58,7 +59,12 @@ export class PointReads {
   }
 
   /** The first payload of each key. */
-  async get(shards: Shards, keys: Rows, traversal: Traversal | undefined): Promise<GetResult> {
+  async get(
+    shards: Shards,
+    keys: Rows,
+    traversal: Traversal | undefined,
+    memory: ResultMemory | undefined,
+  ): Promise<GetResult> {
     const { payloadBytes, paddedBytes, tree } = this.#context
     const count = this.#count(keys)
     return this.#divided(shards, keys, async (scratch, division, shares) => {
@@ -79,10 +85,11 @@ export class PointReads {
         })
         this.#putBack.recordFirst(recorder, division, divided, all, tree.payloadWords)
         const column = this.#narrow.record(recorder, scratch, all.payloads, count, payloadBytes)
-        const [bits, bytes] = await this.#device.submitAndRead(recorder, [
+        const columns = [
           { buffer: all.found, bytes: bitmapBytes(count) },
           { buffer: column, bytes: count * payloadBytes },
-        ])
+        ]
+        const [bits, bytes] = await this.#device.submitAndRead(recorder, columns, memory)
         return { found: bits, payloads: bytes }
       })
     })

@@ -18,6 +18,7 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
+import type { ResultMemory } from '../memory/result-memory.js'
 import { ArenaFull } from '../prefix-tree/arena.js'
 import type { ReadPart } from '../prefix-tree/image.js'
 import { PrefixTree } from '../prefix-tree/prefix-tree.js'
@@ -71,12 +72,17 @@ export class ShardedTree implements IndexStructure {
     return new ShardedTree(device, shape, shards)
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<GetResult> {
+  async get(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    traversal?: Traversal,
+    memory?: ResultMemory,
+  ): Promise<GetResult> {
     const column = { bytes: keys, offsets: keyOffsets }
     const only = this.#only(column)
-    if (only !== undefined) return only.get(keys, keyOffsets, traversal)
+    if (only !== undefined) return only.get(keys, keyOffsets, traversal, memory)
     const { points } = await this.#parts()
-    return points.get(this.#shards, column, traversal)
+    return points.get(this.#shards, column, traversal, memory)
   }
 
   async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {

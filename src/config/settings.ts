@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 
 /** Everything that a user decides about a server. */
@@ -12,6 +13,7 @@ export interface Config {
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
   readonly recalibrate: boolean
+  readonly ioThreads: number
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -55,7 +57,19 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     expected: `0 or a whole number from ${MIB} to ${2 ** 50}`,
     accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
   },
+  ioThreads: whole(
+    'Threads for sockets beside that of the engine; 0 does all in one',
+    defaultIoThreads(),
+    0,
+    64,
+  ),
   recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+}
+
+/** Half of the processors, so that the engine, the system and clients have the others; none where there are but few. */
+function defaultIoThreads(): number {
+  const processors = availableParallelism()
+  return processors < 4 ? 0 : Math.min(8, processors >> 1)
 }
 
 function flag(description: string): Setting<boolean> {

@@ -1,4 +1,5 @@
 import type { GetResult } from '../../gpu/index-structure.js'
+import type { ResultMemory } from '../../gpu/memory/result-memory.js'
 import { joinRows, type Rows, type RowWidth, rowCount } from '../../protocol/rows.js'
 
 /** Gets of more keys, or bytes of keys, than this fill a dispatch by themselves. */
@@ -20,21 +21,26 @@ interface WaitingGet {
  * together when it becomes free. A dispatch and its readback cost as much as tens of thousands of lookups.
  */
 export class GetCoalescer {
-  readonly #run: (keys: Rows) => Promise<GetResult>
+  readonly #run: (keys: Rows, memory?: ResultMemory) => Promise<GetResult>
   readonly #keyWidth: RowWidth
   readonly #payloadBytes: number
   readonly #waiting: WaitingGet[] = []
   #running = 0
 
-  constructor(run: (keys: Rows) => Promise<GetResult>, keyWidth: RowWidth, payloadBytes: number) {
+  constructor(
+    run: (keys: Rows, memory?: ResultMemory) => Promise<GetResult>,
+    keyWidth: RowWidth,
+    payloadBytes: number,
+  ) {
     this.#run = run
     this.#keyWidth = keyWidth
     this.#payloadBytes = payloadBytes
   }
 
-  get(keys: Rows): Promise<GetResult> {
+  /** @param memory where the result of a large get may go */
+  get(keys: Rows, memory?: ResultMemory): Promise<GetResult> {
     const count = rowCount(keys, this.#keyWidth)
-    if (count > SMALL.keys || keys.bytes.byteLength > SMALL.bytes) return this.#run(keys)
+    if (count > SMALL.keys || keys.bytes.byteLength > SMALL.bytes) return this.#run(keys, memory)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ keys, count, resolve, reject })
       this.#advance()

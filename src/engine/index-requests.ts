@@ -1,10 +1,17 @@
 import type { ScanRequest, WriteBatch } from '../../gpu/index-structure.js'
+import type { ResultMemory } from '../../gpu/memory/result-memory.js'
 import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
 import type { PayloadColumns } from './payload-reader.js'
 
 /** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
 export interface Cancellation {
   readonly cancelled: boolean
+}
+
+/** Who waits for the answer to a read. */
+export interface Reader extends Cancellation {
+  /** Where a large result may go; memory of its own without it. */
+  readonly memory?: ResultMemory | undefined
 }
 
 /** Names a write, so that it is applied once however often it is sent. */
@@ -28,7 +35,7 @@ export interface LoadPart {
 export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
 
 /** A batch of ranges to scan. */
-export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns>
+export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns | 'memory'>
 
 /** A structure's result with the payloads that clients know. */
 export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns

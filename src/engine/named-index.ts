@@ -26,6 +26,7 @@ import type {
   IndexScan,
   IndexWrite,
   LoadPart,
+  Reader,
   WithPayloads,
   WriteId,
 } from './index-requests.js'
@@ -94,7 +95,7 @@ export class Index {
       ({ load }) => load !== undefined,
     )
     this.#gets = new GetCoalescer(
-      ({ bytes, offsets }) => this.#live().structure.current.get(bytes, offsets),
+      ({ bytes, offsets }, memory) => this.#live().structure.current.get(bytes, offsets, undefined, memory),
       keyWidth(definition.keyType),
       shape.payloadBytes,
     )
@@ -105,13 +106,15 @@ export class Index {
     keys: Uint8Array,
     keyOffsets?: Uint32Array,
     traversal?: Traversal,
-    cancellation?: Cancellation,
+    reader?: Reader,
   ): Promise<WithPayloads<GetResult>> {
-    return this.#read(cancellation, async (structure, payloads) => {
+    return this.#read(reader, async (structure, payloads) => {
+      // Rows of payloads of kind `bytes` do not leave the process.
+      const memory = payloads === undefined ? reader?.memory : undefined
       const { found, payloads: column } =
         traversal === undefined
-          ? await this.#gets.get({ bytes: keys, offsets: keyOffsets })
-          : await structure.get(keys, keyOffsets, traversal)
+          ? await this.#gets.get({ bytes: keys, offsets: keyOffsets }, memory)
+          : await structure.get(keys, keyOffsets, traversal, memory)
       return { found, ...(await readAll(payloads, column, found)) }
     })
   }
@@ -144,9 +147,11 @@ export class Index {
   }
 
   /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
-  scan(request: IndexScan, cancellation?: Cancellation): Promise<WithPayloads<ScanResult>> {
-    return this.#read(cancellation, (structure, payloads) =>
-      payloads === undefined ? structure.scan(request) : payloads.scan(structure, request),
+  scan(request: IndexScan, reader?: Reader): Promise<WithPayloads<ScanResult>> {
+    return this.#read(reader, (structure, payloads) =>
+      payloads === undefined
+        ? structure.scan({ ...request, memory: reader?.memory })
+        : payloads.scan(structure, request),
     )
   }
 

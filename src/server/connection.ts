@@ -11,10 +11,10 @@ import {
   parseRequest,
   type Request,
 } from '../../protocol/messages.js'
-import type { Engine } from '../engine/engine.js'
 import { VERSION } from '../version.js'
-import { CorkedSender } from './corked-sender.js'
-import { type Reply, reply, runRequest } from './operations.js'
+import { CorkedSender, type OutgoingMessage } from './corked-sender.js'
+import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
+import { reply } from './operations.js'
 import { framePieces } from './reply-frame.js'
 import { sameSecret } from './secret.js'
 
@@ -32,7 +32,7 @@ export interface ConnectionLimits {
 }
 
 export interface ConnectionContext {
-  readonly engine: Engine
+  readonly gate: EngineGate
   /** What hello must bring; empty for nothing. */
   readonly token: string
   readonly limits: ConnectionLimits
@@ -44,7 +44,7 @@ export class Connection {
   readonly #context: ConnectionContext
   readonly #sender: CorkedSender
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
-  readonly #running = new Map<number, { cancelled: boolean }>()
+  readonly #running = new Map<number, CancelSign>()
   #client: string | undefined
   #trusted: boolean
   #requests = 0
@@ -73,32 +73,36 @@ export class Connection {
 
   async #receive(data: Uint8Array, binary: boolean): Promise<void> {
     if (this.#socket.readyState !== this.#socket.OPEN) return
+    // The data itself may be another thread's once the request is on its way.
+    const { byteLength } = data
     this.#requests++
-    this.#bytes += data.byteLength
+    this.#bytes += byteLength
     if (this.#load() >= 1) this.#socket.pause()
     this.#send(await this.#answer(data, binary))
     this.#requests--
-    this.#bytes -= data.byteLength
+    this.#bytes -= byteLength
     this.#readOn()
     if (this.#requests > 0) return
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(data: Uint8Array, binary: boolean): Promise<readonly Uint8Array[]> {
+  async #answer(data: Uint8Array, binary: boolean): Promise<OutgoingMessage> {
     let id: number | null = null
     try {
       if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
       const frame = decodeFrame(data)
       id = frame.id
-      const { fields, sections } = await this.#run(parseRequest(frame))
-      return framePieces({ id, ok: true, ...fields }, sections)
+      const ownsMemory = data.byteLength === data.buffer.byteLength
+      const { fields, sections, release } = await this.#run(parseRequest(frame), ownsMemory)
+      return { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
     } catch (thrown) {
-      return framePieces(errorHeader(thrown instanceof FrameError ? thrown.id : id, toWarpdexError(thrown)))
+      const header = errorHeader(thrown instanceof FrameError ? thrown.id : id, toWarpdexError(thrown))
+      return { pieces: framePieces(header) }
     }
   }
 
-  async #run(request: Request): Promise<Reply> {
+  async #run(request: Request, ownsMemory: boolean): Promise<Answered> {
     if (request.op === 'hello') return this.#hello(request)
     if (!this.#trusted)
       throw new WarpdexError('UNAUTHORISED', 'the server wants a hello with its token first')
@@ -106,16 +110,16 @@ export class Connection {
     if (this.#running.has(request.id)) {
       throw new WarpdexError('BAD_REQUEST', `the request before with id ${request.id} is not answered yet`)
     }
-    const cancellation = { cancelled: false }
-    this.#running.set(request.id, cancellation)
+    const sign = new CancelSign()
+    this.#running.set(request.id, sign)
     try {
-      return await runRequest(this.#context.engine, request, { client: this.#client, cancellation })
+      return await this.#context.gate.ask({ request, client: this.#client, sign, ownsMemory })
     } finally {
       this.#running.delete(request.id)
     }
   }
 
-  #hello({ protocol, client, token = '' }: HelloRequest): Reply {
+  #hello({ protocol, client, token = '' }: HelloRequest): Answered {
     if (protocol !== PROTOCOL_VERSION) {
       const message = `the server speaks protocol ${PROTOCOL_VERSION}, not ${protocol}`
       throw new WarpdexError('BAD_REQUEST', message)
@@ -125,25 +129,27 @@ export class Connection {
     }
     this.#trusted = true
     this.#client = client
-    const { name, software } = this.#context.engine.adapter
     const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS
     return reply<'hello'>({
       server: VERSION,
       protocol: PROTOCOL_VERSION,
-      adapter: { name, software },
+      adapter: this.#context.gate.adapter,
       limits: { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes },
     })
   }
 
   #cancel(target: number): boolean {
     const running = this.#running.get(target)
-    if (running !== undefined) running.cancelled = true
+    running?.cancel()
     return running !== undefined
   }
 
-  #send(pieces: readonly Uint8Array[]): void {
-    if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#sender.send(pieces)
+  #send(message: OutgoingMessage): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) {
+      message.onLeft?.()
+      return
+    }
+    this.#sender.send(message)
     if (this.#sender.queuedBytes <= this.#context.limits.replyBytesQueued) return
     void this.#end(CloseCode.policyViolation, 'replies were not read for too long')
   }
@@ -163,7 +169,7 @@ export class Connection {
   }
 
   #abandon(): void {
-    for (const running of this.#running.values()) running.cancelled = true
+    for (const sign of this.#running.values()) sign.cancel()
   }
 
   async #end(code: number, reason: string): Promise<void> {

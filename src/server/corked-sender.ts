@@ -4,12 +4,18 @@ import type { WebSocket } from 'ws'
 /** Replies of up to this size on average leave in one system call; larger ones gain nothing from waiting for each other. */
 const CORKED_BYTES = 16 * 1024
 
+/** One message, cut anywhere, and what is to be called when it has left or never will. */
+export interface OutgoingMessage {
+  readonly pieces: readonly Uint8Array[]
+  readonly onLeft?: (() => void) | undefined
+}
+
 /** Sends the replies of one connection. Those that become ready in the same turn of the event loop leave together. */
 export class CorkedSender {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #onSent: () => void
-  #ready: (readonly Uint8Array[])[] = []
+  #ready: OutgoingMessage[] = []
   #readyBytes = 0
 
   /**
@@ -27,11 +33,10 @@ export class CorkedSender {
     return this.#readyBytes + this.#socket.bufferedAmount
   }
 
-  /** @param pieces one message, cut anywhere */
-  send(pieces: readonly Uint8Array[]): void {
+  send(message: OutgoingMessage): void {
     if (this.#ready.length === 0) setImmediate(() => this.flush())
-    this.#ready.push(pieces)
-    for (const { byteLength } of pieces) this.#readyBytes += byteLength
+    this.#ready.push(message)
+    for (const { byteLength } of message.pieces) this.#readyBytes += byteLength
   }
 
   flush(): void {
@@ -40,15 +45,19 @@ export class CorkedSender {
     this.#ready = []
     this.#readyBytes = 0
     if (corked) this.#stream.cork()
-    for (const pieces of messages) this.#sendMessage(pieces)
+    for (const message of messages) this.#sendMessage(message)
     if (corked) this.#stream.uncork()
   }
 
-  #sendMessage(pieces: readonly Uint8Array[]): void {
+  #sendMessage({ pieces, onLeft }: OutgoingMessage): void {
     const last = pieces.length - 1
+    const onSent = () => {
+      onLeft?.()
+      this.#onSent()
+    }
     pieces.forEach((piece, i) => {
       if (i < last) this.#socket.send(piece, { binary: true, fin: false })
-      else this.#socket.send(piece, { binary: true, fin: true }, this.#onSent)
+      else this.#socket.send(piece, { binary: true, fin: true }, onSent)
     })
   }
 }

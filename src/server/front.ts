@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { hostAndPort } from './binding.js'
+import type { SocketThreads } from './threads/socket-threads.js'
+import { createWebSocketServer } from './web-sockets.js'
 
 type Status = 'starting' | 'ready' | 'stopping'
 
@@ -15,17 +17,12 @@ interface Admitted {
 /** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
 export class Front {
   readonly #http = createServer((request, response) => this.#answer(request, response))
-  readonly #webSockets = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    maxPayload: LIMITS.frameBytes,
-    maxFragments: LIMITS.messageFragments,
-    maxBufferedChunks: LIMITS.messageChunks,
-  })
+  readonly #webSockets = createWebSocketServer()
   readonly #mayConnect: (origin: string | undefined) => boolean
   readonly #connections = new Set<Admitted>()
   #status: Status = 'starting'
   #connect: ((socket: WebSocket, stream: Duplex) => Admitted) | undefined
+  #threads: SocketThreads | undefined
 
   /** @param mayConnect whether to let in a WebSocket with that Origin header */
   constructor(mayConnect: (origin: string | undefined) => boolean) {
@@ -46,9 +43,13 @@ export class Front {
     return typeof address === 'object' && address !== null ? address.port : port
   }
 
-  /** Opens the door: every WebSocket is handed to `connect` with the stream below it. */
-  admit(connect: (socket: WebSocket, stream: Duplex) => Admitted): void {
+  /**
+   * Opens the door: every WebSocket is handed to `connect` with the stream below it.
+   * @param threads take connections over, as far as they can
+   */
+  admit(connect: (socket: WebSocket, stream: Duplex) => Admitted, threads?: SocketThreads): void {
     this.#connect = connect
+    this.#threads = threads
     this.#status = 'ready'
   }
 
@@ -61,6 +62,7 @@ export class Front {
     } finally {
       await Promise.all([...this.#connections].map((connection) => connection.close()))
       this.#http.closeAllConnections()
+      await this.#threads?.stop()
       await closed
     }
   }
@@ -85,6 +87,12 @@ export class Front {
     }
     if (!this.#mayConnect(request.headers.origin)) {
       refuse(stream, 403)
+      return
+    }
+    const adopted = this.#threads?.adopt(request, stream, head)
+    if (adopted !== undefined) {
+      this.#connections.add(adopted)
+      void adopted.closed.then(() => this.#connections.delete(adopted))
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {

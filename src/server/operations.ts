@@ -8,7 +8,7 @@ import type { ExplainRequest, LoadRequest, Op, ReplyFields, Request } from '../.
 import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
-import type { Cancellation, WriteId } from '../engine/index-requests.js'
+import type { Reader, WriteId } from '../engine/index-requests.js'
 import type { Index } from '../engine/named-index.js'
 import type { PayloadColumns } from '../engine/payload-reader.js'
 
@@ -31,7 +31,7 @@ type IndexRequest = Extract<
 export interface Asker {
   /** The client's name, known after hello: write ids are its own. */
   readonly client: string | undefined
-  readonly cancellation: Cancellation
+  readonly cancellation: Reader
 }
 
 /** Hands a request to the engine before it returns, so that requests run in the order of these calls. */

@@ -4,6 +4,9 @@ import { Engine, type EngineOptions } from '../engine/engine.js'
 import { checkBinding, hostAndPort, originMayConnect } from './binding.js'
 import { Connection, type ConnectionLimits } from './connection.js'
 import { Front } from './front.js'
+import { LocalGate } from './gate/local-gate.js'
+import { ReplyMemory } from './reply-memory.js'
+import { SocketThreads } from './threads/socket-threads.js'
 
 /** What tests and benchmarks may want otherwise. */
 export interface ServerOptions
@@ -35,7 +38,18 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
     const engine = await Engine.open({ ...settings, ...options })
     const limits = { ...LIMITS, ...options.limits }
-    front.admit((socket, stream) => new Connection(socket, stream, { engine, token, limits }))
+    const memory = new ReplyMemory(LIMITS.replyMemoryKept)
+    const gate = new LocalGate(engine, memory)
+    const { onWarning = () => {} } = options
+    const threads = await SocketThreads.start(config.ioThreads, {
+      gate,
+      memory,
+      token,
+      limits,
+      adapter: gate.adapter,
+      onWarning,
+    })
+    front.admit((socket, stream) => new Connection(socket, stream, { gate, token, limits }), threads)
     let closed: Promise<void> | undefined
     return {
       url: `ws://${hostAndPort(host, port)}`,

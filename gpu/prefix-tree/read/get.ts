@@ -1,6 +1,7 @@
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetResult } from '../../index-structure.js'
+import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../directory.js'
@@ -173,7 +174,13 @@ export class Get {
     recorder.copy(own.payloads, 0, payloads, first * paddedBytes, count * paddedBytes)
   }
 
-  async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {
+  async run(
+    arena: Arena,
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    ready?: Ready,
+    memory?: ResultMemory,
+  ): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
     const count = this.#context.count(keys, keyOffsets)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
@@ -186,7 +193,7 @@ export class Get {
         { buffer: found, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },
       ]
-    })
+    }, memory)
     return { found, payloads }
   }
 }

@@ -5,6 +5,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
 import { KeyRestorer } from '../../keys/restore.js'
+import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps, orderedTreeBuffers, searchBuffers, treeBuffers } from '../arena.js'
@@ -120,11 +121,11 @@ export class ReadContext {
   /** Keys as they came off the wire, ready for kernels. */
   queries(recorder: Recorder, scratch: Scratch, keys: Uint8Array, offsets: Uint32Array | undefined): Queries {
     if (this.#normaliser === undefined || offsets === undefined) {
-      return { keys: this.upload(scratch, keys), heap: undefined }
+      return { keys: this.upload(scratch, keys, recorder), heap: undefined }
     }
     const wire = {
-      offsets: this.upload(scratch, asBytes(offsets)),
-      bytes: this.upload(scratch, keys),
+      offsets: this.upload(scratch, asBytes(offsets), recorder),
+      bytes: this.upload(scratch, keys, recorder),
       count: offsets.length - 1,
       byteLength: keys.byteLength,
     }
@@ -132,22 +133,29 @@ export class ReadContext {
     return { keys: records, heap }
   }
 
-  /** A column on the device; without one a buffer that stands in where a kernel does not look. */
-  upload(scratch: Scratch, column: Uint8Array | undefined): GPUBuffer {
+  /**
+   * A column on the device; without one a buffer that stands in where a kernel does not look.
+   * @param recorder see `Device.upload`
+   */
+  upload(scratch: Scratch, column: Uint8Array | undefined, recorder?: Recorder): GPUBuffer {
     const buffer = scratch.bytes(column?.byteLength ?? 0)
-    if (column !== undefined) this.device.upload(buffer, column)
+    if (column !== undefined) this.device.upload(buffer, column, 0, recorder)
     return buffer
   }
 
-  /** Records, submits and reads back in one round trip; all is submitted when it returns its promise. */
+  /**
+   * Records, submits and reads back in one round trip; all is submitted when it returns its promise.
+   * @param memory where the columns go; memory of their own without it
+   */
   async run(
     record: (recorder: Recorder, scratch: Scratch) => readonly DeviceColumn[],
+    memory?: ResultMemory,
   ): Promise<Uint8Array[]> {
     const scratch = this.device.scratch()
     let columns: Promise<Uint8Array[]>
     try {
       const recorder = this.device.record()
-      columns = this.device.submitAndRead(recorder, record(recorder, scratch))
+      columns = this.device.submitAndRead(recorder, record(recorder, scratch), memory)
     } finally {
       scratch.release()
     }
@@ -167,18 +175,19 @@ export class ReadContext {
     columns: readonly EntryColumn[],
     most: number,
     total: (known: readonly Uint8Array[]) => number,
+    memory?: ResultMemory,
   ): Promise<{ known: Uint8Array[]; entries: Uint8Array[] }> {
     const slices = (count: number) => {
       return columns.map(({ buffer, entryBytes }) => ({ buffer, bytes: count * entryBytes }))
     }
     const eager = Math.min(EAGER_ENTRIES, most)
-    const first = await this.device.submitAndRead(recorder, [...known, ...slices(eager)])
+    const first = await this.device.submitAndRead(recorder, [...known, ...slices(eager)], memory)
     const sizes = first.slice(0, known.length)
     const count = total(sizes)
     const entries =
       count <= eager
         ? first.slice(known.length)
-        : await this.device.submitAndRead(this.device.record(), slices(count))
+        : await this.device.submitAndRead(this.device.record(), slices(count), memory)
     return {
       known: sizes,
       entries: entries.map((bytes, i) => bytes.subarray(0, count * columns[i].entryBytes)),

@@ -85,7 +85,7 @@ export class Scan {
     try {
       const recorder = device.record()
       const columns = this.record(recorder, scratch, arena, { ...request, limit }, form)
-      return await this.#read(recorder, scratch, arena, columns, request.ranges, limit)
+      return await this.#read(recorder, scratch, arena, columns, request, limit)
     } finally {
       scratch.release()
     }
@@ -134,7 +134,7 @@ export class Scan {
     scratch: Scratch,
     arena: Arena,
     columns: ScanColumns,
-    ranges: number,
+    { ranges, memory }: ScanRequest,
     limit: number,
   ): Promise<ScanResult> {
     const { restorer, keyBytes, payloadBytes } = this.#context
@@ -148,7 +148,7 @@ export class Scan {
     const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
     if (restorer === undefined || arena.heap === undefined) {
       const keys = { buffer: columns.keys, entryBytes: keyBytes }
-      const read = await this.#context.readEntries(recorder, known, [keys, payloads], most, total)
+      const read = await this.#context.readEntries(recorder, known, [keys, payloads], most, total, memory)
       const [offsets, more, tokens] = read.known
       return {
         offsets: words(offsets!),
@@ -167,6 +167,7 @@ export class Scan {
       [keys.starts, payloads],
       most,
       total,
+      memory,
     )
     const [offsets, more, positions, length, first] = read.known
     const restored = await keyColumns(this.#context, scratch, found, [length!, first!], read.entries[0]!)

@@ -11,6 +11,7 @@ import type {
   ScanRequest,
   ScanResult,
 } from '../../index-structure.js'
+import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena, ArenaContent } from '../arena.js'
@@ -89,9 +90,16 @@ export class TreeReader {
   /**
    * The first payload of each key.
    * @param ready how to find them; see `Locator.ready`
+   * @param memory where the result goes
    */
-  get(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array, ready?: Ready): Promise<GetResult> {
-    return this.#get.run(arena, keys, keyOffsets, ready)
+  get(
+    arena: Arena,
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    ready?: Ready,
+    memory?: ResultMemory,
+  ): Promise<GetResult> {
+    return this.#get.run(arena, keys, keyOffsets, ready, memory)
   }
 
   /** The result tables of the first key of a column, for a tree with partitions (Volk, Tables 1 and 2). */

@@ -1,0 +1,59 @@
+import type { Recorder } from '../device/recorder.js'
+import { BufferPool } from './buffer-pool.js'
+
+/**
+ * Uploads through buffers that the host has mapped: three to four times as fast as `queue.writeBuffer` for columns of hundreds
+ * of kilobytes, and no faster for small ones. A buffer is mapped again once the device has done with it, and is written then
+ * without waiting.
+ */
+export class Staging {
+  readonly #pool: BufferPool
+  /** What the mapped buffers hold on the host; a mapped range must not be asked for twice. */
+  readonly #ranges = new WeakMap<GPUBuffer, ArrayBuffer>()
+  readonly #wait: <T>(work: Promise<T>) => Promise<T>
+
+  /**
+   * @param create makes a buffer of that size, mapped
+   * @param keptBytes bytes of buffers to keep that are not in use
+   * @param wait is told of every promise of the device that is waited for
+   */
+  constructor(
+    create: (size: number) => GPUBuffer,
+    largest: number,
+    keptBytes: number,
+    wait: <T>(work: Promise<T>) => Promise<T>,
+  ) {
+    this.#pool = new BufferPool(create, largest, keptBytes)
+    this.#wait = wait
+  }
+
+  /** Records the copy of a column to byte `offset` of a buffer; a last partial word is filled up with zeros. */
+  record(recorder: Recorder, target: GPUBuffer, offset: number, column: Uint8Array): void {
+    const bytes = Math.ceil(column.byteLength / 4) * 4
+    const buffer = this.#pool.acquire(bytes)
+    const range = this.#ranges.get(buffer) ?? buffer.getMappedRange()
+    const words = new Uint8Array(range, 0, bytes)
+    words.fill(0, column.byteLength)
+    words.set(column)
+    this.#ranges.delete(buffer)
+    buffer.unmap()
+    recorder.copy(buffer, 0, target, offset, bytes)
+    recorder.onSubmitted(() => void this.#mapAgain(buffer))
+  }
+
+  /** Destroys every buffer that is not in use. */
+  destroy(): void {
+    this.#pool.destroy()
+  }
+
+  async #mapAgain(buffer: GPUBuffer): Promise<void> {
+    try {
+      await this.#wait(buffer.mapAsync(GPUMapMode.WRITE))
+    } catch {
+      // The device is gone, or is being destroyed.
+      return
+    }
+    this.#ranges.set(buffer, buffer.getMappedRange())
+    this.#pool.release(buffer)
+  }
+}

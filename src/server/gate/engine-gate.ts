@@ -1,0 +1,42 @@
+import type { EngineRequest, Reply } from '../operations.js'
+
+/** A request's sign that nobody waits for its answer any more. */
+export class CancelSign {
+  #cancelled = false
+  /** Called once when it is given. */
+  onCancel: (() => void) | undefined
+
+  get cancelled(): boolean {
+    return this.#cancelled
+  }
+
+  cancel(): void {
+    if (this.#cancelled) return
+    this.#cancelled = true
+    this.onCancel?.()
+  }
+}
+
+/** A request, who asks, and what may be done with its memory. */
+export interface Question {
+  readonly request: EngineRequest
+  /** The client's name, known after hello: write ids are its own. */
+  readonly client: string | undefined
+  readonly sign: CancelSign
+  /** Whether the memory that the request's columns lie in holds nothing else, so that another thread may take it over. */
+  readonly ownsMemory: boolean
+}
+
+/** An answer. */
+export interface Answered extends Reply {
+  /** To be called once the reply has left, or never will: its columns' memory is used again. */
+  readonly release?: (() => void) | undefined
+}
+
+/** The way to the engine: in the same thread, or from a thread for sockets to the engine's. */
+export interface EngineGate {
+  /** What the engine computes on. */
+  readonly adapter: { readonly name: string; readonly software: boolean }
+  /** Hands a request over. Those of one connection take effect in the order of the calls. */
+  ask(question: Question): Promise<Answered>
+}

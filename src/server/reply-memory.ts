@@ -1,0 +1,61 @@
+import { OWN_MEMORY, type ResultMemory } from '../../gpu/memory/result-memory.js'
+
+/** Results below this size get memory of their own: to make it costs no more than to keep account of it. */
+const LEAST_BYTES = 64 * 1024
+
+/** Memory that is lent for one reply. */
+export interface LentMemory extends ResultMemory {
+  /** Takes the memory back once the reply has left. */
+  release(): void
+}
+
+/**
+ * Memory for the columns of large replies, used again and again: the pages of a fresh allocation cost several times as much as the
+ * copy into them. It can be read by every thread.
+ */
+export class ReplyMemory {
+  readonly #free = new Map<number, Uint8Array[]>()
+  readonly #mostKept: number
+  #kept = 0
+
+  /** @param mostKept bytes to keep that are not in use */
+  constructor(mostKept: number) {
+    this.#mostKept = mostKept
+  }
+
+  /** Bytes that are kept and not in use. */
+  get keptBytes(): number {
+    return this.#kept
+  }
+
+  lend(): LentMemory {
+    const lent: Uint8Array[] = []
+    return {
+      allocate: (bytes) => {
+        if (bytes < LEAST_BYTES) return OWN_MEMORY.allocate(bytes)
+        const block = this.#take(2 ** Math.ceil(Math.log2(bytes)))
+        lent.push(block)
+        return block.subarray(0, bytes)
+      },
+      release: () => {
+        for (const block of lent.splice(0)) this.#keep(block)
+      },
+    }
+  }
+
+  #take(size: number): Uint8Array {
+    const block = this.#free.get(size)?.pop()
+    if (block === undefined) return new Uint8Array(new SharedArrayBuffer(size))
+    this.#kept -= size
+    return block
+  }
+
+  #keep(block: Uint8Array): void {
+    const size = block.byteLength
+    if (this.#kept + size > this.#mostKept) return
+    this.#kept += size
+    const blocks = this.#free.get(size) ?? []
+    this.#free.set(size, blocks)
+    blocks.push(block)
+  }
+}

@@ -1,0 +1,91 @@
+import { toWarpdexError } from '../../../protocol/errors.js'
+import type { Section, Sections } from '../../../protocol/frame.js'
+import { type Answered, CancelSign, type EngineGate } from '../gate/engine-gate.js'
+import type { LentMemory, ReplyMemory } from '../reply-memory.js'
+import type { Mailbox } from './mailbox.js'
+import type { ToEngine, ToSockets } from './messages.js'
+
+/** Columns of this size and more are put where both threads can read them. */
+const SHARED_BYTES = 64 * 1024
+
+/** Answers the questions of one thread for sockets, in the engine's thread. */
+export class GateServer {
+  readonly #gate: EngineGate
+  readonly #memory: ReplyMemory
+  readonly #outbox: Mailbox<ToSockets>
+  readonly #signs = new Map<number, CancelSign>()
+  /** What gives the memory of replies back that have not left. */
+  readonly #lent = new Map<number, () => void>()
+
+  constructor(gate: EngineGate, memory: ReplyMemory, outbox: Mailbox<ToSockets>) {
+    this.#gate = gate
+    this.#memory = memory
+    this.#outbox = outbox
+  }
+
+  /** Takes what the other thread says of questions. */
+  receive(message: Exclude<ToEngine, { kind: 'closed' }>): void {
+    const { question } = message
+    if (message.kind === 'ask') void this.#answer(message)
+    else if (message.kind === 'cancel') this.#signs.get(question)?.cancel()
+    else this.#giveBack(question)
+  }
+
+  /** Gives everything back: the other thread is gone. */
+  end(): void {
+    for (const sign of this.#signs.values()) sign.cancel()
+    for (const question of [...this.#lent.keys()]) this.#giveBack(question)
+  }
+
+  /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
+  async #answer({ question, request, client }: Extract<ToEngine, { kind: 'ask' }>): Promise<void> {
+    const sign = new CancelSign()
+    this.#signs.set(question, sign)
+    try {
+      const answer = await this.#gate.ask({ request, client, sign, ownsMemory: true })
+      this.#send(question, answer)
+    } catch (thrown) {
+      const { code, message } = toWarpdexError(thrown)
+      this.#outbox.send({ kind: 'refusal', question, code, message })
+    } finally {
+      this.#signs.delete(question)
+    }
+  }
+
+  #send(question: number, { fields, sections, release }: Answered): void {
+    const further = this.#memory.lend()
+    const portable = sections && portableSections(sections, further)
+    const lent = Object.values(portable ?? {}).some(({ bytes }) => isShared(bytes))
+    const giveBack = () => {
+      release?.()
+      further.release()
+    }
+    if (lent) this.#lent.set(question, giveBack)
+    else giveBack()
+    this.#outbox.send({ kind: 'answer', question, fields, sections: portable, lent })
+  }
+
+  #giveBack(question: number): void {
+    this.#lent.get(question)?.()
+    this.#lent.delete(question)
+  }
+}
+
+function portableSections(sections: Sections, memory: LentMemory): Sections {
+  return Object.fromEntries(
+    Object.entries(sections).map(([name, section]) => [name, portable(section, memory)]),
+  )
+}
+
+/** With a view of memory that is not shared all of that would be copied. */
+function portable({ type, bytes }: Section, memory: LentMemory): Section {
+  if (isShared(bytes)) return { type, bytes }
+  if (bytes.byteLength < SHARED_BYTES) return { type, bytes: bytes.slice() }
+  const copy = memory.allocate(bytes.byteLength)
+  copy.set(bytes)
+  return { type, bytes: copy }
+}
+
+function isShared({ buffer }: Uint8Array): boolean {
+  return buffer instanceof SharedArrayBuffer
+}

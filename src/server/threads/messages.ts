@@ -1,0 +1,54 @@
+import type { ErrorCode } from '../../../protocol/errors.js'
+import type { Sections } from '../../../protocol/frame.js'
+import type { ConnectionLimits } from '../connection.js'
+import type { EngineGate } from '../gate/engine-gate.js'
+import type { EngineRequest } from '../operations.js'
+
+/** What a thread for sockets is told at its start. */
+export interface SocketThreadData {
+  readonly token: string
+  readonly limits: ConnectionLimits
+  readonly adapter: EngineGate['adapter']
+}
+
+/** What threads for sockets say to the engine's. Questions are numbered by the thread that asks. */
+export type ToEngine =
+  | {
+      readonly kind: 'ask'
+      readonly question: number
+      readonly connection: number | undefined
+      readonly request: EngineRequest
+      readonly client: string | undefined
+    }
+  | { readonly kind: 'cancel'; readonly question: number }
+  /** The reply to a question has left: its memory may be used again. */
+  | { readonly kind: 'left'; readonly question: number }
+  | { readonly kind: 'closed'; readonly connection: number }
+
+/** What the engine's thread says to those for sockets. */
+export type ToSockets =
+  | {
+      readonly kind: 'answer'
+      readonly question: number
+      readonly fields: object
+      readonly sections: Sections | undefined
+      /** Whether the columns lie in memory that is lent until the reply has left. */
+      readonly lent: boolean
+    }
+  | {
+      readonly kind: 'refusal'
+      readonly question: number
+      readonly code: ErrorCode
+      readonly message: string
+    }
+  | {
+      readonly kind: 'adopt'
+      readonly connection: number
+      /** File descriptor of a socket whose client has asked for a WebSocket and was not answered yet. */
+      readonly descriptor: number
+      readonly method: string | undefined
+      readonly headers: Readonly<Record<string, string | string[] | undefined>>
+      /** What came after the headers. */
+      readonly head: Uint8Array
+    }
+  | { readonly kind: 'close'; readonly connection: number }

@@ -1,0 +1,97 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { Section } from '../../../protocol/frame.js'
+import type { Answered, EngineGate, Question } from '../gate/engine-gate.js'
+import type { EngineRequest } from '../operations.js'
+import { GetGroups } from './get-groups.js'
+import type { Mailbox } from './mailbox.js'
+import type { ToEngine, ToSockets } from './messages.js'
+
+interface Pending {
+  readonly resolve: (answer: Answered) => void
+  readonly reject: (error: WarpdexError) => void
+}
+
+/** Operations after which a get may be answered otherwise. */
+const CHANGES: ReadonlySet<EngineRequest['op']> = new Set([
+  'insert',
+  'delete',
+  'write',
+  'load',
+  'createIndex',
+  'dropIndex',
+])
+
+/** The engine in another thread. */
+export class RemoteGate implements EngineGate {
+  readonly adapter: EngineGate['adapter']
+  readonly #outbox: Mailbox<ToEngine>
+  readonly #pending = new Map<number, Pending>()
+  readonly #groups = new GetGroups((request) => this.#send(request, undefined, undefined))
+  #next = 0
+
+  constructor(outbox: Mailbox<ToEngine>, adapter: EngineGate['adapter']) {
+    this.#outbox = outbox
+    this.adapter = adapter
+  }
+
+  ask(question: Question): Promise<Answered> {
+    const { request, client, sign, ownsMemory } = question
+    const shared = this.#groups.offer(question)
+    if (shared !== undefined) return shared
+    if ('index' in request && request.index !== undefined && CHANGES.has(request.op)) {
+      this.#groups.flush(request.index)
+    }
+    const number = this.#next
+    sign.onCancel = () => this.#outbox.send({ kind: 'cancel', question: number })
+    if (!ownsMemory) return this.#send(withOwnMemory(request), client, undefined)
+    return this.#send(request, client, memoryOf(request))
+  }
+
+  /** Takes the engine's answer to a question. */
+  settle(message: Extract<ToSockets, { kind: 'answer' | 'refusal' }>): void {
+    const { question } = message
+    const pending = this.#pending.get(question)
+    this.#pending.delete(question)
+    if (pending === undefined) return
+    if (message.kind === 'refusal') {
+      pending.reject(new WarpdexError(message.code, message.message))
+      return
+    }
+    const { fields, sections, lent } = message
+    const release = lent ? () => this.#outbox.send({ kind: 'left', question }) : undefined
+    pending.resolve({ fields, ...(sections && { sections }), release })
+  }
+
+  #send(
+    request: EngineRequest,
+    client: string | undefined,
+    memory: ArrayBuffer | undefined,
+  ): Promise<Answered> {
+    const question = this.#next++
+    return new Promise((resolve, reject) => {
+      this.#pending.set(question, { resolve, reject })
+      this.#outbox.send({ kind: 'ask', question, connection: undefined, request, client }, memory)
+    })
+  }
+}
+
+/** The memory that a request's columns lie in. */
+function memoryOf(request: EngineRequest): ArrayBuffer | undefined {
+  for (const value of Object.values(request)) {
+    if (isSection(value) && value.bytes.buffer instanceof ArrayBuffer) return value.bytes.buffer
+  }
+  return undefined
+}
+
+/** The request with its columns copied: with a view all of the memory that it is part of would be sent. */
+function withOwnMemory(request: EngineRequest): EngineRequest {
+  const own: Record<string, unknown> = { ...request }
+  for (const [name, value] of Object.entries(request)) {
+    if (isSection(value)) own[name] = { type: value.type, bytes: value.bytes.slice() }
+  }
+  return own as unknown as EngineRequest
+}
+
+function isSection(value: unknown): value is Section {
+  return typeof value === 'object' && value !== null && 'bytes' in value && value.bytes instanceof Uint8Array
+}
