@@ -1,5 +1,6 @@
 import { Packr } from 'msgpackr'
 import { WarpdexError } from './errors.js'
+import { FrameHeads } from './frame-heads.js'
 import { LIMITS } from './limits.js'
 import { checkPlain } from './plain-msgpack.js'
 
@@ -107,14 +108,31 @@ export function writeFrame(layout: FrameLayout, target: Uint8Array): Uint8Array[
 
 /** A whole frame from its header and sections. The `sections` table is made here. */
 export function encodeFrame(header: object, sections: Sections = {}): Uint8Array<ArrayBuffer> {
-  const entries = Object.entries(sections)
-  const shapes = entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength }))
-  const layout = layoutFrame(header, shapes)
-  const frame = new Uint8Array(layout.byteLength)
-  writeFrame(layout, frame).forEach((room, i) => {
-    room.set(entries[i][1].bytes)
+  const layout = () => {
+    const entries = Object.entries(sections)
+    return layoutFrame(
+      header,
+      entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength })),
+    )
+  }
+  const known = heads.encode(header, sections, () => withHead(layout()))
+  if (known !== undefined) return known
+  const settled = layout()
+  const frame = new Uint8Array(settled.byteLength)
+  const rooms = writeFrame(settled, frame)
+  Object.values(sections).forEach(({ bytes }, i) => {
+    rooms[i]!.set(bytes)
   })
   return frame
+}
+
+const heads = new FrameHeads()
+
+/** A layout, and all that comes before the first section. */
+function withHead(layout: FrameLayout): { layout: FrameLayout; head: Uint8Array } {
+  const head = new Uint8Array(layout.sections[0]?.offset ?? layout.byteLength)
+  writeFrame({ ...layout, sections: [] }, head)
+  return { layout, head }
 }
 
 /**

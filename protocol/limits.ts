@@ -43,6 +43,8 @@ export const LIMITS = {
   bytesInFlight: 256 * MIB,
   /** Bytes of replies that wait for a client that does not read; past it the connection is closed. */
   replyBytesQueued: 256 * MIB,
+  /** Keys, or entries of results, of large reads that are on the device at a time; more would only wait there. */
+  readsUnderWay: 1 << 20,
   /** Bytes of memory for replies that the server keeps for the next ones: what some dozens of large requests under way take. */
   replyMemoryKept: 256 * MIB,
   /** Connections of one server. */

@@ -355,6 +355,10 @@ function layout(r: RequestReader): TreeLayout {
 /** Names of all operations. */
 export const OPS = Object.keys(PARSERS) as readonly Op[]
 
+function isOp(value: unknown): value is Op {
+  return typeof value === 'string' && Object.hasOwn(PARSERS, value)
+}
+
 /**
  * Reads a request: its fields' types and ranges, and that it has the sections it needs and no others. What depends on the
  * index (widths and lengths of columns) is checked by `request-columns.ts`.
@@ -365,7 +369,7 @@ export function parseRequest(frame: Frame): Request {
   const { id, header } = frame
   if (id === null)
     throw new WarpdexError('BAD_REQUEST', 'a request needs an id, a whole number from 0 to 2^53 - 1')
-  const op = OPS.find((candidate) => candidate === header.op)
+  const op = isOp(header.op) ? header.op : undefined
   if (op === undefined) {
     throw new WarpdexError('BAD_REQUEST', `unknown or missing op; use one of ${OPS.join(', ')}`)
   }

@@ -11,8 +11,8 @@ import { LIMITS } from './limits.js'
 export class RequestReader {
   readonly #op: string
   readonly #frame: Frame
-  readonly #fields = new Set(['id', 'op'])
-  readonly #sections = new Set<string>()
+  readonly #fields = ['id', 'op']
+  readonly #sections: string[] = []
 
   constructor(op: string, frame: Frame) {
     this.#op = op
@@ -85,19 +85,19 @@ export class RequestReader {
   }
 
   optionalSection(name: string): Section | undefined {
-    this.#sections.add(name)
+    this.#sections.push(name)
     return this.#frame.sections.get(name)
   }
 
   /** Refuses fields and sections that were not asked for. */
   finish(): void {
-    const field = Object.keys(this.#frame.header).find((name) => !this.#fields.has(name))
-    if (field !== undefined) {
-      throw this.#bad(`has no option ${quote(field)}; its fields are ${[...this.#fields].join(', ')}`)
+    for (const field in this.#frame.header) {
+      if (this.#fields.includes(field)) continue
+      throw this.#bad(`has no option ${quote(field)}; its fields are ${this.#fields.join(', ')}`)
     }
-    const section = [...this.#frame.sections.keys()].find((name) => !this.#sections.has(name))
-    if (section !== undefined) {
-      const known = [...this.#sections].join(', ')
+    for (const section of this.#frame.sections.keys()) {
+      if (this.#sections.includes(section)) continue
+      const known = this.#sections.join(', ')
       throw this.#bad(
         `has no section ${quote(section)}; ${known === '' ? 'it takes none' : `its sections are ${known}`}`,
       )
@@ -105,7 +105,7 @@ export class RequestReader {
   }
 
   #field(name: string): unknown {
-    this.#fields.add(name)
+    this.#fields.push(name)
     return this.#frame.header[name] ?? undefined
   }
 
@@ -124,9 +124,17 @@ export class RequestReader {
 
 /** Lone surrogates are refused with the control characters: two such names would be one name in UTF-8. */
 function isIndexName(name: string): boolean {
+  if (soundNames.has(name)) return true
   if (name === '' || /[\p{Cc}\p{Cs}]/u.test(name)) return false
-  return new TextEncoder().encode(name).length <= LIMITS.indexNameBytes
+  if (new TextEncoder().encode(name).length > LIMITS.indexNameBytes) return false
+  if (soundNames.size >= KEPT_NAMES) soundNames.clear()
+  soundNames.add(name)
+  return true
 }
+
+/** Names of indexes that were looked at: the same come again and again. */
+const soundNames = new Set<string>()
+const KEPT_NAMES = 1024
 
 /** What a client sent, short enough to stand in a message. */
 function quote(text: string): string {

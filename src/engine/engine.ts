@@ -2,12 +2,14 @@ import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { VERSION } from '../version.js'
 import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
+import { FairTurns } from './fair-turns.js'
 import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
 import { IndexNames } from './index-names.js'
@@ -71,6 +73,7 @@ export class Engine {
   readonly #names: IndexNames
   readonly #structures: StructureFactory
   readonly #calibrator: Calibrator
+  readonly #turns = new FairTurns(LIMITS.readsUnderWay)
   readonly #indexes = new Map<string, Index>()
   /** Drops that are under way, by name. */
   readonly #drops = new Map<string, Promise<void>>()
@@ -283,6 +286,7 @@ export class Engine {
       names: this.#names,
       structures: this.#structures,
       calibrator: this.#calibrator,
+      turns: this.#turns,
       snapshotLogBytes: this.#options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
       device: () => this.#device,
       onProgress,

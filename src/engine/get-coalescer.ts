@@ -2,8 +2,10 @@ import type { GetResult } from '../../gpu/index-structure.js'
 import type { ResultMemory } from '../../gpu/memory/result-memory.js'
 import { joinRows, type Rows, type RowWidth, rowCount } from '../../protocol/rows.js'
 
+/** Keys of a read, or entries of its result, that are too few to hold up others. */
+export const SMALL_READ = 4096
 /** Gets of more keys, or bytes of keys, than this fill a dispatch by themselves. */
-const SMALL = { keys: 4096, bytes: 256 * 1024 }
+const SMALL = { keys: SMALL_READ, bytes: 256 * 1024 }
 /** What one shared dispatch takes. */
 const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
 /** Shared dispatches in flight: one computes while the other's result is on its way. */

@@ -12,6 +12,8 @@ export interface Cancellation {
 export interface Reader extends Cancellation {
   /** Where a large result may go; memory of its own without it. */
   readonly memory?: ResultMemory | undefined
+  /** Who it is: large reads of different ones take turns. */
+  readonly owner?: unknown
 }
 
 /** Names a write, so that it is applied once however often it is sent. */

@@ -13,11 +13,13 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import { rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { Calibrator } from './calibrator.js'
-import { GetCoalescer } from './get-coalescer.js'
+import type { FairTurns } from './fair-turns.js'
+import { GetCoalescer, SMALL_READ } from './get-coalescer.js'
 import { rebuilding, unknownIndex } from './index-errors.js'
 import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type { IndexNames } from './index-names.js'
@@ -44,6 +46,8 @@ export interface IndexHost extends PagingHost {
   /** Where indexes are entered as long as they exist. */
   readonly names: IndexNames
   readonly calibrator: Calibrator
+  /** In which large reads of all indexes go to the device. */
+  readonly turns: FairTurns
   readonly snapshotLogBytes: number
   /** Ends the loading of indexes once it is aborted. */
   readonly stop: AbortSignal | undefined
@@ -108,7 +112,8 @@ export class Index {
     traversal?: Traversal,
     reader?: Reader,
   ): Promise<WithPayloads<GetResult>> {
-    return this.#read(reader, async (structure, payloads) => {
+    const count = this.#count(keys, keyOffsets)
+    return this.#read(reader, count, async (structure, payloads) => {
       // Rows of payloads of kind `bytes` do not leave the process.
       const memory = payloads === undefined ? reader?.memory : undefined
       const { found, payloads: column } =
@@ -124,31 +129,27 @@ export class Index {
     keys: Uint8Array,
     keyOffsets?: Uint32Array,
     traversal?: Traversal,
-    cancellation?: Cancellation,
+    reader?: Reader,
   ): Promise<Explanation> {
-    return this.#read(cancellation, (structure) => structure.explain(keys, keyOffsets, traversal))
+    return this.#read(reader, 1, (structure) => structure.explain(keys, keyOffsets, traversal))
   }
 
   /** All payloads of each key. */
-  getAll(
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
-    cancellation?: Cancellation,
-  ): Promise<WithPayloads<GetAllResult>> {
-    return this.#read(cancellation, async (structure, payloads) => {
+  getAll(keys: Uint8Array, keyOffsets?: Uint32Array, reader?: Reader): Promise<WithPayloads<GetAllResult>> {
+    return this.#read(reader, this.#count(keys, keyOffsets), async (structure, payloads) => {
       const { offsets, payloads: column } = await structure.getAll(keys, LIMITS.scanEntries, keyOffsets)
       return { offsets, ...(await readAll(payloads, column)) }
     })
   }
 
   /** The number of payloads of each key, u32. */
-  count(keys: Uint8Array, keyOffsets?: Uint32Array, cancellation?: Cancellation): Promise<Uint8Array> {
-    return this.#read(cancellation, (structure) => structure.count(keys, keyOffsets))
+  count(keys: Uint8Array, keyOffsets?: Uint32Array, reader?: Reader): Promise<Uint8Array> {
+    return this.#read(reader, this.#count(keys, keyOffsets), (structure) => structure.count(keys, keyOffsets))
   }
 
   /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
   scan(request: IndexScan, reader?: Reader): Promise<WithPayloads<ScanResult>> {
-    return this.#read(reader, (structure, payloads) =>
+    return this.#read(reader, request.ranges * request.limit, (structure, payloads) =>
       payloads === undefined
         ? structure.scan({ ...request, memory: reader?.memory })
         : payloads.scan(structure, request),
@@ -156,8 +157,8 @@ export class Index {
   }
 
   /** The entry that follows each key. */
-  getNext(request: GetNextRequest, cancellation?: Cancellation): Promise<WithPayloads<GetNextResult>> {
-    return this.#read(cancellation, async (structure, payloads) => {
+  getNext(request: GetNextRequest, reader?: Reader): Promise<WithPayloads<GetNextResult>> {
+    return this.#read(reader, this.#count(request.keys, request.keyOffsets), async (structure, payloads) => {
       const next = await structure.getNext(request)
       return { ...next, ...(await readAll(payloads, next.payloads, next.found)) }
     })
@@ -366,18 +367,33 @@ export class Index {
     await loaded?.structure.destroy()
   }
 
+  #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
+    return rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.definition.keyType))
+  }
+
+  /** @param weight keys that are asked for, or entries at most; a read of many waits for its turn */
   #read<T>(
-    cancellation: Cancellation | undefined,
+    reader: Reader | undefined,
+    weight: number,
     run: (structure: IndexStructure, payloads: PayloadReader | undefined) => Promise<T>,
   ): Promise<T> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
-    return this.#queue.read(async () => {
-      if (cancellation?.cancelled === true) {
-        throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
-      }
-      const { structure, payloads } = this.#live()
-      return structure.use((current) => run(current, payloads))
+    const { turns } = this.#host
+    return this.#queue.read(() => {
+      const task = () => this.#runRead(reader, run)
+      return weight <= SMALL_READ ? task() : turns.run(reader?.owner, weight, task)
     })
+  }
+
+  async #runRead<T>(
+    reader: Reader | undefined,
+    run: (structure: IndexStructure, payloads: PayloadReader | undefined) => Promise<T>,
+  ): Promise<T> {
+    if (reader?.cancelled === true) {
+      throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
+    }
+    const { structure, payloads } = this.#live()
+    return structure.use((current) => run(current, payloads))
   }
 
   async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {

@@ -33,6 +33,8 @@ export interface ConnectionLimits {
 
 export interface ConnectionContext {
   readonly gate: EngineGate
+  /** The connection's number, which no other has at the same time. */
+  readonly number: number
   /** What hello must bring; empty for nothing. */
   readonly token: string
   readonly limits: ConnectionLimits
@@ -113,7 +115,8 @@ export class Connection {
     const sign = new CancelSign()
     this.#running.set(request.id, sign)
     try {
-      return await this.#context.gate.ask({ request, client: this.#client, sign, ownsMemory })
+      const { gate, number } = this.#context
+      return await gate.ask({ request, client: this.#client, sign, connection: number, ownsMemory })
     } finally {
       this.#running.delete(request.id)
     }

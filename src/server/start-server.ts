@@ -40,16 +40,22 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const limits = { ...LIMITS, ...options.limits }
     const memory = new ReplyMemory(LIMITS.replyMemoryKept)
     const gate = new LocalGate(engine, memory)
+    let connections = 0
+    const number = () => connections++
     const { onWarning = () => {} } = options
     const threads = await SocketThreads.start(config.ioThreads, {
       gate,
       memory,
+      number,
       token,
       limits,
       adapter: gate.adapter,
       onWarning,
     })
-    front.admit((socket, stream) => new Connection(socket, stream, { gate, token, limits }), threads)
+    front.admit(
+      (socket, stream) => new Connection(socket, stream, { gate, number: number(), token, limits }),
+      threads,
+    )
     let closed: Promise<void> | undefined
     return {
       url: `ws://${hostAndPort(host, port)}`,

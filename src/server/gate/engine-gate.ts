@@ -23,6 +23,8 @@ export interface Question {
   /** The client's name, known after hello: write ids are its own. */
   readonly client: string | undefined
   readonly sign: CancelSign
+  /** Number of the connection that it came from; undefined for what came from several. */
+  readonly connection: number | undefined
   /** Whether the memory that the request's columns lie in holds nothing else, so that another thread may take it over. */
   readonly ownsMemory: boolean
 }

@@ -18,13 +18,14 @@ export class LocalGate implements EngineGate {
     return { name, software }
   }
 
-  async ask({ request, client, sign }: Question): Promise<Answered> {
+  async ask({ request, client, sign, connection }: Question): Promise<Answered> {
     const lent = this.#memory.lend()
     const cancellation = {
       get cancelled() {
         return sign.cancelled
       },
       memory: lent,
+      owner: connection,
     }
     try {
       const reply = await runRequest(this.#engine, request, { client, cancellation })

@@ -38,11 +38,16 @@ export class GateServer {
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer({ question, request, client }: Extract<ToEngine, { kind: 'ask' }>): Promise<void> {
+  async #answer({
+    question,
+    request,
+    client,
+    connection,
+  }: Extract<ToEngine, { kind: 'ask' }>): Promise<void> {
     const sign = new CancelSign()
     this.#signs.set(question, sign)
     try {
-      const answer = await this.#gate.ask({ request, client, sign, ownsMemory: true })
+      const answer = await this.#gate.ask({ request, client, sign, connection, ownsMemory: true })
       this.#send(question, answer)
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)

@@ -11,15 +11,16 @@ export interface SocketThreadData {
   readonly adapter: EngineGate['adapter']
 }
 
+/** What is asked of the engine; see `Question`. */
+export interface Asked {
+  readonly request: EngineRequest
+  readonly client?: string | undefined
+  readonly connection?: number | undefined
+}
+
 /** What threads for sockets say to the engine's. Questions are numbered by the thread that asks. */
 export type ToEngine =
-  | {
-      readonly kind: 'ask'
-      readonly question: number
-      readonly connection: number | undefined
-      readonly request: EngineRequest
-      readonly client: string | undefined
-    }
+  | ({ readonly kind: 'ask'; readonly question: number } & Asked)
   | { readonly kind: 'cancel'; readonly question: number }
   /** The reply to a question has left: its memory may be used again. */
   | { readonly kind: 'left'; readonly question: number }

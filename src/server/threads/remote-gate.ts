@@ -4,7 +4,7 @@ import type { Answered, EngineGate, Question } from '../gate/engine-gate.js'
 import type { EngineRequest } from '../operations.js'
 import { GetGroups } from './get-groups.js'
 import type { Mailbox } from './mailbox.js'
-import type { ToEngine, ToSockets } from './messages.js'
+import type { Asked, ToEngine, ToSockets } from './messages.js'
 
 interface Pending {
   readonly resolve: (answer: Answered) => void
@@ -26,7 +26,7 @@ export class RemoteGate implements EngineGate {
   readonly adapter: EngineGate['adapter']
   readonly #outbox: Mailbox<ToEngine>
   readonly #pending = new Map<number, Pending>()
-  readonly #groups = new GetGroups((request) => this.#send(request, undefined, undefined))
+  readonly #groups = new GetGroups((request) => this.#send({ request }))
   #next = 0
 
   constructor(outbox: Mailbox<ToEngine>, adapter: EngineGate['adapter']) {
@@ -35,7 +35,7 @@ export class RemoteGate implements EngineGate {
   }
 
   ask(question: Question): Promise<Answered> {
-    const { request, client, sign, ownsMemory } = question
+    const { request, client, sign, connection, ownsMemory } = question
     const shared = this.#groups.offer(question)
     if (shared !== undefined) return shared
     if ('index' in request && request.index !== undefined && CHANGES.has(request.op)) {
@@ -43,8 +43,8 @@ export class RemoteGate implements EngineGate {
     }
     const number = this.#next
     sign.onCancel = () => this.#outbox.send({ kind: 'cancel', question: number })
-    if (!ownsMemory) return this.#send(withOwnMemory(request), client, undefined)
-    return this.#send(request, client, memoryOf(request))
+    if (!ownsMemory) return this.#send({ request: withOwnMemory(request), client, connection })
+    return this.#send({ request, client, connection }, memoryOf(request))
   }
 
   /** Takes the engine's answer to a question. */
@@ -62,15 +62,11 @@ export class RemoteGate implements EngineGate {
     pending.resolve({ fields, ...(sections && { sections }), release })
   }
 
-  #send(
-    request: EngineRequest,
-    client: string | undefined,
-    memory: ArrayBuffer | undefined,
-  ): Promise<Answered> {
+  #send(asked: Asked, memory?: ArrayBuffer): Promise<Answered> {
     const question = this.#next++
     return new Promise((resolve, reject) => {
       this.#pending.set(question, { resolve, reject })
-      this.#outbox.send({ kind: 'ask', question, connection: undefined, request, client }, memory)
+      this.#outbox.send({ kind: 'ask', question, ...asked }, memory)
     })
   }
 }

@@ -33,7 +33,7 @@ function adopt({
   // The handshake looks at these only.
   const request = { method, headers, url: '/' } as IncomingMessage
   webSockets.handleUpgrade(request, stream, Buffer.from(head), (socket) => {
-    connections.set(connection, new Connection(socket, stream, { gate, token, limits }))
+    connections.set(connection, new Connection(socket, stream, { gate, number: connection, token, limits }))
   })
 }
 

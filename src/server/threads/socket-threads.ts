@@ -22,6 +22,8 @@ export interface AdoptedConnection {
 interface Options extends SocketThreadData {
   readonly gate: EngineGate
   readonly memory: ReplyMemory
+  /** Gives a connection its number. */
+  number(): number
   onWarning(message: string): void
 }
 
@@ -102,16 +104,17 @@ class SocketThread {
  */
 export class SocketThreads {
   readonly #threads: readonly SocketThread[]
-  #connections = 0
+  readonly #number: () => number
 
-  private constructor(threads: readonly SocketThread[]) {
+  private constructor(threads: readonly SocketThread[], number: () => number) {
     this.#threads = threads
+    this.#number = number
   }
 
   static async start(count: number, options: Options): Promise<SocketThreads> {
     const threads = Array.from({ length: count }, () => new SocketThread(options))
     await Promise.all(threads.map((thread) => thread.started()))
-    return new SocketThreads(threads)
+    return new SocketThreads(threads, () => options.number())
   }
 
   /**
@@ -124,7 +127,7 @@ export class SocketThreads {
       .sort((a, b) => a.connections - b.connections)[0]
     const descriptor = idlest && takeDescriptor(stream)
     if (idlest === undefined || descriptor === undefined) return undefined
-    return idlest.adopt(this.#connections++, descriptor, request, head)
+    return idlest.adopt(this.#number(), descriptor, request, head)
   }
 
   /** Ends the threads; what connections they still have is lost. */

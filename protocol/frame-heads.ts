@@ -1,0 +1,98 @@
+import type { FrameLayout, Sections } from './frame.js'
+
+/** All of a frame that comes before its first section, but for the id. */
+interface FrameHead {
+  readonly byteLength: number
+  /** Prefix, header and padding. */
+  readonly bytes: Uint8Array
+  /** Where the id is, in the form that `idBytes` tells. */
+  readonly idAt: number
+  /** Where each section begins. */
+  readonly offsets: readonly number[]
+}
+
+/** Heads that are kept: those of the requests, or replies, that are under way have few shapes. */
+const KEPT_HEADS = 512
+
+/** Headers that are longer when written as text are no rule. */
+const KEY_LENGTH = 512
+
+/** The key "id" in msgpack. */
+const ID_KEY = [0xa2, 0x69, 0x64]
+
+/**
+ * Heads of frames, kept because those of small requests differ in nothing but the id most of the time, and to write one takes longer
+ * than all else that is done for the request.
+ */
+export class FrameHeads {
+  readonly #heads = new Map<string, FrameHead>()
+
+  /**
+   * A whole frame.
+   * @param layout settles how it is laid out, should that not be known
+   */
+  encode(
+    header: object,
+    sections: Sections,
+    layout: () => { readonly layout: FrameLayout; readonly head: Uint8Array },
+  ): Uint8Array<ArrayBuffer> | undefined {
+    const id = 'id' in header ? header.id : undefined
+    if (typeof id !== 'number' || id > 0xffff_ffff) return undefined
+    const key = keyOf(header, sections, idBytes(id))
+    if (key.length > KEY_LENGTH) return undefined
+    const head = this.#heads.get(key) ?? this.#keep(key, layout())
+    if (head === undefined) return undefined
+    const frame = new Uint8Array(head.byteLength)
+    frame.set(head.bytes)
+    writeId(frame, head.idAt, id)
+    let i = 0
+    for (const name in sections) frame.set(sections[name]!.bytes, head.offsets[i++])
+    return frame
+  }
+
+  #keep(
+    key: string,
+    { layout, head: bytes }: { layout: FrameLayout; head: Uint8Array },
+  ): FrameHead | undefined {
+    const { byteLength, sections } = layout
+    const idAt = placeOfId(bytes)
+    if (idAt === undefined) return undefined
+    if (this.#heads.size >= KEPT_HEADS) this.#heads.clear()
+    const head = { byteLength, bytes, idAt, offsets: sections.map(({ offset }) => offset) }
+    this.#heads.set(key, head)
+    return head
+  }
+}
+
+/** What frames with the same head have in common. */
+function keyOf(header: object, sections: Sections, idBytes: number): string {
+  let key = String(idBytes)
+  for (const [name, value] of Object.entries(header)) {
+    if (name !== 'id') key += `,${name}=${typeof value === 'number' ? value : JSON.stringify(value)}`
+  }
+  for (const name in sections) {
+    const { type, bytes } = sections[name]!
+    key += `;${name} ${type} ${bytes.byteLength}`
+  }
+  return key
+}
+
+/** Bytes of a whole number below 2^32 in msgpack. */
+function idBytes(id: number): 1 | 2 | 3 | 5 {
+  if (id < 0x80) return 1
+  if (id < 0x100) return 2
+  return id < 0x1_0000 ? 3 : 5
+}
+
+function writeId(frame: Uint8Array, at: number, id: number): void {
+  const bytes = idBytes(id)
+  if (bytes > 1) frame[at++] = bytes === 2 ? 0xcc : bytes === 3 ? 0xcd : 0xce
+  for (let shift = bytes === 5 ? 24 : bytes === 3 ? 8 : 0; shift >= 0; shift -= 8) frame[at++] = id >>> shift
+}
+
+/** Where the id's value is, if the id is the header's first field: after the header's length, the lead of a map, and the key. */
+function placeOfId(head: Uint8Array): number | undefined {
+  const lead = head[4]! === 0xde ? 3 : 1
+  const at = 4 + lead
+  return ID_KEY.every((byte, i) => head[at + i] === byte) ? at + ID_KEY.length : undefined
+}
