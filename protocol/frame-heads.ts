@@ -17,6 +17,10 @@ const KEPT_HEADS = 512
 /** Headers that are longer when written as text are no rule. */
 const KEY_LENGTH = 512
 
+/** Bytes of a frame that is cut from a piece of memory with others, and of such a piece. */
+const SMALL_FRAME = 1024
+const SLAB_BYTES = 32 * 1024
+
 /** The key "id" in msgpack. */
 const ID_KEY = [0xa2, 0x69, 0x64]
 
@@ -26,6 +30,8 @@ const ID_KEY = [0xa2, 0x69, 0x64]
  */
 export class FrameHeads {
   readonly #heads = new Map<string, FrameHead>()
+  #slab = new ArrayBuffer(0)
+  #used = 0
 
   /**
    * A whole frame.
@@ -42,12 +48,24 @@ export class FrameHeads {
     if (key.length > KEY_LENGTH) return undefined
     const head = this.#heads.get(key) ?? this.#keep(key, layout())
     if (head === undefined) return undefined
-    const frame = new Uint8Array(head.byteLength)
+    const frame = this.#room(head.byteLength)
     frame.set(head.bytes)
     writeId(frame, head.idAt, id)
     let i = 0
     for (const name in sections) frame.set(sections[name]!.bytes, head.offsets[i++])
     return frame
+  }
+
+  /** Zeroed memory. That of small frames is cut from one piece, since a piece of its own costs more than the frame. */
+  #room(bytes: number): Uint8Array<ArrayBuffer> {
+    if (bytes > SMALL_FRAME) return new Uint8Array(bytes)
+    if (this.#used + bytes > this.#slab.byteLength) {
+      this.#slab = new ArrayBuffer(SLAB_BYTES)
+      this.#used = 0
+    }
+    const room = new Uint8Array(this.#slab, this.#used, bytes)
+    this.#used += Math.ceil(bytes / 8) * 8
+    return room
   }
 
   #keep(

@@ -1,6 +1,7 @@
 import { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { corkedSend } from './corked-send.js'
 import type { Socket, SocketHandlers } from './socket.js'
 
 const NO_TEXT = 'the server sent text instead of a frame'
@@ -28,7 +29,7 @@ export function openSocket(url: string, handlers: SocketHandlers): Socket {
     failure = explained(error)
   })
   socket.on('close', (code, reason) => handlers.onClose(failure || reason.toString() || `close code ${code}`))
-  return { send: (bytes) => socket.send(bytes), close: () => socket.close() }
+  return { send: corkedSend(socket), close: () => socket.close() }
 }
 
 /** The library's message says only which HTTP status came in place of a WebSocket; some errors have a code alone. */

@@ -27,6 +27,12 @@ interface Options extends SocketThreadData {
   onWarning(message: string): void
 }
 
+/**
+ * What serves a request is garbage once it is answered. With room for more of it there are fewer pauses to look for what is not, and those
+ * are as short.
+ */
+const resourceLimits = { maxYoungGenerationSizeMb: 96 }
+
 /** One thread, as the engine's sees it. */
 class SocketThread {
   readonly #worker: Worker
@@ -37,7 +43,7 @@ class SocketThread {
 
   constructor({ gate, memory, token, limits, adapter, onWarning }: Options) {
     const workerData: SocketThreadData = { token, limits, adapter }
-    this.#worker = new Worker(program(), { workerData, name: 'sockets' })
+    this.#worker = new Worker(program(), { workerData, name: 'sockets', resourceLimits })
     this.#outbox = new Mailbox(this.#worker)
     this.#server = new GateServer(gate, memory, this.#outbox)
     this.#worker.on('message', (messages: readonly ToEngine[]) => this.#receive(messages))

@@ -15,7 +15,9 @@ export async function start(
   flags: Partial<Config> = {},
   options: ServerOptions = {},
 ): Promise<RunningServer> {
-  const config = loadConfig({ flags: { port: 0, ...flags, directory: flags.directory ?? t.testdir() } })
+  const config = loadConfig({
+    flags: { port: 0, ioThreads: 0, ...flags, directory: flags.directory ?? t.testdir() },
+  })
   const server = await startServer(config, {
     structures: modelStructures,
     openDevice: () => Device.open('software'),

@@ -1,0 +1,45 @@
+import t from 'tap'
+import { Staging } from '../../../gpu/memory/staging.js'
+import { freshSeed, Random } from '../../random.js'
+import { openDevice } from '../open-device.js'
+
+t.test('columns get where they belong, in the order in which they are recorded', async (t) => {
+  const seed = freshSeed()
+  t.comment(`seed ${seed}`)
+  const random = new Random(seed)
+  const device = await openDevice(t)
+  let created = 0
+  const create = (size: number) => {
+    created++
+    const usage = GPUBufferUsage.MAP_WRITE | GPUBufferUsage.COPY_SRC
+    return device.gpu.createBuffer({ size, usage, mappedAtCreation: true })
+  }
+  const staging = new Staging(create, 2 ** 20, 2 ** 22, (work) => work)
+  const bytes = 8192
+  const target = await device.allocate(bytes, 'target')
+  const model = new Uint8Array(bytes)
+  for (let round = 0; round < 30; round++) {
+    const recorder = device.record()
+    for (let i = 1 + random.below(3); i > 0; i--) {
+      const offset = 4 * random.below(bytes / 4)
+      const column = random.bytes(1 + random.below(bytes - offset))
+      staging.record(recorder, target, offset, column)
+      model.fill(0, offset, offset + Math.ceil(column.length / 4) * 4)
+      model.set(column, offset)
+    }
+    recorder.submit()
+    if (random.chance(0.7)) {
+      t.strictSame(Buffer.from(await device.read(target, bytes, (view) => view.slice())), Buffer.from(model))
+    }
+  }
+  const before = created
+  for (let round = 0; round < 10; round++) {
+    const recorder = device.record()
+    staging.record(recorder, target, 0, random.bytes(5000))
+    recorder.submit()
+    await device.read(target, bytes, () => {})
+  }
+  t.ok(created <= before + 2, 'buffers are used again')
+  staging.destroy()
+  target.destroy()
+})
