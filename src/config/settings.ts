@@ -1,4 +1,5 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
+import { isToken } from '../../protocol/bearer.js'
 
 /** Everything that a user decides about a server. */
 export interface Config {
@@ -6,7 +7,10 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly token: string
+  readonly tokens: string
   readonly allowUnauthenticated: boolean
+  readonly tlsCert: string
+  readonly tlsKey: string
   readonly adapter: AdapterChoice
   readonly snapshotLogBytes: number
   readonly payloadCacheBytes: number
@@ -31,8 +35,21 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', 1),
   host: text('Address to listen on', '127.0.0.1', 1),
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
-  token: text('Secret that clients must send; empty asks for none', '', 0),
+  token: {
+    type: 'string',
+    description: 'Token with all rights; best set by the environment or the file, since others see flags',
+    fallback: '',
+    expected: 'empty, or 1 to 512 printable ASCII characters without blanks',
+    accepts: (value): value is string => typeof value === 'string' && (value === '' || isToken(value)),
+  },
+  tokens: text('JSON file with tokens and their rights; "warpdex token" makes its entries', '', 0),
   allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
+  tlsCert: text(
+    'PEM file with the certificate, and those that vouch for it; the port speaks TLS only',
+    '',
+    0,
+  ),
+  tlsKey: text('PEM file with the key of the certificate', '', 0),
   adapter: {
     type: 'string',
     description: 'Adapter to compute on: auto prefers a GPU and falls back to software',

@@ -13,10 +13,11 @@ import {
 } from '../../protocol/messages.js'
 import type { Engine } from '../engine/engine.js'
 import { VERSION } from '../version.js'
+import type { Grant } from './access/access.js'
+import { authorise } from './access/rights.js'
 import { CorkedSender } from './corked-sender.js'
 import { type Reply, reply, runRequest } from './operations.js'
 import { framePieces } from './reply-frame.js'
-import { sameSecret } from './secret.js'
 
 /** WebSocket close codes that the server uses. */
 export const CloseCode = { goingAway: 1001, policyViolation: 1008 } as const
@@ -33,8 +34,8 @@ export interface ConnectionLimits {
 
 export interface ConnectionContext {
   readonly engine: Engine
-  /** What hello must bring; empty for nothing. */
-  readonly token: string
+  /** Who it is, and what it may do. */
+  readonly grant: Grant
   readonly limits: ConnectionLimits
 }
 
@@ -46,7 +47,6 @@ export class Connection {
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
   readonly #running = new Map<number, { cancelled: boolean }>()
   #client: string | undefined
-  #trusted: boolean
   #requests = 0
   #bytes = 0
   #whenIdle: (() => void)[] = []
@@ -55,7 +55,6 @@ export class Connection {
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
     this.#context = context
-    this.#trusted = context.token === ''
     this.#sender = new CorkedSender(socket, stream, () => this.#readOn())
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => void this.#receive(asBytes(data), binary))
@@ -100,30 +99,27 @@ export class Connection {
 
   async #run(request: Request): Promise<Reply> {
     if (request.op === 'hello') return this.#hello(request)
-    if (!this.#trusted)
-      throw new WarpdexError('UNAUTHORISED', 'the server wants a hello with its token first')
     if (request.op === 'cancel') return reply<'cancel'>({ cancelled: this.#cancel(request.target) })
     if (this.#running.has(request.id)) {
       throw new WarpdexError('BAD_REQUEST', `the request before with id ${request.id} is not answered yet`)
     }
+    const { engine, grant } = this.#context
+    const { rights } = grant
+    authorise(rights, grant.who, request)
     const cancellation = { cancelled: false }
     this.#running.set(request.id, cancellation)
     try {
-      return await runRequest(this.#context.engine, request, { client: this.#client, cancellation })
+      return await runRequest(engine, request, { client: this.#client, rights, cancellation })
     } finally {
       this.#running.delete(request.id)
     }
   }
 
-  #hello({ protocol, client, token = '' }: HelloRequest): Reply {
+  #hello({ protocol, client }: HelloRequest): Reply {
     if (protocol !== PROTOCOL_VERSION) {
       const message = `the server speaks protocol ${PROTOCOL_VERSION}, not ${protocol}`
       throw new WarpdexError('BAD_REQUEST', message)
     }
-    if (!this.#trusted && !sameSecret(token, this.#context.token)) {
-      throw new WarpdexError('UNAUTHORISED', token === '' ? 'the server wants a token' : 'the token is wrong')
-    }
-    this.#trusted = true
     this.#client = client
     const { name, software } = this.#context.engine.adapter
     const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS

@@ -1,9 +1,13 @@
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { SUBPROTOCOL } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Grant, Refusal } from './access/access.js'
 import { hostAndPort } from './binding.js'
+import type { TlsIdentity } from './tls.js'
 
 type Status = 'starting' | 'ready' | 'stopping'
 
@@ -14,22 +18,29 @@ interface Admitted {
 
 /** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
 export class Front {
-  readonly #http = createServer((request, response) => this.#answer(request, response))
+  readonly #http: Server | TlsServer
   readonly #webSockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
     maxPayload: LIMITS.frameBytes,
     maxFragments: LIMITS.messageFragments,
     maxBufferedChunks: LIMITS.messageChunks,
+    // A token that came as a subprotocol is not sent back.
+    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   })
-  readonly #mayConnect: (origin: string | undefined) => boolean
+  readonly #admitted: (request: IncomingMessage) => Grant | Refusal
   readonly #connections = new Set<Admitted>()
   #status: Status = 'starting'
-  #connect: ((socket: WebSocket, stream: Duplex) => Admitted) | undefined
+  #connect: ((socket: WebSocket, stream: Duplex, grant: Grant) => Admitted) | undefined
 
-  /** @param mayConnect whether to let in a WebSocket with that Origin header */
-  constructor(mayConnect: (origin: string | undefined) => boolean) {
-    this.#mayConnect = mayConnect
+  /**
+   * @param admitted whom to let in as a WebSocket
+   * @param tls what the port speaks TLS with; without it there is no TLS
+   */
+  constructor(admitted: (request: IncomingMessage) => Grant | Refusal, tls?: TlsIdentity) {
+    this.#admitted = admitted
+    this.#http = tls === undefined ? createServer() : createTlsServer({ cert: tls.cert, key: tls.key })
+    this.#http.on('request', (request, response) => this.#answer(request, response))
     this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
   }
 
@@ -46,8 +57,13 @@ export class Front {
     return typeof address === 'object' && address !== null ? address.port : port
   }
 
-  /** Opens the door: every WebSocket is handed to `connect` with the stream below it. */
-  admit(connect: (socket: WebSocket, stream: Duplex) => Admitted): void {
+  /** Takes another certificate for connections from now on; does nothing where the port speaks no TLS. */
+  renew({ cert, key }: TlsIdentity): void {
+    if (this.#http instanceof TlsServer) this.#http.setSecureContext({ cert, key })
+  }
+
+  /** Opens the door: every WebSocket is handed to `connect` with the stream below it, and with who it is. */
+  admit(connect: (socket: WebSocket, stream: Duplex, grant: Grant) => Admitted): void {
     this.#connect = connect
     this.#status = 'ready'
   }
@@ -83,12 +99,13 @@ export class Front {
       refuse(stream, 503)
       return
     }
-    if (!this.#mayConnect(request.headers.origin)) {
-      refuse(stream, 403)
+    const grant = this.#admitted(request)
+    if (typeof grant === 'number') {
+      refuse(stream, grant)
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const connection = connect(socket, stream)
+      const connection = connect(socket, stream, grant)
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
@@ -96,9 +113,12 @@ export class Front {
 }
 
 /** Answers and hangs up, lest somebody who does not hang up holds up the closing of the port. */
-function refuse(stream: Duplex, status: 403 | 503): void {
+function refuse(stream: Duplex, status: Refusal | 503): void {
+  const challenge = status === 401 ? 'WWW-Authenticate: Bearer\r\n' : ''
   stream.once('finish', () => stream.destroy())
-  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  stream.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challenge}Connection: close\r\nContent-Length: 0\r\n\r\n`,
+  )
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): WarpdexError {

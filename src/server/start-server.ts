@@ -1,9 +1,12 @@
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { Engine, type EngineOptions } from '../engine/engine.js'
-import { checkBinding, hostAndPort, originMayConnect } from './binding.js'
+import { Access } from './access/access.js'
+import { checkBinding, hostAndPort } from './binding.js'
 import { Connection, type ConnectionLimits } from './connection.js'
 import { Front } from './front.js'
+import { exposureOf } from './secret-files.js'
+import { readTlsIdentity } from './tls.js'
 
 /** What tests and benchmarks may want otherwise. */
 export interface ServerOptions
@@ -12,9 +15,14 @@ export interface ServerOptions
 }
 
 export interface RunningServer {
-  /** Where clients connect, `ws://host:port`. */
+  /** Where clients connect, `ws://host:port`, or `wss://` where the port speaks TLS. */
   readonly url: string
   readonly engine: Engine
+  /**
+   * Reads certificate, key and tokens again.
+   * @throws WarpdexError `BAD_REQUEST` for the first file that cannot be used; it stays as it was
+   */
+  reload(): void
   /** Answers what is running, refuses what comes, and gives everything back. May be called more than once. */
   close(): Promise<void>
 }
@@ -26,20 +34,29 @@ export interface RunningServer {
  * opening the engine throws
  */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
-  const { host, token, directory, adapter, snapshotLogBytes, payloadCacheBytes, recalibrate } = config
+  const { host, tlsCert, tlsKey, directory, adapter, snapshotLogBytes, payloadCacheBytes, recalibrate } =
+    config
   const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
-  checkBinding(host, token, config.allowUnauthenticated)
-  const front = new Front((origin) => originMayConnect(origin, token))
+  const access = new Access(config)
+  checkBinding(host, access.guarded, config.allowUnauthenticated)
+  const tls = readTlsIdentity(tlsCert, tlsKey)
+  for (const warning of exposureOf(config, tls?.until)) options.onWarning?.(warning)
+  const front = new Front((request) => access.admit(request), tls)
   const port = await front.listen(host, config.port)
   try {
     const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
     const engine = await Engine.open({ ...settings, ...options })
     const limits = { ...LIMITS, ...options.limits }
-    front.admit((socket, stream) => new Connection(socket, stream, { engine, token, limits }))
+    front.admit((socket, stream, grant) => new Connection(socket, stream, { engine, grant, limits }))
     let closed: Promise<void> | undefined
     return {
-      url: `ws://${hostAndPort(host, port)}`,
+      url: `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(host, port)}`,
       engine,
+      reload: () => {
+        const renewed = readTlsIdentity(tlsCert, tlsKey)
+        if (renewed !== undefined) front.renew(renewed)
+        access.reload()
+      },
       close: () => {
         closed ??= front.close(() => engine.close())
         return closed

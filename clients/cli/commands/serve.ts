@@ -2,6 +2,10 @@ import type { Argv } from 'yargs'
 import { grouped } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 
+function warn(message: string): void {
+  process.stderr.write(`warpdex: ${message}\n`)
+}
+
 export function addServe(cli: Argv): Argv {
   return cli.command(
     'serve',
@@ -23,9 +27,13 @@ export function addServe(cli: Argv): Argv {
           describe: 'JSON file with settings, by names such as snapshotLogBytes [$WARPDEX_CONFIG]',
         })
         .example('$0 serve', 'on the default port, with the data in ./warpdex-data')
-        .example('$0 serve --host 0.0.0.0 --token hush', 'for other machines')
+        .example(
+          '$0 serve --host 0.0.0.0 --tokens t.json --tls-cert c.pem --tls-key k.pem',
+          'for other machines',
+        )
         .epilogue(
-          'A flag wins over an environment variable, and that over the file. Ctrl-C stops the server.',
+          'A flag wins over an environment variable, and that over the file. Ctrl-C stops the server;\n' +
+            'SIGHUP has it read certificate, key and tokens again.',
         )
     },
     async (options) => {
@@ -47,11 +55,11 @@ export function addServe(cli: Argv): Argv {
             }
             replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
           },
-          onWarning: (message) => process.stderr.write(`warpdex: ${message}\n`),
+          onWarning: warn,
         }).finally(() => replay?.progress.stop())
         process.stdout.write(banner(config, server))
         return server
-      })
+      }, warn)
     },
   )
 }
