@@ -51,6 +51,17 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     recalibrate: pick('recalibrate'),
+    maxConnections: pick('maxConnections'),
+    maxRequestsInFlight: pick('maxRequestsInFlight'),
+    maxRequestsInAll: pick('maxRequestsInAll'),
+    maxBytesInFlight: pick('maxBytesInFlight'),
+    maxBytesInAll: pick('maxBytesInAll'),
+    maxReplyBytes: pick('maxReplyBytes'),
+    maxReplyBytesInAll: pick('maxReplyBytesInAll'),
+    handshakeSeconds: pick('handshakeSeconds'),
+    pingSeconds: pick('pingSeconds'),
+    stallSeconds: pick('stallSeconds'),
+    shutdownSeconds: pick('shutdownSeconds'),
   }
 }
 

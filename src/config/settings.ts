@@ -1,5 +1,6 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { isToken } from '../../protocol/bearer.js'
+import { LIMITS } from '../../protocol/limits.js'
 
 /** Everything that a user decides about a server. */
 export interface Config {
@@ -16,6 +17,17 @@ export interface Config {
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
   readonly recalibrate: boolean
+  readonly maxConnections: number
+  readonly maxRequestsInFlight: number
+  readonly maxRequestsInAll: number
+  readonly maxBytesInFlight: number
+  readonly maxBytesInAll: number
+  readonly maxReplyBytes: number
+  readonly maxReplyBytesInAll: number
+  readonly handshakeSeconds: number
+  readonly pingSeconds: number
+  readonly stallSeconds: number
+  readonly shutdownSeconds: number
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -29,6 +41,8 @@ export interface Setting<T> {
 }
 
 const MIB = 2 ** 20
+const MOST_BYTES = 2 ** 50
+const DAY_SECONDS = 86_400
 
 /** The settings by name. Flags are `--kebab-case`, environment variables `WARPDEX_UPPER_CASE`, a file's keys as here. */
 export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
@@ -73,6 +87,37 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
   },
   recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+  maxConnections: whole('Clients at a time', LIMITS.connections, 1, 65_536),
+  maxRequestsInFlight: whole(
+    'Unanswered requests of a client',
+    LIMITS.requestsInFlight,
+    1,
+    LIMITS.writeIdsPerClient - 1,
+  ),
+  maxRequestsInAll: whole('Unanswered requests of all clients', LIMITS.requestsInAll, 1, 2 ** 24),
+  maxBytesInFlight: whole('Bytes of requests of a client', LIMITS.bytesInFlight, MIB, MOST_BYTES),
+  maxBytesInAll: whole('Bytes of requests of all clients', LIMITS.bytesInAll, MIB, MOST_BYTES),
+  maxReplyBytes: whole(
+    'Bytes of replies that a client has not read',
+    LIMITS.replyBytesQueued,
+    LIMITS.frameBytes,
+    MOST_BYTES,
+  ),
+  maxReplyBytesInAll: whole(
+    'Bytes of replies that all clients have not read',
+    LIMITS.replyBytesInAll,
+    LIMITS.frameBytes,
+    MOST_BYTES,
+  ),
+  handshakeSeconds: whole('Seconds for the opening of a connection', LIMITS.handshakeSeconds, 1, DAY_SECONDS),
+  pingSeconds: whole('Seconds of silence before a client is asked', LIMITS.pingSeconds, 1, DAY_SECONDS),
+  stallSeconds: whole(
+    'Seconds for which a client may neither read nor send on',
+    LIMITS.stallSeconds,
+    1,
+    DAY_SECONDS,
+  ),
+  shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
 }
 
 function flag(description: string): Setting<boolean> {

@@ -16,27 +16,21 @@ import { VERSION } from '../version.js'
 import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
 import { CorkedSender } from './corked-sender.js'
+import { ConnectionFlow, type Flow } from './flow/flow.js'
 import { type Reply, reply, runRequest } from './operations.js'
 import { framePieces } from './reply-frame.js'
 
-/** WebSocket close codes that the server uses. */
-export const CloseCode = { goingAway: 1001, policyViolation: 1008 } as const
+/** WebSocket close code of a server that is shutting down. */
+const GOING_AWAY = 1001
 
 /** How long a client has to take note of the end of its connection. */
 const CLOSE_GRACE_MS = 2000
-
-/** Bounds of one connection. */
-export interface ConnectionLimits {
-  readonly requestsInFlight: number
-  readonly bytesInFlight: number
-  readonly replyBytesQueued: number
-}
 
 export interface ConnectionContext {
   readonly engine: Engine
   /** Who it is, and what it may do. */
   readonly grant: Grant
-  readonly limits: ConnectionLimits
+  readonly flow: Flow
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
@@ -44,18 +38,24 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #context: ConnectionContext
   readonly #sender: CorkedSender
+  readonly #flow: ConnectionFlow
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
   readonly #running = new Map<number, { cancelled: boolean }>()
   #client: string | undefined
-  #requests = 0
-  #bytes = 0
   #whenIdle: (() => void)[] = []
+  #ending: Promise<void> | undefined
 
   /** @param stream the stream below the socket */
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
     this.#context = context
-    this.#sender = new CorkedSender(socket, stream, () => this.#readOn())
+    this.#flow = new ConnectionFlow(
+      context.flow,
+      socket,
+      stream,
+      (code, reason) => void this.#end(code, reason),
+    )
+    this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => void this.#receive(asBytes(data), binary))
     socket.on('close', () => this.#abandon())
@@ -63,43 +63,48 @@ export class Connection {
     socket.on('error', () => {})
   }
 
+  /** Requests that are not answered. */
+  get requests(): number {
+    return this.#flow.requests
+  }
+
   /** Waits until the requests that are running are answered, then ends the connection. */
   async close(): Promise<void> {
-    if (this.#requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    this.#flow.stop()
+    if (this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
     this.#sender.flush()
-    await this.#end(CloseCode.goingAway, 'the server is shutting down')
+    await this.#end(GOING_AWAY, 'the server is shutting down')
   }
 
   async #receive(data: Uint8Array, binary: boolean): Promise<void> {
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#requests++
-    this.#bytes += data.byteLength
-    if (this.#load() >= 1) this.#socket.pause()
-    this.#send(await this.#answer(data, binary))
-    this.#requests--
-    this.#bytes -= data.byteLength
-    this.#readOn()
-    if (this.#requests > 0) return
+    const request = this.#flow.begin(data.byteLength)
+    this.#send(await this.#answer(data, binary, request.overloaded))
+    request.end()
+    if (this.#flow.requests > 0) return
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(data: Uint8Array, binary: boolean): Promise<readonly Uint8Array[]> {
+  async #answer(data: Uint8Array, binary: boolean, overloaded: boolean): Promise<readonly Uint8Array[]> {
     let id: number | null = null
     try {
       if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
       const frame = decodeFrame(data)
       id = frame.id
-      const { fields, sections } = await this.#run(parseRequest(frame))
+      const { fields, sections } = await this.#run(parseRequest(frame), overloaded)
       return framePieces({ id, ok: true, ...fields }, sections)
     } catch (thrown) {
       return framePieces(errorHeader(thrown instanceof FrameError ? thrown.id : id, toWarpdexError(thrown)))
     }
   }
 
-  async #run(request: Request): Promise<Reply> {
+  async #run(request: Request, overloaded: boolean): Promise<Reply> {
     if (request.op === 'hello') return this.#hello(request)
     if (request.op === 'cancel') return reply<'cancel'>({ cancelled: this.#cancel(request.target) })
+    if (overloaded) {
+      throw new WarpdexError('OVERLOADED', 'too many requests of all clients wait; try again after a pause')
+    }
     if (this.#running.has(request.id)) {
       throw new WarpdexError('BAD_REQUEST', `the request before with id ${request.id} is not answered yet`)
     }
@@ -138,31 +143,19 @@ export class Connection {
   }
 
   #send(pieces: readonly Uint8Array[]): void {
-    if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#sender.send(pieces)
-    if (this.#sender.queuedBytes <= this.#context.limits.replyBytesQueued) return
-    void this.#end(CloseCode.policyViolation, 'replies were not read for too long')
-  }
-
-  /** How far the connection is towards the bound that it is nearest to; from 1 on the server reads nothing more from it. */
-  #load(): number {
-    const { requestsInFlight, bytesInFlight, replyBytesQueued } = this.#context.limits
-    return Math.max(
-      this.#requests / requestsInFlight,
-      this.#bytes / bytesInFlight,
-      (this.#sender.queuedBytes * 2) / replyBytesQueued,
-    )
-  }
-
-  #readOn(): void {
-    if (this.#socket.isPaused && this.#load() < 0.5) this.#socket.resume()
+    if (this.#socket.readyState === this.#socket.OPEN) this.#flow.queued(this.#sender.send(pieces))
   }
 
   #abandon(): void {
     for (const running of this.#running.values()) running.cancelled = true
   }
 
-  async #end(code: number, reason: string): Promise<void> {
+  #end(code: number, reason: string): Promise<void> {
+    this.#ending ??= this.#close(code, reason)
+    return this.#ending
+  }
+
+  async #close(code: number, reason: string): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
     // A close that the client sends could not be read from a paused socket.

@@ -8,30 +8,30 @@ const CORKED_BYTES = 16 * 1024
 export class CorkedSender {
   readonly #socket: WebSocket
   readonly #stream: Duplex
-  readonly #onSent: () => void
+  readonly #onSent: (bytes: number) => void
   #ready: (readonly Uint8Array[])[] = []
   #readyBytes = 0
 
   /**
    * @param stream the stream below the socket
-   * @param onSent called whenever a reply has left
+   * @param onSent called whenever a reply has left, with its bytes
    */
-  constructor(socket: WebSocket, stream: Duplex, onSent: () => void) {
+  constructor(socket: WebSocket, stream: Duplex, onSent: (bytes: number) => void) {
     this.#socket = socket
     this.#stream = stream
     this.#onSent = onSent
   }
 
-  /** Bytes that were handed over and have not left. */
-  get queuedBytes(): number {
-    return this.#readyBytes + this.#socket.bufferedAmount
-  }
-
-  /** @param pieces one message, cut anywhere */
-  send(pieces: readonly Uint8Array[]): void {
+  /**
+   * @param pieces one message, cut anywhere
+   * @returns its bytes
+   */
+  send(pieces: readonly Uint8Array[]): number {
     if (this.#ready.length === 0) setImmediate(() => this.flush())
     this.#ready.push(pieces)
-    for (const { byteLength } of pieces) this.#readyBytes += byteLength
+    const bytes = bytesOf(pieces)
+    this.#readyBytes += bytes
+    return bytes
   }
 
   flush(): void {
@@ -48,7 +48,11 @@ export class CorkedSender {
     const last = pieces.length - 1
     pieces.forEach((piece, i) => {
       if (i < last) this.#socket.send(piece, { binary: true, fin: false })
-      else this.#socket.send(piece, { binary: true, fin: true }, this.#onSent)
+      else this.#socket.send(piece, { binary: true, fin: true }, () => this.#onSent(bytesOf(pieces)))
     })
   }
+}
+
+function bytesOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }

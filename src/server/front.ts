@@ -13,8 +13,21 @@ type Status = 'starting' | 'ready' | 'stopping'
 
 /** What the front needs of a connection. */
 interface Admitted {
+  readonly requests: number
   close(): Promise<void>
 }
+
+export interface FrontOptions {
+  /** Whom to let in as a WebSocket. */
+  readonly admitted: (request: IncomingMessage) => Grant | Refusal
+  /** What the port speaks TLS with; without it there is no TLS. */
+  readonly tls: TlsIdentity | undefined
+  readonly maxConnections: number
+  readonly handshakeSeconds: number
+}
+
+/** How often to look for clients that take too long over a request. */
+const LONGEST_CHECK_MS = 1000
 
 /** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
 export class Front {
@@ -28,18 +41,25 @@ export class Front {
     // A token that came as a subprotocol is not sent back.
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   })
-  readonly #admitted: (request: IncomingMessage) => Grant | Refusal
+  readonly #options: FrontOptions
   readonly #connections = new Set<Admitted>()
   #status: Status = 'starting'
   #connect: ((socket: WebSocket, stream: Duplex, grant: Grant) => Admitted) | undefined
 
-  /**
-   * @param admitted whom to let in as a WebSocket
-   * @param tls what the port speaks TLS with; without it there is no TLS
-   */
-  constructor(admitted: (request: IncomingMessage) => Grant | Refusal, tls?: TlsIdentity) {
-    this.#admitted = admitted
-    this.#http = tls === undefined ? createServer() : createTlsServer({ cert: tls.cert, key: tls.key })
+  constructor(options: FrontOptions) {
+    this.#options = options
+    const { tls, maxConnections } = options
+    const milliseconds = options.handshakeSeconds * 1000
+    const times = {
+      headersTimeout: milliseconds,
+      requestTimeout: milliseconds,
+      connectionsCheckingInterval: Math.min(milliseconds, LONGEST_CHECK_MS),
+    }
+    this.#http =
+      tls === undefined
+        ? createServer(times)
+        : createTlsServer({ ...times, handshakeTimeout: milliseconds, cert: tls.cert, key: tls.key })
+    this.#http.maxConnections = maxConnections + LIMITS.handshakes
     this.#http.on('request', (request, response) => this.#answer(request, response))
     this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
   }
@@ -66,6 +86,12 @@ export class Front {
   admit(connect: (socket: WebSocket, stream: Duplex, grant: Grant) => Admitted): void {
     this.#connect = connect
     this.#status = 'ready'
+  }
+
+  /** Requests that are not answered, and the clients that wait for them. */
+  get unanswered(): { readonly requests: number; readonly clients: number } {
+    const waiting = [...this.#connections].map(({ requests }) => requests).filter((requests) => requests > 0)
+    return { requests: waiting.reduce((sum, requests) => sum + requests, 0), clients: waiting.length }
   }
 
   /** Lets nobody in any more, has `finish` end the work behind the door, and sees everybody out. */
@@ -95,11 +121,15 @@ export class Front {
     // Whoever asks may be gone already, and node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
     const connect = this.#connect
-    if (connect === undefined || this.#status !== 'ready' || this.#connections.size >= LIMITS.connections) {
+    if (
+      connect === undefined ||
+      this.#status !== 'ready' ||
+      this.#connections.size >= this.#options.maxConnections
+    ) {
       refuse(stream, 503)
       return
     }
-    const grant = this.#admitted(request)
+    const grant = this.#options.admitted(request)
     if (typeof grant === 'number') {
       refuse(stream, grant)
       return

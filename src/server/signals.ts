@@ -7,34 +7,54 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** Exit code of a process that was told to stop twice: that of an interrupted one. */
 const IMPATIENT_EXIT = 130
 
+/** Exit code of a process that was told to stop and could not finish in time. */
+export const UNFINISHED_EXIT = 3
+
+export interface SignalOptions {
+  /** How long a stop may take. */
+  readonly shutdownSeconds: number
+  /** Told why files could not be read again, and what could not be finished. */
+  readonly onWarning: (message: string) => void
+}
+
 /**
- * Starts a server and closes it when the process is told to stop, be it while it starts. A second signal ends the process at once.
- * SIGHUP has the server read its certificate and tokens again; where there is a terminal it means that this was closed.
+ * Starts a server and closes it when the process is told to stop, be it while it starts. A second signal ends the process at once,
+ * and so does the end of the time for a stop. SIGHUP has the server read its certificate and tokens again; where there is a
+ * terminal it means that this was closed.
  *
  * @param start starts the server, and gives up with the signal's reason once that is aborted
- * @param onWarning told why they could not be read
  * @throws what starting or closing throws
  */
 export async function serveUntilSignal(
   start: (stop: AbortSignal) => Promise<RunningServer>,
-  onWarning: (message: string) => void = () => {},
+  { shutdownSeconds, onWarning }: SignalOptions,
 ): Promise<void> {
   const stopping = new AbortController()
   const { signal } = stopping
+  let server: RunningServer | undefined
+  let timer: NodeJS.Timeout | undefined
+  const giveUp = (): void => {
+    const left = server?.unfinished() ?? ['the start']
+    onWarning(
+      `not finished within ${shutdownSeconds} seconds: ${left.join('; ') || 'the end of files and device'}. ` +
+        'What was acknowledged is on disk',
+    )
+    process.exit(UNFINISHED_EXIT)
+  }
   const stop = (): void => {
     if (signal.aborted) process.exit(IMPATIENT_EXIT)
+    timer = setTimeout(giveUp, shutdownSeconds * 1000)
     stopping.abort()
   }
-  let server: RunningServer | undefined
   const reload = (): void => {
     try {
       server?.reload()
     } catch (thrown) {
-      onWarning(`all stays as it was: ${toWarpdexError(thrown).message}`)
+      onWarning(`${toWarpdexError(thrown).message}; what was read before stays`)
     }
   }
-  for (const name of SIGNALS) process.on(name, stop)
   const hangUp = process.stdout.isTTY ? stop : reload
+  for (const name of SIGNALS) process.on(name, stop)
   process.on('SIGHUP', hangUp)
   try {
     server = await start(signal)
@@ -43,6 +63,7 @@ export async function serveUntilSignal(
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
   } finally {
+    clearTimeout(timer)
     for (const name of SIGNALS) process.off(name, stop)
     process.off('SIGHUP', hangUp)
   }

@@ -1,9 +1,11 @@
-import { LIMITS } from '../../protocol/limits.js'
+import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/settings.js'
 import { Engine, type EngineOptions } from '../engine/engine.js'
 import { Access } from './access/access.js'
 import { checkBinding, hostAndPort } from './binding.js'
-import { Connection, type ConnectionLimits } from './connection.js'
+import { Connection } from './connection.js'
+import { Flow } from './flow/flow.js'
+import { type FlowLimits, flowLimits } from './flow/flow-limits.js'
 import { Front } from './front.js'
 import { exposureOf } from './secret-files.js'
 import { readTlsIdentity } from './tls.js'
@@ -11,7 +13,7 @@ import { readTlsIdentity } from './tls.js'
 /** What tests and benchmarks may want otherwise. */
 export interface ServerOptions
   extends Pick<EngineOptions, 'structures' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'> {
-  readonly limits?: Partial<ConnectionLimits>
+  readonly limits?: Partial<FlowLimits>
 }
 
 export interface RunningServer {
@@ -23,6 +25,8 @@ export interface RunningServer {
    * @throws WarpdexError `BAD_REQUEST` for the first file that cannot be used; it stays as it was
    */
   reload(): void
+  /** What a close still waits for, for people. */
+  unfinished(): readonly string[]
   /** Answers what is running, refuses what comes, and gives everything back. May be called more than once. */
   close(): Promise<void>
 }
@@ -41,29 +45,46 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   checkBinding(host, access.guarded, config.allowUnauthenticated)
   const tls = readTlsIdentity(tlsCert, tlsKey)
   for (const warning of exposureOf(config, tls?.until)) options.onWarning?.(warning)
-  const front = new Front((request) => access.admit(request), tls)
+  const { maxConnections, handshakeSeconds } = config
+  const admitted = (request: IncomingMessage) => access.admit(request)
+  const front = new Front({ admitted, tls, maxConnections, handshakeSeconds })
+  const flow = new Flow({ ...flowLimits(config), ...options.limits })
   const port = await front.listen(host, config.port)
   try {
     const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
     const engine = await Engine.open({ ...settings, ...options })
-    const limits = { ...LIMITS, ...options.limits }
-    front.admit((socket, stream, grant) => new Connection(socket, stream, { engine, grant, limits }))
+    front.admit((socket, stream, grant) => new Connection(socket, stream, { engine, grant, flow }))
     let closed: Promise<void> | undefined
     return {
       url: `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(host, port)}`,
       engine,
       reload: () => {
-        const renewed = readTlsIdentity(tlsCert, tlsKey)
-        if (renewed !== undefined) front.renew(renewed)
-        access.reload()
+        // A bad certificate must not keep a token that was taken away.
+        try {
+          access.reload()
+        } finally {
+          const renewed = readTlsIdentity(tlsCert, tlsKey)
+          if (renewed !== undefined) front.renew(renewed)
+        }
       },
+      unfinished: () => unfinished(front, engine),
       close: () => {
-        closed ??= front.close(() => engine.close())
+        closed ??= front.close(() => engine.close()).finally(() => flow.close())
         return closed
       },
     }
   } catch (error) {
+    flow.close()
     await front.close(async () => {})
     throw error
   }
+}
+
+function unfinished(front: Front, engine: Engine): readonly string[] {
+  const { requests, clients } = front.unanswered
+  const { unclosed } = engine
+  return [
+    ...(requests > 0 ? [`${requests} requests of ${clients} clients`] : []),
+    ...(unclosed.length > 0 ? [`work on ${unclosed.map((name) => JSON.stringify(name)).join(', ')}`] : []),
+  ]
 }

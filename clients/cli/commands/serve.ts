@@ -44,22 +44,25 @@ export function addServe(cli: Argv): Argv {
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
       const config = loadConfig({ flags, file, environment: process.env })
-      await serveUntilSignal(async (stop) => {
-        let replay: { readonly index: string; readonly progress: Progress } | undefined
-        const server = await startServer(config, {
-          stop,
-          onProgress: ({ index, done, total }) => {
-            if (replay?.index !== index) {
-              replay?.progress.stop()
-              replay = { index, progress: showProgress(`replaying ${index}`, total) }
-            }
-            replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
-          },
-          onWarning: warn,
-        }).finally(() => replay?.progress.stop())
-        process.stdout.write(banner(config, server))
-        return server
-      }, warn)
+      await serveUntilSignal(
+        async (stop) => {
+          let replay: { readonly index: string; readonly progress: Progress } | undefined
+          const server = await startServer(config, {
+            stop,
+            onProgress: ({ index, done, total }) => {
+              if (replay?.index !== index) {
+                replay?.progress.stop()
+                replay = { index, progress: showProgress(`replaying ${index}`, total) }
+              }
+              replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
+            },
+            onWarning: warn,
+          }).finally(() => replay?.progress.stop())
+          process.stdout.write(banner(config, server))
+          return server
+        },
+        { shutdownSeconds: config.shutdownSeconds, onWarning: warn },
+      )
     },
   )
 }

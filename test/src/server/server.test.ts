@@ -224,7 +224,7 @@ t.test('a client that does not read is closed, and the server goes on', async (t
   t.match((await other.ask({ id: 1, op: 'listIndexes' })).header, { ok: true })
   client.socket.resume()
   const [code, reason] = await once(client.socket, 'close')
-  t.match([code, String(reason)], [1008, /not read/])
+  t.match([code, String(reason)], [4008, /not read/])
 })
 
 t.test('a client that reads late gets everything', async (t) => {
