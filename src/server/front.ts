@@ -88,6 +88,10 @@ export class Front {
     this.#status = 'ready'
   }
 
+  get connections(): number {
+    return this.#connections.size
+  }
+
   /** Requests that are not answered, and the clients that wait for them. */
   get unanswered(): { readonly requests: number; readonly clients: number } {
     const waiting = [...this.#connections].map(({ requests }) => requests).filter((requests) => requests > 0)

@@ -16,6 +16,14 @@ export interface ServerOptions
   readonly limits?: Partial<FlowLimits>
 }
 
+/** What clients take at the moment: requests are those that are not answered, replies those that have not left. */
+export interface ServerLoad {
+  readonly connections: number
+  readonly requests: number
+  readonly requestBytes: number
+  readonly replyBytes: number
+}
+
 export interface RunningServer {
   /** Where clients connect, `ws://host:port`, or `wss://` where the port speaks TLS. */
   readonly url: string
@@ -25,6 +33,8 @@ export interface RunningServer {
    * @throws WarpdexError `BAD_REQUEST` for the first file that cannot be used; it stays as it was
    */
   reload(): void
+  /** What clients take at the moment. */
+  load(): ServerLoad
   /** What a close still waits for, for people. */
   unfinished(): readonly string[]
   /** Answers what is running, refuses what comes, and gives everything back. May be called more than once. */
@@ -67,6 +77,12 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
           if (renewed !== undefined) front.renew(renewed)
         }
       },
+      load: () => ({
+        connections: front.connections,
+        requests: flow.inflow.requests,
+        requestBytes: flow.inflow.bytes,
+        replyBytes: flow.outflow.bytes,
+      }),
       unfinished: () => unfinished(front, engine),
       close: () => {
         closed ??= front.close(() => engine.close()).finally(() => flow.close())
