@@ -64,6 +64,8 @@ export class WriteOutcomes {
   readonly #clients = new Map<string, Client>()
   /** Outcomes of all clients. */
   #count = 0
+  /** Milliseconds since 1970 at which the steady clock began, as they were thought to be at the start. */
+  #epoch = Date.now() - performance.now()
 
   private constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace
@@ -72,10 +74,12 @@ export class WriteOutcomes {
   /** Loads what is remembered and forgets the clients that have not written for long. */
   static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
     const outcomes = new WriteOutcomes(keyspace)
-    const now = Date.now()
+    const clients = [...storedClients(keyspace)]
+    outcomes.#notBefore(clients.reduce((latest, { lastAt }) => Math.max(latest, lastAt), 0))
+    const now = outcomes.#now()
     const live: StoredClient[] = []
     let expired: Change[] = []
-    for (const client of storedClients(keyspace)) {
+    for (const client of clients) {
       if (now - client.lastAt < EXPIRY) live.push(client)
       else
         expired.push(
@@ -119,7 +123,7 @@ export class WriteOutcomes {
   /** Remembers an outcome, and forgets what has become too old or too much; the changes go with the write itself. */
   add(index: number, position: number, outcome: WriteOutcome): Change[] {
     const { client, write } = outcome
-    const at = Date.now()
+    const at = this.#now()
     const { answer, codes } = packed(outcome)
     const remembered: RememberedWrite = { at, codeBytes: codes?.length ?? 0 }
     const key = outcomeKey(client, write, remembered)
@@ -130,6 +134,16 @@ export class WriteOutcomes {
     changes.push(...this.#forgetExcess(client, state), ...this.#forgetSilent(at, FORGOTTEN_PER_WRITE))
     changes.push({ keyspace: this.#keyspace, key, value })
     return changes
+  }
+
+  /** The time of day as it was at the start, and what went by since: outcomes must not age because somebody sets the clock. */
+  #now(): number {
+    return Math.floor(this.#epoch + performance.now())
+  }
+
+  /** Time goes on from the last outcome, also where the clock has been set back. */
+  #notBefore(at: number): void {
+    this.#epoch = Math.max(this.#epoch, at - performance.now())
   }
 
   #remember(name: string, write: number, remembered: RememberedWrite): Client {

@@ -39,16 +39,39 @@ export const LIMITS = {
   indexes: 10_000,
   /** Requests of one connection that may be unanswered before the server stops reading its socket. */
   requestsInFlight: 256,
-  /** Bytes of unanswered requests of one connection before the server stops reading its socket. */
+  /**
+   * Unanswered requests of all connections: 256 that send all they may. Each takes about a kilobyte beside its bytes. Past it a
+   * connection may have one; whoever sends more should wait rather than grow the queue for others.
+   */
+  requestsInAll: 1 << 16,
+  /** Bytes of unanswered requests of one connection, and of one that is coming in, before the server stops reading its socket. */
   bytesInFlight: 256 * MIB,
+  /** The same of all connections: sixteen of the largest frames. Past it they read on one after the other. */
+  bytesInAll: 1024 * MIB,
+  /** Bytes that a connection may always have in flight, whatever others have: a request of some thousand keys. */
+  bytesReserved: 64 * 1024,
   /** Bytes of replies that wait for a client that does not read; past it the connection is closed. */
   replyBytesQueued: 256 * MIB,
   /** Keys, or entries of results, of large reads that are on the device at a time; more would only wait there. */
   readsUnderWay: 1 << 20,
   /** Bytes of memory for replies that the server keeps for the next ones: what some dozens of large requests under way take. */
   replyMemoryKept: 256 * MIB,
+  /** The same of all connections; past it the one with the most of them is cut. */
+  replyBytesInAll: 1024 * MIB,
   /** Connections of one server. */
   connections: 1024,
+  /** Connections that have not become WebSockets, beside the others: they live for seconds. */
+  handshakes: 256,
+  /** Seconds for an HTTP request, which the opening of a WebSocket is, and for the handshake of TLS before it. */
+  handshakeSeconds: 10,
+  /** Seconds of silence after which a client is asked whether it is there; as many again, and it is given up. */
+  pingSeconds: 30,
+  /** Seconds for which a client may leave replies unread, or a request unfinished: what hurries through a bad network takes less. */
+  stallSeconds: 30,
+  /** A client that is slower than a bad line may be is cut: seconds for so many bytes come on top of `stallSeconds`. */
+  slowestBytesPerSecond: 64 * 1024,
+  /** Seconds for the end of what runs, and for snapshots, when the server is told to stop. Service managers wait for 30 to 90. */
+  shutdownSeconds: 30,
   /** Fragments of one WebSocket message: a defence against floods of tiny ones. */
   messageFragments: 4096,
   /** Pieces in which one WebSocket frame may come off the network: a slow one delivers 64 MiB in packets of a kilobyte. */

@@ -55,7 +55,6 @@ export interface HelloRequest {
   readonly protocol: number
   /** Name of the client, the same over all its connections: write ids are its own. */
   readonly client: string
-  readonly token?: string | undefined
 }
 
 export interface CreateIndexRequest extends IndexRequest, TreeLayout {
@@ -257,7 +256,6 @@ const PARSERS: Parsers = {
   hello: (r) => ({
     protocol: r.whole('protocol'),
     client: r.clientName('client'),
-    token: r.optionalText('token'),
   }),
   createIndex: (r) => ({
     index: r.indexName('index'),

@@ -15,6 +15,7 @@ import { addScan } from './commands/scan.js'
 import { addServe } from './commands/serve.js'
 import { addSnapshot } from './commands/snapshot.js'
 import { addStats } from './commands/stats.js'
+import { addToken } from './commands/token.js'
 import { ExitCode } from './exit-code.js'
 import { guardedArguments, removeGuards, unguarded } from './guarded-arguments.js'
 
@@ -31,13 +32,14 @@ const COMMANDS = [
   addImport,
   addStats,
   addSnapshot,
+  addToken,
 ]
 
 /** Columns of a help text; longer lines are hard to read on wide terminals. */
 const WIDEST_HELP = 110
 
 const EPILOGUE = `Exit codes: 0 done, 1 a key was not found (or was there already), 2 an error.
-Clients find the server by --url or WARPDEX_URL, and say the token of --token or WARPDEX_TOKEN.`
+Clients find the server by --url or WARPDEX_URL, and show it the token of WARPDEX_TOKEN or --token.`
 
 /** The version in package.json, which lies higher above the compiled command than above its source. */
 function packageVersion(): string {
@@ -78,6 +80,9 @@ function oneLine(message: string): string {
     .trim()
     .replaceAll(/\s*\n\s*/g, ' ')
 }
+
+// Other users of the machine see the title of a process, and it is the command line unless it is set.
+process.title = 'warpdex'
 
 // `warpdex scan … | head` ends the reading of standard output early, which is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import type { Argv } from 'yargs'
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { type Client, connect, type Index } from '../sdk/index.js'
 
@@ -9,25 +10,33 @@ export const DEFAULT_URL = 'ws://127.0.0.1:7070'
 /** A person waits for the answer: a server that does not come back soon is an error. */
 const RECONNECT = { attempts: 6 }
 
+const TOKEN_ADVICE = 'set WARPDEX_TOKEN, or say it with --token'
+
 /** Where the server is, and what it wants to be told. */
 export interface ServerAddress {
   readonly url: string | undefined
   readonly token: string | undefined
+  readonly ca: string | undefined
 }
 
 /** Adds the options that every command of a client has. */
 export function clientOptions<T>(cli: Argv<T>): Argv<T & ServerAddress> {
   return cli
     .option('url', { type: 'string', describe: `Address of the server [$WARPDEX_URL or ${DEFAULT_URL}]` })
-    .option('token', { type: 'string', describe: 'Secret that the server demands [$WARPDEX_TOKEN]' })
+    .option('token', { type: 'string', describe: 'Token to show to the server [$WARPDEX_TOKEN]' })
+    .option('ca', {
+      type: 'string',
+      describe: "PEM file of certificates that vouch for the server's, at wss:// [$WARPDEX_CA]",
+    })
 }
 
 /** Runs work with a connection that ends with it. */
 export async function withClient<T>(
-  { url, token }: ServerAddress,
+  { url, token, ca }: ServerAddress,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = await open(url ?? process.env.WARPDEX_URL ?? DEFAULT_URL, token ?? process.env.WARPDEX_TOKEN)
+  const { WARPDEX_URL, WARPDEX_TOKEN, WARPDEX_CA } = process.env
+  const client = await open(url ?? WARPDEX_URL ?? DEFAULT_URL, token ?? WARPDEX_TOKEN, ca ?? WARPDEX_CA)
   try {
     return await work(client)
   } finally {
@@ -46,16 +55,28 @@ export function withIndex<T>(
   })
 }
 
-async function open(url: string, token: string | undefined): Promise<Client> {
+async function open(url: string, token: string | undefined, caFile: string | undefined): Promise<Client> {
+  const ca = caFile === undefined ? undefined : readCertificates(caFile)
   try {
-    return await connect(url, { token, reconnect: RECONNECT })
+    return await connect(url, { token, ca, reconnect: RECONNECT })
   } catch (error) {
-    if (!(error instanceof WarpdexError) || error.code !== 'CONNECTION_LOST') throw error
+    if (!(error instanceof WarpdexError)) throw error
+    if (error.code === 'UNAUTHORISED') throw new WarpdexError(error.code, `${error.message}; ${TOKEN_ADVICE}`)
+    if (error.code !== 'CONNECTION_LOST') throw error
     throw new WarpdexError(error.code, `${error.message}; ${adviceFor(error.message)}`, { cause: error })
+  }
+}
+
+function readCertificates(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (thrown) {
+    throw new WarpdexError('BAD_REQUEST', `--ca ${path} cannot be read: ${toWarpdexError(thrown).message}`)
   }
 }
 
 function adviceFor(message: string): string {
   if (message.includes('HTTP 503')) return 'try again'
+  if (message.includes('--ca FILE')) return 'or set WARPDEX_CA'
   return 'start a server with "warpdex serve", or name another with --url'
 }

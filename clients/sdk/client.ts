@@ -8,8 +8,9 @@ import { Index } from './remote-index.js'
 /**
  * Connects to a server.
  *
- * @param url such as `ws://127.0.0.1:7070`
- * @throws WarpdexError `CONNECTION_LOST` when there is no answer, `UNAUTHORISED` for a wrong token, `BAD_REQUEST`
+ * @param url such as `ws://127.0.0.1:7070`, or `wss://…` where the server speaks TLS
+ * @throws WarpdexError `CONNECTION_LOST` when there is no answer, `UNAUTHORISED` for a missing or unknown token (in browsers `CONNECTION_LOST`,
+ * since they do not tell), `BAD_REQUEST`
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
   return new Client(await Connection.open(url, options))

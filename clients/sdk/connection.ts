@@ -113,6 +113,7 @@ export class Connection {
       url: this.#url,
       client: this.#client,
       token: this.#options.token,
+      ca: this.#options.ca,
       timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
       onReply: (reply) => this.#receive(reply),
     })

@@ -1,3 +1,4 @@
+import { checkToken } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Frame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -18,6 +19,7 @@ export interface LinkOptions {
   /** Name of the client. */
   readonly client: string
   readonly token: string | undefined
+  readonly ca: string | Uint8Array | undefined
   /** Milliseconds for connecting and hello together. */
   readonly timeout: number
   readonly onReply: (reply: Frame) => void
@@ -28,7 +30,7 @@ const HELLO_ID = 0
 export const FIRST_ID = HELLO_ID + 1
 
 /** @throws WarpdexError `CONNECTION_LOST`, or the server's answer to hello, or `BAD_REQUEST` for a URL that is none */
-export function openLink({ url, client, token, timeout, onReply }: LinkOptions): Promise<Link> {
+export function openLink({ url, client, token, ca, timeout, onReply }: LinkOptions): Promise<Link> {
   return new Promise((resolve, reject) => {
     let lose: (reason: WarpdexError) => void = () => {}
     const lost = new Promise<WarpdexError>((resolveLost) => {
@@ -54,9 +56,10 @@ export function openLink({ url, client, token, timeout, onReply }: LinkOptions):
         close: () => socket.close(),
       })
     }
-    const socket = openOrRefuse(url, {
+    const options = { token: token === undefined ? undefined : checkToken(token), ca }
+    const socket = openOrRefuse(url, options, {
       onOpen: () => {
-        const hello = { id: HELLO_ID, op: 'hello', protocol: PROTOCOL_VERSION, client, token }
+        const hello = { id: HELLO_ID, op: 'hello', protocol: PROTOCOL_VERSION, client }
         socket.send(encodeFrame(hello))
       },
       onMessage: (bytes) => {
@@ -66,7 +69,8 @@ export function openLink({ url, client, token, timeout, onReply }: LinkOptions):
           fail(connectionLost(url, `the server sent what is no frame: ${toWarpdexError(thrown).message}`))
         }
       },
-      onClose: (reason) => fail(connectionLost(url, reason)),
+      onClose: (reason, unauthorised = false) =>
+        fail(unauthorised ? unauthorisedBy(url, token) : connectionLost(url, reason)),
     })
     const timer = setTimeout(
       () => fail(connectionLost(url, `no answer within ${timeout} milliseconds`)),
@@ -75,13 +79,20 @@ export function openLink({ url, client, token, timeout, onReply }: LinkOptions):
   })
 }
 
-function openOrRefuse(...[url, handlers]: Parameters<typeof openSocket>): ReturnType<typeof openSocket> {
+function openOrRefuse(
+  ...[url, options, handlers]: Parameters<typeof openSocket>
+): ReturnType<typeof openSocket> {
   try {
-    return openSocket(url, handlers)
+    return openSocket(url, options, handlers)
   } catch (cause) {
     const message = `${JSON.stringify(url)} is no address of a server; one is ws://127.0.0.1:7070`
     throw new WarpdexError('BAD_REQUEST', message, { cause })
   }
+}
+
+function unauthorisedBy(url: string, token: string | undefined): WarpdexError {
+  const what = token === undefined ? 'wants a token' : 'does not know the token'
+  return new WarpdexError('UNAUTHORISED', `the server at ${url} ${what}`)
 }
 
 function connectionLost(url: string, reason: string): WarpdexError {

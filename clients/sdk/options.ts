@@ -27,8 +27,13 @@ export const DEFAULT_RECONNECT: ReconnectOptions = { attempts: 20, firstDelay: 5
 
 /** Options of a client. */
 export interface ConnectOptions {
-  /** What the server demands to be told, where it demands something. */
+  /** What the server knows the client by, where it demands a token. */
   readonly token?: string | undefined
+  /**
+   * Certificates in PEM form that vouch for a server at `wss://`, in place of those that Node trusts. Browsers trust what their
+   * user tells them to, and do not look at this.
+   */
+  readonly ca?: string | Uint8Array | undefined
   /** Milliseconds for one attempt to connect; 10 seconds by default. */
   readonly connectTimeout?: number | undefined
   /** Deadline in milliseconds of the calls that name none; none by default. */

@@ -1,18 +1,28 @@
-import type { Socket, SocketHandlers } from './socket.js'
+import { tokenSubprotocols } from '../../protocol/bearer.js'
+import type { Socket, SocketHandlers, SocketOptions } from './socket.js'
+
+const REFUSED =
+  'nobody there, or the server wants a token, does not know the one given, or takes no pages of this origin; browsers do not say which'
 
 /**
  * Opens a WebSocket of the browser. Package.json puts this module in the place of `socket-node.ts` in browsers' bundles.
  *
  * @throws SyntaxError when the URL is none that a WebSocket can connect to
  */
-export function openSocket(url: string, handlers: SocketHandlers): Socket {
-  const socket = new WebSocket(url)
+export function openSocket(url: string, { token }: SocketOptions, handlers: SocketHandlers): Socket {
+  const socket = new WebSocket(url, token === undefined ? [] : tokenSubprotocols(token))
+  let opened = false
   socket.binaryType = 'arraybuffer'
-  socket.onopen = () => handlers.onOpen()
+  socket.onopen = () => {
+    opened = true
+    handlers.onOpen()
+  }
   socket.onmessage = ({ data }) => {
     if (data instanceof ArrayBuffer) handlers.onMessage(new Uint8Array(data))
     else socket.close()
   }
-  socket.onclose = ({ code, reason }) => handlers.onClose(reason || `close code ${code}`)
+  socket.onclose = ({ code, reason }) => {
+    handlers.onClose(opened ? reason || `close code ${code}` : REFUSED)
+  }
   return { send: (bytes) => socket.send(bytes), close: () => socket.close() }
 }

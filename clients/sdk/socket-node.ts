@@ -2,7 +2,7 @@ import { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { corkedSend } from './corked-send.js'
-import type { Socket, SocketHandlers } from './socket.js'
+import type { Socket, SocketHandlers, SocketOptions } from './socket.js'
 
 const NO_TEXT = 'the server sent text instead of a frame'
 /**
@@ -16,9 +16,14 @@ const OPTIONS = { perMessageDeflate: false, maxPayload: LIMITS.frameBytes, close
  *
  * @throws SyntaxError when the URL is none that a WebSocket can connect to
  */
-export function openSocket(url: string, handlers: SocketHandlers): Socket {
-  const socket = new WebSocket(url, OPTIONS)
+export function openSocket(url: string, { token, ca }: SocketOptions, handlers: SocketHandlers): Socket {
+  const socket = new WebSocket(url, {
+    ...OPTIONS,
+    ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+    ...(ca === undefined ? {} : { ca: Buffer.from(ca) }),
+  })
   let failure = ''
+  let unauthorised = false
   socket.on('open', () => handlers.onOpen())
   socket.on('message', (data, isBinary) => {
     // As plain bytes, because a Buffer's methods mean other things than those of the arrays that browsers give.
@@ -27,14 +32,29 @@ export function openSocket(url: string, handlers: SocketHandlers): Socket {
   })
   socket.on('error', (error: NodeJS.ErrnoException) => {
     failure = explained(error)
+    unauthorised = error.message.endsWith(' 401')
   })
-  socket.on('close', (code, reason) => handlers.onClose(failure || reason.toString() || `close code ${code}`))
+  socket.on('close', (code, reason) => {
+    handlers.onClose(failure || reason.toString() || `close code ${code}`, unauthorised)
+  })
   return { send: corkedSend(socket), close: () => socket.close() }
 }
 
+/** A server's certificate that nobody known vouches for. */
+const CERTIFICATE_CODES = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
 /** The library's message says only which HTTP status came in place of a WebSocket; some errors have a code alone. */
-function explained({ message, code }: NodeJS.ErrnoException): string {
-  return message.endsWith(' 503')
-    ? 'HTTP 503: the server is starting, stopping, or has as many clients as it takes'
-    : message || (code ?? '')
+function explained({ message, code = '' }: NodeJS.ErrnoException): string {
+  if (message.endsWith(' 503')) {
+    return 'HTTP 503: the server is starting, stopping, or has as many clients as it takes'
+  }
+  if (CERTIFICATE_CODES.has(code)) {
+    return `${message}; give the certificate that vouches for the server's as \`ca\` (--ca FILE)`
+  }
+  return message || code
 }

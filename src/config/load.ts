@@ -5,8 +5,8 @@ import { type Config, flagName, SETTINGS, type Setting, variableName } from './s
 /** Names the configuration file. It is no setting, so that a file cannot name another. */
 const FILE_VARIABLE = 'WARPDEX_CONFIG'
 
-/** Read by the commands that are clients, so that a server must not mind it. */
-const CLIENT_VARIABLE = 'WARPDEX_URL'
+/** Read by the commands that are clients, so that a server must not mind them. */
+const CLIENT_VARIABLES = ['WARPDEX_URL', 'WARPDEX_CA']
 
 export interface ConfigSources {
   /** Flags by setting name; those that are undefined were not given. */
@@ -42,13 +42,27 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     host: pick('host'),
     port: pick('port'),
     token: pick('token'),
+    tokens: pick('tokens'),
     allowUnauthenticated: pick('allowUnauthenticated'),
+    tlsCert: pick('tlsCert'),
+    tlsKey: pick('tlsKey'),
     adapter: pick('adapter'),
     snapshotLogBytes: pick('snapshotLogBytes'),
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     recalibrate: pick('recalibrate'),
     ioThreads: pick('ioThreads'),
+    maxConnections: pick('maxConnections'),
+    maxRequestsInFlight: pick('maxRequestsInFlight'),
+    maxRequestsInAll: pick('maxRequestsInAll'),
+    maxBytesInFlight: pick('maxBytesInFlight'),
+    maxBytesInAll: pick('maxBytesInAll'),
+    maxReplyBytes: pick('maxReplyBytes'),
+    maxReplyBytesInAll: pick('maxReplyBytesInAll'),
+    handshakeSeconds: pick('handshakeSeconds'),
+    pingSeconds: pick('pingSeconds'),
+    stallSeconds: pick('stallSeconds'),
+    shutdownSeconds: pick('shutdownSeconds'),
   }
 }
 
@@ -59,7 +73,7 @@ function flagSource(given: Readonly<Record<string, unknown>>): Source {
 function environmentSource(environment: Readonly<Record<string, string | undefined>>): Source {
   const given = Object.fromEntries(
     Object.entries(environment).filter(
-      ([name]) => name.startsWith('WARPDEX_') && name !== FILE_VARIABLE && name !== CLIENT_VARIABLE,
+      ([name]) => name.startsWith('WARPDEX_') && name !== FILE_VARIABLE && !CLIENT_VARIABLES.includes(name),
     ),
   )
   return { kind: 'environment variable', given, keyOf: variableName, shownAs: variableName, texts: true }

@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
+import { isToken } from '../../protocol/bearer.js'
+import { LIMITS } from '../../protocol/limits.js'
 
 /** Everything that a user decides about a server. */
 export interface Config {
@@ -7,13 +9,27 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly token: string
+  readonly tokens: string
   readonly allowUnauthenticated: boolean
+  readonly tlsCert: string
+  readonly tlsKey: string
   readonly adapter: AdapterChoice
   readonly snapshotLogBytes: number
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
   readonly recalibrate: boolean
   readonly ioThreads: number
+  readonly maxConnections: number
+  readonly maxRequestsInFlight: number
+  readonly maxRequestsInAll: number
+  readonly maxBytesInFlight: number
+  readonly maxBytesInAll: number
+  readonly maxReplyBytes: number
+  readonly maxReplyBytesInAll: number
+  readonly handshakeSeconds: number
+  readonly pingSeconds: number
+  readonly stallSeconds: number
+  readonly shutdownSeconds: number
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -27,14 +43,29 @@ export interface Setting<T> {
 }
 
 const MIB = 2 ** 20
+const MOST_BYTES = 2 ** 50
+const DAY_SECONDS = 86_400
 
 /** The settings by name. Flags are `--kebab-case`, environment variables `WARPDEX_UPPER_CASE`, a file's keys as here. */
 export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', 1),
   host: text('Address to listen on', '127.0.0.1', 1),
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
-  token: text('Secret that clients must send; empty asks for none', '', 0),
+  token: {
+    type: 'string',
+    description: 'Token with all rights; best set by the environment or the file, since others see flags',
+    fallback: '',
+    expected: 'empty, or 1 to 512 printable ASCII characters without blanks',
+    accepts: (value): value is string => typeof value === 'string' && (value === '' || isToken(value)),
+  },
+  tokens: text('JSON file with tokens and their rights; "warpdex token" makes its entries', '', 0),
   allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
+  tlsCert: text(
+    'PEM file with the certificate, and those that vouch for it; the port speaks TLS only',
+    '',
+    0,
+  ),
+  tlsKey: text('PEM file with the key of the certificate', '', 0),
   adapter: {
     type: 'string',
     description: 'Adapter to compute on: auto prefers a GPU and falls back to software',
@@ -64,6 +95,37 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     64,
   ),
   recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+  maxConnections: whole('Clients at a time', LIMITS.connections, 1, 65_536),
+  maxRequestsInFlight: whole(
+    'Unanswered requests of a client',
+    LIMITS.requestsInFlight,
+    1,
+    LIMITS.writeIdsPerClient - 1,
+  ),
+  maxRequestsInAll: whole('Unanswered requests of all clients', LIMITS.requestsInAll, 1, 2 ** 24),
+  maxBytesInFlight: whole('Bytes of requests of a client', LIMITS.bytesInFlight, MIB, MOST_BYTES),
+  maxBytesInAll: whole('Bytes of requests of all clients', LIMITS.bytesInAll, MIB, MOST_BYTES),
+  maxReplyBytes: whole(
+    'Bytes of replies that a client has not read',
+    LIMITS.replyBytesQueued,
+    LIMITS.frameBytes,
+    MOST_BYTES,
+  ),
+  maxReplyBytesInAll: whole(
+    'Bytes of replies that all clients have not read',
+    LIMITS.replyBytesInAll,
+    LIMITS.frameBytes,
+    MOST_BYTES,
+  ),
+  handshakeSeconds: whole('Seconds for the opening of a connection', LIMITS.handshakeSeconds, 1, DAY_SECONDS),
+  pingSeconds: whole('Seconds of silence before a client is asked', LIMITS.pingSeconds, 1, DAY_SECONDS),
+  stallSeconds: whole(
+    'Seconds for which a client may neither read nor send on',
+    LIMITS.stallSeconds,
+    1,
+    DAY_SECONDS,
+  ),
+  shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
 }
 
 /** Half of the processors, so that the engine, the system and clients have the others; none where there are but few. */

@@ -77,10 +77,12 @@ export class Engine {
   readonly #indexes = new Map<string, Index>()
   /** Drops that are under way, by name. */
   readonly #drops = new Map<string, Promise<void>>()
-  readonly #openedAt = Date.now()
+  readonly #openedAt = performance.now()
   #device: Promise<Device>
   #adapter: AdapterFacts
   #closing: Promise<void> | undefined
+  /** Indexes that a close waits for. */
+  readonly #unclosed = new Set<string>()
 
   private constructor(
     store: Store,
@@ -232,7 +234,7 @@ export class Engine {
     return {
       server: {
         version: VERSION,
-        uptimeSeconds: Math.floor((Date.now() - this.#openedAt) / 1000),
+        uptimeSeconds: Math.floor((performance.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
         deviceBytes: all.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
         ...(Number.isFinite(limit) ? { deviceLimitBytes: limit } : {}),
@@ -253,6 +255,11 @@ export class Engine {
     return taken
   }
 
+  /** Names of the indexes that a close still waits for. */
+  get unclosed(): readonly string[] {
+    return [...this.#unclosed]
+  }
+
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -260,7 +267,11 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
-    const closings = this.#all().map((index) => index.close())
+    const closings = this.#all().map((index) => {
+      const { name } = index.definition
+      this.#unclosed.add(name)
+      return index.close().finally(() => this.#unclosed.delete(name))
+    })
     await Promise.allSettled([...closings, ...this.#drops.values()])
     await this.#store.close()
     const device = await this.#device.catch(() => undefined)

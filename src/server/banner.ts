@@ -14,7 +14,7 @@ export function banner(config: Config, { url, engine }: RunningServer): string {
     `  adapter    ${name}`,
     ...(software ? ['             a CPU does the work of a GPU here: everything works, and it is slow'] : []),
     `  data       ${resolve(config.directory)} (${count} ${count === 1 ? 'index' : 'indexes'})`,
-    `  address    ${url}${config.token === '' ? '' : ' (clients need the token)'}`,
+    `  address    ${url}${config.token === '' && config.tokens === '' ? '' : ' (clients need a token)'}`,
     `  health     ${url.replace(/^ws/, 'http')}/health`,
     '',
     '  Talk to it from another terminal:',

@@ -12,32 +12,27 @@ import {
   type Request,
 } from '../../protocol/messages.js'
 import { VERSION } from '../version.js'
+import type { Grant } from './access/access.js'
+import { authorise } from './access/rights.js'
 import { CorkedSender, type OutgoingMessage } from './corked-sender.js'
+import { ConnectionFlow, type Flow } from './flow/flow.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
 import { reply } from './operations.js'
 import { framePieces } from './reply-frame.js'
-import { sameSecret } from './secret.js'
 
-/** WebSocket close codes that the server uses. */
-export const CloseCode = { goingAway: 1001, policyViolation: 1008 } as const
+/** WebSocket close code of a server that is shutting down. */
+const GOING_AWAY = 1001
 
 /** How long a client has to take note of the end of its connection. */
 const CLOSE_GRACE_MS = 2000
-
-/** Bounds of one connection. */
-export interface ConnectionLimits {
-  readonly requestsInFlight: number
-  readonly bytesInFlight: number
-  readonly replyBytesQueued: number
-}
 
 export interface ConnectionContext {
   readonly gate: EngineGate
   /** The connection's number, which no other has at the same time. */
   readonly number: number
-  /** What hello must bring; empty for nothing. */
-  readonly token: string
-  readonly limits: ConnectionLimits
+  /** Who it is, and what it may do. */
+  readonly grant: Grant
+  readonly flow: Flow
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
@@ -45,20 +40,24 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #context: ConnectionContext
   readonly #sender: CorkedSender
+  readonly #flow: ConnectionFlow
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
   readonly #running = new Map<number, CancelSign>()
   #client: string | undefined
-  #trusted: boolean
-  #requests = 0
-  #bytes = 0
   #whenIdle: (() => void)[] = []
+  #ending: Promise<void> | undefined
 
   /** @param stream the stream below the socket */
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
     this.#context = context
-    this.#trusted = context.token === ''
-    this.#sender = new CorkedSender(socket, stream, () => this.#readOn())
+    this.#flow = new ConnectionFlow(
+      context.flow,
+      socket,
+      stream,
+      (code, reason) => void this.#end(code, reason),
+    )
+    this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => void this.#receive(asBytes(data), binary))
     socket.on('close', () => this.#abandon())
@@ -66,37 +65,38 @@ export class Connection {
     socket.on('error', () => {})
   }
 
+  /** Requests that are not answered. */
+  get requests(): number {
+    return this.#flow.requests
+  }
+
   /** Waits until the requests that are running are answered, then ends the connection. */
   async close(): Promise<void> {
-    if (this.#requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    this.#flow.stop()
+    if (this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
     this.#sender.flush()
-    await this.#end(CloseCode.goingAway, 'the server is shutting down')
+    await this.#end(GOING_AWAY, 'the server is shutting down')
   }
 
   async #receive(data: Uint8Array, binary: boolean): Promise<void> {
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    // The data itself may be another thread's once the request is on its way.
-    const { byteLength } = data
-    this.#requests++
-    this.#bytes += byteLength
-    if (this.#load() >= 1) this.#socket.pause()
-    this.#send(await this.#answer(data, binary))
-    this.#requests--
-    this.#bytes -= byteLength
-    this.#readOn()
-    if (this.#requests > 0) return
+    const request = this.#flow.begin(data.byteLength)
+    this.#send(await this.#answer(data, binary, request.overloaded))
+    request.end()
+    if (this.#flow.requests > 0) return
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(data: Uint8Array, binary: boolean): Promise<OutgoingMessage> {
+  async #answer(data: Uint8Array, binary: boolean, overloaded: boolean): Promise<OutgoingMessage> {
     let id: number | null = null
     try {
       if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
       const frame = decodeFrame(data)
       id = frame.id
+      // The data may be another thread's once the request is on its way.
       const ownsMemory = data.byteLength === data.buffer.byteLength
-      const { fields, sections, release } = await this.#run(parseRequest(frame), ownsMemory)
+      const { fields, sections, release } = await this.#run(parseRequest(frame), overloaded, ownsMemory)
       return { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
     } catch (thrown) {
       const header = errorHeader(thrown instanceof FrameError ? thrown.id : id, toWarpdexError(thrown))
@@ -104,33 +104,32 @@ export class Connection {
     }
   }
 
-  async #run(request: Request, ownsMemory: boolean): Promise<Answered> {
+  async #run(request: Request, overloaded: boolean, ownsMemory: boolean): Promise<Answered> {
     if (request.op === 'hello') return this.#hello(request)
-    if (!this.#trusted)
-      throw new WarpdexError('UNAUTHORISED', 'the server wants a hello with its token first')
     if (request.op === 'cancel') return reply<'cancel'>({ cancelled: this.#cancel(request.target) })
+    if (overloaded) {
+      throw new WarpdexError('OVERLOADED', 'too many requests of all clients wait; try again after a pause')
+    }
     if (this.#running.has(request.id)) {
       throw new WarpdexError('BAD_REQUEST', `the request before with id ${request.id} is not answered yet`)
     }
+    const { gate, grant, number } = this.#context
+    const { rights } = grant
+    authorise(rights, grant.who, request)
     const sign = new CancelSign()
     this.#running.set(request.id, sign)
     try {
-      const { gate, number } = this.#context
-      return await gate.ask({ request, client: this.#client, sign, connection: number, ownsMemory })
+      return await gate.ask({ request, client: this.#client, rights, sign, connection: number, ownsMemory })
     } finally {
       this.#running.delete(request.id)
     }
   }
 
-  #hello({ protocol, client, token = '' }: HelloRequest): Answered {
+  #hello({ protocol, client }: HelloRequest): Answered {
     if (protocol !== PROTOCOL_VERSION) {
       const message = `the server speaks protocol ${PROTOCOL_VERSION}, not ${protocol}`
       throw new WarpdexError('BAD_REQUEST', message)
     }
-    if (!this.#trusted && !sameSecret(token, this.#context.token)) {
-      throw new WarpdexError('UNAUTHORISED', token === '' ? 'the server wants a token' : 'the token is wrong')
-    }
-    this.#trusted = true
     this.#client = client
     const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS
     return reply<'hello'>({
@@ -148,34 +147,20 @@ export class Connection {
   }
 
   #send(message: OutgoingMessage): void {
-    if (this.#socket.readyState !== this.#socket.OPEN) {
-      message.onLeft?.()
-      return
-    }
-    this.#sender.send(message)
-    if (this.#sender.queuedBytes <= this.#context.limits.replyBytesQueued) return
-    void this.#end(CloseCode.policyViolation, 'replies were not read for too long')
-  }
-
-  /** How far the connection is towards the bound that it is nearest to; from 1 on the server reads nothing more from it. */
-  #load(): number {
-    const { requestsInFlight, bytesInFlight, replyBytesQueued } = this.#context.limits
-    return Math.max(
-      this.#requests / requestsInFlight,
-      this.#bytes / bytesInFlight,
-      (this.#sender.queuedBytes * 2) / replyBytesQueued,
-    )
-  }
-
-  #readOn(): void {
-    if (this.#socket.isPaused && this.#load() < 0.5) this.#socket.resume()
+    if (this.#socket.readyState === this.#socket.OPEN) this.#flow.queued(this.#sender.send(message))
+    else message.onLeft?.()
   }
 
   #abandon(): void {
     for (const sign of this.#running.values()) sign.cancel()
   }
 
-  async #end(code: number, reason: string): Promise<void> {
+  #end(code: number, reason: string): Promise<void> {
+    this.#ending ??= this.#close(code, reason)
+    return this.#ending
+  }
+
+  async #close(code: number, reason: string): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
     // A close that the client sends could not be read from a paused socket.

@@ -14,29 +14,27 @@ export interface OutgoingMessage {
 export class CorkedSender {
   readonly #socket: WebSocket
   readonly #stream: Duplex
-  readonly #onSent: () => void
+  readonly #onSent: (bytes: number) => void
   #ready: OutgoingMessage[] = []
   #readyBytes = 0
 
   /**
    * @param stream the stream below the socket
-   * @param onSent called whenever a reply has left
+   * @param onSent called whenever a reply has left, with its bytes
    */
-  constructor(socket: WebSocket, stream: Duplex, onSent: () => void) {
+  constructor(socket: WebSocket, stream: Duplex, onSent: (bytes: number) => void) {
     this.#socket = socket
     this.#stream = stream
     this.#onSent = onSent
   }
 
-  /** Bytes that were handed over and have not left. */
-  get queuedBytes(): number {
-    return this.#readyBytes + this.#socket.bufferedAmount
-  }
-
-  send(message: OutgoingMessage): void {
+  /** @returns the message's bytes */
+  send(message: OutgoingMessage): number {
     if (this.#ready.length === 0) setImmediate(() => this.flush())
     this.#ready.push(message)
-    for (const { byteLength } of message.pieces) this.#readyBytes += byteLength
+    const bytes = bytesOf(message)
+    this.#readyBytes += bytes
+    return bytes
   }
 
   flush(): void {
@@ -49,15 +47,21 @@ export class CorkedSender {
     if (corked) this.#stream.uncork()
   }
 
-  #sendMessage({ pieces, onLeft }: OutgoingMessage): void {
+  #sendMessage(message: OutgoingMessage): void {
+    const { pieces, onLeft } = message
+    const bytes = bytesOf(message)
     const last = pieces.length - 1
     const onSent = () => {
       onLeft?.()
-      this.#onSent()
+      this.#onSent(bytes)
     }
     pieces.forEach((piece, i) => {
       if (i < last) this.#socket.send(piece, { binary: true, fin: false })
       else this.#socket.send(piece, { binary: true, fin: true }, onSent)
     })
   }
+}
+
+function bytesOf({ pieces }: OutgoingMessage): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }

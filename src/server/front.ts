@@ -1,32 +1,61 @@
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Grant, Refusal } from './access/access.js'
 import { hostAndPort } from './binding.js'
 import type { SocketThreads } from './threads/socket-threads.js'
+import type { TlsIdentity } from './tls.js'
 import { createWebSocketServer } from './web-sockets.js'
 
 type Status = 'starting' | 'ready' | 'stopping'
 
 /** What the front needs of a connection. */
 interface Admitted {
+  /** Requests that are not answered; absent where others count them. */
+  readonly requests?: number
   close(): Promise<void>
 }
 
+export interface FrontOptions {
+  /** Whom to let in as a WebSocket. */
+  readonly admitted: (request: IncomingMessage) => Grant | Refusal
+  /** What the port speaks TLS with; without it there is no TLS. */
+  readonly tls: TlsIdentity | undefined
+  readonly maxConnections: number
+  readonly handshakeSeconds: number
+}
+
+/** How often to look for clients that take too long over a request. */
+const LONGEST_CHECK_MS = 1000
+
 /** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
 export class Front {
-  readonly #http = createServer((request, response) => this.#answer(request, response))
+  readonly #http: Server | TlsServer
   readonly #webSockets = createWebSocketServer()
-  readonly #mayConnect: (origin: string | undefined) => boolean
+  readonly #options: FrontOptions
   readonly #connections = new Set<Admitted>()
   #status: Status = 'starting'
-  #connect: ((socket: WebSocket, stream: Duplex) => Admitted) | undefined
+  #connect: ((socket: WebSocket, stream: Duplex, grant: Grant) => Admitted) | undefined
   #threads: SocketThreads | undefined
 
-  /** @param mayConnect whether to let in a WebSocket with that Origin header */
-  constructor(mayConnect: (origin: string | undefined) => boolean) {
-    this.#mayConnect = mayConnect
+  constructor(options: FrontOptions) {
+    this.#options = options
+    const { tls, maxConnections } = options
+    const milliseconds = options.handshakeSeconds * 1000
+    const times = {
+      headersTimeout: milliseconds,
+      requestTimeout: milliseconds,
+      connectionsCheckingInterval: Math.min(milliseconds, LONGEST_CHECK_MS),
+    }
+    this.#http =
+      tls === undefined
+        ? createServer(times)
+        : createTlsServer({ ...times, handshakeTimeout: milliseconds, cert: tls.cert, key: tls.key })
+    this.#http.maxConnections = maxConnections + LIMITS.handshakes
+    this.#http.on('request', (request, response) => this.#answer(request, response))
     this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
   }
 
@@ -43,14 +72,36 @@ export class Front {
     return typeof address === 'object' && address !== null ? address.port : port
   }
 
+  /** Takes another certificate for connections from now on; does nothing where the port speaks no TLS. */
+  renew({ cert, key }: TlsIdentity): void {
+    if (this.#http instanceof TlsServer) this.#http.setSecureContext({ cert, key })
+  }
+
   /**
-   * Opens the door: every WebSocket is handed to `connect` with the stream below it.
+   * Opens the door: every WebSocket is handed to `connect` with the stream below it, and with who it is.
    * @param threads take connections over, as far as they can
    */
-  admit(connect: (socket: WebSocket, stream: Duplex) => Admitted, threads?: SocketThreads): void {
+  admit(
+    connect: (socket: WebSocket, stream: Duplex, grant: Grant) => Admitted,
+    threads?: SocketThreads,
+  ): void {
     this.#connect = connect
     this.#threads = threads
     this.#status = 'ready'
+  }
+
+  get connections(): number {
+    return this.#connections.size
+  }
+
+  /** Requests that are not answered, and the clients that wait for them. */
+  get unanswered(): { readonly requests: number; readonly clients: number } {
+    const waiting = [...this.#connections].flatMap(({ requests = 0 }) => (requests > 0 ? [requests] : []))
+    const elsewhere = this.#threads?.load
+    return {
+      requests: waiting.reduce((sum, requests) => sum + requests, elsewhere?.requests ?? 0),
+      clients: waiting.length + (elsewhere?.waitingClients ?? 0),
+    }
   }
 
   /** Lets nobody in any more, has `finish` end the work behind the door, and sees everybody out. */
@@ -81,22 +132,27 @@ export class Front {
     // Whoever asks may be gone already, and node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
     const connect = this.#connect
-    if (connect === undefined || this.#status !== 'ready' || this.#connections.size >= LIMITS.connections) {
+    if (
+      connect === undefined ||
+      this.#status !== 'ready' ||
+      this.#connections.size >= this.#options.maxConnections
+    ) {
       refuse(stream, 503)
       return
     }
-    if (!this.#mayConnect(request.headers.origin)) {
-      refuse(stream, 403)
+    const grant = this.#options.admitted(request)
+    if (typeof grant === 'number') {
+      refuse(stream, grant)
       return
     }
-    const adopted = this.#threads?.adopt(request, stream, head)
+    const adopted = this.#threads?.adopt(request, stream, head, grant)
     if (adopted !== undefined) {
       this.#connections.add(adopted)
       void adopted.closed.then(() => this.#connections.delete(adopted))
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const connection = connect(socket, stream)
+      const connection = connect(socket, stream, grant)
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
@@ -104,9 +160,12 @@ export class Front {
 }
 
 /** Answers and hangs up, lest somebody who does not hang up holds up the closing of the port. */
-function refuse(stream: Duplex, status: 403 | 503): void {
+function refuse(stream: Duplex, status: Refusal | 503): void {
+  const challenge = status === 401 ? 'WWW-Authenticate: Bearer\r\n' : ''
   stream.once('finish', () => stream.destroy())
-  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  stream.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challenge}Connection: close\r\nContent-Length: 0\r\n\r\n`,
+  )
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): WarpdexError {

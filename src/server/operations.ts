@@ -4,13 +4,22 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { Section, Sections, SectionType } from '../../protocol/frame.js'
 import { keySectionType, requireKeys } from '../../protocol/key-sections.js'
 import type { LoadCounts } from '../../protocol/load.js'
-import type { ExplainRequest, LoadRequest, Op, ReplyFields, Request } from '../../protocol/messages.js'
+import type {
+  ExplainRequest,
+  LoadRequest,
+  Op,
+  ReplyFields,
+  Request,
+  SnapshotInfo,
+} from '../../protocol/messages.js'
 import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
 import type { Reader, WriteId } from '../engine/index-requests.js'
 import type { Index } from '../engine/named-index.js'
 import type { PayloadColumns } from '../engine/payload-reader.js'
+import type { Rights } from './access/rights.js'
+import { visibleStats } from './access/visible-stats.js'
 
 /** Fields and columns of a successful reply. */
 export interface Reply {
@@ -31,10 +40,11 @@ type IndexRequest = Extract<
 export interface Asker {
   /** The client's name, known after hello: write ids are its own. */
   readonly client: string | undefined
+  readonly rights: Rights
   readonly cancellation: Reader
 }
 
-/** Hands a request to the engine before it returns, so that requests run in the order of these calls. */
+/** Hands a request, which its asker may make, to the engine before it returns, so that requests run in the order of these calls. */
 export async function runRequest(engine: Engine, request: EngineRequest, asker: Asker): Promise<Reply> {
   switch (request.op) {
     case 'createIndex': {
@@ -50,11 +60,13 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
       return reply<'dropIndex'>({ dropped: await engine.dropIndex(index, { ifExists }) })
     }
     case 'listIndexes':
-      return reply<'listIndexes'>({ indexes: engine.list() })
+      return reply<'listIndexes'>({
+        indexes: engine.list().filter(({ name }) => asker.rights.may('stats', name)),
+      })
     case 'stats':
-      return reply<'stats'>(engine.stats(request.index))
+      return reply<'stats'>(visibleStats(engine.stats(request.index), asker.rights))
     case 'snapshot':
-      return reply<'snapshot'>({ snapshots: await engine.snapshot(request.index) })
+      return reply<'snapshot'>({ snapshots: await snapshot(engine, request.index, asker.rights) })
     case 'load':
       return reply<'load'>(await load(engine.index(request.index), request, asker))
     case 'explain':
@@ -67,6 +79,20 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
 /** A reply of fields only. */
 export function reply<O extends Op>(fields: ReplyFields[O]): Reply {
   return { fields }
+}
+
+/** Of one index, or of all that the asker may have snapshots taken of. */
+async function snapshot(
+  engine: Engine,
+  index: string | undefined,
+  rights: Rights,
+): Promise<readonly SnapshotInfo[]> {
+  if (index !== undefined || rights.mayEverywhere('snapshot')) return engine.snapshot(index)
+  const taken: SnapshotInfo[] = []
+  for (const { name } of engine.list()) {
+    if (rights.may('snapshot', name)) taken.push(...(await engine.snapshot(name)))
+  }
+  return taken
 }
 
 async function explain(

@@ -1,4 +1,5 @@
 import { WebSocketServer } from 'ws'
+import { SUBPROTOCOL } from '../../protocol/bearer.js'
 import { LIMITS } from '../../protocol/limits.js'
 
 /** Makes WebSockets of connections that were upgraded. */
@@ -9,5 +10,7 @@ export function createWebSocketServer(): WebSocketServer {
     maxPayload: LIMITS.frameBytes,
     maxFragments: LIMITS.messageFragments,
     maxBufferedChunks: LIMITS.messageChunks,
+    // A token that came as a subprotocol is not sent back.
+    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   })
 }

@@ -5,8 +5,18 @@ import { batch, definition, entriesByKeyspace, temporaryDirectory } from './stor
 
 const EXPIRY = LIMITS.writeIdHours * 3_600_000
 
-/** Adds to the time until the test ends. */
+/** Lets time go by until the test ends. */
 function advanceClock(t: Test, milliseconds: number): void {
+  setClock(t, milliseconds)
+  const { now } = performance
+  t.teardown(() => {
+    performance.now = now
+  })
+  performance.now = () => now.call(performance) + milliseconds
+}
+
+/** Sets the clock forward or back until the test ends, while no time goes by. */
+function setClock(t: Test, milliseconds: number): void {
   const { now } = Date
   t.teardown(() => {
     Date.now = now
@@ -82,6 +92,27 @@ t.test('old outcomes are forgotten: past the number, past the bytes, past the ti
   t.equal(again.outcome('many', 5), undefined)
   await again.close()
   t.equal(entriesByKeyspace(directory).outcomes, 0)
+})
+
+t.test('a clock that is set forward or back ages nothing, and keeps the order', async (t) => {
+  const directory = temporaryDirectory(t)
+  let store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  const append = (write: number) =>
+    store.log.append(id, { ...batch(1, 1), outcomes: [{ client: 'c', write, codes: new Uint8Array(1) }] })
+  for (let write = 0; write < LIMITS.writeIdsPerClient; write++) {
+    if (write % 300 === 100) setClock(t, write % 600 === 100 ? 2 * EXPIRY : -4 * EXPIRY)
+    await append(write)
+  }
+  const known = () => [0, 1, 500, 1023].map((write) => store.outcome('c', write) !== undefined)
+  t.strictSame(known(), [true, true, true, true])
+  await store.close()
+  setClock(t, -EXPIRY)
+  store = await Store.open(directory)
+  t.strictSame(known(), [true, true, true, true])
+  await append(2000)
+  t.strictSame(known(), [false, true, true, true], 'the oldest goes first')
+  await store.close()
 })
 
 /** Writes once for each of many clients, several at a time as a batch of the server does. */

@@ -2,6 +2,10 @@ import type { Argv } from 'yargs'
 import { grouped } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 
+function warn(message: string): void {
+  process.stderr.write(`warpdex: ${message}\n`)
+}
+
 export function addServe(cli: Argv): Argv {
   return cli.command(
     'serve',
@@ -23,9 +27,13 @@ export function addServe(cli: Argv): Argv {
           describe: 'JSON file with settings, by names such as snapshotLogBytes [$WARPDEX_CONFIG]',
         })
         .example('$0 serve', 'on the default port, with the data in ./warpdex-data')
-        .example('$0 serve --host 0.0.0.0 --token hush', 'for other machines')
+        .example(
+          '$0 serve --host 0.0.0.0 --tokens t.json --tls-cert c.pem --tls-key k.pem',
+          'for other machines',
+        )
         .epilogue(
-          'A flag wins over an environment variable, and that over the file. Ctrl-C stops the server.',
+          'A flag wins over an environment variable, and that over the file. Ctrl-C stops the server;\n' +
+            'SIGHUP has it read certificate, key and tokens again.',
         )
     },
     async (options) => {
@@ -36,22 +44,25 @@ export function addServe(cli: Argv): Argv {
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
       const config = loadConfig({ flags, file, environment: process.env })
-      await serveUntilSignal(async (stop) => {
-        let replay: { readonly index: string; readonly progress: Progress } | undefined
-        const server = await startServer(config, {
-          stop,
-          onProgress: ({ index, done, total }) => {
-            if (replay?.index !== index) {
-              replay?.progress.stop()
-              replay = { index, progress: showProgress(`replaying ${index}`, total) }
-            }
-            replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
-          },
-          onWarning: (message) => process.stderr.write(`warpdex: ${message}\n`),
-        }).finally(() => replay?.progress.stop())
-        process.stdout.write(banner(config, server))
-        return server
-      })
+      await serveUntilSignal(
+        async (stop) => {
+          let replay: { readonly index: string; readonly progress: Progress } | undefined
+          const server = await startServer(config, {
+            stop,
+            onProgress: ({ index, done, total }) => {
+              if (replay?.index !== index) {
+                replay?.progress.stop()
+                replay = { index, progress: showProgress(`replaying ${index}`, total) }
+              }
+              replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
+            },
+            onWarning: warn,
+          }).finally(() => replay?.progress.stop())
+          process.stdout.write(banner(config, server))
+          return server
+        },
+        { shutdownSeconds: config.shutdownSeconds, onWarning: warn },
+      )
     },
   )
 }

@@ -1,3 +1,4 @@
+import type { Rights } from '../access/rights.js'
 import type { EngineRequest, Reply } from '../operations.js'
 
 /** A request's sign that nobody waits for its answer any more. */
@@ -22,6 +23,8 @@ export interface Question {
   readonly request: EngineRequest
   /** The client's name, known after hello: write ids are its own. */
   readonly client: string | undefined
+  /** What whoever asks may see. */
+  readonly rights: Rights
   readonly sign: CancelSign
   /** Number of the connection that it came from; undefined for what came from several. */
   readonly connection: number | undefined

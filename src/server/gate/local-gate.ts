@@ -18,7 +18,7 @@ export class LocalGate implements EngineGate {
     return { name, software }
   }
 
-  async ask({ request, client, sign, connection }: Question): Promise<Answered> {
+  async ask({ request, client, rights, sign, connection }: Question): Promise<Answered> {
     const lent = this.#memory.lend()
     const cancellation = {
       get cancelled() {
@@ -28,7 +28,7 @@ export class LocalGate implements EngineGate {
       owner: connection,
     }
     try {
-      const reply = await runRequest(this.#engine, request, { client, cancellation })
+      const reply = await runRequest(this.#engine, request, { client, rights, cancellation })
       return { ...reply, release: () => lent.release() }
     } catch (error) {
       lent.release()

@@ -1,5 +1,6 @@
 import { toWarpdexError } from '../../../protocol/errors.js'
 import type { Section, Sections } from '../../../protocol/frame.js'
+import { Rights } from '../access/rights.js'
 import { type Answered, CancelSign, type EngineGate } from '../gate/engine-gate.js'
 import type { LentMemory, ReplyMemory } from '../reply-memory.js'
 import type { Mailbox } from './mailbox.js'
@@ -13,14 +14,22 @@ export class GateServer {
   readonly #gate: EngineGate
   readonly #memory: ReplyMemory
   readonly #outbox: Mailbox<ToSockets>
+  readonly #rightsOf: (connection: number) => Rights
   readonly #signs = new Map<number, CancelSign>()
   /** What gives the memory of replies back that have not left. */
   readonly #lent = new Map<number, () => void>()
 
-  constructor(gate: EngineGate, memory: ReplyMemory, outbox: Mailbox<ToSockets>) {
+  /** @param rightsOf what a connection may see */
+  constructor(
+    gate: EngineGate,
+    memory: ReplyMemory,
+    outbox: Mailbox<ToSockets>,
+    rightsOf: (connection: number) => Rights,
+  ) {
     this.#gate = gate
     this.#memory = memory
     this.#outbox = outbox
+    this.#rightsOf = rightsOf
   }
 
   /** Takes what the other thread says of questions. */
@@ -45,9 +54,11 @@ export class GateServer {
     connection,
   }: Extract<ToEngine, { kind: 'ask' }>): Promise<void> {
     const sign = new CancelSign()
+    // What comes from several connections at once shows nothing that some of them may not see.
+    const rights = connection === undefined ? Rights.none : this.#rightsOf(connection)
     this.#signs.set(question, sign)
     try {
-      const answer = await this.#gate.ask({ request, client, sign, connection, ownsMemory: true })
+      const answer = await this.#gate.ask({ request, client, rights, sign, connection, ownsMemory: true })
       this.#send(question, answer)
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)

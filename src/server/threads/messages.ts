@@ -1,13 +1,16 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
-import type { ConnectionLimits } from '../connection.js'
+import type { Rule } from '../access/rights.js'
+import type { FlowLimits } from '../flow/flow-limits.js'
 import type { EngineGate } from '../gate/engine-gate.js'
 import type { EngineRequest } from '../operations.js'
 
 /** What a thread for sockets is told at its start. */
 export interface SocketThreadData {
-  readonly token: string
-  readonly limits: ConnectionLimits
+  /** What bounds the connections of this thread. */
+  readonly limits: FlowLimits
+  /** Where it says what its connections take; see `ThreadLoad`. */
+  readonly load: SharedArrayBuffer
   readonly adapter: EngineGate['adapter']
 }
 
@@ -45,6 +48,9 @@ export type ToSockets =
   | {
       readonly kind: 'adopt'
       readonly connection: number
+      /** How messages name who it is, and what it may do. */
+      readonly who: string
+      readonly rules: readonly Rule[]
       /** File descriptor of a socket whose client has asked for a WebSocket and was not answered yet. */
       readonly descriptor: number
       readonly method: string | undefined
@@ -52,4 +58,6 @@ export type ToSockets =
       /** What came after the headers. */
       readonly head: Uint8Array
     }
+  /** What a connection may do from now on. */
+  | { readonly kind: 'rights'; readonly connection: number; readonly rules: readonly Rule[] }
   | { readonly kind: 'close'; readonly connection: number }

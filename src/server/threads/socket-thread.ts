@@ -2,45 +2,76 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
+import { Rights } from '../access/rights.js'
 import { Connection } from '../connection.js'
+import { Flow } from '../flow/flow.js'
 import { createWebSocketServer } from '../web-sockets.js'
 import { Mailbox } from './mailbox.js'
 import type { SocketThreadData, ToEngine, ToSockets } from './messages.js'
 import { RemoteGate } from './remote-gate.js'
+import { ThreadLoad } from './thread-load.js'
+
+/** How often the thread says what its connections take. */
+const LOAD_MS = 250
+
+interface Adopted {
+  readonly connection: Connection
+  rights: Rights
+}
 
 const port = parentPort
 if (port === null) throw new Error('this is the program of a thread, not of a process')
 
-const { token, limits, adapter } = workerData as SocketThreadData
+const { limits, adapter, load } = workerData as SocketThreadData
 const outbox = new Mailbox<ToEngine>(port)
 const gate = new RemoteGate(outbox, adapter)
+const flow = new Flow(limits)
+const threadLoad = new ThreadLoad(load)
 const webSockets = createWebSocketServer()
-const connections = new Map<number, Connection>()
+const connections = new Map<number, Adopted>()
 
-function adopt({
-  connection,
-  descriptor,
-  method,
-  headers,
-  head,
-}: Extract<ToSockets, { kind: 'adopt' }>): void {
+function adopt(message: Extract<ToSockets, { kind: 'adopt' }>): void {
+  const { connection: number, descriptor, who, rules, method, headers, head } = message
   const stream = new Socket({ fd: descriptor, readable: true, writable: true })
   stream.on('error', () => stream.destroy())
   stream.once('close', () => {
-    connections.delete(connection)
-    outbox.send({ kind: 'closed', connection })
+    connections.delete(number)
+    outbox.send({ kind: 'closed', connection: number })
   })
   // The handshake looks at these only.
   const request = { method, headers, url: '/' } as IncomingMessage
   webSockets.handleUpgrade(request, stream, Buffer.from(head), (socket) => {
-    connections.set(connection, new Connection(socket, stream, { gate, number: connection, token, limits }))
+    const grant = {
+      who,
+      get rights() {
+        return connections.get(number)?.rights ?? Rights.none
+      },
+    }
+    const connection = new Connection(socket, stream, { gate, number, grant, flow })
+    connections.set(number, { connection, rights: new Rights(rules) })
   })
+}
+
+function setRights({ connection, rules }: Extract<ToSockets, { kind: 'rights' }>): void {
+  const adopted = connections.get(connection)
+  if (adopted !== undefined) adopted.rights = new Rights(rules)
 }
 
 port.on('message', (messages: readonly ToSockets[]) => {
   for (const message of messages) {
     if (message.kind === 'adopt') adopt(message)
-    else if (message.kind === 'close') void connections.get(message.connection)?.close()
+    else if (message.kind === 'rights') setRights(message)
+    else if (message.kind === 'close') void connections.get(message.connection)?.connection.close()
     else gate.settle(message)
   }
 })
+
+setInterval(() => {
+  const waiting = [...connections.values()].filter(({ connection }) => connection.requests > 0)
+  threadLoad.set({
+    requests: flow.inflow.requests,
+    requestBytes: flow.inflow.bytes,
+    replyBytes: flow.outflow.bytes,
+    waitingClients: waiting.length,
+  })
+}, LOAD_MS)

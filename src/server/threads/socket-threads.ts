@@ -4,12 +4,16 @@ import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import type { Grant } from '../access/access.js'
+import { Rights } from '../access/rights.js'
+import type { FlowLimits } from '../flow/flow-limits.js'
 import type { EngineGate } from '../gate/engine-gate.js'
 import type { ReplyMemory } from '../reply-memory.js'
 import { takeDescriptor } from './descriptor.js'
 import { GateServer } from './gate-server.js'
 import { Mailbox } from './mailbox.js'
 import type { SocketThreadData, ToEngine, ToSockets } from './messages.js'
+import { type Load, ThreadLoad } from './thread-load.js'
 
 /** A connection that is in another thread. */
 export interface AdoptedConnection {
@@ -19,9 +23,11 @@ export interface AdoptedConnection {
   close(): Promise<void>
 }
 
-interface Options extends SocketThreadData {
+interface Options {
   readonly gate: EngineGate
   readonly memory: ReplyMemory
+  /** What bounds the connections of all threads together. */
+  readonly limits: FlowLimits
   /** Gives a connection its number. */
   number(): number
   onWarning(message: string): void
@@ -33,19 +39,27 @@ interface Options extends SocketThreadData {
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 96 }
 
+/** A connection of a thread, as the engine's thread knows it. */
+interface Held {
+  readonly grant: Grant
+  readonly onClosed: () => void
+}
+
 /** One thread, as the engine's sees it. */
 class SocketThread {
   readonly #worker: Worker
   readonly #outbox: Mailbox<ToSockets>
   readonly #server: GateServer
-  readonly #closed = new Map<number, () => void>()
+  readonly #load = new ThreadLoad()
+  readonly #held = new Map<number, Held>()
   #ended = false
 
-  constructor({ gate, memory, token, limits, adapter, onWarning }: Options) {
-    const workerData: SocketThreadData = { token, limits, adapter }
+  constructor({ gate, memory, limits, onWarning }: Options) {
+    const workerData: SocketThreadData = { limits, adapter: gate.adapter, load: this.#load.memory }
     this.#worker = new Worker(program(), { workerData, name: 'sockets', resourceLimits })
     this.#outbox = new Mailbox(this.#worker)
-    this.#server = new GateServer(gate, memory, this.#outbox)
+    const rightsOf = (connection: number) => this.#held.get(connection)?.grant.rights ?? Rights.none
+    this.#server = new GateServer(gate, memory, this.#outbox, rightsOf)
     this.#worker.on('message', (messages: readonly ToEngine[]) => this.#receive(messages))
     this.#worker.on('error', (error) => onWarning(`a thread for sockets failed: ${error.message}`))
     this.#worker.on('exit', () => this.#end())
@@ -53,7 +67,12 @@ class SocketThread {
 
   /** Connections that it has. */
   get connections(): number {
-    return this.#closed.size
+    return this.#held.size
+  }
+
+  /** What they take. */
+  get load(): Load {
+    return this.#load.get()
   }
 
   /** Whether it is gone. */
@@ -66,15 +85,26 @@ class SocketThread {
     descriptor: number,
     { method, headers }: IncomingMessage,
     head: Uint8Array,
+    grant: Grant,
   ): AdoptedConnection {
-    const closed = new Promise<void>((resolve) => this.#closed.set(connection, resolve))
-    this.#outbox.send({ kind: 'adopt', connection, descriptor, method, headers, head: head.slice() })
+    const closed = new Promise<void>((onClosed) => this.#held.set(connection, { grant, onClosed }))
+    const { who, rights } = grant
+    const { rules } = rights
+    const request = { method, headers, head: head.slice() }
+    this.#outbox.send({ kind: 'adopt', connection, who, rules, descriptor, ...request })
     return {
       closed,
       close: () => {
         this.#outbox.send({ kind: 'close', connection })
         return closed
       },
+    }
+  }
+
+  /** Tells it what its connections may do now. */
+  renewRights(): void {
+    for (const [connection, { grant }] of this.#held) {
+      this.#outbox.send({ kind: 'rights', connection, rules: grant.rights.rules })
     }
   }
 
@@ -90,8 +120,8 @@ class SocketThread {
     for (const message of messages) {
       if (message.kind !== 'closed') this.#server.receive(message)
       else {
-        this.#closed.get(message.connection)?.()
-        this.#closed.delete(message.connection)
+        this.#held.get(message.connection)?.onClosed()
+        this.#held.delete(message.connection)
       }
     }
   }
@@ -99,8 +129,9 @@ class SocketThread {
   #end(): void {
     this.#ended = true
     this.#server.end()
-    for (const close of this.#closed.values()) close()
-    this.#closed.clear()
+    this.#load.set({ requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 })
+    for (const { onClosed } of this.#held.values()) onClosed()
+    this.#held.clear()
   }
 }
 
@@ -118,7 +149,8 @@ export class SocketThreads {
   }
 
   static async start(count: number, options: Options): Promise<SocketThreads> {
-    const threads = Array.from({ length: count }, () => new SocketThread(options))
+    const limits = shareOf(options.limits, count)
+    const threads = Array.from({ length: count }, () => new SocketThread({ ...options, limits }))
     await Promise.all(threads.map((thread) => thread.started()))
     return new SocketThreads(threads, () => options.number())
   }
@@ -127,18 +159,51 @@ export class SocketThreads {
    * Hands a connection that asks for a WebSocket to the thread that has the fewest.
    * @returns undefined where it cannot be handed over, and is as before
    */
-  adopt(request: IncomingMessage, stream: Duplex, head: Uint8Array): AdoptedConnection | undefined {
+  adopt(
+    request: IncomingMessage,
+    stream: Duplex,
+    head: Uint8Array,
+    grant: Grant,
+  ): AdoptedConnection | undefined {
     const idlest = this.#threads
       .filter(({ ended }) => !ended)
       .sort((a, b) => a.connections - b.connections)[0]
     const descriptor = idlest && takeDescriptor(stream)
     if (idlest === undefined || descriptor === undefined) return undefined
-    return idlest.adopt(this.#number(), descriptor, request, head)
+    return idlest.adopt(this.#number(), descriptor, request, head, grant)
+  }
+
+  /** What the connections of all threads take. */
+  get load(): Load {
+    const loads = this.#threads.map(({ load }) => load)
+    const sum = (figure: keyof Load) => loads.reduce((total, load) => total + load[figure], 0)
+    return {
+      requests: sum('requests'),
+      requestBytes: sum('requestBytes'),
+      replyBytes: sum('replyBytes'),
+      waitingClients: sum('waitingClients'),
+    }
+  }
+
+  /** Tells the threads what their connections may do now. */
+  renewRights(): void {
+    for (const thread of this.#threads) if (!thread.ended) thread.renewRights()
   }
 
   /** Ends the threads; what connections they still have is lost. */
   async stop(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.stop()))
+  }
+}
+
+/** What is for all connections together is shared out to the threads, which know nothing of each other. */
+function shareOf(limits: FlowLimits, threads: number): FlowLimits {
+  const share = (most: number) => Math.ceil(most / Math.max(1, threads))
+  return {
+    ...limits,
+    requestsInAll: share(limits.requestsInAll),
+    bytesInAll: share(limits.bytesInAll),
+    replyBytesInAll: share(limits.replyBytesInAll),
   }
 }
 

@@ -72,6 +72,7 @@ t.test('help, for every command with an example', async (t) => {
     'import',
     'stats',
     'snapshot',
+    'token',
   ]
   t.same(commands, expected)
   const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))
@@ -107,7 +108,8 @@ t.test('a server beyond this machine wants a token, and stops before it opens an
 t.test('the token comes from a flag or the environment', async (t) => {
   const server = await serve(t, program, join(directory, 'guarded'), { WARPDEX_TOKEN: 'hush' })
   const cli = cliOf(program, { WARPDEX_URL: server.url })
-  t.match(await cli(['list']), { code: 2, err: /UNAUTHORISED/ })
+  t.match(await cli(['list']), { code: 2, err: /UNAUTHORISED: .*wants a token; set WARPDEX_TOKEN/ })
+  t.match(await cli(['list', '--token', 'guess']), { code: 2, err: /UNAUTHORISED: .*does not know/ })
   t.match(await cli(['list', '--token', 'hush']), { code: 0 })
   t.match(await cliOf(program, { WARPDEX_TOKEN: 'hush' })(['list', '--url', server.url]), { code: 0 })
   t.same(await server.stop('SIGTERM'), [0, null])

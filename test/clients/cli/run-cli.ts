@@ -79,6 +79,7 @@ export function cliOf(program: string, environment: Readonly<Record<string, stri
 export interface Served {
   readonly url: string
   readonly banner: string
+  readonly pid: number
   readonly stop: (signal: NodeJS.Signals) => Promise<readonly [code: number | null, signal: string | null]>
 }
 
@@ -88,8 +89,9 @@ export function spawnServer(
   program: string,
   directory: string,
   environment: Readonly<Record<string, string>> = {},
+  more: readonly string[] = [],
 ) {
-  const flags = ['--port', '0', '--adapter', 'software', '--directory', directory]
+  const flags = ['--port', '0', '--adapter', 'software', '--directory', directory, ...more]
   const child = spawn('env', [...NODE, program, 'serve', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
@@ -104,19 +106,20 @@ export async function serve(
   program: string,
   directory: string,
   environment: Readonly<Record<string, string>> = {},
+  more: readonly string[] = [],
 ): Promise<Served> {
-  const child = spawnServer(t, program, directory, environment)
+  const child = spawnServer(t, program, directory, environment, more)
   let banner = ''
   for await (const chunk of child.stdout) {
     banner += chunk
     if (banner.includes('Ctrl-C')) break
   }
-  const url = /ws:\S+/.exec(banner)?.[0]
+  const url = /wss?:\S+/.exec(banner)?.[0]
   if (url === undefined) throw new Error(`no server: ${banner}`)
   const stop: Served['stop'] = async (signal) => {
     child.kill(signal)
     const [code, by] = await once(child, 'exit')
     return [code, by]
   }
-  return { url, banner, stop }
+  return { url, banner, pid: child.pid ?? 0, stop }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 import {
@@ -64,6 +65,8 @@ export class FakeServer {
       host: '127.0.0.1',
       port: this.#port,
       maxPayload: LIMITS.frameBytes,
+      verifyClient: ({ req }: { readonly req: IncomingMessage }) =>
+        this.token === undefined || req.headers.authorization === `Bearer ${this.token}`,
     })
     this.#listener.on('connection', (socket) => this.#serve(socket))
     await once(this.#listener, 'listening')
@@ -120,7 +123,6 @@ export class FakeServer {
   #answer(request: Request, client: string): Answer {
     switch (request.op) {
       case 'hello':
-        if (request.token !== this.token) throw new WarpdexError('UNAUTHORISED', 'the token is wrong')
         return {
           fields: { server: 'fake', protocol: 1, adapter: { name: 'list', software: true }, limits: LIMITS },
         }

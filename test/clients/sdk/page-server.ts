@@ -48,9 +48,10 @@ export class PageServer {
   }
 
   /** Where the page is for a browser to which this machine has the given name; it connects to the server at `url`. */
-  page(host: string, url: string): string {
+  page(host: string, url: string, token?: string): string {
     const { port } = this.#http.address() as AddressInfo
-    return `http://${host}:${port}/?server=${encodeURIComponent(url)}`
+    const shown = token === undefined ? '' : `&token=${token}`
+    return `http://${host}:${port}/?server=${encodeURIComponent(url)}${shown}`
   }
 
   /** What the next page says. */
@@ -99,9 +100,9 @@ function html(): string {
   return `<!doctype html>
 <script type="importmap">${JSON.stringify(importMap())}</script>
 <script type="module">
-  const server = new URLSearchParams(location.search).get('server')
+  const given = new URLSearchParams(location.search)
   const outcome = await import('${PAGE_MODULE}')
-    .then(({ run }) => run(server))
+    .then(({ run }) => run(given.get('server'), given.get('token') ?? undefined))
     .then((result) => ({ result }), (error) => ({ error: { code: error.code, message: String(error.stack) } }))
   await fetch('/outcome', { method: 'POST', body: JSON.stringify({ origin: location.origin, ...outcome }) })
 </script>

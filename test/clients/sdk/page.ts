@@ -4,8 +4,8 @@ import { connect, WarpdexError, WriteBatch } from '../../../clients/sdk/index.js
 const decode = (bytes: Uint8Array | undefined) => bytes && new TextDecoder().decode(bytes)
 
 /** Does with a server what clients do, and says what came of it in terms of JSON. */
-export async function run(url: string) {
-  const client = await connect(url, { reconnect: { attempts: 0 } })
+export async function run(url: string, token: string | undefined) {
+  const client = await connect(url, { token, reconnect: { attempts: 0 } })
   try {
     await client.createIndex({ name: 'texts', keyType: 'u64', payloadKind: 'bytes', unique: false })
     const texts = client.index<'u64', 'bytes'>('texts')

@@ -15,17 +15,21 @@ t.test('the socket for browsers works on the standard interface of WebSockets', 
   })
   const events: string[] = []
   await new Promise<void>((resolve) => {
-    const socket = openSocket(server.url, {
-      onOpen: () => socket.send(encodeFrame({ id: 0, op: 'hello', protocol: 1, client: 'c' })),
-      onMessage: (bytes) => {
-        events.push(String(decodeFrame(bytes).header.server))
-        socket.close()
+    const socket = openSocket(
+      server.url,
+      { token: undefined, ca: undefined },
+      {
+        onOpen: () => socket.send(encodeFrame({ id: 0, op: 'hello', protocol: 1, client: 'c' })),
+        onMessage: (bytes) => {
+          events.push(String(decodeFrame(bytes).header.server))
+          socket.close()
+        },
+        onClose: (reason) => {
+          events.push(reason)
+          resolve()
+        },
       },
-      onClose: (reason) => {
-        events.push(reason)
-        resolve()
-      },
-    })
+    )
   })
   t.strictSame(events, ['fake', 'close code 1005'])
 })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Test } from 'tap'
-import { WebSocket } from 'ws'
+import { type ClientOptions, WebSocket } from 'ws'
 import { decodeFrame, encodeFrame, type Frame, type Sections } from '../../../protocol/frame.js'
 
 /** A client that speaks the protocol frame by frame, and may speak it badly. */
@@ -17,8 +17,13 @@ export class RawClient {
     })
   }
 
-  static async connect(t: Test, url: string): Promise<RawClient> {
-    const socket = new WebSocket(url, { perMessageDeflate: false })
+  static async connect(
+    t: Test,
+    url: string,
+    options: ClientOptions = {},
+    protocols: readonly string[] = [],
+  ): Promise<RawClient> {
+    const socket = new WebSocket(url, [...protocols], { perMessageDeflate: false, ...options })
     const client = new RawClient(socket)
     t.teardown(() => socket.terminate())
     await once(socket, 'open')

@@ -224,7 +224,7 @@ t.test('a client that does not read is closed, and the server goes on', async (t
   t.match((await other.ask({ id: 1, op: 'listIndexes' })).header, { ok: true })
   client.socket.resume()
   const [code, reason] = await once(client.socket, 'close')
-  t.match([code, String(reason)], [1008, /not read/])
+  t.match([code, String(reason)], [4008, /not read/])
 })
 
 t.test('a client that reads late gets everything', async (t) => {
@@ -247,14 +247,14 @@ t.test('a client that reads late gets everything', async (t) => {
 
 t.test('a token is asked for', async (t) => {
   const { url } = await start(t, { token: 'secret' })
-  const client = await RawClient.connect(t, url)
-  const unauthorised = { ok: false, error: { code: 'UNAUTHORISED' } }
-  t.match((await client.ask({ id: 1, op: 'listIndexes' })).header, unauthorised)
-  const hello = { id: 2, op: 'hello', protocol: 1, client: 'me' }
-  t.match((await client.ask(hello)).header, unauthorised)
-  t.match((await client.ask({ ...hello, token: 'guess' })).header, unauthorised)
-  t.match((await client.ask({ ...hello, token: 'secret' })).header, { ok: true })
+  await t.rejects(RawClient.connect(t, url), { message: /401/ })
+  await t.rejects(RawClient.connect(t, url, { headers: { authorization: 'Bearer guess' } }), {
+    message: /401/,
+  })
+  const client = await RawClient.connect(t, url, { headers: { authorization: 'Bearer secret' } })
   t.match((await client.ask({ id: 3, op: 'listIndexes' })).header, { ok: true })
+  const hello = { id: 2, op: 'hello', protocol: 1, client: 'me', token: 'secret' }
+  t.match((await client.ask(hello)).header, { error: { code: 'BAD_REQUEST', message: /no option "token"/ } })
 })
 
 t.test('strangers are kept out', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { WarpdexError } from '../../../../protocol/errors.js'
 import type { GetRequest } from '../../../../protocol/messages.js'
+import { Rights } from '../../../../src/server/access/rights.js'
 import { type Answered, CancelSign } from '../../../../src/server/gate/engine-gate.js'
 import { GetGroups } from '../../../../src/server/threads/get-groups.js'
 import { freshSeed, Random } from '../../../random.js'
@@ -60,7 +61,14 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 function question(keys: readonly number[], index = 'n', more: Partial<GetRequest> = {}) {
   const bytes = new Uint8Array(Uint32Array.from(keys).buffer)
   const request = { id: 1, op: 'get', index, all: false, keys: { type: 'u32', bytes }, ...more } as GetRequest
-  return { request, client: undefined, sign: new CancelSign(), connection: 1, ownsMemory: false }
+  return {
+    request,
+    client: undefined,
+    rights: Rights.all,
+    sign: new CancelSign(),
+    connection: 1,
+    ownsMemory: false,
+  }
 }
 
 function values({ sections }: Answered, count: number): (number | undefined)[] {

@@ -1,0 +1,101 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { Request } from '../../../protocol/messages.js'
+import { RIGHTS, type Right } from '../../../protocol/rights.js'
+
+/** Allows something on all indexes whose names match a pattern, in which each `*` stands for any characters or none. */
+export interface Rule {
+  readonly index: string
+  readonly allow: readonly Right[]
+}
+
+/** What somebody may do. */
+export class Rights {
+  static readonly all = new Rights([{ index: '*', allow: RIGHTS }])
+  static readonly none = new Rights([])
+  readonly #rules: readonly Rule[]
+
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules
+  }
+
+  /** All of it, as plain data. */
+  get rules(): readonly Rule[] {
+    return this.#rules
+  }
+
+  /** Whether an index of that name, be it there or not, is within a right. */
+  may(right: Right, index: string): boolean {
+    return this.#rules.some((rule) => allows(rule, right) && matches(rule.index, index))
+  }
+
+  /** Whether all indexes that are, or ever will be, are within a right. */
+  mayEverywhere(right: Right): boolean {
+    return this.#rules.some((rule) => allows(rule, right) && /^\*+$/.test(rule.index))
+  }
+
+  /** Whether there is a name that is within a right. */
+  maySomewhere(right: Right): boolean {
+    return this.#rules.some((rule) => allows(rule, right))
+  }
+}
+
+/** The right that each operation on an index needs; the others concern the connection, or show what the asker may see. */
+const NEEDED: { readonly [O in Request['op']]?: Right } = {
+  createIndex: 'create',
+  dropIndex: 'drop',
+  stats: 'stats',
+  snapshot: 'snapshot',
+  get: 'read',
+  explain: 'read',
+  count: 'read',
+  scan: 'read',
+  getNext: 'read',
+  insert: 'write',
+  delete: 'write',
+  write: 'write',
+  load: 'write',
+}
+
+/**
+ * Refuses a request that needs a right which its asker has not. Whether the index exists does not matter, so that the answer does
+ * not tell.
+ *
+ * @param who how the message names the asker
+ * @throws WarpdexError `UNAUTHORISED` that says which right is missing
+ */
+export function authorise(rights: Rights, who: string, request: Request): void {
+  const right = NEEDED[request.op]
+  if (right === undefined) return
+  const index = 'index' in request ? request.index : undefined
+  if (index === undefined) {
+    // Of all indexes `stats` shows those that one may see.
+    if (right === 'stats' || rights.maySomewhere(right)) return
+    throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "${right}" on any index`)
+  }
+  if (rights.may(right, index)) return
+  const name = JSON.stringify(index)
+  throw new WarpdexError(
+    'UNAUTHORISED',
+    `${request.op} needs the right "${right}" on ${name}; ${who} lacks it`,
+  )
+}
+
+function allows({ allow }: Rule, right: Right): boolean {
+  return right === 'stats' ? allow.length > 0 : allow.includes(right)
+}
+
+/** Takes the shortest match for each `*`, and comes back only to the last one, so that no pattern takes long. */
+function matches(pattern: string, name: string): boolean {
+  const [head, ...parts] = pattern.split('*')
+  const tail = parts.pop()
+  if (tail === undefined) return name === pattern
+  if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail)) return false
+  const end = name.length - tail.length
+  let at = head.length
+  for (const part of parts) {
+    const found = name.indexOf(part, at)
+    if (found < 0 || found + part.length > end) return false
+    at = found + part.length
+  }
+  return true
+}

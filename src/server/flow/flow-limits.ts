@@ -1,0 +1,34 @@
+import { LIMITS } from '../../../protocol/limits.js'
+import type { Config } from '../../config/settings.js'
+
+/** What bounds the memory that clients take, and the time that they are waited for. All of them are in `LIMITS`. */
+export type FlowLimits = Readonly<
+  Record<
+    | 'requestsInFlight'
+    | 'requestsInAll'
+    | 'bytesInFlight'
+    | 'bytesInAll'
+    | 'bytesReserved'
+    | 'replyBytesQueued'
+    | 'replyBytesInAll'
+    | 'pingSeconds'
+    | 'stallSeconds'
+    | 'slowestBytesPerSecond',
+    number
+  >
+>
+
+export function flowLimits(config: Config): FlowLimits {
+  return {
+    requestsInFlight: config.maxRequestsInFlight,
+    requestsInAll: config.maxRequestsInAll,
+    bytesInFlight: config.maxBytesInFlight,
+    bytesInAll: config.maxBytesInAll,
+    bytesReserved: LIMITS.bytesReserved,
+    replyBytesQueued: config.maxReplyBytes,
+    replyBytesInAll: config.maxReplyBytesInAll,
+    pingSeconds: config.pingSeconds,
+    stallSeconds: config.stallSeconds,
+    slowestBytesPerSecond: LIMITS.slowestBytesPerSecond,
+  }
+}

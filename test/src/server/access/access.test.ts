@@ -1,0 +1,194 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { connect } from '../../../../clients/sdk/index.js'
+import { openSocket } from '../../../../clients/sdk/socket-browser.js'
+import { isToken, subprotocolToken, tokenSubprotocols } from '../../../../protocol/bearer.js'
+import { Access } from '../../../../src/server/access/access.js'
+import { RawClient } from '../raw-client.js'
+import { start } from '../start.js'
+
+const TOKENS = {
+  operator: 'operator-operator-operator',
+  ingest: 'ingest-ingest-ingest-ingest',
+  reader: 'reader+/=~-._reader-reader',
+  monitor: 'monitor-monitor-monitor',
+}
+
+const entries = [
+  { name: 'operator', token: TOKENS.operator, admin: true },
+  { name: 'ingest', token: TOKENS.ingest, rights: [{ index: 'a-*', allow: ['write', 'create'] }] },
+  { name: 'reader', token: TOKENS.reader, rights: [{ index: 'a-1', allow: ['read', 'snapshot'] }] },
+  { name: 'monitor', token: TOKENS.monitor, rights: [{ index: '*', allow: ['stats'] }] },
+]
+
+/** As browsers have it: a failure is an event that need not be listened to. */
+class BrowserWebSocket extends WebSocket {
+  constructor(url: string, protocols: string[]) {
+    super(url, protocols)
+    this.on('error', () => {})
+  }
+}
+
+const folder = t.testdir()
+let files = 0
+
+function tokenFile(): string {
+  const path = join(folder, `tokens-${files++}.json`)
+  writeFileSync(path, JSON.stringify({ tokens: entries }), { mode: 0o600 })
+  return path
+}
+
+const definition = (name: string) => ({ name, keyType: 'u32', payloadKind: 'u32', unique: false }) as const
+
+t.test('everybody does what it may, sees what it may, and no more', async (t) => {
+  const { url } = await start(t, { tokens: tokenFile() })
+  const clientOf = async (name: keyof typeof TOKENS) => {
+    const client = await connect(url, { token: TOKENS[name], reconnect: { attempts: 0 } })
+    t.teardown(() => client.close())
+    return client
+  }
+  const lacks = (call: Promise<unknown>, right: string, who: string) =>
+    t.rejects(call, { code: 'UNAUTHORISED', message: new RegExp(`right "${right}" on .*"${who}" lacks it`) })
+  const [operator, ingest, reader, monitor] = await Promise.all([
+    clientOf('operator'),
+    clientOf('ingest'),
+    clientOf('reader'),
+    clientOf('monitor'),
+  ])
+  await operator.createIndex(definition('b-1'))
+  await ingest.createIndex(definition('a-1'))
+  await ingest.createIndex(definition('a-2'))
+  await ingest.index<'u32', 'u32'>('a-1').insert([1], [10])
+  await lacks(ingest.createIndex(definition('b-2')), 'create', 'ingest')
+  await lacks(ingest.createIndex({ ...definition('b-1') }), 'create', 'ingest')
+  await lacks(ingest.index('a-1').get([1]), 'read', 'ingest')
+  await lacks(ingest.index('b-1').stats(), 'stats', 'ingest')
+  await lacks(ingest.dropIndex('a-1'), 'drop', 'ingest')
+  await lacks(ingest.dropIndex('none'), 'drop', 'ingest')
+  t.strictSame(await reader.index<'u32', 'u32'>('a-1').getOne(1), 10)
+  await lacks(reader.index('a-2').definition(), 'stats', 'reader')
+  await lacks(reader.index<'u32', 'u32'>('a-1').insert([1], [11]), 'write', 'reader')
+  await lacks(monitor.index('a-1').get([1]), 'read', 'monitor')
+  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name)
+  t.strictSame(names(await operator.listIndexes()), ['b-1', 'a-1', 'a-2'])
+  t.strictSame(names(await ingest.listIndexes()), ['a-1', 'a-2'])
+  t.strictSame(names(await reader.listIndexes()), ['a-1'])
+  t.strictSame(names((await monitor.stats()).indexes), ['b-1', 'a-1', 'a-2'])
+  t.match((await monitor.stats()).server, { deviceBytes: Number })
+  const seen = await reader.stats()
+  t.strictSame(names(seen.indexes), ['a-1'])
+  t.strictSame(Object.keys(seen.server), ['version', 'uptimeSeconds', 'adapter'])
+  t.strictSame(
+    (await reader.snapshot()).map(({ index }) => index),
+    ['a-1'],
+  )
+  await lacks(reader.snapshot('a-2'), 'snapshot', 'reader')
+  await t.rejects(monitor.snapshot(), { code: 'UNAUTHORISED', message: /"snapshot" on any index/ })
+  t.equal((await operator.snapshot()).length, 3)
+  t.ok(await operator.dropIndex('a-2'))
+})
+
+t.test('who has no token, or a wrong one, is not let in at all', async (t) => {
+  const { url } = await start(t, { tokens: tokenFile(), token: 'also-a-token' })
+  const statusFor = (headers: Readonly<Record<string, string>>, protocols: readonly string[] = []) =>
+    RawClient.connect(t, url, { headers }, protocols).then(
+      ({ socket }) => `open ${socket.protocol}`,
+      (error: Error) => error.message.slice(-3),
+    )
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  t.equal(await statusFor({}), '401')
+  t.equal(await statusFor(bearer('')), '401')
+  t.equal(await statusFor(bearer(TOKENS.reader.slice(0, -1))), '401')
+  t.equal(await statusFor(bearer(`${TOKENS.reader}x`)), '401')
+  t.equal(await statusFor({ authorization: `Basic ${TOKENS.reader}` }), '401')
+  t.equal(await statusFor(bearer(TOKENS.reader)), 'open ')
+  t.equal(await statusFor({ authorization: `bearer  ${TOKENS.reader}` }), 'open ')
+  t.equal(await statusFor(bearer('also-a-token')), 'open ')
+  for (const token of Object.values(TOKENS)) {
+    t.equal(await statusFor({}, tokenSubprotocols(token)), 'open warpdex')
+  }
+  t.equal(await statusFor({}, ['warpdex']), '401')
+  t.equal(await statusFor({}, tokenSubprotocols('guess')), '401')
+  t.equal(await statusFor({}, ['warpdex', 'warpdex.bearer.$$$']), '401')
+  t.equal(await statusFor(bearer('guess'), tokenSubprotocols(TOKENS.reader)), '401', 'the header counts')
+  await t.rejects(connect(url), { code: 'UNAUTHORISED', message: /wants a token/ })
+  await t.rejects(connect(url, { token: 'guess' }), {
+    code: 'UNAUTHORISED',
+    message: /does not know the token/,
+  })
+  await t.rejects(connect(url, { token: 'two words' }), { code: 'BAD_REQUEST', message: /^(?!.*two words)/ })
+})
+
+t.test('a browser brings its token as a subprotocol', async (t) => {
+  t.intercept(globalThis, 'WebSocket', { value: BrowserWebSocket, configurable: true })
+  const { url } = await start(t, { tokens: tokenFile() })
+  const outcome = (token: string | undefined) =>
+    new Promise((resolve) => {
+      const handlers = { onOpen: () => resolve('open'), onMessage: () => {}, onClose: resolve }
+      const socket = openSocket(url, { token, ca: undefined }, handlers)
+      t.teardown(() => socket.close())
+    })
+  t.equal(await outcome(TOKENS.monitor), 'open')
+  t.match(await outcome('guess'), /wants a token/)
+  t.match(await outcome(undefined), /wants a token/)
+  for (const token of ['~', 'a', 'ab', 'abc', '~~~???>>>', '!'.repeat(512)]) {
+    const [, offer] = tokenSubprotocols(token)
+    t.match(offer, /^warpdex\.bearer\.[A-Za-z0-9_-]+$/, 'what a subprotocol may consist of')
+    t.equal(subprotocolToken(`x, ${offer} ,y`), token)
+    t.ok(isToken(token))
+  }
+  for (const text of ['', ' ', 'a b', 'é', 'a\n', '!'.repeat(513)]) t.notOk(isToken(text))
+})
+
+t.test('a file that is read again gives and takes rights at once', async (t) => {
+  const tokens = tokenFile()
+  const warnings: string[] = []
+  const server = await start(t, { tokens }, { onWarning: (message) => warnings.push(message) })
+  const operator = await connect(server.url, { token: TOKENS.operator })
+  t.teardown(() => operator.close())
+  await operator.createIndex(definition('a'))
+  writeFileSync(tokens, '{}')
+  t.throws(() => server.reload(), { code: 'BAD_REQUEST', message: /tokens-\d\.json/ })
+  await operator.createIndex(definition('b'))
+  const lesser = { name: 'operator', token: TOKENS.operator, rights: [{ index: 'a', allow: ['read'] }] }
+  writeFileSync(tokens, JSON.stringify({ tokens: [lesser] }))
+  server.reload()
+  await t.rejects(operator.createIndex(definition('c')), { code: 'UNAUTHORISED' })
+  t.equal((await operator.listIndexes()).length, 1)
+  writeFileSync(tokens, JSON.stringify({ tokens: [{ ...lesser, token: 'something-else-here' }] }))
+  server.reload()
+  t.strictSame(await operator.listIndexes(), [])
+  await t.rejects(connect(server.url, { token: TOKENS.operator }), { code: 'UNAUTHORISED' })
+  t.strictSame(warnings, [])
+})
+
+t.test('a file that every user can read is warned of', { skip: process.platform === 'win32' }, async (t) => {
+  const tokens = tokenFile()
+  chmodSync(tokens, 0o644)
+  const warnings: string[] = []
+  await start(t, { tokens }, { onWarning: (message) => warnings.push(message) })
+  t.match(warnings, [/tokens-\d\.json can be read by every user/])
+  t.equal(warnings.length, 1)
+})
+
+t.test('figures over HTTP are for who may see all of them', async (t) => {
+  const request = (headers: object) => ({ headers }) as unknown as IncomingMessage
+  const open = new Access({ token: '', tokens: '', host: '127.0.0.1' })
+  t.ok(open.mayRead(request({ host: 'localhost:7070' })))
+  t.ok(open.mayRead(request({ host: '[::1]:7070' })))
+  t.notOk(
+    open.mayRead(request({ host: 'rebound.example:7070' })),
+    'a page under another name of this machine',
+  )
+  t.notOk(open.mayRead(request({})))
+  t.ok(new Access({ token: '', tokens: '', host: '0.0.0.0' }).mayRead(request({ host: 'db.example' })))
+  const guarded = new Access({ token: '', tokens: tokenFile(), host: '127.0.0.1' })
+  const bearer = (token: string) => request({ host: 'any', authorization: `Bearer ${token}` })
+  t.notOk(guarded.mayRead(request({ host: 'localhost' })))
+  t.notOk(guarded.mayRead(bearer(TOKENS.reader)))
+  t.ok(guarded.mayRead(bearer(TOKENS.monitor)))
+  t.ok(guarded.mayRead(bearer(TOKENS.operator)))
+})

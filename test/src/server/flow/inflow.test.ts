@@ -1,0 +1,191 @@
+import t from 'tap'
+import type { FlowLimits } from '../../../../src/server/flow/flow-limits.js'
+import { Inflow, type RunningRequest, SharedInflow } from '../../../../src/server/flow/inflow.js'
+import { freshSeed, Random } from '../../../random.js'
+import { SMALL } from './flow-limits.js'
+
+function connections(count: number, more: Partial<FlowLimits> = {}) {
+  const limits = { ...SMALL, ...more }
+  const shared = new SharedInflow(limits)
+  const reads = Array.from({ length: count }, () => true)
+  const flows = reads.map(
+    (_, i) =>
+      new Inflow(limits, shared, (paused) => {
+        reads[i] = !paused
+      }),
+  )
+  return { shared, reads, flows }
+}
+
+t.test(
+  'a connection is read until it has as many requests as it may, and again at half of them',
+  async (t) => {
+    const { flows, reads, shared } = connections(1)
+    const [flow] = flows
+    const requests = [1, 2, 3].map(() => flow.begin(10))
+    t.ok(reads[0])
+    requests.push(flow.begin(10))
+    t.notOk(reads[0])
+    requests[0].end()
+    requests[1].end()
+    t.notOk(reads[0], 'half is not less than half')
+    requests[2].end()
+    t.ok(reads[0])
+    t.strictSame([flow.requests, flow.bytes, shared.bytes, shared.requests], [1, 10, 10, 1])
+  },
+)
+
+t.test('bytes count as they come in, and one request may always come', async (t) => {
+  const { flows, reads } = connections(1)
+  const [flow] = flows
+  flow.received(5000)
+  t.ok(reads[0], 'a request that is larger than the bound')
+  const large = flow.begin(5000)
+  t.notOk(reads[0])
+  large.end()
+  t.ok(reads[0])
+  const small = flow.begin(10)
+  flow.received(989)
+  t.ok(reads[0])
+  flow.received(1)
+  t.notOk(reads[0])
+  small.end()
+  t.ok(reads[0], 'nothing runs, so the request that has begun goes on')
+  flow.received(20)
+  flow.discounted(2000)
+  t.equal(flow.bytes, 0)
+})
+
+t.test(
+  'past the bound for all, those with little go on, and the others one message after the other',
+  async (t) => {
+    const { flows, reads, shared } = connections(4)
+    const [a, b, c, d] = flows
+    const running = [a.begin(900), b.begin(900)]
+    c.received(150)
+    t.strictSame(reads, [true, true, true, true])
+    d.received(150)
+    t.strictSame(reads, [true, true, true, true], 'the first past the bound takes the turn')
+    c.received(1)
+    t.strictSame(reads, [true, true, false, true], 'the next one waits')
+    a.received(1)
+    t.strictSame(reads, [false, true, false, true])
+    d.received(5000)
+    t.ok(reads[3], 'the turn is for a whole message')
+    const large = d.begin(5150)
+    t.notOk(reads[3], 'and for one only')
+    let late = true
+    const other = new Inflow(SMALL, shared, (paused) => {
+      late = !paused
+    })
+    other.received(100)
+    t.ok(late, 'who has nothing may always send a little')
+    other.received(1)
+    t.notOk(late)
+    large.end()
+    t.strictSame([reads, late], [[false, true, true, true], false], 'the next in line')
+    for (const request of running) request.end()
+    t.strictSame([reads, late], [[true, true, true, true], true], 'there is room again')
+    for (const flow of [...flows, other]) flow.close()
+    t.strictSame([shared.bytes, shared.requests], [0, 0])
+  },
+)
+
+t.test('the turn goes round while there is no room', async (t) => {
+  const { flows, reads } = connections(4, { bytesInAll: 200 })
+  const [full, a, b, c] = flows
+  full.begin(900)
+  for (const flow of [a, b, c]) flow.received(101)
+  t.strictSame(reads, [false, true, false, false])
+  const first = a.begin(200)
+  a.received(101)
+  t.strictSame(reads, [false, false, false, false])
+  first.end()
+  t.strictSame(reads, [false, false, true, false], 'the next in line')
+  b.close()
+  t.strictSame(reads, [false, false, true, true], 'a turn ends with its connection')
+  const second = c.begin(200)
+  c.received(500)
+  second.end()
+  t.strictSame([reads[1], reads[3]], [true, false], 'who had its turn waits behind the others')
+})
+
+t.test('too many requests in all are refused, but for the first of a connection', async (t) => {
+  const { flows } = connections(4)
+  const requests: RunningRequest[] = []
+  for (const flow of flows.slice(0, 3)) for (let i = 0; i < 2; i++) requests.push(flow.begin(1))
+  t.notOk(requests.some(({ overloaded }) => overloaded))
+  t.ok(flows[0].begin(1).overloaded)
+  t.notOk(flows[3].begin(1).overloaded)
+  t.ok(flows[3].begin(1).overloaded)
+})
+
+t.test('replies that wait stop the reading', async (t) => {
+  const { flows, reads } = connections(1)
+  flows[0].repliesWait(0.49)
+  t.ok(reads[0])
+  flows[0].repliesWait(0.5)
+  t.notOk(reads[0])
+  flows[0].repliesWait(0.25)
+  t.notOk(reads[0])
+  flows[0].repliesWait(0.24)
+  t.ok(reads[0])
+  flows[0].stop()
+  t.notOk(reads[0])
+  flows[0].begin(1).end()
+  t.notOk(reads[0], 'for good')
+})
+
+t.test('a message that takes too long is noticed, but not while nobody reads it', async (t) => {
+  const { flows } = connections(1)
+  const [flow] = flows
+  t.notOk(flow.tick(1000), 'there is none')
+  flow.received(100)
+  t.notOk(flow.tick(40), '30 seconds and 10 for 100 bytes')
+  flow.repliesWait(1)
+  t.notOk(flow.tick(1000))
+  flow.repliesWait(0)
+  t.ok(flow.tick(1))
+  flow.begin(200)
+  flow.received(100)
+  t.notOk(flow.tick(40), 'each has its own time')
+})
+
+t.test('whatever happens, nothing is lost count of, and nobody waits for ever', async (t) => {
+  const seed = freshSeed()
+  t.comment(`seed ${seed}`)
+  const random = new Random(seed)
+  const { flows, reads, shared } = connections(8)
+  const running = new Map<Inflow, RunningRequest[]>(flows.map((flow) => [flow, []]))
+  const pending = flows.map(() => 0)
+  let most = 0
+  for (let step = 0; step < 50_000; step++) {
+    const i = random.below(flows.length)
+    const requests = running.get(flows[i])!
+    if (reads[i] && random.below(3) > 0) {
+      const bytes = 1 + random.below(64)
+      pending[i] += bytes
+      flows[i].received(bytes)
+      if (pending[i] > 400 || random.below(8) === 0) {
+        requests.push(flows[i].begin(pending[i]))
+        pending[i] = 0
+      }
+    } else if (requests.length > 0) {
+      requests.splice(random.below(requests.length), 1)[0].end()
+    }
+    most = Math.max(most, shared.bytes)
+    const bytes = flows.reduce((sum, flow) => sum + flow.bytes, 0)
+    if (bytes !== shared.bytes) throw new Error(`step ${step}: ${bytes} bytes, and ${shared.bytes} in all`)
+  }
+  t.ok(most > 2000, 'the bound was reached')
+  t.ok(most <= 2000 + 8 * (100 + 64) + 500, `at most ${most} bytes`)
+  for (const requests of running.values()) for (const request of requests) request.end()
+  for (let round = 0; round < flows.length; round++) {
+    reads.forEach((read, i) => {
+      if (read) flows[i].begin(pending[i]).end()
+    })
+  }
+  t.ok(reads.every(Boolean), 'all are read in the end')
+  for (const flow of flows) flow.close()
+  t.strictSame([shared.bytes, shared.requests], [0, 0])
+})
