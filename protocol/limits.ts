@@ -45,6 +45,8 @@ export const LIMITS = {
   replyBytesQueued: 256 * MIB,
   /** Connections of one server. */
   connections: 1024,
+  /** Connections beside these, for HTTP: one that is about to become a WebSocket counts here, too. */
+  httpConnections: 256,
   /** Fragments of one WebSocket message: a defence against floods of tiny ones. */
   messageFragments: 4096,
   /** Pieces in which one WebSocket frame may come off the network: a slow one delivers 64 MiB in packets of a kilobyte. */

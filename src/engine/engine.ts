@@ -5,6 +5,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import type { EngineMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
 import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
@@ -36,6 +37,8 @@ export interface EngineOptions {
   readonly stop?: AbortSignal | undefined
   /** Told of what went wrong without a request to answer. */
   readonly onWarning?: ((message: string) => void) | undefined
+  /** Told of work and how long it took. */
+  readonly meter?: EngineMeter | undefined
 }
 
 export interface ServerStats {
@@ -78,6 +81,8 @@ export class Engine {
   #device: Promise<Device>
   #adapter: AdapterFacts
   #closing: Promise<void> | undefined
+  /** Why no index answers; undefined while they do. */
+  #interruption: string | undefined
 
   private constructor(
     store: Store,
@@ -124,6 +129,11 @@ export class Engine {
       await (engine ?? store).close()
       throw error
     }
+  }
+
+  /** Why requests are not answered at the moment, in words for people; undefined when they are. */
+  get interruption(): string | undefined {
+    return this.#closing === undefined ? this.#interruption : 'the server is shutting down'
   }
 
   /** What the engine computes on. */
@@ -300,12 +310,23 @@ export class Engine {
   #watch(device: Device): void {
     void device.lost.then(({ message }) => {
       if (this.#closing !== undefined) return
+      this.#options.meter?.happened('deviceLoss')
       this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
-      this.#device = this.#replace()
-      this.#names.move(this.#device)
+      this.#interruption = 'the device was lost; all indexes are rebuilt on a new one'
+      const replacement = this.#replace()
+      this.#device = replacement
+      this.#names.move(replacement)
       // Every rebuild reports a failure itself.
       const rebuilds = this.#all().map((index) => index.rebuild())
-      void Promise.all([this.#device.catch(() => {}), ...rebuilds]).then(() => device.destroy())
+      const replaced = replacement.then(
+        () => undefined,
+        (error: unknown) => toWarpdexError(error).message,
+      )
+      void Promise.all([replaced, ...rebuilds]).then(([failure]) => {
+        device.destroy()
+        // The next device may have been lost meanwhile.
+        if (this.#device === replacement) this.#interruption = failure
+      })
     })
   }
 

@@ -12,6 +12,7 @@ import {
   type Request,
 } from '../../protocol/messages.js'
 import type { Engine } from '../engine/engine.js'
+import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
 import { CorkedSender } from './corked-sender.js'
 import { type Reply, reply, runRequest } from './operations.js'
@@ -36,6 +37,7 @@ export interface ConnectionContext {
   /** What hello must bring; empty for nothing. */
   readonly token: string
   readonly limits: ConnectionLimits
+  readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
@@ -76,7 +78,7 @@ export class Connection {
     this.#requests++
     this.#bytes += data.byteLength
     if (this.#load() >= 1) this.#socket.pause()
-    this.#send(await this.#answer(data, binary))
+    this.#send(await this.#answer(data, binary, this.#context.meter.received(data.byteLength)))
     this.#requests--
     this.#bytes -= data.byteLength
     this.#readOn()
@@ -85,16 +87,24 @@ export class Connection {
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(data: Uint8Array, binary: boolean): Promise<readonly Uint8Array[]> {
+  async #answer(data: Uint8Array, binary: boolean, meter: RequestMeter): Promise<readonly Uint8Array[]> {
     let id: number | null = null
     try {
       if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
       const frame = decodeFrame(data)
       id = frame.id
-      const { fields, sections } = await this.#run(parseRequest(frame))
-      return framePieces({ id, ok: true, ...fields }, sections)
+      const request = parseRequest(frame)
+      meter.decoded(request)
+      const { fields, sections } = await this.#run(request)
+      meter.ran(sections)
+      const pieces = framePieces({ id, ok: true, ...fields }, sections)
+      meter.answered(undefined, byteCount(pieces))
+      return pieces
     } catch (thrown) {
-      return framePieces(errorHeader(thrown instanceof FrameError ? thrown.id : id, toWarpdexError(thrown)))
+      const error = toWarpdexError(thrown)
+      const pieces = framePieces(errorHeader(thrown instanceof FrameError ? thrown.id : id, error))
+      meter.answered(error, byteCount(pieces))
+      return pieces
     }
   }
 
@@ -145,6 +155,7 @@ export class Connection {
     if (this.#socket.readyState !== this.#socket.OPEN) return
     this.#sender.send(pieces)
     if (this.#sender.queuedBytes <= this.#context.limits.replyBytesQueued) return
+    this.#context.meter.slowConsumer(this.#sender.queuedBytes)
     void this.#end(CloseCode.policyViolation, 'replies were not read for too long')
   }
 
@@ -176,4 +187,10 @@ export class Connection {
     await closed
     clearTimeout(timer)
   }
+}
+
+function byteCount(pieces: readonly Uint8Array[]): number {
+  let bytes = 0
+  for (const { byteLength } of pieces) bytes += byteLength
+  return bytes
 }

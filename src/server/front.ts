@@ -3,18 +3,31 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Status } from '../http/health.js'
+import type { ServerMeter } from '../observe/meter.js'
 import { hostAndPort } from './binding.js'
 
-type Status = 'starting' | 'ready' | 'stopping'
+/** How long a client may take over a request's headers, and over the whole request: nobody sends a body. */
+const SLOWEST_HEADERS_MS = 10_000
+const SLOWEST_REQUEST_MS = 15_000
 
 /** What the front needs of a connection. */
 interface Admitted {
   close(): Promise<void>
 }
 
-/** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
+/** What the front does with those who come. */
+export interface FrontOptions {
+  /** Answers what is no WebSocket. */
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether to let in a WebSocket with that Origin header. */
+  readonly mayConnect: (origin: string | undefined) => boolean
+  readonly meter: Pick<ServerMeter, 'opened' | 'closed' | 'refused'>
+}
+
+/** The listening port: plain HTTP, and the door through which WebSockets come in. */
 export class Front {
-  readonly #http = createServer((request, response) => this.#answer(request, response))
+  readonly #http = createServer({ headersTimeout: SLOWEST_HEADERS_MS, requestTimeout: SLOWEST_REQUEST_MS })
   readonly #webSockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -22,14 +35,15 @@ export class Front {
     maxFragments: LIMITS.messageFragments,
     maxBufferedChunks: LIMITS.messageChunks,
   })
-  readonly #mayConnect: (origin: string | undefined) => boolean
+  readonly #options: FrontOptions
   readonly #connections = new Set<Admitted>()
   #status: Status = 'starting'
   #connect: ((socket: WebSocket, stream: Duplex) => Admitted) | undefined
 
-  /** @param mayConnect whether to let in a WebSocket with that Origin header */
-  constructor(mayConnect: (origin: string | undefined) => boolean) {
-    this.#mayConnect = mayConnect
+  constructor(options: FrontOptions) {
+    this.#options = options
+    this.#http.maxConnections = LIMITS.connections + LIMITS.httpConnections
+    this.#http.on('request', options.answer)
     this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
   }
 
@@ -44,6 +58,10 @@ export class Front {
     })
     const address = this.#http.address()
     return typeof address === 'object' && address !== null ? address.port : port
+  }
+
+  get status(): Status {
+    return this.#status
   }
 
   /** Opens the door: every WebSocket is handed to `connect` with the stream below it. */
@@ -65,33 +83,32 @@ export class Front {
     }
   }
 
-  #answer({ method, url }: IncomingMessage, response: ServerResponse): void {
-    const known = method === 'GET' && url === '/health'
-    response.statusCode = !known ? 404 : this.#status === 'ready' ? 200 : 503
-    response.setHeader('content-type', 'application/json')
-    const body = known
-      ? { status: this.#status }
-      : { error: 'there is GET /health, and WebSocket for the rest' }
-    response.end(`${JSON.stringify(body)}\n`)
-  }
-
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     // Whoever asks may be gone already, and node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
     const connect = this.#connect
     if (connect === undefined || this.#status !== 'ready' || this.#connections.size >= LIMITS.connections) {
-      refuse(stream, 503)
+      this.#refuse(request, stream, 503)
       return
     }
-    if (!this.#mayConnect(request.headers.origin)) {
-      refuse(stream, 403)
+    if (!this.#options.mayConnect(request.headers.origin)) {
+      this.#refuse(request, stream, 403)
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
       const connection = connect(socket, stream)
       this.#connections.add(connection)
-      socket.on('close', () => this.#connections.delete(connection))
+      this.#options.meter.opened()
+      socket.on('close', () => {
+        this.#connections.delete(connection)
+        this.#options.meter.closed()
+      })
     })
+  }
+
+  #refuse({ socket }: IncomingMessage, stream: Duplex, status: 403 | 503): void {
+    this.#options.meter.refused(status, socket.remoteAddress)
+    refuse(stream, status)
   }
 }
 
