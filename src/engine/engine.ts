@@ -12,6 +12,7 @@ import { DeviceBudget } from './device-budget.js'
 import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
 import { IndexNames } from './index-names.js'
+import { meteredStructures } from './metered-structures.js'
 import { Index } from './named-index.js'
 import { settleStructure } from './structure-choice.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
@@ -95,7 +96,8 @@ export class Engine {
     this.#openDevice = openDevice
     this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
     this.#names = new IndexNames(device)
-    this.#structures = options.structures ?? prefixTrees
+    const { structures = prefixTrees, meter } = options
+    this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
     this.#calibrator = new Calibrator({
       directory: options.directory,
       structures: this.#structures,
@@ -229,11 +231,11 @@ export class Engine {
     return id
   }
 
-  /** Figures of the server, and of one index or all. */
+  /** Figures of the server, and of one index or all; those of all are without their regions, since there may be thousands. */
   stats(name?: string): EngineStats {
     const all = this.#all()
       .filter(({ isLoaded }) => isLoaded)
-      .map((index) => index.stats())
+      .map((index) => index.summary())
     const { name: adapter, software } = this.#adapter
     const { limit } = this.#budget
     return {
@@ -298,6 +300,7 @@ export class Engine {
       onProgress,
       onWarning,
       stop: this.#options.stop,
+      meter: this.#options.meter,
     })
     this.#indexes.set(definition.name, index)
     return index

@@ -15,6 +15,7 @@ import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.j
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import { NO_ENGINE_METER } from '../observe/meter.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { Calibrator } from './calibrator.js'
 import { GetCoalescer } from './get-coalescer.js'
@@ -88,15 +89,18 @@ export class Index {
     this.definition = definition
     this.#host = host
     const shape = shapeOf(definition)
+    const { meter = NO_ENGINE_METER } = host
     this.#queue = new RequestQueue(
       (writes, more) => this.#runWrites(writes, more),
       (write) => weigh(write, shape),
       ({ load }) => load !== undefined,
+      (milliseconds) => meter.waited(milliseconds),
     )
     this.#gets = new GetCoalescer(
       ({ bytes, offsets }) => this.#live().structure.current.get(bytes, offsets),
       keyWidth(definition.keyType),
       shape.payloadBytes,
+      (gets, milliseconds) => meter.dispatched(gets, milliseconds),
     )
   }
 
@@ -204,14 +208,21 @@ export class Index {
   }
 
   stats(): IndexStats & PagedStats {
+    const { regions } = this.#live().structure.stats()
+    return { ...this.summary(), regions }
+  }
+
+  /** All figures but the regions. */
+  summary(): IndexStats & Omit<PagedStats, 'regions'> {
     const { stored, structure, upkeep, payloads } = this.#live()
+    const { regions: _regions, ...figures } = structure.stats()
     const { id } = stored
     const { store } = this.#host
     return {
       ...this.definition,
       structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
-      ...structure.stats(),
+      ...figures,
       logPosition: store.log.last(id),
       logRecords: store.log.last(id) + 1 - store.log.first(id),
       snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
@@ -317,11 +328,13 @@ export class Index {
       withRoom: (task) => this.#host.budget.withRoom(task),
       isGoing: () => this.#refusal !== undefined,
       warn: (what, thrown) => this.#warn(what, thrown),
+      onSnapshot: () => this.#host.meter?.happened('snapshot'),
     })
     const { snapshots } = upkeep
-    const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes) =>
-      snapshots.logged(bytes),
-    )
+    const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes, writes, milliseconds) => {
+      snapshots.logged(bytes)
+      this.#host.meter?.logged(writes, bytes, milliseconds)
+    })
     const payloads = hasRows ? new PayloadReader(store.payloads, id) : undefined
     const { structure, replayedBytes } = await this.#loadStructure(id)
     snapshots.logged(replayedBytes)

@@ -2,8 +2,9 @@ import type { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 
-/** What happens beside requests and is worth counting. */
-export type EngineEvent = 'compaction' | 'snapshot' | 'pageOut' | 'pageIn' | 'deviceLoss'
+/** What happens beside requests and is worth counting; a compaction goes on between writes, a merge in the background. */
+export const ENGINE_EVENTS = ['compaction', 'merge', 'snapshot', 'pageOut', 'pageIn', 'deviceLoss'] as const
+export type EngineEvent = (typeof ENGINE_EVENTS)[number]
 
 /**
  * What the engine tells of its work, in the thread that runs it. All calls come on the serving path, once for a request, a dispatch

@@ -54,6 +54,7 @@ export class Meters implements ServerMeter, EngineMeter {
   }
   readonly events: Record<EngineEvent, number> = {
     compaction: 0,
+    merge: 0,
     snapshot: 0,
     pageOut: 0,
     pageIn: 0,
