@@ -48,6 +48,8 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     recalibrate: pick('recalibrate'),
+    logLevel: pick('logLevel'),
+    logFormat: pick('logFormat'),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../observe/log.js'
 
 /** Everything that a user decides about a server. */
 export interface Config {
@@ -12,6 +13,8 @@ export interface Config {
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
   readonly recalibrate: boolean
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -33,13 +36,11 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
   token: text('Secret that clients must send; empty asks for none', '', 0),
   allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
-  adapter: {
-    type: 'string',
-    description: 'Adapter to compute on: auto prefers a GPU and falls back to software',
-    fallback: 'auto',
-    expected: 'auto, hardware or software',
-    accepts: (value) => value === 'auto' || value === 'hardware' || value === 'software',
-  },
+  adapter: choice('Adapter to compute on: auto prefers a GPU and falls back to software', 'auto', [
+    'auto',
+    'hardware',
+    'software',
+  ]),
   snapshotLogBytes: whole(
     'Bytes of write log of an index after which a snapshot of it is taken',
     256 * MIB,
@@ -56,6 +57,19 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
   },
   recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+  logLevel: choice('Least level of what is logged on standard error', 'info', LOG_LEVELS),
+  logFormat: choice('Form of the log: lines for people, or a JSON object a line', 'text', LOG_FORMATS),
+}
+
+function choice<T extends string>(description: string, fallback: T, choices: readonly T[]): Setting<T> {
+  const others = choices.slice(0, -1).join(', ')
+  return {
+    type: 'string',
+    description,
+    fallback,
+    expected: `${others} or ${choices.at(-1)}`,
+    accepts: (value): value is T => choices.some((choice) => choice === value),
+  }
 }
 
 function flag(description: string): Setting<boolean> {

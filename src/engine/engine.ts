@@ -14,6 +14,7 @@ import type { ReplayProgress } from './index-loader.js'
 import { IndexNames } from './index-names.js'
 import { meteredStructures } from './metered-structures.js'
 import { Index } from './named-index.js'
+import type { PagedStats } from './paged-structure.js'
 import { settleStructure } from './structure-choice.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
@@ -252,6 +253,16 @@ export class Engine {
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
     }
+  }
+
+  /** All figures of the indexes that take the most memory, on device and host, the largest first. */
+  largest(count: number): readonly (IndexStats & PagedStats)[] {
+    return this.#all()
+      .filter(({ isLoaded }) => isLoaded)
+      .map((index) => ({ index, bytes: index.bytes }))
+      .sort((one, other) => other.bytes - one.bytes)
+      .slice(0, count)
+      .map(({ index }) => index.stats())
   }
 
   /** Takes a snapshot of one index or of all, each with everything that was written before. */

@@ -230,6 +230,13 @@ export class Index {
     }
   }
 
+  /** Bytes of memory that it takes, on the device or on the host; 0 while it is not loaded. */
+  get bytes(): number {
+    if (this.#loaded === undefined) return 0
+    const { deviceBytes, hostBytes } = this.#loaded.structure.stats()
+    return deviceBytes + hostBytes
+  }
+
   /** The index's id, once it is there. */
   get id(): number | undefined {
     return this.#parts?.stored.id

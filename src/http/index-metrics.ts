@@ -1,9 +1,10 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { IndexStats } from '../../protocol/messages.js'
 import type { Engine, EngineStats, ServerStats } from '../engine/engine.js'
+import type { PagedStats } from '../engine/paged-structure.js'
 import { gauge } from './metrics.js'
 
-/** Indexes that metrics tell apart: each has a dozen series. These are the largest; the others are one series together. */
+/** Indexes that metrics tell apart: each has two or three dozen series. These are the largest; the others are one series together. */
 export const METERED_INDEXES = 100
 
 /** The label of all indexes that are not told apart; no index has an empty name. */
@@ -37,12 +38,6 @@ const FIGURES: readonly (readonly [name: string, help: string, figure: Figure])[
   ],
 ]
 
-/** The largest indexes first, by the memory that they take on device and host. */
-export function largestFirst(indexes: readonly IndexStats[]): readonly IndexStats[] {
-  const memoryOf = ({ deviceBytes, hostBytes }: IndexStats) => deviceBytes + numberOf(hostBytes)
-  return [...indexes].sort((one, other) => memoryOf(other) - memoryOf(one))
-}
-
 function numberOf(figure: unknown): number {
   return typeof figure === 'number' ? figure : 0
 }
@@ -50,6 +45,7 @@ function numberOf(figure: unknown): number {
 /** Enters what the engine knows of itself and of its indexes. */
 export function engineMetrics(registry: Registry, engine: () => Engine | undefined): void {
   let stats: EngineStats | undefined
+  let largest: readonly (IndexStats & PagedStats)[] = []
   const server = (name: string, help: string, figure: (stats: ServerStats) => number) =>
     gauge(registry, `warpdex_${name}`, help, () => (stats === undefined ? 0 : figure(stats.server)))
   registry.registerMetric(
@@ -60,6 +56,7 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
       // Metrics are asked in the order of their registration: this one brings the figures for those behind it.
       collect() {
         stats = engine()?.stats()
+        largest = engine()?.largest(METERED_INDEXES) ?? []
         this.set(stats?.indexes.length ?? 0)
       },
     }),
@@ -86,10 +83,9 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
         registers: [],
         collect() {
           this.reset()
-          const indexes = largestFirst(stats?.indexes ?? [])
-          for (const index of indexes.slice(0, METERED_INDEXES))
-            this.set({ index: index.name }, figure(index))
-          const others = indexes.slice(METERED_INDEXES)
+          for (const index of largest) this.set({ index: index.name }, figure(index))
+          const shown = new Set(largest.map(({ name }) => name))
+          const others = stats?.indexes.filter(({ name }) => !shown.has(name)) ?? []
           if (others.length === 0) return
           this.set(
             { index: OTHERS },
@@ -99,4 +95,22 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
       }),
     )
   }
+  registry.registerMetric(
+    new Gauge({
+      name: 'warpdex_index_region_bytes',
+      help: `Device memory of the ${METERED_INDEXES} largest indexes by region and by what is in it: live, garbage or free.`,
+      labelNames: ['index', 'region', 'content'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const { name: index, regions } of largest) {
+          for (const { role: region, bytes, usedBytes, garbageBytes } of regions) {
+            this.set({ index, region, content: 'live' }, usedBytes - garbageBytes)
+            this.set({ index, region, content: 'garbage' }, garbageBytes)
+            this.set({ index, region, content: 'free' }, bytes - usedBytes)
+          }
+        }
+      },
+    }),
+  )
 }

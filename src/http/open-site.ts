@@ -7,6 +7,8 @@ import { engineMetrics } from './index-metrics.js'
 import { historyMetrics, requestMetrics, trafficMetrics } from './metrics.js'
 import { processMetrics } from './process-metrics.js'
 import { type Route, Site } from './site.js'
+import { pageRoutes } from './static-files.js'
+import { statusRoute } from './status.js'
 
 export interface SiteSource {
   readonly monitor: Monitor
@@ -21,9 +23,11 @@ export interface SiteSource {
 export function openSite(source: SiteSource): Site {
   const { availability, mayRead, monitor } = source
   const routes = new Map<string, Route>([
+    ...pageRoutes(),
     ['/health', healthRoute(availability)],
     ['/ready', readyRoute(availability)],
     ['/metrics', metricsRoute(source)],
+    ['/status.json', statusRoute(source)],
   ])
   return new Site({ routes, mayRead, log: monitor.log })
 }

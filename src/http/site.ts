@@ -3,6 +3,9 @@ import { toWarpdexError } from '../../protocol/errors.js'
 import type { Log } from '../observe/log.js'
 import { type Answer, json, send } from './answer.js'
 
+/** What the page loads lies below it. */
+export const PAGE_PATH = '/page/'
+
 /** What a path is answered with. */
 export interface Route {
   /** Whether who asks must be allowed to read. */
@@ -46,7 +49,7 @@ export class Site {
     const path = pathOf(request)
     const route = routes.get(path)
     if (route === undefined) {
-      const paths = [...routes.keys()].filter((known) => !known.startsWith('/page/'))
+      const paths = [...routes.keys()].filter((known) => !known.startsWith(PAGE_PATH))
       return json(404, { error: `there is nothing here; there are ${paths.join(', ')}, and WebSocket` })
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') {

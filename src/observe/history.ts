@@ -1,12 +1,13 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Meters } from './meters.js'
 
-/** What happened in one second. Latencies are in microseconds and 0 where there were no requests; delays are too. */
+/** What happened in one second. Latencies and delays are in microseconds; latencies are 0 where there were no requests. */
 export interface Sample {
   /** The second's end, in milliseconds since 1970. */
   readonly at: number
   readonly requests: number
   readonly failures: number
+  /** Keys, or ranges. */
   readonly items: number
   readonly bytesIn: number
   readonly bytesOut: number
@@ -22,6 +23,8 @@ export interface Sample {
   readonly loopP99: number
   readonly loopMax: number
 }
+
+export type HistoryField = keyof Sample
 
 /** Counters as they were at the end of a second. */
 type Counted = Pick<
@@ -55,6 +58,28 @@ export class History {
   /** The oldest second first. */
   get samples(): readonly Sample[] {
     return this.#samples
+  }
+
+  /** The samples by their figures. */
+  columns(): Readonly<Record<HistoryField, readonly number[]>> {
+    const column = (field: HistoryField) => this.#samples.map((sample) => sample[field])
+    return {
+      at: column('at'),
+      requests: column('requests'),
+      failures: column('failures'),
+      items: column('items'),
+      bytesIn: column('bytesIn'),
+      bytesOut: column('bytesOut'),
+      gets: column('gets'),
+      dispatches: column('dispatches'),
+      readsP50: column('readsP50'),
+      readsP99: column('readsP99'),
+      writesP50: column('writesP50'),
+      writesP99: column('writesP99'),
+      loopP50: column('loopP50'),
+      loopP99: column('loopP99'),
+      loopMax: column('loopMax'),
+    }
   }
 
   /** Ends a second; figures are for one even if it took longer. */

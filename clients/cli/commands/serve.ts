@@ -29,13 +29,14 @@ export function addServe(cli: Argv): Argv {
         )
     },
     async (options) => {
-      const { banner, loadConfig, serveUntilSignal, SETTINGS, startServer } = await import(
+      const { banner, loadConfig, openLog, serveUntilSignal, SETTINGS, startServer } = await import(
         '../../../src/server/index.js'
       )
       const given: Readonly<Record<string, unknown>> = options
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
       const config = loadConfig({ flags, file, environment: process.env })
+      const log = openLog({ level: config.logLevel, format: config.logFormat })
       await serveUntilSignal(async (stop) => {
         let replay: { readonly index: string; readonly progress: Progress } | undefined
         const server = await startServer(config, {
@@ -47,7 +48,7 @@ export function addServe(cli: Argv): Argv {
             }
             replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
           },
-          onWarning: (message) => process.stderr.write(`warpdex: ${message}\n`),
+          log,
         }).finally(() => replay?.progress.stop())
         process.stdout.write(banner(config, server))
         return server
