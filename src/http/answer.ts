@@ -43,8 +43,8 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
   const body = Buffer.from(answer.body)
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
   response.writeHead(answer.status, {
-    'content-type': answer.type,
-    'content-length': body.byteLength,
+    // Who has it already is told nothing of it.
+    ...(answer.status === 304 ? {} : { 'content-type': answer.type, 'content-length': body.byteLength }),
     'cache-control': 'no-store',
     ...SECURITY_HEADERS,
     ...answer.headers,
