@@ -61,16 +61,19 @@ export interface Column<T> {
   /** A second, quieter line. */
   readonly below?: (value: T) => string
   readonly className?: string
+  /** The rule of a coloured mark before it, which stays as it is. */
+  readonly mark?: (value: T) => string
 }
 
 /** Rows of a table, the first column of which heads them. */
 export function rows<T>(body: HTMLElement, columns: readonly Column<T>[]): Keyed<T> {
-  return new Keyed(body, () => {
+  return new Keyed(body, (value) => {
     const element = make('tr')
-    const cells = columns.map(({ below, className }, i) => {
+    const cells = columns.map(({ below, className, mark }, i) => {
       const text = make('span')
       const sub = make('span', 'sub')
       const cell = make(i === 0 ? 'th' : 'td', className, text, ...(below === undefined ? [] : [sub]))
+      if (mark !== undefined) cell.prepend(make('span', `swatch ${mark(value)}`))
       if (i === 0) cell.setAttribute('scope', 'row')
       element.append(cell)
       return { text, sub }

@@ -34,6 +34,7 @@ export function bytes(value: number): string {
 }
 
 export function microseconds(value: number): string {
+  if (value <= 1) return '< 1 µs'
   if (value < 1000) return `${Math.round(value)} µs`
   if (value < 1e6) return `${short(value / 1000)} ms`
   return `${short(value / 1e6)} s`

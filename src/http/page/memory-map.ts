@@ -109,7 +109,7 @@ class MemoryMap {
 
 function regionRows(body: HTMLElement): Keyed<RegionStats> {
   const columns = rows<RegionStats>(body, [
-    { text: ({ role }) => roleOf(role).name },
+    { text: ({ role }) => roleOf(role).name, mark: ({ role }) => `role-${roleOf(role).kind}` },
     { text: ({ usedBytes, garbageBytes }) => bytes(usedBytes - garbageBytes), className: 'number' },
     { text: ({ garbageBytes }) => (garbageBytes === 0 ? '–' : bytes(garbageBytes)), className: 'number' },
     {
@@ -201,7 +201,7 @@ function drawCells(canvas: HTMLCanvasElement, { regions }: Cells, columns: numbe
 
 /** What maps to what. */
 export function holdsOf({ keyType, payloadKind, unique }: IndexStatus): string {
-  return `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`
+  return `${keyType} to ${payloadKind}${unique ? ', unique' : ''}`
 }
 
 export function structureOf({ structure, layout, linked }: IndexStatus): string {

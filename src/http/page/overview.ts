@@ -72,7 +72,7 @@ function factsOf({ server }: ServerStatus): readonly (readonly [string, string])
   ]
 }
 
-function tilesOf({ history, traffic, server, indexes }: ServerStatus): readonly Tile[] {
+function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus): readonly Tile[] {
   const recent = (field: HistoryField) => history[field].slice(-MOMENT_SECONDS)
   const mean = (field: HistoryField) => sum(recent(field)) / Math.max(1, recent(field).length)
   const last = (field: HistoryField) => recent(field).findLast((value) => value > 0) ?? 0
@@ -106,8 +106,8 @@ function tilesOf({ history, traffic, server, indexes }: ServerStatus): readonly 
       text: bytes(deviceBytes),
       detail:
         deviceLimitBytes === undefined
-          ? `${indexes.length} indexes; ${pagedOutIndexes} paged out`
-          : `of ${bytes(deviceLimitBytes)}; ${pagedOutIndexes} paged out`,
+          ? `${indexes.length + unlisted} indexes, ${pagedOutIndexes} paged out`
+          : `of ${bytes(deviceLimitBytes)}, ${pagedOutIndexes} paged out`,
     },
     {
       name: 'Connections',

@@ -15,6 +15,8 @@ interface PlotPlan {
   readonly show: (value: number) => string
   readonly lines: readonly Line[]
   readonly isLogarithmic?: boolean
+  /** Whether round figures are powers of two. */
+  readonly isBinary?: boolean
 }
 
 const figure = (label: string, field: HistoryField): Line => ({ label, value: (at) => at(field) })
@@ -40,7 +42,12 @@ const PLANS: readonly PlotPlan[] = [
     lines: [time('p50', 'writesP50'), time('p99', 'writesP99')],
     isLogarithmic: true,
   },
-  { title: 'Bytes a second', show: bytes, lines: [figure('in', 'bytesIn'), figure('out', 'bytesOut')] },
+  {
+    title: 'Bytes a second',
+    show: bytes,
+    lines: [figure('in', 'bytesIn'), figure('out', 'bytesOut')],
+    isBinary: true,
+  },
   {
     title: 'Small gets a dispatch',
     show: amount,
@@ -55,6 +62,7 @@ const PLANS: readonly PlotPlan[] = [
 
 const HEIGHT = 150
 const SECONDS = 300
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, i) => 2 ** i)
 
 /** What the style sheet says; canvases know nothing of it. */
 export function colour(name: string): string {
@@ -117,7 +125,7 @@ class Plot {
   }
 
   #options(width: number): uPlot.Options {
-    const { show, lines, isLogarithmic = false } = this.#plan
+    const { show, lines, isLogarithmic = false, isBinary = false } = this.#plan
     const axis = {
       stroke: colour('muted'),
       font: '11px system-ui, sans-serif',
@@ -142,6 +150,8 @@ class Plot {
         {
           ...axis,
           values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : show(tick))),
+          ...(isBinary ? { incrs: POWERS_OF_TWO } : {}),
+          ...(isLogarithmic ? { splits: (_plot, _axis, least, most) => powersOfTen(least, most) } : {}),
           size: 62,
           space: 30,
         },
@@ -165,6 +175,11 @@ class Plot {
 function decades(least: number | null, most: number | null): [number, number] {
   if (least === null || most === null || least <= 0) return [100, 10_000]
   return [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.01))]
+}
+
+function powersOfTen(least: number, most: number): number[] {
+  const first = Math.round(Math.log10(least))
+  return Array.from({ length: Math.round(Math.log10(most)) - first + 1 }, (_, i) => 10 ** (first + i))
 }
 
 function timeOfDay(seconds: number): string {
