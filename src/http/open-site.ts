@@ -15,6 +15,8 @@ export interface SiteSource {
   readonly availability: () => Availability
   /** Undefined until it is open. */
   readonly engine: () => Engine | undefined
+  /** The status page's files; by default where the build puts them. */
+  readonly pageFolder?: string | undefined
   /** Whether who asks may read figures: metrics and status. */
   readonly mayRead: (request: IncomingMessage) => boolean
 }
@@ -23,7 +25,7 @@ export interface SiteSource {
 export function openSite(source: SiteSource): Site {
   const { availability, mayRead, monitor } = source
   const routes = new Map<string, Route>([
-    ...pageRoutes(),
+    ...pageRoutes(source.pageFolder),
     ['/health', healthRoute(availability)],
     ['/ready', readyRoute(availability)],
     ['/metrics', metricsRoute(source)],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type Answer, json } from './answer.js'
 import { PAGE_PATH, type Route } from './site.js'
 
-/** The page's own files: its modules lie here once they are compiled. */
+/** Where the build puts the page's own files. */
 const FOLDER = fileURLToPath(new URL('./page/', import.meta.url))
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -18,18 +18,21 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const INDEX = 'index.html'
 
-/** `/` and what the page there loads. The plotting library is served under the name of the module that stands for it. */
-export function pageRoutes(): ReadonlyMap<string, Route> {
-  if (!existsSync(join(FOLDER, 'main.js'))) {
+/**
+ * `/` and what the page there loads. The plotting library is served under the name of the module that stands for it.
+ * @param folder the page's own files, compiled
+ */
+export function pageRoutes(folder = FOLDER): ReadonlyMap<string, Route> {
+  if (!existsSync(join(folder, 'main.js'))) {
     const answer = () => json(404, { error: 'the page is not compiled; run npm run build' })
     return new Map([['/', { guarded: false, answer }]])
   }
-  const files = readdirSync(FOLDER).filter((name) => TYPES[extname(name)] !== undefined)
-  const routes = new Map(files.map((name) => [`${PAGE_PATH}${name}`, fileRoute(join(FOLDER, name))]))
+  const files = readdirSync(folder).filter((name) => TYPES[extname(name)] !== undefined)
+  const routes = new Map(files.map((name) => [`${PAGE_PATH}${name}`, fileRoute(join(folder, name))]))
   const plots = dirname(createRequire(import.meta.url).resolve('uplot'))
   routes.set(`${PAGE_PATH}uplot.js`, fileRoute(join(plots, 'uPlot.esm.js')))
   routes.set(`${PAGE_PATH}uplot.css`, fileRoute(join(plots, 'uPlot.min.css')))
-  return new Map([['/', fileRoute(join(FOLDER, INDEX))], ...routes])
+  return new Map([['/', fileRoute(join(folder, INDEX))], ...routes])
 }
 
 /** A file, read when it is first asked for; whoever has it already is told so. */

@@ -14,6 +14,8 @@ import { readersWith } from './readers.js'
 export interface ServerOptions
   extends Pick<EngineOptions, 'structures' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'> {
   readonly limits?: Partial<ConnectionLimits>
+  /** Files of the status page, where they are not where the build puts them. */
+  readonly pageFolder?: string
   /** By default nothing is logged. */
   readonly log?: Log
 }
@@ -43,6 +45,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     engine: () => engine,
     availability: () => ({ status: front.status, reason: reasonToWait(front.status, engine) }),
     mayRead: readersWith(token, host),
+    pageFolder: options.pageFolder,
   })
   const front = new Front({
     answer: (request, response) => void site.answer(request, response),

@@ -1,6 +1,9 @@
 const SCALES = ['', ' k', ' M', ' G', ' T']
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
+/** What is less than this share below the next unit would be rounded up to it. */
+const ROUNDED = 0.9995
+
 /** Three digits at most, without an end of zeros. */
 function short(value: number): string {
   return String(Number(value.toPrecision(3)))
@@ -9,7 +12,7 @@ function short(value: number): string {
 function scaled(value: number, base: number, units: readonly string[]): { value: number; unit: string } {
   let rest = value
   let step = 0
-  while (Number(rest.toPrecision(3)) >= base && step < units.length - 1) {
+  while (rest >= base * ROUNDED && step < units.length - 1) {
     rest /= base
     step++
   }

@@ -41,7 +41,7 @@ export class Tables {
       { text: ({ count }) => amount(count), className: number },
       { text: ({ keys }) => (keys === 0 ? '–' : amount(keys)), className: number },
       { text: ({ failures }) => (failures === 0 ? '–' : amount(failures)), className: number },
-      { text: ({ p50 }) => microseconds(p50), className: number },
+      { text: ({ p50 }) => microseconds(p50), className: 'number wide' },
       { text: ({ p99 }) => microseconds(p99), className: number },
     ])
     this.#stages = rows<StageStatus>(byId('stages'), [
@@ -52,11 +52,12 @@ export class Tables {
     ])
   }
 
-  update({ indexes, unlisted, ops, stages }: ServerStatus): void {
+  update({ indexes, unlisted, ops, stages, server }: ServerStatus): void {
     this.#indexes.show(indexes, ({ name }) => name)
     this.#ops.show(ops, ({ op }) => op)
     this.#stages.show(stages, ({ stage }) => stage)
-    byId('no-indexes').hidden = indexes.length > 0
+    byId('no-indexes').hidden = server === undefined || indexes.length > 0
+    byId('loading').hidden = server !== undefined
     byId('no-ops').hidden = ops.length > 0
     const left = byId('unlisted')
     left.hidden = unlisted === 0
