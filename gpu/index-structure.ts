@@ -121,6 +121,19 @@ export interface StructureImage {
   release(): void
 }
 
+/** Device memory of one role, such as the nodes. */
+export interface RegionStats {
+  readonly role: string
+  readonly bytes: number
+  /** Bytes of it that hold live or dead content; the rest is room to grow. */
+  readonly usedBytes: number
+  /**
+   * Bytes of content that compaction would give back. Those of payload extents and of keys are counted together; where there are both they are
+   * told apart in proportion to what is used.
+   */
+  readonly garbageBytes: number
+}
+
 export interface StructureStats {
   readonly keys: number
   readonly payloads: number
@@ -132,6 +145,10 @@ export interface StructureStats {
   readonly usedBytes: number
   /** Bytes of content that compaction would give back. */
   readonly garbageBytes: number
+  /** The device memory by role; `deviceBytes` together. */
+  readonly regions: readonly RegionStats[]
+  /** Batches of keys by how they were found since the structure came to the device: a strategy, and its resolution if it has one. */
+  readonly traversals: Readonly<Record<string, number>>
 }
 
 /**

@@ -213,7 +213,9 @@ export class ModelStructure implements IndexStructure {
       payloads += entries.length
       usedBytes += entries.length * (this.#key(rank).length + this.shape.payloadBytes)
     }
-    return { keys: this.#keys.size, payloads, shards: 1, deviceBytes: usedBytes, usedBytes, garbageBytes: 0 }
+    const regions = [{ role: 'model', bytes: usedBytes, usedBytes, garbageBytes: 0 }]
+    const memory = { deviceBytes: usedBytes, usedBytes, garbageBytes: 0, regions }
+    return { keys: this.#keys.size, payloads, shards: 1, ...memory, traversals: {} }
   }
 
   destroy(): void {

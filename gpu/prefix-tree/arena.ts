@@ -68,7 +68,6 @@ export class Arena implements ArenaContent {
   allowance: Allowance
   readonly #device: Device
   readonly #shape: TreeShape
-  /** Bytes that a sorted part for which room was made will take beyond the present one. */
   #comingBytes = 0
   #users = 0
   #onUnused: (() => void) | undefined
@@ -175,6 +174,11 @@ export class Arena implements ArenaContent {
     return (
       (this.directory?.buffer.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
     )
+  }
+
+  /** Bytes that a sorted part for which room was made will take beyond the present one. */
+  get comingBytes(): number {
+    return this.#comingBytes
   }
 
   get usedBytes(): number {

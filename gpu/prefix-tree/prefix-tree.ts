@@ -56,6 +56,8 @@ export class PrefixTree implements IndexStructure {
   readonly #parts: Parts
   readonly #reader: TreeReader
   readonly #state: TreeState
+  /** Batches by how their keys were found. */
+  readonly #traversals = new Map<string, number>()
 
   private constructor(device: Device, shape: IndexShape, parts: Parts) {
     this.#device = device
@@ -295,8 +297,21 @@ export class PrefixTree implements IndexStructure {
   /** What the traversal of a batch needs; undefined at once where that is nothing, so that reads are submitted when they are called. */
   #ready(arena: Arena, batch: Batch, named: Traversal | undefined): Promise<Ready | undefined> | undefined {
     const { traversals } = this.#parts
-    if (traversals.isSequential(named)) return undefined
-    return traversals.ready(arena, this.#state.totals.keys, batch, named)
+    if (traversals.isSequential(named)) {
+      this.#countTraversal(undefined)
+      return undefined
+    }
+    const coming = traversals.ready(arena, this.#state.totals.keys, batch, named)
+    void coming.then(
+      (ready) => this.#countTraversal(ready?.traversal),
+      () => {},
+    )
+    return coming
+  }
+
+  #countTraversal({ strategy, resolution }: Traversal = { strategy: 'sequential' }): void {
+    const name = resolution === undefined ? strategy : `${strategy}, ${resolution}`
+    this.#traversals.set(name, (this.#traversals.get(name) ?? 0) + 1)
   }
 
   #batch(count: number, keyOffsets: Uint32Array | undefined): Batch {
@@ -327,7 +342,7 @@ export class PrefixTree implements IndexStructure {
   }
 
   stats(): StructureStats {
-    return this.#state.stats()
+    return { ...this.#state.stats(), traversals: Object.fromEntries(this.#traversals) }
   }
 
   destroy(): void {

@@ -7,6 +7,7 @@ import { hasGarbage, isCompactionDue } from './compaction-due.js'
 import { imageInPlace, imageOf } from './image.js'
 import { treeShape } from './layout.js'
 import type { Parts } from './parts.js'
+import { regionStats, wholly } from './region-stats.js'
 import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
 import type { RememberedWrite } from './write/remembered-write.js'
 import type { PreparedBatch } from './write/tree-writer.js'
@@ -160,13 +161,19 @@ export class TreeState {
 
   stats(): StructureStats {
     const { keys, payloads, garbageBytes } = this.#totals
+    const arena = this.#arena
     return {
       keys,
       payloads,
       shards: 1,
-      deviceBytes: (this.#arena?.bytes ?? 0) + (this.#merge?.bytes ?? 0),
-      usedBytes: this.#arena?.usedBytes ?? 0,
+      deviceBytes: (arena?.bytes ?? 0) + (this.#merge?.bytes ?? 0),
+      usedBytes: arena?.usedBytes ?? 0,
       garbageBytes,
+      regions: [
+        ...(arena === undefined ? [] : regionStats(arena, treeShape(this.#shape), this.#totals)),
+        ...wholly('merge', this.#merge?.bytes ?? 0),
+      ],
+      traversals: {},
     }
   }
 

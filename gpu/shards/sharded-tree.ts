@@ -22,6 +22,7 @@ import type { ResultMemory } from '../memory/result-memory.js'
 import { ArenaFull } from '../prefix-tree/arena.js'
 import type { ReadPart } from '../prefix-tree/image.js'
 import { PrefixTree } from '../prefix-tree/prefix-tree.js'
+import { joinRegions } from '../prefix-tree/region-stats.js'
 import type { CutPlace } from '../prefix-tree/write/cut.js'
 import { Boundaries } from './boundaries.js'
 import { type ShardParts, shardPartsFor } from './parts.js'
@@ -169,6 +170,8 @@ export class ShardedTree implements IndexStructure {
       deviceBytes: sum(({ deviceBytes }) => deviceBytes),
       usedBytes: sum(({ usedBytes }) => usedBytes),
       garbageBytes: sum(({ garbageBytes }) => garbageBytes),
+      regions: joinRegions(all.map(({ regions }) => regions)),
+      traversals: joinCounts(all.map(({ traversals }) => traversals)),
     }
   }
 
@@ -244,4 +247,13 @@ export class ShardedTree implements IndexStructure {
     )
     return result
   }
+}
+
+function joinCounts(all: readonly Readonly<Record<string, number>>[]): Readonly<Record<string, number>> {
+  if (all.length === 1) return all[0]
+  const joined: Record<string, number> = {}
+  for (const counts of all) {
+    for (const [name, count] of Object.entries(counts)) joined[name] = (joined[name] ?? 0) + count
+  }
+  return joined
 }

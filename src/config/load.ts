@@ -63,6 +63,8 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     pingSeconds: pick('pingSeconds'),
     stallSeconds: pick('stallSeconds'),
     shutdownSeconds: pick('shutdownSeconds'),
+    logLevel: pick('logLevel'),
+    logFormat: pick('logFormat'),
   }
 }
 

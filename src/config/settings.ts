@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { isToken } from '../../protocol/bearer.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../observe/log.js'
 
 /** Everything that a user decides about a server. */
 export interface Config {
@@ -30,6 +31,8 @@ export interface Config {
   readonly pingSeconds: number
   readonly stallSeconds: number
   readonly shutdownSeconds: number
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -66,13 +69,11 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     0,
   ),
   tlsKey: text('PEM file with the key of the certificate', '', 0),
-  adapter: {
-    type: 'string',
-    description: 'Adapter to compute on: auto prefers a GPU and falls back to software',
-    fallback: 'auto',
-    expected: 'auto, hardware or software',
-    accepts: (value) => value === 'auto' || value === 'hardware' || value === 'software',
-  },
+  adapter: choice('Adapter to compute on: auto prefers a GPU and falls back to software', 'auto', [
+    'auto',
+    'hardware',
+    'software',
+  ]),
   snapshotLogBytes: whole(
     'Bytes of write log of an index after which a snapshot of it is taken',
     256 * MIB,
@@ -126,12 +127,25 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     DAY_SECONDS,
   ),
   shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
+  logLevel: choice('Least level of what is logged on standard error', 'info', LOG_LEVELS),
+  logFormat: choice('Form of the log: lines for people, or a JSON object a line', 'text', LOG_FORMATS),
 }
 
 /** Half of the processors, so that the engine, the system and clients have the others; none where there are but few. */
 function defaultIoThreads(): number {
   const processors = availableParallelism()
   return processors < 4 ? 0 : Math.min(8, processors >> 1)
+}
+
+function choice<T extends string>(description: string, fallback: T, choices: readonly T[]): Setting<T> {
+  const others = choices.slice(0, -1).join(', ')
+  return {
+    type: 'string',
+    description,
+    fallback,
+    expected: `${others} or ${choices.at(-1)}`,
+    accepts: (value): value is T => choices.some((choice) => choice === value),
+  }
 }
 
 function flag(description: string): Setting<boolean> {

@@ -6,6 +6,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import type { EngineMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
 import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
@@ -13,7 +14,9 @@ import { FairTurns } from './fair-turns.js'
 import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
 import { IndexNames } from './index-names.js'
+import { meteredStructures } from './metered-structures.js'
 import { Index } from './named-index.js'
+import type { PagedStats } from './paged-structure.js'
 import { settleStructure } from './structure-choice.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
@@ -38,6 +41,8 @@ export interface EngineOptions {
   readonly stop?: AbortSignal | undefined
   /** Told of what went wrong without a request to answer. */
   readonly onWarning?: ((message: string) => void) | undefined
+  /** Told of work and how long it took. */
+  readonly meter?: EngineMeter | undefined
 }
 
 export interface ServerStats {
@@ -83,6 +88,8 @@ export class Engine {
   #closing: Promise<void> | undefined
   /** Indexes that a close waits for. */
   readonly #unclosed = new Set<string>()
+  /** Why no index answers; undefined while they do. */
+  #interruption: string | undefined
 
   private constructor(
     store: Store,
@@ -95,7 +102,8 @@ export class Engine {
     this.#openDevice = openDevice
     this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
     this.#names = new IndexNames(device)
-    this.#structures = options.structures ?? prefixTrees
+    const { structures = prefixTrees, meter } = options
+    this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
     this.#calibrator = new Calibrator({
       directory: options.directory,
       structures: this.#structures,
@@ -129,6 +137,11 @@ export class Engine {
       await (engine ?? store).close()
       throw error
     }
+  }
+
+  /** Why requests are not answered at the moment, in words for people; undefined when they are. */
+  get interruption(): string | undefined {
+    return this.#closing === undefined ? this.#interruption : 'the server is shutting down'
   }
 
   /** What the engine computes on. */
@@ -224,11 +237,11 @@ export class Engine {
     return id
   }
 
-  /** Figures of the server, and of one index or all. */
+  /** Figures of the server, and of one index or all; those of all are without their regions, since there may be thousands. */
   stats(name?: string): EngineStats {
     const all = this.#all()
       .filter(({ isLoaded }) => isLoaded)
-      .map((index) => index.stats())
+      .map((index) => index.summary())
     const { name: adapter, software } = this.#adapter
     const { limit } = this.#budget
     return {
@@ -245,6 +258,16 @@ export class Engine {
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
     }
+  }
+
+  /** All figures of the indexes that take the most memory, on device and host, the largest first. */
+  largest(count: number): readonly (IndexStats & PagedStats)[] {
+    return this.#all()
+      .filter(({ isLoaded }) => isLoaded)
+      .map((index) => ({ index, bytes: index.bytes }))
+      .sort((one, other) => other.bytes - one.bytes)
+      .slice(0, count)
+      .map(({ index }) => index.stats())
   }
 
   /** Takes a snapshot of one index or of all, each with everything that was written before. */
@@ -303,6 +326,7 @@ export class Engine {
       onProgress,
       onWarning,
       stop: this.#options.stop,
+      meter: this.#options.meter,
     })
     this.#indexes.set(definition.name, index)
     return index
@@ -315,12 +339,23 @@ export class Engine {
   #watch(device: Device): void {
     void device.lost.then(({ message }) => {
       if (this.#closing !== undefined) return
+      this.#options.meter?.happened('deviceLoss')
       this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
-      this.#device = this.#replace()
-      this.#names.move(this.#device)
+      this.#interruption = 'the device was lost; all indexes are rebuilt on a new one'
+      const replacement = this.#replace()
+      this.#device = replacement
+      this.#names.move(replacement)
       // Every rebuild reports a failure itself.
       const rebuilds = this.#all().map((index) => index.rebuild())
-      void Promise.all([this.#device.catch(() => {}), ...rebuilds]).then(() => device.destroy())
+      const replaced = replacement.then(
+        () => undefined,
+        (error: unknown) => toWarpdexError(error).message,
+      )
+      void Promise.all([replaced, ...rebuilds]).then(([failure]) => {
+        device.destroy()
+        // The next device may have been lost meanwhile.
+        if (this.#device === replacement) this.#interruption = failure
+      })
     })
   }
 

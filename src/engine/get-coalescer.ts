@@ -26,17 +26,23 @@ export class GetCoalescer {
   readonly #run: (keys: Rows, memory?: ResultMemory) => Promise<GetResult>
   readonly #keyWidth: RowWidth
   readonly #payloadBytes: number
+  readonly #onDispatch: (gets: number, milliseconds: number) => void
   readonly #waiting: WaitingGet[] = []
+  /** When the first of those that wait was found to have to. */
+  #waitingSince = 0
   #running = 0
 
+  /** @param onDispatch told how many gets went together, and how long the first of them waited for that */
   constructor(
     run: (keys: Rows, memory?: ResultMemory) => Promise<GetResult>,
     keyWidth: RowWidth,
     payloadBytes: number,
+    onDispatch: (gets: number, milliseconds: number) => void = () => {},
   ) {
     this.#run = run
     this.#keyWidth = keyWidth
     this.#payloadBytes = payloadBytes
+    this.#onDispatch = onDispatch
   }
 
   /** @param memory where the result of a large get may go */
@@ -46,6 +52,7 @@ export class GetCoalescer {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ keys, count, resolve, reject })
       this.#advance()
+      if (this.#waiting.length === 1) this.#waitingSince = performance.now()
     })
   }
 
@@ -67,6 +74,10 @@ export class GetCoalescer {
       bytes += this.#waiting[taken].keys.bytes.byteLength
       keys += paddedCount(this.#waiting[taken++])
     }
+    const now = this.#waitingSince === 0 ? 0 : performance.now()
+    this.#onDispatch(taken, now - this.#waitingSince)
+    // Those that are left came later; that the clock goes on for them says a little too much.
+    if (taken === this.#waiting.length) this.#waitingSince = 0
     return this.#waiting.splice(0, taken)
   }
 

@@ -25,12 +25,18 @@ export class IndexSnapshots {
   #taking: Promise<void> = Promise.resolve()
   #writing: Promise<void> = Promise.resolve()
 
-  /** @param dueBytes bytes of log after which a snapshot is due */
-  constructor(store: Store, index: number, dueBytes: number) {
+  readonly #onWritten: () => void
+
+  /**
+   * @param dueBytes bytes of log after which a snapshot is due
+   * @param onWritten told of each one that was written
+   */
+  constructor(store: Store, index: number, dueBytes: number, onWritten: () => void = () => {}) {
     this.#store = store
     this.#index = index
     this.#dueBytes = dueBytes
     this.#nextDue = dueBytes
+    this.#onWritten = onWritten
   }
 
   /** Counts bytes of log that were written or replayed. */
@@ -100,6 +106,7 @@ export class IndexSnapshots {
       .write(this.#index, log.last(this.#index), image.meta, image.parts)
       .finally(() => image.release())
     this.#logBytes -= replayed
+    this.#onWritten()
     await snapshots.trimLog(this.#index)
     return stored
   }

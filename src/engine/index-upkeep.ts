@@ -18,6 +18,8 @@ export interface UpkeepOptions {
   /** Whether the index is about to go; then what is left to do is left to its next run. */
   readonly isGoing: () => boolean
   readonly warn: (what: string, thrown: unknown) => void
+  /** Told of every snapshot that was written. */
+  readonly onSnapshot: () => void
 }
 
 /** Writes at most between two tries to compact. */
@@ -41,7 +43,7 @@ export class IndexUpkeep {
   constructor(options: UpkeepOptions) {
     const { store, id, snapshotLogBytes, hasRows } = options
     this.#options = options
-    this.snapshots = new IndexSnapshots(store, id, snapshotLogBytes)
+    this.snapshots = new IndexSnapshots(store, id, snapshotLogBytes, options.onSnapshot)
     this.#reclaimer = hasRows ? new PayloadReclaimer(store, id) : undefined
   }
 

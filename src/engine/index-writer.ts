@@ -33,6 +33,9 @@ interface DeviceWrite {
   readonly count: number
 }
 
+/** Told of the bytes of each log record, of how many writes are in it, and how long it took until it was synced. */
+type OnLogged = (bytes: number, writes: number, milliseconds: number) => void
+
 /** A load's chunk on its way to the disk. */
 interface Syncing {
   readonly ids: ReadonlySet<string>
@@ -50,13 +53,12 @@ export class IndexWriter {
   readonly #store: Store
   readonly #index: StoredIndex
   readonly #shape: IndexShape
-  readonly #onLogged: (bytes: number) => void
+  readonly #onLogged: OnLogged
   #syncing: Syncing | undefined
   /** Whether the structure holds what could not be logged. */
   #ahead = false
 
-  /** @param onLogged is told of the bytes of each log record */
-  constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: (bytes: number) => void) {
+  constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: OnLogged) {
     this.#store = store
     this.#index = index
     this.#shape = shape
@@ -180,7 +182,7 @@ export class IndexWriter {
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
       const segment = stored && { firstRow, ...stored }
       record = { ...batch, segment, outcomes: outcomesOf(writes, answers) }
-      if (!isLoad) await this.#log(record)
+      if (!isLoad) await this.#log(record, writes.length)
     } catch (error) {
       prepared.discard()
       throw error
@@ -205,9 +207,10 @@ export class IndexWriter {
     return sound && !this.#ahead
   }
 
-  async #log(record: LogRecord): Promise<void> {
+  async #log(record: LogRecord, writes: number): Promise<void> {
+    const since = performance.now()
     const { bytes } = await this.#store.log.append(this.#index.id, record)
-    this.#onLogged(bytes)
+    this.#onLogged(bytes, writes, performance.now() - since)
   }
 
   async #logAndAnswer(
@@ -216,7 +219,7 @@ export class IndexWriter {
     answers: readonly Answer[],
   ): Promise<void> {
     try {
-      await this.#log(record)
+      await this.#log(record, writes.length)
       answerAll(writes, answers)
     } catch (thrown) {
       this.#ahead = true

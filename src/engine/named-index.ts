@@ -16,6 +16,7 @@ import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import { NO_ENGINE_METER } from '../observe/meter.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { Calibrator } from './calibrator.js'
 import type { FairTurns } from './fair-turns.js'
@@ -93,15 +94,18 @@ export class Index {
     this.definition = definition
     this.#host = host
     const shape = shapeOf(definition)
+    const { meter = NO_ENGINE_METER } = host
     this.#queue = new RequestQueue(
       (writes, more) => this.#runWrites(writes, more),
       (write) => weigh(write, shape),
       ({ load }) => load !== undefined,
+      (milliseconds) => meter.waited(milliseconds),
     )
     this.#gets = new GetCoalescer(
       ({ bytes, offsets }, memory) => this.#live().structure.current.get(bytes, offsets, undefined, memory),
       keyWidth(definition.keyType),
       shape.payloadBytes,
+      (gets, milliseconds) => meter.dispatched(gets, milliseconds),
     )
   }
 
@@ -210,19 +214,33 @@ export class Index {
   }
 
   stats(): IndexStats & PagedStats {
+    const { regions } = this.#live().structure.stats()
+    return { ...this.summary(), regions }
+  }
+
+  /** All figures but the regions. */
+  summary(): IndexStats & Omit<PagedStats, 'regions'> {
     const { stored, structure, upkeep, payloads } = this.#live()
+    const { regions: _regions, ...figures } = structure.stats()
     const { id } = stored
     const { store } = this.#host
     return {
       ...this.definition,
       structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
-      ...structure.stats(),
+      ...figures,
       logPosition: store.log.last(id),
       logRecords: store.log.last(id) + 1 - store.log.first(id),
       snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
       ...(payloads === undefined ? {} : { storedPayloads: store.payloads.stats(id) }),
     }
+  }
+
+  /** Bytes of memory that it takes, on the device or on the host; 0 while it is not loaded. */
+  get bytes(): number {
+    if (this.#loaded === undefined) return 0
+    const { deviceBytes, hostBytes } = this.#loaded.structure.stats()
+    return deviceBytes + hostBytes
   }
 
   /** The index's id, once it is there. */
@@ -323,11 +341,13 @@ export class Index {
       withRoom: (task) => this.#host.budget.withRoom(task),
       isGoing: () => this.#refusal !== undefined,
       warn: (what, thrown) => this.#warn(what, thrown),
+      onSnapshot: () => this.#host.meter?.happened('snapshot'),
     })
     const { snapshots } = upkeep
-    const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes) =>
-      snapshots.logged(bytes),
-    )
+    const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes, writes, milliseconds) => {
+      snapshots.logged(bytes)
+      this.#host.meter?.logged(writes, bytes, milliseconds)
+    })
     const payloads = hasRows ? new PayloadReader(store.payloads, id) : undefined
     const { structure, replayedBytes } = await this.#loadStructure(id)
     snapshots.logged(replayedBytes)

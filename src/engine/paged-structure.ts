@@ -10,6 +10,7 @@ import type {
   WriteBatch,
 } from '../../gpu/index-structure.js'
 import { WarpdexError } from '../../protocol/errors.js'
+import type { EngineMeter } from '../observe/meter.js'
 import type { DeviceBudget, Pageable } from './device-budget.js'
 import { HostImage } from './host-image.js'
 import type { StructureFactory } from './structures.js'
@@ -18,6 +19,7 @@ import type { StructureFactory } from './structures.js'
 export interface PagingHost {
   readonly structures: StructureFactory
   readonly budget: DeviceBudget
+  readonly meter?: EngineMeter | undefined
   /** The device, which may be another one than before after a loss. */
   device(): Promise<Device>
 }
@@ -118,7 +120,7 @@ export class PagedStructure implements Pageable {
   stats(): PagedStats {
     const { structure, image } = this.#place
     if (structure !== undefined) return { ...structure.stats(), resident: true, hostBytes: 0 }
-    return { ...this.#place.stats, deviceBytes: 0, resident: false, hostBytes: image.bytes }
+    return { ...this.#place.stats, deviceBytes: 0, regions: [], resident: false, hostBytes: image.bytes }
   }
 
   get deviceBytes(): number {
@@ -136,6 +138,7 @@ export class PagedStructure implements Pageable {
     const image = await HostImage.of(await current.image({ inPlace: true }))
     this.#place = { image, stats: current.stats() }
     current.destroy()
+    this.#host.meter?.happened('pageOut')
   }
 
   async pageIn(): Promise<void> {
@@ -145,6 +148,7 @@ export class PagedStructure implements Pageable {
     const device = await this.#host.device()
     const structure = await structures.restore(device, this.shape, image.meta, (part) => image.readPart(part))
     this.#place = { structure }
+    this.#host.meter?.happened('pageIn')
   }
 
   /** Gives everything back. Called when nobody uses it. */

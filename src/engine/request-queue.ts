@@ -1,6 +1,10 @@
-type Waiting<Write> =
+type Waiting<Write> = (
   | { readonly kind: 'read' | 'exclusive'; readonly run: () => Promise<void> }
   | { readonly kind: 'write'; readonly write: Write }
+) & {
+  /** When it was found to have to wait; undefined for what starts at once, which spares that a look at the clock. */
+  since?: number
+}
 
 /**
  * Answers every write that it is given; does not reject.
@@ -17,6 +21,7 @@ export class RequestQueue<Write> {
   readonly #runWrites: RunWrites<Write>
   readonly #weigh: (write: Write) => number
   readonly #kindOf: (write: Write) => unknown
+  readonly #onTurn: (milliseconds: number) => void
   readonly #waiting: Waiting<Write>[] = []
   #reads = 0
   #exclusive = false
@@ -25,15 +30,18 @@ export class RequestQueue<Write> {
    * @param runWrites runs one batch of writes, and those after it that it takes
    * @param weigh how much of a batch a write fills; those that go together fill one at the most
    * @param kindOf only writes of one kind go together
+   * @param onTurn told how long a read or a write waited
    */
   constructor(
     runWrites: RunWrites<Write>,
     weigh: (write: Write) => number,
     kindOf: (write: Write) => unknown = () => undefined,
+    onTurn: (milliseconds: number) => void = () => {},
   ) {
     this.#runWrites = runWrites
     this.#weigh = weigh
     this.#kindOf = kindOf
+    this.#onTurn = onTurn
   }
 
   read<T>(run: () => Promise<T>): Promise<T> {
@@ -46,15 +54,23 @@ export class RequestQueue<Write> {
   }
 
   write(write: Write): void {
-    this.#waiting.push({ kind: 'write', write })
-    this.#advance()
+    this.#add({ kind: 'write', write })
   }
 
   #enqueue<T>(kind: 'read' | 'exclusive', run: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ kind, run: () => run().then(resolve, reject) })
-      this.#advance()
+      this.#add({ kind, run: () => run().then(resolve, reject) })
     })
+  }
+
+  #add(waiting: Waiting<Write>): void {
+    this.#waiting.push(waiting)
+    this.#advance()
+    if (this.#waiting.at(-1) === waiting) waiting.since = performance.now()
+  }
+
+  #begin({ since }: Waiting<Write>): void {
+    this.#onTurn(since === undefined ? 0 : performance.now() - since)
   }
 
   #advance(): void {
@@ -63,6 +79,7 @@ export class RequestQueue<Write> {
       if (next === undefined) return
       if (next.kind === 'read') {
         this.#waiting.shift()
+        this.#begin(next)
         this.#reads++
         void next.run().then(() => {
           this.#reads--
@@ -100,6 +117,7 @@ export class RequestQueue<Write> {
       if (writes.length > 0 && weight > 1) break
       writes.push(next.write)
       this.#waiting.shift()
+      this.#begin(next)
     }
     return writes
   }

@@ -11,11 +11,12 @@ import {
   parseRequest,
   type Request,
 } from '../../protocol/messages.js'
+import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
 import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
-import { CorkedSender, type OutgoingMessage } from './corked-sender.js'
-import { ConnectionFlow, type Flow } from './flow/flow.js'
+import { bytesOf, CorkedSender, type OutgoingMessage } from './corked-sender.js'
+import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
 import { reply } from './operations.js'
 import { framePieces } from './reply-frame.js'
@@ -33,6 +34,7 @@ export interface ConnectionContext {
   /** Who it is, and what it may do. */
   readonly grant: Grant
   readonly flow: Flow
+  readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
@@ -51,12 +53,10 @@ export class Connection {
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
     this.#context = context
-    this.#flow = new ConnectionFlow(
-      context.flow,
-      socket,
-      stream,
-      (code, reason) => void this.#end(code, reason),
-    )
+    this.#flow = new ConnectionFlow(context.flow, socket, stream, (code, reason, queuedBytes) => {
+      if (code === FlowCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
+      void this.#end(code, reason)
+    })
     this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => void this.#receive(asBytes(data), binary))
@@ -81,14 +81,20 @@ export class Connection {
   async #receive(data: Uint8Array, binary: boolean): Promise<void> {
     if (this.#socket.readyState !== this.#socket.OPEN) return
     const request = this.#flow.begin(data.byteLength)
-    this.#send(await this.#answer(data, binary, request.overloaded))
+    const meter = this.#context.meter.received(data.byteLength)
+    this.#send(await this.#answer(data, binary, request.overloaded, meter))
     request.end()
     if (this.#flow.requests > 0) return
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(data: Uint8Array, binary: boolean, overloaded: boolean): Promise<OutgoingMessage> {
+  async #answer(
+    data: Uint8Array,
+    binary: boolean,
+    overloaded: boolean,
+    meter: RequestMeter,
+  ): Promise<OutgoingMessage> {
     let id: number | null = null
     try {
       if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
@@ -96,11 +102,19 @@ export class Connection {
       id = frame.id
       // The data may be another thread's once the request is on its way.
       const ownsMemory = data.byteLength === data.buffer.byteLength
-      const { fields, sections, release } = await this.#run(parseRequest(frame), overloaded, ownsMemory)
-      return { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
+      const request = parseRequest(frame)
+      meter.decoded(request)
+      const { fields, sections, release } = await this.#run(request, overloaded, ownsMemory)
+      meter.ran(sections)
+      const message = { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
+      meter.answered(undefined, bytesOf(message))
+      return message
     } catch (thrown) {
-      const header = errorHeader(thrown instanceof FrameError ? thrown.id : id, toWarpdexError(thrown))
-      return { pieces: framePieces(header) }
+      const error = toWarpdexError(thrown)
+      const header = errorHeader(thrown instanceof FrameError ? thrown.id : id, error)
+      const message = { pieces: framePieces(header) }
+      meter.answered(error, bytesOf(message))
+      return message
     }
   }
 

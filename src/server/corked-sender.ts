@@ -62,6 +62,7 @@ export class CorkedSender {
   }
 }
 
-function bytesOf({ pieces }: OutgoingMessage): number {
+/** Bytes of a message. */
+export function bytesOf({ pieces }: OutgoingMessage): number {
   return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }

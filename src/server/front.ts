@@ -4,13 +4,13 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Status } from '../http/health.js'
+import type { ServerMeter } from '../observe/meter.js'
 import type { Grant, Refusal } from './access/access.js'
 import { hostAndPort } from './binding.js'
 import type { SocketThreads } from './threads/socket-threads.js'
 import type { TlsIdentity } from './tls.js'
 import { createWebSocketServer } from './web-sockets.js'
-
-type Status = 'starting' | 'ready' | 'stopping'
 
 /** What the front needs of a connection. */
 interface Admitted {
@@ -19,19 +19,23 @@ interface Admitted {
   close(): Promise<void>
 }
 
+/** What the front does with those who come. */
 export interface FrontOptions {
+  /** Answers what is no WebSocket. */
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => void
   /** Whom to let in as a WebSocket. */
   readonly admitted: (request: IncomingMessage) => Grant | Refusal
   /** What the port speaks TLS with; without it there is no TLS. */
   readonly tls: TlsIdentity | undefined
   readonly maxConnections: number
   readonly handshakeSeconds: number
+  readonly meter: Pick<ServerMeter, 'opened' | 'closed' | 'refused'>
 }
 
 /** How often to look for clients that take too long over a request. */
 const LONGEST_CHECK_MS = 1000
 
-/** The listening port: HTTP for `GET /health`, and the door through which WebSockets come in. */
+/** The listening port: plain HTTP, and the door through which WebSockets come in. */
 export class Front {
   readonly #http: Server | TlsServer
   readonly #webSockets = createWebSocketServer()
@@ -55,7 +59,7 @@ export class Front {
         ? createServer(times)
         : createTlsServer({ ...times, handshakeTimeout: milliseconds, cert: tls.cert, key: tls.key })
     this.#http.maxConnections = maxConnections + LIMITS.handshakes
-    this.#http.on('request', (request, response) => this.#answer(request, response))
+    this.#http.on('request', options.answer)
     this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
   }
 
@@ -90,6 +94,10 @@ export class Front {
     this.#status = 'ready'
   }
 
+  get status(): Status {
+    return this.#status
+  }
+
   get connections(): number {
     return this.#connections.size
   }
@@ -118,16 +126,6 @@ export class Front {
     }
   }
 
-  #answer({ method, url }: IncomingMessage, response: ServerResponse): void {
-    const known = method === 'GET' && url === '/health'
-    response.statusCode = !known ? 404 : this.#status === 'ready' ? 200 : 503
-    response.setHeader('content-type', 'application/json')
-    const body = known
-      ? { status: this.#status }
-      : { error: 'there is GET /health, and WebSocket for the rest' }
-    response.end(`${JSON.stringify(body)}\n`)
-  }
-
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     // Whoever asks may be gone already, and node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
@@ -137,25 +135,38 @@ export class Front {
       this.#status !== 'ready' ||
       this.#connections.size >= this.#options.maxConnections
     ) {
-      refuse(stream, 503)
+      this.#refuse(request, stream, 503)
       return
     }
     const grant = this.#options.admitted(request)
     if (typeof grant === 'number') {
-      refuse(stream, grant)
+      this.#refuse(request, stream, grant)
       return
     }
     const adopted = this.#threads?.adopt(request, stream, head, grant)
     if (adopted !== undefined) {
-      this.#connections.add(adopted)
-      void adopted.closed.then(() => this.#connections.delete(adopted))
+      void adopted.closed.then(this.#add(adopted))
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const connection = connect(socket, stream, grant)
-      this.#connections.add(connection)
-      socket.on('close', () => this.#connections.delete(connection))
+      socket.on('close', this.#add(connect(socket, stream, grant)))
     })
+  }
+
+  /** @returns what is to be called when the connection is over */
+  #add(connection: Admitted): () => void {
+    const { meter } = this.#options
+    this.#connections.add(connection)
+    meter.opened()
+    return () => {
+      this.#connections.delete(connection)
+      meter.closed()
+    }
+  }
+
+  #refuse({ socket }: IncomingMessage, stream: Duplex, status: Refusal | 503): void {
+    this.#options.meter.refused(status, socket.remoteAddress)
+    refuse(stream, status)
   }
 }
 

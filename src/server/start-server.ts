@@ -1,7 +1,11 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { Engine, type EngineOptions } from '../engine/engine.js'
+import type { Status } from '../http/health.js'
+import { openSite } from '../http/open-site.js'
+import { type Log, NO_LOG } from '../observe/log.js'
+import { Monitor } from '../observe/monitor.js'
 import { Access } from './access/access.js'
 import { checkBinding, hostAndPort } from './binding.js'
 import { Connection } from './connection.js'
@@ -18,6 +22,10 @@ import { readTlsIdentity } from './tls.js'
 export interface ServerOptions
   extends Pick<EngineOptions, 'structures' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'> {
   readonly limits?: Partial<FlowLimits>
+  /** Files of the status page, where they are not where the build puts them. */
+  readonly pageFolder?: string
+  /** By default nothing is logged. */
+  readonly log?: Log
 }
 
 /** What clients take at the moment: requests are those that are not answered, replies those that have not left. */
@@ -58,26 +66,45 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   const access = new Access(config)
   checkBinding(host, access.guarded, config.allowUnauthenticated)
   const tls = readTlsIdentity(tlsCert, tlsKey)
-  for (const warning of exposureOf(config, tls?.until)) options.onWarning?.(warning)
+  const monitor = new Monitor(options.log ?? NO_LOG)
+  const onWarning = (message: string) => {
+    monitor.warn(message)
+    options.onWarning?.(message)
+  }
+  for (const warning of exposureOf(config, tls?.until)) onWarning(warning)
   const { maxConnections, handshakeSeconds } = config
   const admitted = (request: IncomingMessage) => access.admit(request)
-  const front = new Front({ admitted, tls, maxConnections, handshakeSeconds })
+  let opened: Engine | undefined
+  const site = openSite({
+    monitor,
+    engine: () => opened,
+    availability: () => ({ status: front.status, reason: reasonToWait(front.status, opened) }),
+    mayRead: (request) => access.mayRead(request),
+    pageFolder: options.pageFolder,
+  })
+  const answer = (request: IncomingMessage, response: ServerResponse) => void site.answer(request, response)
+  const front = new Front({ answer, admitted, tls, maxConnections, handshakeSeconds, meter: monitor })
   const flow = new Flow({ ...flowLimits(config), ...options.limits })
-  const port = await front.listen(host, config.port)
   try {
+    const port = await front.listen(host, config.port)
+    monitor.log.info({ host, port }, 'listening; opening the data directory')
     const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
-    const engine = await Engine.open({ ...settings, ...options })
+    const engine = await Engine.open({ ...settings, ...options, onWarning, meter: monitor.meters })
+    opened = engine
     const memory = new ReplyMemory(LIMITS.replyMemoryKept)
     const gate = new LocalGate(engine, memory)
     let connections = 0
     const number = () => connections++
-    const { onWarning = () => {} } = options
     const { limits } = flow
-    const threads = await SocketThreads.start(config.ioThreads, { gate, memory, limits, number, onWarning })
+    const threads = await SocketThreads.start(config.ioThreads, { gate, memory, limits, number, monitor })
+    monitor.meters.elsewhere = () => threads.load
     front.admit(
-      (socket, stream, grant) => new Connection(socket, stream, { gate, number: number(), grant, flow }),
+      (socket, stream, grant) =>
+        new Connection(socket, stream, { gate, number: number(), grant, flow, meter: monitor }),
       threads,
     )
+    const { name, software } = engine.adapter
+    monitor.log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
     let closed: Promise<void> | undefined
     return {
       url: `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(host, port)}`,
@@ -100,15 +127,33 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       }),
       unfinished: () => unfinished(front, engine),
       close: () => {
-        closed ??= front.close(() => engine.close()).finally(() => flow.close())
+        closed ??= close(front, engine, monitor).finally(() => flow.close())
         return closed
       },
     }
   } catch (error) {
     flow.close()
     await front.close(async () => {})
+    monitor.stop()
     throw error
   }
+}
+
+async function close(front: Front, engine: Engine, monitor: Monitor): Promise<void> {
+  monitor.log.info({}, 'stopping: requests that run are answered')
+  try {
+    await front.close(() => engine.close())
+    monitor.log.info({}, 'stopped')
+  } finally {
+    monitor.stop()
+  }
+}
+
+/** Why requests would not be answered, in words for people; undefined when they are. */
+function reasonToWait(status: Status, engine: Engine | undefined): string | undefined {
+  if (status === 'starting') return 'the server is starting: indexes are being loaded'
+  if (status === 'stopping') return 'the server is shutting down'
+  return engine?.interruption
 }
 
 function unfinished(front: Front, engine: Engine): readonly string[] {

@@ -222,7 +222,7 @@ export function testCases(structure: Structure): void {
     await write(tree, WriteOp.deleteKey, bytes(keys))
     await tree.compact()
     const nothing = { keys: 0, payloads: 0, deviceBytes: 0, usedBytes: 0, garbageBytes: 0 }
-    t.same(tree.stats(), { ...nothing, shards: 1 })
+    t.match(tree.stats(), { ...nothing, shards: 1, regions: [] })
     await write(tree, WriteOp.insert, u32(3))
     t.same(await scanAll(tree), [3])
     tree.destroy()

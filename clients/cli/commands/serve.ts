@@ -2,10 +2,6 @@ import type { Argv } from 'yargs'
 import { grouped } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 
-function warn(message: string): void {
-  process.stderr.write(`warpdex: ${message}\n`)
-}
-
 export function addServe(cli: Argv): Argv {
   return cli.command(
     'serve',
@@ -37,13 +33,14 @@ export function addServe(cli: Argv): Argv {
         )
     },
     async (options) => {
-      const { banner, loadConfig, serveUntilSignal, SETTINGS, startServer } = await import(
+      const { banner, loadConfig, openLog, serveUntilSignal, SETTINGS, startServer } = await import(
         '../../../src/server/index.js'
       )
       const given: Readonly<Record<string, unknown>> = options
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
       const config = loadConfig({ flags, file, environment: process.env })
+      const log = openLog({ level: config.logLevel, format: config.logFormat })
       await serveUntilSignal(
         async (stop) => {
           let replay: { readonly index: string; readonly progress: Progress } | undefined
@@ -56,12 +53,12 @@ export function addServe(cli: Argv): Argv {
               }
               replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
             },
-            onWarning: warn,
+            log,
           }).finally(() => replay?.progress.stop())
           process.stdout.write(banner(config, server))
           return server
         },
-        { shutdownSeconds: config.shutdownSeconds, onWarning: warn },
+        { shutdownSeconds: config.shutdownSeconds, onWarning: (message) => log.warn({}, message) },
       )
     },
   )

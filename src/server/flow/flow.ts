@@ -48,7 +48,7 @@ export class Flow {
 export class ConnectionFlow {
   readonly #flow: Flow
   readonly #socket: WebSocket
-  readonly #end: (code: number, reason: string) => void
+  readonly #end: (code: number, reason: string, queuedBytes: number) => void
   readonly #inflow: Inflow
   readonly #outflow: Outflow
   readonly #heartbeat: Heartbeat
@@ -56,9 +56,14 @@ export class ConnectionFlow {
 
   /**
    * @param stream the stream below the socket
-   * @param end ends the connection with a close code
+   * @param end ends the connection with a close code; told the bytes of replies that wait
    */
-  constructor(flow: Flow, socket: WebSocket, stream: Duplex, end: (code: number, reason: string) => void) {
+  constructor(
+    flow: Flow,
+    socket: WebSocket,
+    stream: Duplex,
+    end: (code: number, reason: string, queuedBytes: number) => void,
+  ) {
     const { limits } = flow
     this.#flow = flow
     this.#socket = socket
@@ -97,7 +102,7 @@ export class ConnectionFlow {
   queued(bytes: number): void {
     this.#outflow.queued(bytes)
     this.#inflow.repliesWait(this.#outflow.load)
-    if (this.#outflow.load > 1) this.#end(FlowCloseCode.repliesNotRead, 'replies were not read for too long')
+    if (this.#outflow.load > 1) this.#endWith('repliesNotRead', 'replies were not read for too long')
   }
 
   /** It has left. */
@@ -109,17 +114,21 @@ export class ConnectionFlow {
   tick(seconds: number): void {
     const { stallSeconds } = this.#flow.limits
     if (this.#outflow.tick(seconds)) {
-      this.#end(FlowCloseCode.repliesNotRead, `no reply was read for ${stallSeconds} seconds and more`)
+      this.#endWith('repliesNotRead', `no reply was read for ${stallSeconds} seconds and more`)
     }
     if (this.#inflow.tick(seconds)) {
-      this.#end(
-        FlowCloseCode.requestTooSlow,
+      this.#endWith(
+        'requestTooSlow',
         `a request did not come to its end for ${stallSeconds} seconds and more`,
       )
     }
     const verdict = this.#heartbeat.tick(seconds, this.#bytesRead, !this.#socket.isPaused)
     if (verdict === 'ask' && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
     if (verdict === 'gone') this.#socket.terminate()
+  }
+
+  #endWith(code: keyof typeof FlowCloseCode, reason: string): void {
+    this.#end(FlowCloseCode[code], reason, this.#outflow.bytes)
   }
 
   #close(): void {

@@ -1,4 +1,4 @@
-import { toWarpdexError } from '../../../protocol/errors.js'
+import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import type { Section, Sections } from '../../../protocol/frame.js'
 import { Rights } from '../access/rights.js'
 import { type Answered, CancelSign, type EngineGate } from '../gate/engine-gate.js'
@@ -15,25 +15,31 @@ export class GateServer {
   readonly #memory: ReplyMemory
   readonly #outbox: Mailbox<ToSockets>
   readonly #rightsOf: (connection: number) => Rights
+  readonly #onInternal: (error: WarpdexError) => void
   readonly #signs = new Map<number, CancelSign>()
   /** What gives the memory of replies back that have not left. */
   readonly #lent = new Map<number, () => void>()
 
-  /** @param rightsOf what a connection may see */
+  /**
+   * @param rightsOf what a connection may see
+   * @param onInternal told of errors that are nobody's fault but the server's
+   */
   constructor(
     gate: EngineGate,
     memory: ReplyMemory,
     outbox: Mailbox<ToSockets>,
     rightsOf: (connection: number) => Rights,
+    onInternal: (error: WarpdexError) => void,
   ) {
     this.#gate = gate
     this.#memory = memory
     this.#outbox = outbox
     this.#rightsOf = rightsOf
+    this.#onInternal = onInternal
   }
 
   /** Takes what the other thread says of questions. */
-  receive(message: Exclude<ToEngine, { kind: 'closed' }>): void {
+  receive(message: Extract<ToEngine, { kind: 'ask' | 'cancel' | 'left' }>): void {
     const { question } = message
     if (message.kind === 'ask') void this.#answer(message)
     else if (message.kind === 'cancel') this.#signs.get(question)?.cancel()
@@ -61,7 +67,9 @@ export class GateServer {
       const answer = await this.#gate.ask({ request, client, rights, sign, connection, ownsMemory: true })
       this.#send(question, answer)
     } catch (thrown) {
-      const { code, message } = toWarpdexError(thrown)
+      const error = toWarpdexError(thrown)
+      const { code, message } = error
+      if (code === 'INTERNAL') this.#onInternal(error)
       this.#outbox.send({ kind: 'refusal', question, code, message })
     } finally {
       this.#signs.delete(question)

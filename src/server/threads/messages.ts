@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
+import type { MeterCounts } from '../../observe/meters.js'
 import type { Rule } from '../access/rights.js'
 import type { FlowLimits } from '../flow/flow-limits.js'
 import type { EngineGate } from '../gate/engine-gate.js'
@@ -23,11 +24,17 @@ export interface Asked {
 
 /** What threads for sockets say to the engine's. Questions are numbered by the thread that asks. */
 export type ToEngine =
+  /** It takes connections now. */
+  | { readonly kind: 'ready' }
   | ({ readonly kind: 'ask'; readonly question: number } & Asked)
   | { readonly kind: 'cancel'; readonly question: number }
   /** The reply to a question has left: its memory may be used again. */
   | { readonly kind: 'left'; readonly question: number }
   | { readonly kind: 'closed'; readonly connection: number }
+  /** What was counted of requests since the last time. */
+  | { readonly kind: 'counted'; readonly counts: MeterCounts }
+  /** A client that does not read its replies is sent away. */
+  | { readonly kind: 'slowConsumer'; readonly queuedBytes: number }
 
 /** What the engine's thread says to those for sockets. */
 export type ToSockets =

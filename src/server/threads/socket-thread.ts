@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
+import { Meters } from '../../observe/meters.js'
 import { Rights } from '../access/rights.js'
 import { Connection } from '../connection.js'
 import { Flow } from '../flow/flow.js'
@@ -11,7 +12,7 @@ import type { SocketThreadData, ToEngine, ToSockets } from './messages.js'
 import { RemoteGate } from './remote-gate.js'
 import { ThreadLoad } from './thread-load.js'
 
-/** How often the thread says what its connections take. */
+/** How often the thread says what its connections take, and what it has counted. */
 const LOAD_MS = 250
 
 interface Adopted {
@@ -27,6 +28,11 @@ const outbox = new Mailbox<ToEngine>(port)
 const gate = new RemoteGate(outbox, adapter)
 const flow = new Flow(limits)
 const threadLoad = new ThreadLoad(load)
+const meters = new Meters()
+const meter = {
+  received: (bytes: number) => meters.received(bytes),
+  slowConsumer: (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes }),
+}
 const webSockets = createWebSocketServer()
 const connections = new Map<number, Adopted>()
 
@@ -47,7 +53,7 @@ function adopt(message: Extract<ToSockets, { kind: 'adopt' }>): void {
         return connections.get(number)?.rights ?? Rights.none
       },
     }
-    const connection = new Connection(socket, stream, { gate, number, grant, flow })
+    const connection = new Connection(socket, stream, { gate, number, grant, flow, meter })
     connections.set(number, { connection, rights: new Rights(rules) })
   })
 }
@@ -66,6 +72,7 @@ port.on('message', (messages: readonly ToSockets[]) => {
   }
 })
 
+outbox.send({ kind: 'ready' })
 setInterval(() => {
   const waiting = [...connections.values()].filter(({ connection }) => connection.requests > 0)
   threadLoad.set({
@@ -74,4 +81,6 @@ setInterval(() => {
     replyBytes: flow.outflow.bytes,
     waitingClients: waiting.length,
   })
+  const counts = meters.take()
+  if (counts !== undefined) outbox.send({ kind: 'counted', counts })
 }, LOAD_MS)

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import type { Monitor } from '../../observe/monitor.js'
 import type { Grant } from '../access/access.js'
 import { Rights } from '../access/rights.js'
 import type { FlowLimits } from '../flow/flow-limits.js'
@@ -30,7 +30,7 @@ interface Options {
   readonly limits: FlowLimits
   /** Gives a connection its number. */
   number(): number
-  onWarning(message: string): void
+  readonly monitor: Monitor
 }
 
 /**
@@ -51,17 +51,25 @@ class SocketThread {
   readonly #outbox: Mailbox<ToSockets>
   readonly #server: GateServer
   readonly #load = new ThreadLoad()
+  readonly #monitor: Monitor
   readonly #held = new Map<number, Held>()
+  /** Resolves when it takes connections. */
+  readonly ready: Promise<void>
+  #onReady: () => void = () => {}
   #ended = false
 
-  constructor({ gate, memory, limits, onWarning }: Options) {
+  constructor({ gate, memory, limits, monitor }: Options) {
+    this.#monitor = monitor
+    this.ready = new Promise((resolve) => {
+      this.#onReady = resolve
+    })
     const workerData: SocketThreadData = { limits, adapter: gate.adapter, load: this.#load.memory }
     this.#worker = new Worker(program(), { workerData, name: 'sockets', resourceLimits })
     this.#outbox = new Mailbox(this.#worker)
     const rightsOf = (connection: number) => this.#held.get(connection)?.grant.rights ?? Rights.none
-    this.#server = new GateServer(gate, memory, this.#outbox, rightsOf)
+    this.#server = new GateServer(gate, memory, this.#outbox, rightsOf, (error) => monitor.failed(error))
     this.#worker.on('message', (messages: readonly ToEngine[]) => this.#receive(messages))
-    this.#worker.on('error', (error) => onWarning(`a thread for sockets failed: ${error.message}`))
+    this.#worker.on('error', (error) => monitor.warn(`a thread for sockets failed: ${error.message}`))
     this.#worker.on('exit', () => this.#end())
   }
 
@@ -112,13 +120,12 @@ class SocketThread {
     await this.#worker.terminate()
   }
 
-  async started(): Promise<void> {
-    await once(this.#worker, 'online')
-  }
-
   #receive(messages: readonly ToEngine[]): void {
     for (const message of messages) {
-      if (message.kind !== 'closed') this.#server.receive(message)
+      if (message.kind === 'ready') this.#onReady()
+      else if (message.kind === 'counted') this.#monitor.meters.add(message.counts)
+      else if (message.kind === 'slowConsumer') this.#monitor.slowConsumer(message.queuedBytes)
+      else if (message.kind !== 'closed') this.#server.receive(message)
       else {
         this.#held.get(message.connection)?.onClosed()
         this.#held.delete(message.connection)
@@ -128,6 +135,7 @@ class SocketThread {
 
   #end(): void {
     this.#ended = true
+    this.#onReady()
     this.#server.end()
     this.#load.set({ requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 })
     for (const { onClosed } of this.#held.values()) onClosed()
@@ -151,7 +159,7 @@ export class SocketThreads {
   static async start(count: number, options: Options): Promise<SocketThreads> {
     const limits = shareOf(options.limits, count)
     const threads = Array.from({ length: count }, () => new SocketThread({ ...options, limits }))
-    await Promise.all(threads.map((thread) => thread.started()))
+    await Promise.all(threads.map(({ ready }) => ready))
     return new SocketThreads(threads, () => options.number())
   }
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig, startServer } from '../../../src/server/index.js'
 import { start } from '../../src/server/start.js'
@@ -8,8 +7,7 @@ import { PageServer } from './page-server.js'
 const PAGE_SECONDS = 60
 
 t.test('the client in a browser', { skip: NO_CHROMIUM }, async (t) => {
-  const folder = t.testdir({ chromium: {}, data: {} })
-  const config = loadConfig({ flags: { port: 0, directory: join(folder, 'data'), adapter: 'software' } })
+  const config = loadConfig({ flags: { port: 0, directory: t.testdir(), adapter: 'software' } })
   const server = await startServer(config)
   const pages = new PageServer()
   await pages.start()
@@ -17,7 +15,7 @@ t.test('the client in a browser', { skip: NO_CHROMIUM }, async (t) => {
     await pages.stop()
     await server.close()
   })
-  const chromium = await Chromium.unpack(join(folder, 'chromium'))
+  const chromium = await Chromium.open()
 
   await t.test('a page of this machine has all that programs in Node have', async (t) => {
     const page = pages.page('127.0.0.1', server.url)

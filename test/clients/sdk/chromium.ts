@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
 import { extract } from 'tar-fs'
 
@@ -15,6 +17,9 @@ export const NO_CHROMIUM =
 
 const OUTPUT_CHARACTERS = 4000
 
+/** Beside what else the tests keep: unpacking takes seconds. */
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/warpdex-tests/', import.meta.url))
+
 /** The headless Chromium of the npm package that also carries the software adapter, with the libraries that it needs. */
 export class Chromium {
   readonly #folder: string
@@ -23,16 +28,46 @@ export class Chromium {
     this.#folder = folder
   }
 
-  /** Unpacks it into an empty folder, 200 MB. */
-  static async unpack(folder: string): Promise<Chromium> {
-    const bin = join(packageRoot(), 'bin')
+  /** Unpacks it, 200 MB, where that was not done before. */
+  static async open(): Promise<Chromium> {
+    const root = packageRoot()
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+    const folder = join(CACHE, `chromium-${version}`)
+    if (existsSync(folder)) return new Chromium(folder)
+    mkdirSync(CACHE, { recursive: true })
+    const aside = mkdtempSync(join(CACHE, 'unpacking-'))
+    const bin = join(root, 'bin')
     const program = brotliDecompressSync(readFileSync(join(bin, 'chromium.br')))
-    writeFileSync(join(folder, 'chromium'), program, { mode: 0o755 })
+    writeFileSync(join(aside, 'chromium'), program, { mode: 0o755 })
     for (const name of ['al2023.tar.br', 'fonts.tar.br']) {
       const archive = brotliDecompressSync(readFileSync(join(bin, name)))
-      await pipeline(Readable.from([archive]), extract(folder))
+      await pipeline(Readable.from([archive]), extract(aside))
+    }
+    // That of the package names folders of another system.
+    writeFileSync(join(aside, 'fonts.conf'), fontConfiguration(join(folder, 'fonts')))
+    try {
+      renameSync(aside, folder)
+    } catch (cause) {
+      rmSync(aside, { recursive: true })
+      // Another process may have been first, which is as good.
+      if (!existsSync(folder)) throw cause
     }
     return new Chromium(folder)
+  }
+
+  get program(): string {
+    return join(this.#folder, 'chromium')
+  }
+
+  /** The environment in which it finds its libraries and fonts, and a language. */
+  environment(home: string): Record<string, string | undefined> {
+    return {
+      PATH: process.env.PATH,
+      HOME: home,
+      LANG: 'en_US.UTF-8',
+      LD_LIBRARY_PATH: join(this.#folder, 'lib'),
+      FONTCONFIG_PATH: this.#folder,
+    }
   }
 
   /**
@@ -73,7 +108,8 @@ export class Chromium {
 
   /** In one process, so that nothing is left when it is killed. */
   #start(url: string, flags: readonly string[]): ChildProcess {
-    const profile = mkdtempSync(join(this.#folder, 'profile-'))
+    const profile = mkdtempSync(join(tmpdir(), 'warpdex-browser-'))
+    process.once('exit', () => rmSync(profile, { recursive: true, force: true }))
     const args = [
       '--headless',
       '--single-process',
@@ -89,16 +125,15 @@ export class Chromium {
       ...flags,
       url,
     ]
-    return spawn(join(this.#folder, 'chromium'), args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env.PATH,
-        HOME: profile,
-        LD_LIBRARY_PATH: join(this.#folder, 'lib'),
-        FONTCONFIG_PATH: this.#folder,
-      },
-    })
+    return spawn(this.program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment(profile) })
   }
+}
+
+function fontConfiguration(folder: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${folder}</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
+`
 }
 
 /** The package's `exports` forbid resolving its data files, so its main file is resolved and the root is found upwards. */

@@ -1,0 +1,116 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { IndexStats } from '../../protocol/messages.js'
+import type { Engine, EngineStats, ServerStats } from '../engine/engine.js'
+import type { PagedStats } from '../engine/paged-structure.js'
+import { gauge } from './metrics.js'
+
+/** Indexes that metrics tell apart: each has two or three dozen series. These are the largest; the others are one series together. */
+export const METERED_INDEXES = 100
+
+/** The label of all indexes that are not told apart; no index has an empty name. */
+const OTHERS = ''
+
+type Figure = (stats: IndexStats) => number
+
+/** What metrics say of an index, beside its memory. */
+const FIGURES: readonly (readonly [name: string, help: string, figure: Figure])[] = [
+  ['keys', 'Keys of an index.', ({ keys }) => keys],
+  ['payloads', 'Payloads of an index.', ({ payloads }) => payloads],
+  ['shards', 'Pieces by ranges of keys that an index is held in.', ({ shards }) => numberOf(shards)],
+  [
+    'resident',
+    '1 for an index on the device, 0 for one that is paged out.',
+    ({ resident }) => Number(resident),
+  ],
+  ['device_bytes', 'Device memory of an index.', ({ deviceBytes }) => deviceBytes],
+  [
+    'garbage_bytes',
+    'Device memory that a compaction would give back.',
+    ({ garbageBytes }) => numberOf(garbageBytes),
+  ],
+  ['host_bytes', 'Host memory of an index that is paged out.', ({ hostBytes }) => numberOf(hostBytes)],
+  ['log_records', 'Log records of an index on disk.', ({ logRecords }) => numberOf(logRecords)],
+  ['log_position', 'Position of the newest log record.', ({ logPosition }) => numberOf(logPosition)],
+  [
+    'snapshot_position',
+    'Log position of the newest snapshot.',
+    ({ snapshotPosition }) => numberOf(snapshotPosition),
+  ],
+]
+
+function numberOf(figure: unknown): number {
+  return typeof figure === 'number' ? figure : 0
+}
+
+/** Enters what the engine knows of itself and of its indexes. */
+export function engineMetrics(registry: Registry, engine: () => Engine | undefined): void {
+  let stats: EngineStats | undefined
+  let largest: readonly (IndexStats & PagedStats)[] = []
+  const server = (name: string, help: string, figure: (stats: ServerStats) => number) =>
+    gauge(registry, `warpdex_${name}`, help, () => (stats === undefined ? 0 : figure(stats.server)))
+  registry.registerMetric(
+    new Gauge({
+      name: 'warpdex_indexes',
+      help: 'Indexes that can be used.',
+      registers: [],
+      // Metrics are asked in the order of their registration: this one brings the figures for those behind it.
+      collect() {
+        stats = engine()?.stats()
+        largest = engine()?.largest(METERED_INDEXES) ?? []
+        this.set(stats?.indexes.length ?? 0)
+      },
+    }),
+  )
+  server('uptime_seconds', 'Time since the engine was opened.', ({ uptimeSeconds }) => uptimeSeconds)
+  server(
+    'device_limit_bytes',
+    'Device memory that indexes may own; 0 without a limit.',
+    ({ deviceLimitBytes }) => deviceLimitBytes ?? 0,
+  )
+  server('paged_out_indexes', 'Indexes that are paged out.', ({ pagedOutIndexes }) => pagedOutIndexes)
+  server('store_bytes', 'Data file and snapshots on disk.', ({ storeBytes }) => storeBytes)
+  server(
+    'payload_cache_bytes',
+    'Payloads of kind bytes in memory.',
+    ({ cachedPayloadBytes }) => cachedPayloadBytes,
+  )
+  for (const [name, help, figure] of FIGURES) {
+    registry.registerMetric(
+      new Gauge({
+        name: `warpdex_index_${name}`,
+        help: `${help} The label is empty for all but the ${METERED_INDEXES} largest together.`,
+        labelNames: ['index'],
+        registers: [],
+        collect() {
+          this.reset()
+          for (const index of largest) this.set({ index: index.name }, figure(index))
+          const shown = new Set(largest.map(({ name }) => name))
+          const others = stats?.indexes.filter(({ name }) => !shown.has(name)) ?? []
+          if (others.length === 0) return
+          this.set(
+            { index: OTHERS },
+            others.reduce((sum, index) => sum + figure(index), 0),
+          )
+        },
+      }),
+    )
+  }
+  registry.registerMetric(
+    new Gauge({
+      name: 'warpdex_index_region_bytes',
+      help: `Device memory of the ${METERED_INDEXES} largest indexes by region and by what is in it: live, garbage or free.`,
+      labelNames: ['index', 'region', 'content'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const { name: index, regions } of largest) {
+          for (const { role: region, bytes, usedBytes, garbageBytes } of regions) {
+            this.set({ index, region, content: 'live' }, usedBytes - garbageBytes)
+            this.set({ index, region, content: 'garbage' }, garbageBytes)
+            this.set({ index, region, content: 'free' }, bytes - usedBytes)
+          }
+        }
+      },
+    }),
+  )
+}

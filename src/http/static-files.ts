@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Answer, json } from './answer.js'
+import { PAGE_PATH, type Route } from './site.js'
+
+/** Where the build puts the page's own files. */
+const FOLDER = fileURLToPath(new URL('./page/', import.meta.url))
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+const INDEX = 'index.html'
+
+/**
+ * `/` and what the page there loads. The plotting library is served under the name of the module that stands for it.
+ * @param folder the page's own files, compiled
+ */
+export function pageRoutes(folder = FOLDER): ReadonlyMap<string, Route> {
+  if (!existsSync(join(folder, 'main.js'))) {
+    const answer = () => json(404, { error: 'the page is not compiled; run npm run build' })
+    return new Map([['/', { guarded: false, answer }]])
+  }
+  const files = readdirSync(folder).filter((name) => TYPES[extname(name)] !== undefined)
+  const routes = new Map(files.map((name) => [`${PAGE_PATH}${name}`, fileRoute(join(folder, name))]))
+  const plots = dirname(createRequire(import.meta.url).resolve('uplot'))
+  routes.set(`${PAGE_PATH}uplot.js`, fileRoute(join(plots, 'uPlot.esm.js')))
+  routes.set(`${PAGE_PATH}uplot.css`, fileRoute(join(plots, 'uPlot.min.css')))
+  return new Map([['/', fileRoute(join(folder, INDEX))], ...routes])
+}
+
+/** A file, read when it is first asked for; whoever has it already is told so. */
+function fileRoute(file: string): Route {
+  let kept: { readonly answer: Answer; readonly tag: string } | undefined
+  return {
+    guarded: false,
+    answer: ({ headers }) => {
+      kept ??= readAnswer(file)
+      const { answer, tag } = kept
+      return headers['if-none-match'] === tag ? { ...answer, status: 304, body: '' } : answer
+    },
+  }
+}
+
+function readAnswer(file: string): { readonly answer: Answer; readonly tag: string } {
+  const body = readFileSync(file)
+  const tag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  const headers = { etag: tag, 'cache-control': 'no-cache' }
+  return { tag, answer: { status: 200, type: TYPES[extname(file)], body, headers } }
+}

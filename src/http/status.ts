@@ -1,0 +1,105 @@
+import type { IndexStats } from '../../protocol/messages.js'
+import type { Engine, ServerStats } from '../engine/engine.js'
+import type { PagedStats } from '../engine/paged-structure.js'
+import type { HistoryField } from '../observe/history.js'
+import type { LogHistogram } from '../observe/log-histogram.js'
+import { STAGES, type Stage } from '../observe/meters.js'
+import type { Monitor, Notice } from '../observe/monitor.js'
+import { json } from './answer.js'
+import type { Availability } from './health.js'
+import type { Route } from './site.js'
+
+/** Indexes that the status page lists: the largest. */
+export const LISTED_INDEXES = 100
+
+/** How long a status is good for, so that many pages cost no more than one. */
+const FRESH_MS = 500
+
+/** Number of something, and how long it took in microseconds. */
+interface Times {
+  readonly count: number
+  readonly p50: number
+  readonly p99: number
+}
+
+/** What the status page shows. Times are in microseconds. */
+export interface ServerStatus extends Availability {
+  readonly now: number
+  /** Undefined until the engine is open. */
+  readonly server: ServerStats | undefined
+  readonly traffic: {
+    readonly connections: number
+    readonly requestsInFlight: number
+    readonly bytesInFlight: number
+    readonly coalescedGets: number
+    readonly sharedDispatches: number
+    readonly loggedWrites: number
+    readonly logRecords: number
+  }
+  readonly ops: readonly (Times & { readonly op: string; readonly failures: number; readonly keys: number })[]
+  readonly stages: readonly (Times & { readonly stage: Stage })[]
+  readonly events: Readonly<Record<string, number>>
+  /** A column a figure, with a row a second, the oldest first. */
+  readonly history: Readonly<Record<HistoryField, readonly number[]>>
+  readonly indexes: readonly (IndexStats & PagedStats)[]
+  /** Indexes that are not listed. */
+  readonly unlisted: number
+  readonly notices: readonly Notice[]
+}
+
+export interface StatusSource {
+  readonly monitor: Monitor
+  readonly availability: () => Availability
+  readonly engine: () => Engine | undefined
+}
+
+/** `/status.json`. */
+export function statusRoute(source: StatusSource): Route {
+  let latest: { readonly at: number; readonly status: ServerStatus } | undefined
+  return {
+    guarded: true,
+    answer: () => {
+      const at = performance.now()
+      if (latest === undefined || at - latest.at > FRESH_MS) latest = { at, status: serverStatus(source) }
+      return json(200, latest.status)
+    },
+  }
+}
+
+function serverStatus({ monitor, availability, engine }: StatusSource): ServerStatus {
+  const { meters, history, notices } = monitor
+  const stats = engine()?.stats()
+  const indexes = engine()?.largest(LISTED_INDEXES) ?? []
+  const ops = [...meters.ops.values()].filter(({ latency }) => latency.count > 0)
+  return {
+    now: Date.now(),
+    ...availability(),
+    server: stats?.server,
+    traffic: {
+      connections: meters.connections,
+      requestsInFlight: meters.underWay.requests,
+      bytesInFlight: meters.underWay.bytes,
+      coalescedGets: meters.coalescedGets,
+      sharedDispatches: meters.sharedDispatches,
+      loggedWrites: meters.loggedWrites,
+      logRecords: meters.logRecords,
+    },
+    ops: ops.map(({ op, outcomes, latency, items }) => ({
+      op,
+      ...timesOf(latency),
+      failures: latency.count - outcomes[0],
+      keys: items.sum,
+    })),
+    stages: STAGES.map((stage) => ({ stage, ...timesOf(meters.stages[stage]) })),
+    events: meters.events,
+    history: history.columns(),
+    indexes,
+    unlisted: (stats?.indexes.length ?? 0) - indexes.length,
+    notices,
+  }
+}
+
+function timesOf(histogram: LogHistogram): Times {
+  const { count } = histogram
+  return { count, p50: histogram.quantile(0.5), p99: histogram.quantile(0.99) }
+}

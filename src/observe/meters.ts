@@ -1,0 +1,256 @@
+import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
+import type { Sections } from '../../protocol/frame.js'
+import { OPS, type Op, type Request } from '../../protocol/messages.js'
+import { type HistogramData, LogHistogram } from './log-histogram.js'
+import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
+import { itemCount } from './request-items.js'
+
+const NOTHING_ELSEWHERE = { requests: 0, requestBytes: 0 }
+
+/** Operations, and what could not be read as one. */
+export const METERED_OPS = [...OPS, 'unknown'] as const
+export type MeteredOp = Op | 'unknown'
+
+export const OUTCOMES = ['OK', ...ERROR_CODES] as const
+
+/** Stages of a request's way. Those of decoding and replying are taken of every sixteenth request, lest they cost too much. */
+export const STAGES = ['decode', 'queue', 'coalesce', 'device', 'log', 'reply'] as const
+export type Stage = (typeof STAGES)[number]
+
+/** Requests of which one has its stages measured. A power of two. */
+const SAMPLING = 16
+
+const OUTCOME_NUMBERS = new Map<string, number>(OUTCOMES.map((outcome, i) => [outcome, i]))
+const OPS_OF_READS: ReadonlySet<MeteredOp> = new Set(['get', 'count', 'scan', 'getNext', 'explain'])
+const OPS_OF_WRITES: ReadonlySet<MeteredOp> = new Set(['insert', 'delete', 'write', 'load'])
+
+/** Counters of requests, as far as they are counted where sockets are. */
+const REQUEST_COUNTERS = ['requests', 'failures', 'items', 'bytesIn', 'bytesOut', 'slowConsumers'] as const
+
+/** What was counted in another thread since it last said so. */
+export interface MeterCounts {
+  readonly counters: Readonly<Record<(typeof REQUEST_COUNTERS)[number], number>>
+  /** Only of operations of which there were requests. */
+  readonly ops: readonly {
+    readonly op: MeteredOp
+    readonly outcomes: Float64Array
+    readonly latency: HistogramData
+    readonly items: HistogramData
+  }[]
+  readonly stages: Readonly<Record<'decode' | 'reply', HistogramData>>
+  readonly latest: Readonly<Record<'reads' | 'writes', HistogramData>>
+}
+
+/** What is known of the requests of one operation. */
+export class OpMeter {
+  readonly op: MeteredOp
+  /** Which latencies of a second they count among. */
+  readonly kind: 'reads' | 'writes' | undefined
+  /** Requests by outcome. */
+  readonly outcomes = new Float64Array(OUTCOMES.length)
+  /** Microseconds from a message's arrival to its reply's departure. */
+  readonly latency = new LogHistogram()
+  /** Keys, or ranges, of requests that were carried out. */
+  readonly items = new LogHistogram()
+
+  constructor(op: MeteredOp) {
+    this.op = op
+    this.kind = OPS_OF_READS.has(op) ? 'reads' : OPS_OF_WRITES.has(op) ? 'writes' : undefined
+  }
+}
+
+/** Plain counters of all that the server and the engine tell. They only grow, but for what is under way. */
+export class Meters implements ServerMeter, EngineMeter {
+  readonly ops: ReadonlyMap<MeteredOp, OpMeter> = new Map(METERED_OPS.map((op) => [op, new OpMeter(op)]))
+  /** Microseconds by stage. */
+  readonly stages: Readonly<Record<Stage, LogHistogram>> = {
+    decode: new LogHistogram(),
+    queue: new LogHistogram(),
+    coalesce: new LogHistogram(),
+    device: new LogHistogram(),
+    log: new LogHistogram(),
+    reply: new LogHistogram(),
+  }
+  readonly events: Record<EngineEvent, number> = {
+    compaction: 0,
+    merge: 0,
+    snapshot: 0,
+    pageOut: 0,
+    pageIn: 0,
+    deviceLoss: 0,
+  }
+  /** Latencies of the present second, in microseconds; whoever keeps the history clears them. */
+  readonly latest = { reads: new LogHistogram(), writes: new LogHistogram() }
+  requests = 0
+  failures = 0
+  items = 0
+  bytesIn = 0
+  bytesOut = 0
+  connections = 0
+  connectionsOpened = 0
+  connectionsRefused = 0
+  slowConsumers = 0
+  requestsInFlight = 0
+  bytesInFlight = 0
+  /** The same of other threads, whoever has any sets it. */
+  elsewhere: () => { readonly requests: number; readonly requestBytes: number } = () => NOTHING_ELSEWHERE
+  /** Small gets, and the dispatches that they shared. */
+  coalescedGets = 0
+  sharedDispatches = 0
+  /** Writes, and the log records that they shared. */
+  loggedWrites = 0
+  logRecords = 0
+  loggedBytes = 0
+
+  /** Told of errors that are nobody's fault but the server's. */
+  readonly onInternal: (error: WarpdexError) => void
+
+  constructor(onInternal: (error: WarpdexError) => void = () => {}) {
+    this.onInternal = onInternal
+  }
+
+  /** Requests that are not answered, and their bytes, in all threads. */
+  get underWay(): { readonly requests: number; readonly bytes: number } {
+    const { requests, requestBytes } = this.elsewhere()
+    return { requests: this.requestsInFlight + requests, bytes: this.bytesInFlight + requestBytes }
+  }
+
+  /** What was counted of requests since the last call; undefined where that is nothing. */
+  take(): MeterCounts | undefined {
+    if (this.bytesIn === 0 && this.bytesOut === 0 && this.slowConsumers === 0) return undefined
+    const counters = { requests: 0, failures: 0, items: 0, bytesIn: 0, bytesOut: 0, slowConsumers: 0 }
+    for (const counter of REQUEST_COUNTERS) {
+      counters[counter] = this[counter]
+      this[counter] = 0
+    }
+    const ops = [...this.ops.values()].filter(({ latency }) => latency.count > 0)
+    const { stages, latest } = this
+    return {
+      counters,
+      ops: ops.map(({ op, outcomes, latency, items }) => {
+        const counted = { op, outcomes: outcomes.slice(), latency: latency.take(), items: items.take() }
+        outcomes.fill(0)
+        return counted
+      }),
+      stages: { decode: stages.decode.take(), reply: stages.reply.take() },
+      latest: { reads: latest.reads.take(), writes: latest.writes.take() },
+    }
+  }
+
+  /** Adds what another thread has counted. */
+  add({ counters, ops, stages, latest }: MeterCounts): void {
+    for (const counter of REQUEST_COUNTERS) this[counter] += counters[counter]
+    for (const { op, outcomes, latency, items } of ops) {
+      const own = this.ops.get(op)
+      own?.outcomes.forEach((_, i, all) => {
+        all[i] += outcomes[i]!
+      })
+      own?.latency.add(latency)
+      own?.items.add(items)
+    }
+    this.stages.decode.add(stages.decode)
+    this.stages.reply.add(stages.reply)
+    this.latest.reads.add(latest.reads)
+    this.latest.writes.add(latest.writes)
+  }
+
+  opened(): void {
+    this.connections++
+    this.connectionsOpened++
+  }
+
+  closed(): void {
+    this.connections--
+  }
+
+  refused(): void {
+    this.connectionsRefused++
+  }
+
+  slowConsumer(): void {
+    this.slowConsumers++
+  }
+
+  received(bytes: number): RequestMeter {
+    this.bytesIn += bytes
+    this.bytesInFlight += bytes
+    this.requestsInFlight++
+    return new RequestCourse(this, bytes)
+  }
+
+  waited(milliseconds: number): void {
+    this.stages.queue.record(milliseconds * 1000)
+  }
+
+  dispatched(gets: number, milliseconds: number): void {
+    this.coalescedGets += gets
+    this.sharedDispatches++
+    this.stages.coalesce.record(milliseconds * 1000)
+  }
+
+  computed(milliseconds: number): void {
+    this.stages.device.record(milliseconds * 1000)
+  }
+
+  logged(writes: number, bytes: number, milliseconds: number): void {
+    this.loggedWrites += writes
+    this.logRecords++
+    this.loggedBytes += bytes
+    this.stages.log.record(milliseconds * 1000)
+  }
+
+  happened(event: EngineEvent): void {
+    this.events[event]++
+  }
+}
+
+class RequestCourse implements RequestMeter {
+  readonly #meters: Meters
+  readonly #bytes: number
+  readonly #since = performance.now()
+  readonly #sampled: boolean
+  #request: Request | undefined
+  #reply: Sections | undefined
+  #ran = 0
+
+  constructor(meters: Meters, bytes: number) {
+    this.#meters = meters
+    this.#bytes = bytes
+    this.#sampled = (meters.requests++ & (SAMPLING - 1)) === 0
+  }
+
+  decoded(request: Request): void {
+    this.#request = request
+    if (this.#sampled) this.#meters.stages.decode.record((performance.now() - this.#since) * 1000)
+  }
+
+  ran(reply: Sections | undefined): void {
+    this.#reply = reply
+    if (this.#sampled) this.#ran = performance.now()
+  }
+
+  answered(error: WarpdexError | undefined, bytes: number): void {
+    const meters = this.#meters
+    const now = performance.now()
+    const microseconds = (now - this.#since) * 1000
+    const op = meters.ops.get(this.#request?.op ?? 'unknown')
+    if (op !== undefined) {
+      op.outcomes[OUTCOME_NUMBERS.get(error?.code ?? 'OK') ?? 0]++
+      op.latency.record(microseconds)
+      if (op.kind !== undefined) meters.latest[op.kind].record(microseconds)
+      if (error === undefined && this.#request !== undefined && op.kind !== undefined) {
+        const items = itemCount(this.#request, this.#reply)
+        op.items.record(items)
+        meters.items += items
+      }
+    }
+    if (error !== undefined) {
+      meters.failures++
+      if (error.code === 'INTERNAL') meters.onInternal(error)
+    }
+    if (this.#ran > 0) meters.stages.reply.record((now - this.#ran) * 1000)
+    meters.bytesOut += bytes
+    meters.bytesInFlight -= this.#bytes
+    meters.requestsInFlight--
+  }
+}

@@ -1,0 +1,83 @@
+import type { WarpdexError } from '../../protocol/errors.js'
+import { History } from './history.js'
+import type { Log } from './log.js'
+import type { RequestMeter, ServerMeter } from './meter.js'
+import { Meters } from './meters.js'
+
+/** Something that went wrong without a request to answer. */
+export interface Notice {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly message: string
+}
+
+/** Warnings that are remembered for who looks later. */
+const NOTICES = 50
+
+/** At most one line of a kind in this time: whoever is refused may try again at once. */
+const REFUSAL_PAUSE_MS = 1000
+
+/** What a server sees of itself: counters, their history, what went wrong, and lines in the log where that is worth one. */
+export class Monitor implements ServerMeter {
+  readonly log: Log
+  readonly meters: Meters
+  readonly history: History
+  readonly #notices: Notice[] = []
+  #refusedAt = Number.NEGATIVE_INFINITY
+  #unsaidRefusals = 0
+
+  constructor(log: Log) {
+    this.log = log
+    this.meters = new Meters((error) => this.failed(error))
+    this.history = new History(this.meters)
+  }
+
+  /** The latest warnings, the newest last. */
+  get notices(): readonly Notice[] {
+    return this.#notices
+  }
+
+  warn(message: string): void {
+    this.#notices.push({ at: Date.now(), message })
+    if (this.#notices.length > NOTICES) this.#notices.shift()
+    this.log.warn({}, message)
+  }
+
+  opened(): void {
+    this.meters.opened()
+  }
+
+  closed(): void {
+    this.meters.closed()
+  }
+
+  refused(status: number, address: string | undefined): void {
+    this.meters.refused()
+    const now = performance.now()
+    if (now - this.#refusedAt < REFUSAL_PAUSE_MS) {
+      this.#unsaidRefusals++
+      return
+    }
+    this.log.warn({ status, address, others: this.#unsaidRefusals }, 'a WebSocket was refused')
+    this.#refusedAt = now
+    this.#unsaidRefusals = 0
+  }
+
+  slowConsumer(queuedBytes: number): void {
+    this.meters.slowConsumer()
+    this.log.warn({ queuedBytes }, 'a connection was closed, because its replies were not read')
+  }
+
+  received(bytes: number): RequestMeter {
+    return this.meters.received(bytes)
+  }
+
+  stop(): void {
+    this.history.stop()
+  }
+
+  /** A mistake of the server's own, or of the disk: with the place where it came up. */
+  failed({ message, stack, cause }: WarpdexError): void {
+    this.log.error({ stack: cause instanceof Error ? cause.stack : stack }, `a request failed: ${message}`)
+  }
+}

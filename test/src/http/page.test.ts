@@ -1,0 +1,201 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import t, { type Test } from 'tap'
+import type { Section } from '../../../protocol/frame.js'
+import { prefixTrees } from '../../../src/engine/structures.js'
+import { Chromium, NO_CHROMIUM } from '../../clients/sdk/chromium.js'
+import { u32 } from '../engine/open-engine.js'
+import { RawClient } from '../server/raw-client.js'
+import { start } from '../server/start.js'
+import { compilePage } from './compile-page.js'
+import { lowContrasts } from './contrast.js'
+
+const TOKEN = 'rosebud-4711'
+/** Where screenshots are left for whoever wants to see the page. */
+const ARTIFACTS = fileURLToPath(new URL('../../../artifacts/', import.meta.url))
+const PATIENCE_MS = 60_000
+const FORMS = [
+  { name: 'desktop', width: 1280, height: 900, scheme: 'light' },
+  { name: 'desktop-dark', width: 1280, height: 900, scheme: 'dark' },
+  { name: 'phone', width: 360, height: 740, scheme: 'light' },
+  { name: 'phone-dark', width: 360, height: 740, scheme: 'dark' },
+] as const
+
+const column = (keys: readonly number[]): Section => ({ type: 'u32', bytes: u32(...keys) })
+
+async function launch(t: Test): Promise<Browser> {
+  const chromium = await Chromium.open()
+  const home = mkdtempSync(join(tmpdir(), 'warpdex-browser-'))
+  const browser = await puppeteer.launch({
+    executablePath: chromium.program,
+    headless: 'shell',
+    pipe: true,
+    userDataDir: join(home, 'profile'),
+    args: ['--no-sandbox', '--no-zygote', '--disable-gpu', '--disable-dev-shm-usage', '--no-proxy-server'],
+    env: chromium.environment(home),
+    timeout: PATIENCE_MS,
+  })
+  t.teardown(async () => {
+    await browser.close()
+    rmSync(home, { recursive: true, force: true })
+  })
+  return browser
+}
+
+/** Opens a page, and takes note of all that goes wrong in it. */
+async function open(browser: Browser, url: string): Promise<{ page: Page; faults: string[] }> {
+  const page = await browser.newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warn') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url)) faults.push(`a request for ${request.url()}`)
+  })
+  return { page, faults }
+}
+
+const text = (page: Page, selector: string) => page.$eval(selector, (element) => element.textContent ?? '')
+
+t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
+  const folder = t.testdir({ page: {}, data: {} })
+  const pageFolder = compilePage(join(folder, 'page'))
+  const server = await start(t, { directory: join(folder, 'data') }, { structures: prefixTrees, pageFolder })
+  const url = server.url.replace('ws', 'http')
+  const client = await RawClient.connect(t, server.url)
+  const create = { op: 'createIndex', index: 'numbers <b>', keyType: 'u32', payloadKind: 'u32', unique: true }
+  await client.ask({ id: 1, ...create })
+  const keys = Array.from({ length: 5000 }, (_, i) => i * 7919)
+  const sections = { keys: column(keys), payloads: { type: 'bytes', bytes: u32(...keys) } } as const
+  await client.ask({ id: 2, op: 'insert', index: create.index }, sections)
+  const browser = await launch(t)
+  const { page, faults } = await open(browser, url)
+  await page.setViewport({ width: 1280, height: 900 })
+  await page.goto(url)
+  await page.waitForSelector('#indexes tr')
+
+  await t.test('it shows what there is', async (t) => {
+    t.equal(await text(page, '#state'), 'ready')
+    t.match(await text(page, '#facts'), /SwiftShader/)
+    const cells = await page.$$eval('#indexes tr > *', (all) => all.map(({ textContent }) => textContent))
+    t.match(cells, [
+      'numbers <b>u32 to u32, unique',
+      'CSS-tree',
+      '5,000',
+      '5,000',
+      /KiB$/,
+      /^\d+\.\d$/,
+      'on the device',
+      '1',
+    ])
+    t.match(await text(page, '.map'), /nodes.*tuples.*separators.*sequential \(1 batch\).*1 records/s)
+    t.equal(await page.$eval('.map canvas', isInked), true, 'the map is drawn')
+    t.ok(await page.$eval('.plot canvas', isInked), 'plots are drawn')
+    t.equal((await page.$$('.plot')).length, 6)
+  })
+
+  await t.test('it moves when requests are made', async (t) => {
+    t.match(await text(page, '#ops'), /insert/)
+    t.notMatch(await text(page, '#ops'), /get/)
+    for (let i = 0; i < 7; i++) {
+      await client.ask({ id: 3, op: 'get', index: create.index }, { keys: column(keys.slice(0, 100)) })
+    }
+    await page.waitForFunction(() =>
+      Array.from(document.querySelectorAll('#ops tr')).some(({ textContent }) =>
+        textContent?.startsWith('get7700'),
+      ),
+    )
+    await page.waitForFunction(() => document.querySelector('#tiles dd')?.textContent !== '0')
+    t.match(await text(page, '.map dl'), /sequential \(8 batches\)/)
+  })
+
+  await t.test('it fits every form, and can be read', async (t) => {
+    mkdirSync(ARTIFACTS, { recursive: true })
+    for (const { name, width, height, scheme } of FORMS) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+      await page.setViewport({ width, height })
+      await page.waitForFunction((most) => document.documentElement.scrollWidth <= most, {}, width)
+      const wide = await page.$$eval(
+        'table, canvas, dl, figure',
+        (all, most) => {
+          return all
+            .filter((one) => one.getBoundingClientRect().right > most)
+            .map(({ className }) => className)
+        },
+        width,
+      )
+      t.same(wide, [], `${name}: nothing is cut off`)
+      t.same(await page.evaluate(lowContrasts, 4.5), [], `${name}: text stands out`)
+      await page.screenshot({ path: join(ARTIFACTS, `status-${name}.png`), fullPage: true })
+    }
+  })
+
+  await t.test('it is marked up for those who do not see it', async (t) => {
+    const bare = await page.$$eval(
+      'table',
+      (all) => all.filter((table) => table.querySelector('thead th[scope=col]') === null).length,
+    )
+    t.equal(bare, 0, 'tables have headings')
+    const nameless = await page.$$eval(
+      'canvas',
+      (all) => all.filter((canvas) => canvas.closest('[aria-label]') === null).length,
+    )
+    t.equal(nameless, 0, 'pictures have names')
+    t.equal(await page.$eval('html', ({ lang }) => lang), 'en')
+  })
+
+  t.same(faults, [], 'no errors, nothing from elsewhere')
+  await page.close()
+})
+
+/** Whether something is drawn on a canvas. Runs in the page. */
+function isInked(canvas: Element): boolean {
+  if (!(canvas instanceof HTMLCanvasElement)) return false
+  const data = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data
+  return data?.some((value) => value > 0) ?? false
+}
+
+t.test('a server with a token', { skip: NO_CHROMIUM }, async (t) => {
+  const folder = t.testdir({ page: {}, data: {} })
+  const pageFolder = compilePage(join(folder, 'page'))
+  const server = await start(t, { token: TOKEN, directory: join(folder, 'data') }, { pageFolder })
+  const url = server.url.replace('ws', 'http')
+  const browser = await launch(t)
+  const { page, faults } = await open(browser, url)
+  await page.setViewport({ width: 360, height: 740 })
+  await page.goto(url)
+  await page.waitForSelector('#sign-in:not([hidden])')
+  t.equal(await page.$eval('label[for=token]', (label) => label.textContent), 'Token')
+  mkdirSync(ARTIFACTS, { recursive: true })
+  await page.screenshot({ path: join(ARTIFACTS, 'status-token.png') })
+  await page.type('#token', 'wrong')
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() =>
+    document.querySelector('#sign-in-hint')?.textContent?.includes('not the token'),
+  )
+  await page.type('#token', TOKEN)
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('#content:not([hidden])')
+  t.equal(await page.$eval('#sign-in', (form) => form.hasAttribute('hidden')), true)
+  t.equal(page.url(), `${url}/`)
+  const kept = await page.evaluate(() => [
+    document.cookie,
+    localStorage.length,
+    Object.values(sessionStorage),
+  ])
+  t.same(kept, ['', 0, [TOKEN]], 'the token is in this tab and nowhere else')
+  await page.reload()
+  await page.waitForSelector('#content:not([hidden])')
+  const other = await browser.newPage()
+  await other.goto(url)
+  await other.waitForSelector('#sign-in:not([hidden])')
+  t.same(
+    faults.filter((fault) => !/status of 401/.test(fault)),
+    [],
+  )
+})
