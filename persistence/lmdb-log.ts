@@ -156,7 +156,8 @@ function encodeBatch(key: Buffer, { ops, keys, keyOffsets, payloads }: LogBatch)
   return encodeRecord(RecordKind.write, key, meta, sections)
 }
 
-function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
   const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
   const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined

@@ -12,6 +12,7 @@ import {
   SnapshotReader,
   writeSnapshotFile,
 } from './snapshot-file.js'
+import { SNAPSHOT_FILE } from './store-files.js'
 import type { WriteLog } from './write-log.js'
 
 /** A snapshot that LMDB points at. */
@@ -39,7 +40,6 @@ export interface FoundSnapshot {
 /** Snapshots kept for each index: should the newest be damaged, there is another, and the log after it. */
 const KEPT = 2
 const DRAFT = '.tmp'
-const SNAPSHOT_FILE = /^\d+-\d+-[0-9a-f]{8}\.snapshot(\.tmp)?$/
 
 /** The snapshots of all indexes: checksummed files in a directory of their own, with a pointer to each in LMDB. */
 export class Snapshots {
@@ -49,6 +49,8 @@ export class Snapshots {
   readonly #directory: string
   /** By index, newest first. */
   readonly #indexes = new Map<number, SnapshotInfo[]>()
+  /** Files that are to go and are still needed; undefined while nobody needs any. */
+  #detained: string[] | undefined
 
   constructor(committer: Committer, keyspace: Keyspace, log: WriteLog, directory: string) {
     this.#committer = committer
@@ -164,6 +166,18 @@ export class Snapshots {
     if (older !== undefined) await this.#log.trim(index, older.position)
   }
 
+  /** Lets no file go until `release`, which a crash may take the place of. For one at a time. */
+  detain(): void {
+    this.#detained = []
+  }
+
+  /** Removes the files that should have gone since `detain`. */
+  async release(): Promise<void> {
+    const files = this.#detained ?? []
+    this.#detained = undefined
+    for (const file of files) await rm(join(this.#directory, file), { force: true })
+  }
+
   #of(index: number): SnapshotInfo[] {
     const infos = this.#indexes.get(index)
     if (infos === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${index}`)
@@ -224,7 +238,8 @@ export class Snapshots {
   }
 
   async #removeFile({ file }: SnapshotInfo): Promise<void> {
-    await rm(join(this.#directory, file), { force: true })
+    if (this.#detained !== undefined) this.#detained.push(file)
+    else await rm(join(this.#directory, file), { force: true })
   }
 }
 
@@ -237,7 +252,9 @@ function isSound(info: SnapshotInfo): boolean {
   return info.damaged !== true
 }
 
-function decodePointer(key: Buffer, value: Buffer): SnapshotInfo {
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodePointer(key: Buffer, value: Buffer): SnapshotInfo {
+  if (key.length < 12) throw damaged('the key of a pointer to a snapshot is damaged')
   const what = `the pointer to the snapshot of index ${key.readUInt32BE(0)} at position ${numberOf(key)}`
   return decodeRecord<SnapshotInfo>(RecordKind.snapshot, key, value, what).meta
 }

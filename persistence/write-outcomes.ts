@@ -241,7 +241,7 @@ function* storedClients(keyspace: Keyspace): Generator<StoredClient> {
     return { name, writes, lastAt: writes[writes.length - 1].at }
   }
   for (const key of keyspace.getKeys({})) {
-    const { client, ...write } = parseKey(key)
+    const { client, ...write } = parseOutcomeKey(key)
     if (client !== name && writes.length > 0) {
       yield taken()
       writes = []
@@ -252,9 +252,10 @@ function* storedClients(keyspace: Keyspace): Generator<StoredClient> {
   if (writes.length > 0) yield taken()
 }
 
-function parseKey(key: Buffer): StoredWrite & { readonly client: string } {
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function parseOutcomeKey(key: Buffer): StoredWrite & { readonly client: string } {
   const end = 1 + key[0]
-  if (key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
+  if (key.length === 0 || key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
   return {
     client: key.toString('utf8', 1, end),
     write: Number(key.readBigUInt64BE(end)),

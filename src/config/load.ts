@@ -48,6 +48,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     recalibrate: pick('recalibrate'),
+    backupDirectory: pick('backupDirectory'),
   }
 }
 

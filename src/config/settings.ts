@@ -12,6 +12,7 @@ export interface Config {
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
   readonly recalibrate: boolean
+  readonly backupDirectory: string
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -56,6 +57,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
   },
   recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+  backupDirectory: text('Folder in which clients may have backups made; empty lets them make none', '', 0),
 }
 
 function flag(description: string): Setting<boolean> {

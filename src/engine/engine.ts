@@ -2,10 +2,11 @@ import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { VERSION } from '../version.js'
+import { backupPath } from './backup-path.js'
 import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
 import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
@@ -27,6 +28,8 @@ export interface EngineOptions {
   readonly deviceMemory?: number | undefined
   /** Measures the costs of the traversal strategies anew, even if they are on disk. */
   readonly recalibrate?: boolean | undefined
+  /** Folder that backups are made in; without it none are made. */
+  readonly backupDirectory?: string | undefined
   readonly structures?: StructureFactory | undefined
   /** Opens a device, at first and after a loss; by default the adapter's. */
   readonly openDevice?: (() => Promise<Device>) | undefined
@@ -53,6 +56,8 @@ export interface ServerStats {
   readonly storeBytes: number
   /** Bytes of payloads of kind `bytes` in memory. */
   readonly cachedPayloadBytes: number
+  /** How far the backup is that is being made, in bytes. */
+  readonly backup?: BackupProgress
 }
 
 export interface EngineStats {
@@ -78,6 +83,7 @@ export class Engine {
   #device: Promise<Device>
   #adapter: AdapterFacts
   #closing: Promise<void> | undefined
+  #backup: BackupProgress | undefined
 
   private constructor(
     store: Store,
@@ -237,6 +243,7 @@ export class Engine {
         pagedOutBytes: all.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
+        ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
     }
@@ -248,6 +255,25 @@ export class Engine {
     const taken: SnapshotInfo[] = []
     for (const index of indexes) taken.push(await index.snapshot())
     return taken
+  }
+
+  /**
+   * Makes a backup of all indexes while requests go on.
+   *
+   * @param name of the folder to make within the folder of backups; by default it tells the time
+   * @throws WarpdexError `BAD_REQUEST` where no backups are made, or the name does not do; else what `Store.backUp` throws
+   */
+  async backUp(name?: string): Promise<BackupInfo> {
+    this.#refuse()
+    const path = backupPath(this.#options.backupDirectory, name)
+    try {
+      const { bytes, manifest } = await this.#store.backUp(path, (progress) => {
+        this.#backup = { path, ...progress }
+      })
+      return { path, bytes, indexes: manifest.indexes.length }
+    } finally {
+      this.#backup = undefined
+    }
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */

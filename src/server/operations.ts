@@ -55,6 +55,8 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
       return reply<'stats'>(engine.stats(request.index))
     case 'snapshot':
       return reply<'snapshot'>({ snapshots: await engine.snapshot(request.index) })
+    case 'backup':
+      return reply<'backup'>(await engine.backUp(request.name))
     case 'load':
       return reply<'load'>(await load(engine.index(request.index), request, asker))
     case 'explain':

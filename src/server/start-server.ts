@@ -27,12 +27,14 @@ export interface RunningServer {
  */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
   const { host, token, directory, adapter, snapshotLogBytes, payloadCacheBytes, recalibrate } = config
+  const backupDirectory = config.backupDirectory === '' ? undefined : config.backupDirectory
   const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
   checkBinding(host, token, config.allowUnauthenticated)
   const front = new Front((origin) => originMayConnect(origin, token))
   const port = await front.listen(host, config.port)
   try {
-    const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
+    const memory = { payloadCacheBytes, deviceMemory }
+    const settings = { directory, adapter, snapshotLogBytes, recalibrate, backupDirectory, ...memory }
     const engine = await Engine.open({ ...settings, ...options })
     const limits = { ...LIMITS, ...options.limits }
     front.admit((socket, stream) => new Connection(socket, stream, { engine, token, limits }))
