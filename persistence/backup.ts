@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { toWarpdexError, WarpdexError } from '../protocol/errors.js'
+import { WarpdexError } from '../protocol/errors.js'
 import { type BackupFile, type BackupManifest, newManifest, writeManifest } from './backup-manifest.js'
 import { type CopyOptions, copyChecked, syncFile } from './checked-copy.js'
 import { holdsStore, syncDirectory } from './data-directory.js'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
+import { fileError } from './disk-error.js'
 import { type Finding, type Inspection, Inspector } from './inspection.js'
 import { damaged } from './record.js'
 import { DATA_FILE, SNAPSHOT_DIRECTORY } from './store-files.js'
@@ -48,7 +49,7 @@ const PASSES = 3
  *
  * @param destination a folder that is missing, or empty; its parent must exist
  * @throws WarpdexError `BAD_REQUEST` for a destination that does not do, `DAMAGED_FILE` when the data is damaged so that it could
- *   not be restored whole, `INTERNAL` when the disk failed
+ *   not be restored whole, `DISK_FULL`, or `INTERNAL` when the disk failed
  */
 export async function writeBackup(
   source: BackupSource,
@@ -74,9 +75,7 @@ export async function writeBackup(
   } catch (thrown) {
     await rm(draft, { recursive: true, force: true })
     options.stop?.throwIfAborted()
-    if (thrown instanceof WarpdexError) throw thrown
-    const { message } = toWarpdexError(thrown)
-    throw new WarpdexError('INTERNAL', `${path} could not be written: ${message}`, { cause: thrown })
+    throw fileError(thrown, path)
   } finally {
     lock.release()
   }

@@ -105,10 +105,15 @@ export class Dictionary {
     }
     this.#names.add(name)
     const key = indexKey(index.id)
-    await this.#committer.commit([
-      this.#put(key, encodeRecord(RecordKind.index, key, index)),
-      this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
-    ])
+    try {
+      await this.#committer.commit([
+        this.#put(key, encodeRecord(RecordKind.index, key, index)),
+        this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
+      ])
+    } catch (error) {
+      this.#names.delete(name)
+      throw error
+    }
     this.#indexes.set(index.id, index)
     return index
   }
@@ -117,12 +122,12 @@ export class Dictionary {
   async drop(id: number): Promise<void> {
     const index = this.#indexes.get(id)
     if (index === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${id}`)
-    this.#indexes.delete(id)
     const note = droppedKey(id)
     await this.#committer.commit([
       { keyspace: this.#keyspace, key: indexKey(id) },
       this.#put(note, encodeRecord(RecordKind.droppedIndex, note, {})),
     ])
+    this.#indexes.delete(id)
     this.#names.delete(index.definition.name)
     this.#dropped.add(id)
   }

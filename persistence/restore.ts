@@ -7,6 +7,7 @@ import { type BackupManifest, isBackup, readManifest } from './backup-manifest.j
 import { copyChecked } from './checked-copy.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
 import { DirectoryLock } from './directory-lock.js'
+import { fileError } from './disk-error.js'
 import { type Finding, type Inspection, Inspector } from './inspection.js'
 import { damaged } from './record.js'
 import { DATA_FILE, SNAPSHOT_DIRECTORY } from './store-files.js'
@@ -115,7 +116,8 @@ export async function restoreBackup(
   } catch (error) {
     for (const name of [DATA_FILE, SNAPSHOT_DIRECTORY])
       await rm(join(to, name), { recursive: true, force: true })
-    throw error
+    stop?.throwIfAborted()
+    throw fileError(error, to)
   } finally {
     lock.release()
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { WarpdexError } from '../protocol/errors.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { makeDirectory, syncDirectory } from './data-directory.js'
+import { fileError } from './disk-error.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import { damaged, decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
 import {
@@ -107,6 +108,7 @@ export class Snapshots {
    *
    * @param position position of the last log record that the snapshot contains
    * @param meta anything that msgpack can hold
+   * @throws WarpdexError `DISK_FULL`, or `INTERNAL` when the disk failed
    */
   async write(
     index: number,
@@ -129,7 +131,8 @@ export class Snapshots {
       return info
     } catch (error) {
       await rm(draft, { force: true })
-      throw error
+      await rm(path, { force: true })
+      throw fileError(error, path)
     }
   }
 

@@ -94,7 +94,7 @@ export class Store {
     lock: DirectoryLock,
     payloadCacheBytes: number,
   ): Promise<Store> {
-    const committer = new Committer(root)
+    const committer = new Committer(root, directory)
     await checkFormat(root, committer, directory)
     // The name of the data file has to be durable before anything is acknowledged, and before there are snapshots beside it.
     await syncDirectory(directory)
@@ -109,6 +109,11 @@ export class Store {
       log,
       join(directory, SNAPSHOT_DIRECTORY),
     )
+    committer.onFailure = () => {
+      log.rollBack()
+      payloads.rollBack()
+      outcomes.rollBack()
+    }
     await snapshots.prepare((id) => dictionary.hasGiven(id))
     const store = new Store(root, {
       directory,

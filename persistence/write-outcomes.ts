@@ -73,27 +73,42 @@ export class WriteOutcomes {
   static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
     const outcomes = new WriteOutcomes(keyspace)
     const now = Date.now()
-    const live: StoredClient[] = []
     let expired: Change[] = []
-    for (const client of storedClients(keyspace)) {
-      if (now - client.lastAt < EXPIRY) live.push(client)
-      else
-        expired.push(
-          ...client.writes.map((one) => ({ keyspace, key: outcomeKey(client.name, one.write, one) })),
-        )
+    for (const client of outcomes.#read(now)) {
+      expired.push(
+        ...client.writes.map((one) => ({ keyspace, key: outcomeKey(client.name, one.write, one) })),
+      )
       if (expired.length < FORGOTTEN_PER_COMMIT) continue
       await committer.commit(expired)
       expired = []
     }
     if (expired.length > 0) await committer.commit(expired)
-    for (const { name, writes } of live.sort((a, b) => a.lastAt - b.lastAt)) {
-      for (const { write, at, codeBytes } of writes) outcomes.#remember(name, write, { at, codeBytes })
-    }
     for (;;) {
       const changes = outcomes.#forgetSilent(now, FORGOTTEN_PER_COMMIT)
       if (changes.length === 0) return outcomes
       await committer.commit(changes)
     }
+  }
+
+  /** Takes back what was remembered or forgotten and did not become durable. */
+  rollBack(): void {
+    this.#clients.clear()
+    this.#count = 0
+    this.#read(Number.NEGATIVE_INFINITY)
+  }
+
+  /** Remembers what is on disk. @returns the clients that have been silent for too long, which are not remembered */
+  #read(now: number): StoredClient[] {
+    const live: StoredClient[] = []
+    const expired: StoredClient[] = []
+    for (const client of storedClients(this.#keyspace)) {
+      if (now - client.lastAt < EXPIRY) live.push(client)
+      else expired.push(client)
+    }
+    for (const { name, writes } of live.sort((a, b) => a.lastAt - b.lastAt)) {
+      for (const { write, at, codeBytes } of writes) this.#remember(name, write, { at, codeBytes })
+    }
+    return expired
   }
 
   /** The outcome of a write that is durable, while it is remembered. */

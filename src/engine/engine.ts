@@ -184,6 +184,10 @@ export class Engine {
     this.#drops.set(name, drop)
     try {
       await drop
+    } catch (error) {
+      // It is still there. Whoever creates another one of its name has waited for the drop, and fails with it.
+      this.#indexes.set(name, index)
+      throw error
     } finally {
       if (this.#drops.get(name) === drop) this.#drops.delete(name)
     }
