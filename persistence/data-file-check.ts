@@ -96,13 +96,9 @@ class KeyCheck {
     const index = this.#indexOf(key, 'a payload segment')
     if (this.#lastSegment !== undefined && this.#lastSegment.index !== index) this.#lastSegment.check()
     const what = `the payload segment of index ${index} from row ${parseSegmentKey(key).firstRow}`
-    if (inline !== undefined) {
-      decodeSegment(key, inline, what)
-      this.#lastSegment = undefined
-      return
-    }
     const own = Buffer.from(key)
-    this.#lastSegment = { index, check: () => void decodeSegment(own, value(), what) }
+    const read = inline === undefined ? value : keep(Buffer.from(inline))
+    this.#lastSegment = { index, check: () => void decodeSegment(own, read(), what) }
   }
 
   #indexOf(key: Buffer, what: string): number {
@@ -112,4 +108,8 @@ class KeyCheck {
       `${this.#path} is damaged: it holds ${what} of index ${index ?? 'unknown'}, which does not exist; bring the data directory back from a backup`,
     )
   }
+}
+
+function keep<T>(value: T): () => T {
+  return () => value
 }
