@@ -1,6 +1,8 @@
 import type { Database, RootDatabase } from 'lmdb'
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
+import { commitError } from './disk-error.js'
+import { FileRoom } from './file-room.js'
 import { keysOfIndex } from './keys.js'
 
 export type Keyspace = Database<Buffer, Buffer>
@@ -26,28 +28,47 @@ export function valueBytes(changes: readonly Change[]): number {
 /** Keys that one transaction removes where a whole range goes. */
 const REMOVALS = 4096
 
+/** How long no commit is tried after one for which there was no room: nothing will have changed at once. */
+const PAUSE_MS = 1000
+
 /**
  * All writing to LMDB goes through here, one transaction at a time: what is handed in while one is being synced shares the next.
- * After a failed commit nobody knows what is on disk, so nothing is accepted any more until the store is opened again.
+ *
+ * A transaction that fails has changed nothing, since LMDB writes the page that makes it count last. Whatever waits fails with it,
+ * because it may build on it, and what was kept in memory for either is taken back. Then it goes on, once there is room again. Only
+ * where LMDB itself gives up, after it could not write that page, nothing is accepted until the store is opened again.
  */
 export class Committer {
   readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #directory: string
+  readonly #room: FileRoom
   #waiting: WaitingCommit[] = []
   #running: Promise<void> | undefined
-  #refusal: WarpdexError | undefined
+  /** Why nothing is accepted, and until when, by `performance.now()`. */
+  #refusal: { readonly error: WarpdexError; readonly until: number } | undefined
+  /** Takes back what was kept in memory for commits that failed. */
+  onFailure: () => void = () => {}
 
-  constructor(root: RootDatabase<Buffer, Buffer>) {
+  /** @param directory where the data file lies */
+  constructor(root: RootDatabase<Buffer, Buffer>, directory: string) {
     this.#root = root
+    this.#directory = directory
+    this.#room = new FileRoom(root, directory)
+  }
+
+  /** @throws WarpdexError what `commit` would throw at once; to be called before anything is kept in memory for it */
+  requireOpen(): void {
+    if (this.#refusal !== undefined && performance.now() < this.#refusal.until) throw this.#refusal.error
   }
 
   /**
    * Makes all changes or none. Changes of earlier calls come first. Resolves when they are synced to disk.
    *
    * @param changes at most LIMITS.transactionBytes, see `valueBytes`
-   * @throws WarpdexError `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
+   * @throws WarpdexError `SHUTTING_DOWN`, `DISK_FULL`, or `INTERNAL` when the disk failed
    */
-  commit(changes: readonly Change[]): Promise<void> {
-    if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
+  async commit(changes: readonly Change[]): Promise<void> {
+    this.requireOpen()
     const bytes = valueBytes(changes)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ changes, bytes, resolve, reject })
@@ -66,8 +87,12 @@ export class Committer {
 
   /** Accepts no more commits and waits for those that were accepted. */
   async close(): Promise<void> {
-    this.#refusal ??= new WarpdexError('SHUTTING_DOWN', 'the store is closed')
+    this.#refusal = {
+      error: new WarpdexError('SHUTTING_DOWN', 'the store is closed'),
+      until: Number.POSITIVE_INFINITY,
+    }
     await this.#running
+    this.#room.close()
   }
 
   async #run(): Promise<void> {
@@ -78,17 +103,22 @@ export class Committer {
       try {
         await this.#transact(group)
         for (const { resolve } of group) resolve()
-      } catch (error) {
-        this.#refusal = new WarpdexError(
-          'INTERNAL',
-          `the store takes no more writes because a commit failed: ${String(error)}; make room on the disk or mend it, and restart`,
-          { cause: error },
-        )
-        for (const { reject } of [...group, ...this.#waiting]) reject(this.#refusal)
-        this.#waiting = []
+      } catch (cause) {
+        this.#fail(cause, group)
       }
     }
     this.#running = undefined
+  }
+
+  #fail(cause: unknown, group: readonly WaitingCommit[]): void {
+    const bytes = group.reduce((sum, one) => sum + one.bytes, 0)
+    const { error, isFinal } = commitError(cause, this.#directory, bytes)
+    const until = isFinal ? Number.POSITIVE_INFINITY : performance.now() + PAUSE_MS
+    if (this.#refusal?.until !== Number.POSITIVE_INFINITY) this.#refusal = { error, until }
+    const failed = [...group, ...this.#waiting]
+    this.#waiting = []
+    this.onFailure()
+    for (const { reject } of failed) reject(error)
   }
 
   #takeGroup(): readonly WaitingCommit[] {
@@ -103,6 +133,7 @@ export class Committer {
   }
 
   async #transact(group: readonly WaitingCommit[]): Promise<void> {
+    this.#room.provide(group.flatMap(({ changes }) => changes))
     try {
       await this.#root.batch(() => {
         for (const { changes } of group) {

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LOCK_FILE } from './directory-lock.js'
 import { damaged } from './record.js'
+import { MANIFEST_FILE } from './store-files.js'
 
 const FORMAT = 1
 const FORMAT_FILE = 'warpdex.format'
@@ -17,6 +18,9 @@ const FORMAT_DRAFT = `${FORMAT_FILE}.tmp`
 export async function holdsStore(directory: string): Promise<boolean> {
   if (!existsSync(directory)) return false
   const names = await readdir(directory)
+  if (names.includes(MANIFEST_FILE)) {
+    throw damaged(`${directory} is a backup; bring it back to another folder with "warpdex restore"`)
+  }
   if (!names.includes(FORMAT_FILE)) {
     const foreign = names.find((name) => name !== LOCK_FILE && name !== FORMAT_DRAFT)
     if (foreign === undefined) return false

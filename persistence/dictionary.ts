@@ -4,7 +4,7 @@ import { LIMITS } from '../protocol/limits.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { indexKey } from './keys.js'
-import { decodeRecord, encodeRecord, RecordKind } from './record.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 
 /** An index as the dictionary holds it. */
 export interface StoredIndex {
@@ -19,6 +19,29 @@ export interface StoredIndex {
 
 /** Longer than the key of an index, so that it is not one. */
 const COUNTER_KEY = Buffer.from('next index')
+
+/** What one entry of the dictionary says: the next id, an index, or the id of one that was dropped. */
+export interface DictionaryEntry {
+  readonly next?: number
+  readonly index?: StoredIndex
+  readonly dropped?: number
+}
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
+  if (key.equals(COUNTER_KEY)) {
+    const what = 'the counter of index ids'
+    return { next: decodeRecord<{ next: number }>(RecordKind.counter, key, value, what).meta.next }
+  }
+  if (key.length < 4) throw damaged('the key of an index is damaged')
+  const id = key.readUInt32BE(0)
+  if (key.length > indexKey(id).length) {
+    decodeRecord(RecordKind.droppedIndex, key, value, `the note that index ${id} was dropped`)
+    return { dropped: id }
+  }
+  const what = `the definition of index ${id}`
+  return { index: decodeRecord<StoredIndex>(RecordKind.index, key, value, what).meta }
+}
 
 /** The definitions of all indexes, and the ids of those that were dropped but whose data is not removed yet. */
 export class Dictionary {
@@ -42,25 +65,12 @@ export class Dictionary {
   }
 
   #load(key: Buffer, value: Buffer): void {
-    if (key.equals(COUNTER_KEY)) {
-      const { meta } = decodeRecord<{ next: number }>(
-        RecordKind.counter,
-        key,
-        value,
-        'the counter of index ids',
-      )
-      this.#nextId = meta.next
-      return
-    }
-    const id = key.readUInt32BE(0)
-    if (key.length > indexKey(id).length) {
-      decodeRecord(RecordKind.droppedIndex, key, value, `the note that index ${id} was dropped`)
-      this.#dropped.add(id)
-      return
-    }
-    const { meta } = decodeRecord<StoredIndex>(RecordKind.index, key, value, `the definition of index ${id}`)
-    this.#indexes.set(id, meta)
-    this.#names.add(meta.definition.name)
+    const entry = readEntry(key, value)
+    if (entry.next !== undefined) this.#nextId = entry.next
+    if (entry.dropped !== undefined) this.#dropped.add(entry.dropped)
+    if (entry.index === undefined) return
+    this.#indexes.set(entry.index.id, entry.index)
+    this.#names.add(entry.index.definition.name)
   }
 
   list(): StoredIndex[] {
@@ -95,10 +105,15 @@ export class Dictionary {
     }
     this.#names.add(name)
     const key = indexKey(index.id)
-    await this.#committer.commit([
-      this.#put(key, encodeRecord(RecordKind.index, key, index)),
-      this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
-    ])
+    try {
+      await this.#committer.commit([
+        this.#put(key, encodeRecord(RecordKind.index, key, index)),
+        this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
+      ])
+    } catch (error) {
+      this.#names.delete(name)
+      throw error
+    }
     this.#indexes.set(index.id, index)
     return index
   }
@@ -107,12 +122,12 @@ export class Dictionary {
   async drop(id: number): Promise<void> {
     const index = this.#indexes.get(id)
     if (index === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${id}`)
-    this.#indexes.delete(id)
     const note = droppedKey(id)
     await this.#committer.commit([
       { keyspace: this.#keyspace, key: indexKey(id) },
       this.#put(note, encodeRecord(RecordKind.droppedIndex, note, {})),
     ])
+    this.#indexes.delete(id)
     this.#names.delete(index.definition.name)
     this.#dropped.add(id)
   }

@@ -58,6 +58,11 @@ export class LmdbLog implements WriteLog {
     })
   }
 
+  /** Takes back the positions that were given out and did not become durable. */
+  rollBack(): void {
+    for (const positions of this.#positions.values()) positions.reserved = positions.last
+  }
+
   /** Takes no more records of an index. */
   close(index: number): void {
     this.#positions.delete(index)
@@ -70,6 +75,7 @@ export class LmdbLog implements WriteLog {
 
   async append(index: number, record: LogRecord): Promise<LogPosition> {
     const positions = this.#of(index)
+    this.#committer.requireOpen()
     const { segment, outcomes = [] } = record
     const position = positions.reserved + 1
     const key = numberedKey(index, position)
@@ -81,7 +87,7 @@ export class LmdbLog implements WriteLog {
     ]
     outcomes.forEach(checkOutcome)
     checkSize(changes, outcomes)
-    // From here on nothing may go wrong but the disk, after whose failure no write is taken.
+    // From here on nothing may go wrong but the disk, after whose failure all of this is taken back.
     positions.reserved = position
     this.#payloads.reserve(index, segments)
     for (const outcome of outcomes) changes.push(...this.#outcomes.add(index, position, outcome))
@@ -113,8 +119,8 @@ export class LmdbLog implements WriteLog {
       const keys = Array.from({ length: next - positions.first }, (_, i) =>
         numberedKey(index, positions.first + i),
       )
-      positions.first = next
       await this.#committer.commit(keys.map((key) => ({ keyspace: this.#keyspace, key })))
+      positions.first = next
     }
   }
 
@@ -156,7 +162,8 @@ function encodeBatch(key: Buffer, { ops, keys, keyOffsets, payloads }: LogBatch)
   return encodeRecord(RecordKind.write, key, meta, sections)
 }
 
-function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
   const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
   const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined

@@ -53,8 +53,12 @@ export class PayloadStore {
   /** Takes up the payloads of an index. */
   open(index: number): void {
     const segments = [...this.#keyspace.getKeys(keysOfIndex(index))].map(parseSegmentKey)
-    const last = segments.at(-1)
-    this.#indexes.set(index, { segments, nextRow: last === undefined ? 0 : last.firstRow + last.count })
+    this.#indexes.set(index, { segments, nextRow: rowAfter(segments) })
+  }
+
+  /** Takes back the rows that were given away and did not become durable. */
+  rollBack(): void {
+    for (const payloads of this.#indexes.values()) payloads.nextRow = rowAfter(payloads.segments)
   }
 
   /** Takes no more payloads of an index. */
@@ -161,7 +165,12 @@ export class PayloadStore {
       keyspace: this.#keyspace,
       key: segmentKey(index, segment),
     }))
-    await this.#committer.commit([...removals, ...created.map(({ change }) => change)])
+    try {
+      await this.#committer.commit([...removals, ...created.map(({ change }) => change)])
+    } catch (error) {
+      for (const [segment] of replaced) segment.body = undefined
+      throw error
+    }
     const { segments } = payloads
     payloads.segments = [...segments.slice(0, from), ...result, ...segments.slice(to)]
   }
@@ -189,4 +198,10 @@ export class PayloadStore {
     if (value === undefined) throw damaged(`${what} is missing`)
     return decodeSegment(key, value, what)
   }
+}
+
+/** Compaction keeps the last segment, dead or not, so that this is so. */
+function rowAfter(segments: readonly Segment[]): number {
+  const last = segments.at(-1)
+  return last === undefined ? 0 : last.firstRow + last.count
 }

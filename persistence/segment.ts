@@ -1,6 +1,6 @@
 import type { Change, Keyspace } from './committer.js'
 import { numberedKey } from './keys.js'
-import { decodeRecord, encodeRecord, RecordKind } from './record.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 import type { PayloadSegment } from './write-log.js'
 
 /** Bytes that a segment is cut to, and merged to: what has to be read for one row that is not in memory. */
@@ -93,7 +93,9 @@ export function segmentKey(index: number, { firstRow, count, payloadBytes }: Seg
   return Buffer.concat([numberedKey(index, firstRow), sizes])
 }
 
+/** @throws WarpdexError `DAMAGED_FILE` */
 export function parseSegmentKey(key: Buffer): Segment {
+  if (key.length !== 20) throw damaged('the key of a payload segment is damaged')
   return {
     firstRow: Number(key.readBigUInt64BE(4)),
     count: key.readUInt32BE(12),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { WarpdexError } from '../protocol/errors.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { makeDirectory, syncDirectory } from './data-directory.js'
+import { fileError } from './disk-error.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import { damaged, decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
 import {
@@ -12,6 +13,7 @@ import {
   SnapshotReader,
   writeSnapshotFile,
 } from './snapshot-file.js'
+import { SNAPSHOT_FILE } from './store-files.js'
 import type { WriteLog } from './write-log.js'
 
 /** A snapshot that LMDB points at. */
@@ -39,7 +41,6 @@ export interface FoundSnapshot {
 /** Snapshots kept for each index: should the newest be damaged, there is another, and the log after it. */
 const KEPT = 2
 const DRAFT = '.tmp'
-const SNAPSHOT_FILE = /^\d+-\d+-[0-9a-f]{8}\.snapshot(\.tmp)?$/
 
 /** The snapshots of all indexes: checksummed files in a directory of their own, with a pointer to each in LMDB. */
 export class Snapshots {
@@ -49,6 +50,8 @@ export class Snapshots {
   readonly #directory: string
   /** By index, newest first. */
   readonly #indexes = new Map<number, SnapshotInfo[]>()
+  /** Files that are to go and are still needed; undefined while nobody needs any. */
+  #detained: string[] | undefined
 
   constructor(committer: Committer, keyspace: Keyspace, log: WriteLog, directory: string) {
     this.#committer = committer
@@ -105,6 +108,7 @@ export class Snapshots {
    *
    * @param position position of the last log record that the snapshot contains
    * @param meta anything that msgpack can hold
+   * @throws WarpdexError `DISK_FULL`, or `INTERNAL` when the disk failed
    */
   async write(
     index: number,
@@ -127,7 +131,8 @@ export class Snapshots {
       return info
     } catch (error) {
       await rm(draft, { force: true })
-      throw error
+      await rm(path, { force: true })
+      throw fileError(error, path)
     }
   }
 
@@ -162,6 +167,18 @@ export class Snapshots {
   async trimLog(index: number): Promise<void> {
     const older = this.#of(index).filter(isSound)[KEPT - 1]
     if (older !== undefined) await this.#log.trim(index, older.position)
+  }
+
+  /** Lets no file go until `release`, which a crash may take the place of. For one at a time. */
+  detain(): void {
+    this.#detained = []
+  }
+
+  /** Removes the files that should have gone since `detain`. */
+  async release(): Promise<void> {
+    const files = this.#detained ?? []
+    this.#detained = undefined
+    for (const file of files) await rm(join(this.#directory, file), { force: true })
   }
 
   #of(index: number): SnapshotInfo[] {
@@ -224,7 +241,8 @@ export class Snapshots {
   }
 
   async #removeFile({ file }: SnapshotInfo): Promise<void> {
-    await rm(join(this.#directory, file), { force: true })
+    if (this.#detained !== undefined) this.#detained.push(file)
+    else await rm(join(this.#directory, file), { force: true })
   }
 }
 
@@ -237,7 +255,9 @@ function isSound(info: SnapshotInfo): boolean {
   return info.damaged !== true
 }
 
-function decodePointer(key: Buffer, value: Buffer): SnapshotInfo {
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodePointer(key: Buffer, value: Buffer): SnapshotInfo {
+  if (key.length < 12) throw damaged('the key of a pointer to a snapshot is damaged')
   const what = `the pointer to the snapshot of index ${key.readUInt32BE(0)} at position ${numberOf(key)}`
   return decodeRecord<SnapshotInfo>(RecordKind.snapshot, key, value, what).meta
 }

@@ -1,16 +1,21 @@
 import { existsSync, statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
+import { WarpdexError } from '../protocol/errors.js'
 import type { IndexDefinition } from '../protocol/types.js'
+import { type BackupOptions, type WrittenBackup, writeBackup } from './backup.js'
+import type { CopyOptions } from './checked-copy.js'
 import { Committer, type Keyspace } from './committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
+import { checkDataFile } from './data-file-check.js'
 import { Dictionary, type StoredIndex } from './dictionary.js'
 import { DirectoryLock } from './directory-lock.js'
-import { checkDataFile } from './lmdb-file.js'
 import { LmdbLog } from './lmdb-log.js'
 import { PayloadStore } from './payload-store.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 import { Snapshots } from './snapshots.js'
+import { DATA_FILE, SNAPSHOT_DIRECTORY } from './store-files.js'
 import type { WriteLog } from './write-log.js'
 import { type StoredOutcome, WriteOutcomes } from './write-outcomes.js'
 
@@ -20,8 +25,7 @@ export interface StoreOptions {
 }
 
 const PAYLOAD_CACHE_BYTES = 256 * 1024 * 1024
-const DATA_FILE = 'data.mdb'
-const SNAPSHOT_DIRECTORY = 'snapshots'
+const COPY_PROGRESS_MS = 500
 const FORMAT_KEY = Buffer.from('warpdex')
 
 const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const
@@ -41,6 +45,9 @@ export class Store {
   /** Removes the data of dropped indexes, one after the other. */
   #removal: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
+  /** Resolves when the backup that is being made is done, or given up. */
+  #backup: Promise<void> | undefined
+  readonly #stopping = new AbortController()
 
   private constructor(root: RootDatabase<Buffer, Buffer>, parts: StoreParts) {
     this.#root = root
@@ -87,7 +94,7 @@ export class Store {
     lock: DirectoryLock,
     payloadCacheBytes: number,
   ): Promise<Store> {
-    const committer = new Committer(root)
+    const committer = new Committer(root, directory)
     await checkFormat(root, committer, directory)
     // The name of the data file has to be durable before anything is acknowledged, and before there are snapshots beside it.
     await syncDirectory(directory)
@@ -102,6 +109,11 @@ export class Store {
       log,
       join(directory, SNAPSHOT_DIRECTORY),
     )
+    committer.onFailure = () => {
+      log.rollBack()
+      payloads.rollBack()
+      outcomes.rollBack()
+    }
     await snapshots.prepare((id) => dictionary.hasGiven(id))
     const store = new Store(root, {
       directory,
@@ -164,6 +176,32 @@ export class Store {
     return this.#outcomes.has(client, write)
   }
 
+  /**
+   * Makes a backup of what is durable now. Writes go on meanwhile; the room that they would give back on disk is kept until the
+   * copy of the data file is made. One at a time.
+   *
+   * @throws WarpdexError as `writeBackup`; `BAD_REQUEST` while another one is being made, `SHUTTING_DOWN`
+   */
+  async backUp(destination: string, onProgress?: BackupOptions['onProgress']): Promise<WrittenBackup> {
+    if (this.#closing !== undefined) throw new WarpdexError('SHUTTING_DOWN', 'the store is closed')
+    if (this.#backup !== undefined) {
+      throw new WarpdexError('BAD_REQUEST', 'another backup is being made; wait until it is done')
+    }
+    const source = {
+      directory: this.directory,
+      copyDataFile: (folder: string, options: CopyOptions) => copyLive(this.#root, folder, options),
+    }
+    this.snapshots.detain()
+    const written = writeBackup(source, destination, { onProgress, stop: this.#stopping.signal })
+    this.#backup = written.catch(() => {}).then(() => this.snapshots.release())
+    try {
+      return await written
+    } finally {
+      await this.#backup
+      this.#backup = undefined
+    }
+  }
+
   /** Resolves when the data of all dropped indexes is removed. */
   async removed(): Promise<void> {
     await this.#removal
@@ -176,7 +214,9 @@ export class Store {
   }
 
   async #close(): Promise<void> {
+    this.#stopping.abort(new WarpdexError('SHUTTING_DOWN', 'the store is being closed'))
     await this.#committer.close()
+    await this.#backup
     await this.#removal
     await this.#root.close()
     this.#lock.release()
@@ -200,6 +240,33 @@ export class Store {
       }
     })
   }
+}
+
+/** LMDB copies its file on a thread of its own: the pages in use if it can, else all. The copy cannot be stopped. */
+async function copyLive(
+  root: RootDatabase<Buffer, Buffer>,
+  folder: string,
+  { onBytes }: CopyOptions,
+): Promise<void> {
+  const file = join(folder, DATA_FILE)
+  const copied = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  let told = 0
+  const tell = (): void => {
+    const bytes = copied()
+    onBytes?.(Math.max(0, bytes - told))
+    told = bytes
+  }
+  const timer = setInterval(tell, COPY_PROGRESS_MS)
+  try {
+    await root.backup(folder, true)
+  } catch {
+    // A file some of whose pages are neither in use nor known to be free cannot be copied in that way.
+    await rm(file, { force: true })
+    await root.backup(folder, false)
+  } finally {
+    clearInterval(timer)
+  }
+  tell()
 }
 
 interface StoreParts {

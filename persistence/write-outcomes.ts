@@ -74,30 +74,45 @@ export class WriteOutcomes {
   /** Loads what is remembered and forgets the clients that have not written for long. */
   static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
     const outcomes = new WriteOutcomes(keyspace)
-    const clients = [...storedClients(keyspace)]
-    outcomes.#notBefore(clients.reduce((latest, { lastAt }) => Math.max(latest, lastAt), 0))
+    const stored = [...storedClients(keyspace)]
+    outcomes.#notBefore(stored.reduce((latest, { lastAt }) => Math.max(latest, lastAt), 0))
     const now = outcomes.#now()
-    const live: StoredClient[] = []
     let expired: Change[] = []
-    for (const client of clients) {
-      if (now - client.lastAt < EXPIRY) live.push(client)
-      else
-        expired.push(
-          ...client.writes.map((one) => ({ keyspace, key: outcomeKey(client.name, one.write, one) })),
-        )
+    for (const client of outcomes.#read(now)) {
+      expired.push(
+        ...client.writes.map((one) => ({ keyspace, key: outcomeKey(client.name, one.write, one) })),
+      )
       if (expired.length < FORGOTTEN_PER_COMMIT) continue
       await committer.commit(expired)
       expired = []
     }
     if (expired.length > 0) await committer.commit(expired)
-    for (const { name, writes } of live.sort((a, b) => a.lastAt - b.lastAt)) {
-      for (const { write, at, codeBytes } of writes) outcomes.#remember(name, write, { at, codeBytes })
-    }
     for (;;) {
       const changes = outcomes.#forgetSilent(now, FORGOTTEN_PER_COMMIT)
       if (changes.length === 0) return outcomes
       await committer.commit(changes)
     }
+  }
+
+  /** Takes back what was remembered or forgotten and did not become durable. */
+  rollBack(): void {
+    this.#clients.clear()
+    this.#count = 0
+    this.#read(Number.NEGATIVE_INFINITY)
+  }
+
+  /** Remembers what is on disk. @returns the clients that have been silent for too long, which are not remembered */
+  #read(now: number): StoredClient[] {
+    const live: StoredClient[] = []
+    const expired: StoredClient[] = []
+    for (const client of storedClients(this.#keyspace)) {
+      if (now - client.lastAt < EXPIRY) live.push(client)
+      else expired.push(client)
+    }
+    for (const { name, writes } of live.sort((a, b) => a.lastAt - b.lastAt)) {
+      for (const { write, at, codeBytes } of writes) this.#remember(name, write, { at, codeBytes })
+    }
+    return expired
   }
 
   /** The outcome of a write that is durable, while it is remembered. */
@@ -255,7 +270,7 @@ function* storedClients(keyspace: Keyspace): Generator<StoredClient> {
     return { name, writes, lastAt: writes[writes.length - 1].at }
   }
   for (const key of keyspace.getKeys({})) {
-    const { client, ...write } = parseKey(key)
+    const { client, ...write } = parseOutcomeKey(key)
     if (client !== name && writes.length > 0) {
       yield taken()
       writes = []
@@ -266,9 +281,10 @@ function* storedClients(keyspace: Keyspace): Generator<StoredClient> {
   if (writes.length > 0) yield taken()
 }
 
-function parseKey(key: Buffer): StoredWrite & { readonly client: string } {
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function parseOutcomeKey(key: Buffer): StoredWrite & { readonly client: string } {
   const end = 1 + key[0]
-  if (key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
+  if (key.length === 0 || key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
   return {
     client: key.toString('utf8', 1, end),
     write: Number(key.readBigUInt64BE(end)),

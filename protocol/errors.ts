@@ -16,6 +16,7 @@ export const ERROR_CODES = [
   'CONNECTION_LOST',
   'SHUTTING_DOWN',
   'INTERNAL',
+  'DISK_FULL',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

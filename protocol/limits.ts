@@ -35,6 +35,8 @@ export const LIMITS = {
   shards: 1024,
   /** UTF-8 bytes of an index name. */
   indexNameBytes: 128,
+  /** Characters of a backup's name, which is a folder's: file systems take 255 bytes, and a suffix must fit. */
+  backupNameLength: 128,
   /** Indexes of one server. */
   indexes: 10_000,
   /** Requests of one connection that may be unanswered before the server stops reading its socket. */

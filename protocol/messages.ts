@@ -140,6 +140,13 @@ export interface SnapshotRequest {
   readonly index?: string | undefined
 }
 
+export interface BackupRequest {
+  readonly id: number
+  readonly op: 'backup'
+  /** Of the folder to make among the server's backups; by default it tells the time. */
+  readonly name?: string | undefined
+}
+
 export interface CancelRequest {
   readonly id: number
   readonly op: 'cancel'
@@ -162,6 +169,7 @@ export type Request =
   | WriteRequest
   | LoadRequest
   | SnapshotRequest
+  | BackupRequest
   | CancelRequest
 
 export type Op = Request['op']
@@ -185,6 +193,22 @@ export interface SnapshotInfo {
   /** Position in the index's write log that the snapshot stands for. */
   readonly position: number
   readonly bytes: number
+}
+
+/** A backup that was made. */
+export interface BackupInfo {
+  /** Of its folder on the server's host. */
+  readonly path: string
+  readonly bytes: number
+  readonly indexes: number
+}
+
+/** A backup that is being made. */
+export interface BackupProgress {
+  readonly path: string
+  /** Bytes that were copied or checked, and how many that are going to be, as far as that is known. */
+  readonly done: number
+  readonly total: number
 }
 
 type NoFields = Readonly<Record<never, never>>
@@ -217,6 +241,7 @@ export interface ReplyFields {
   readonly write: NoFields
   readonly load: LoadCounts
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
+  readonly backup: BackupInfo
   readonly cancel: { readonly cancelled: boolean }
 }
 
@@ -325,6 +350,7 @@ const PARSERS: Parsers = {
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   snapshot: (r) => ({ index: r.optionalIndexName('index') }),
+  backup: (r) => ({ name: r.optionalText('name') }),
   cancel: (r) => ({ target: r.whole('target') }),
 }
 

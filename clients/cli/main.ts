@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import yargs, { type Argv } from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { addBackup } from './commands/backup.js'
 import { addCreate } from './commands/create.js'
 import { addDel } from './commands/del.js'
 import { addDrop } from './commands/drop.js'
@@ -11,11 +12,13 @@ import { addGet } from './commands/get.js'
 import { addImport } from './commands/import.js'
 import { addList } from './commands/list.js'
 import { addPut } from './commands/put.js'
+import { addRestore } from './commands/restore.js'
 import { addScan } from './commands/scan.js'
 import { addServe } from './commands/serve.js'
 import { addSnapshot } from './commands/snapshot.js'
 import { addStats } from './commands/stats.js'
 import { addToken } from './commands/token.js'
+import { addVerify } from './commands/verify.js'
 import { ExitCode } from './exit-code.js'
 import { guardedArguments, removeGuards, unguarded } from './guarded-arguments.js'
 
@@ -33,6 +36,9 @@ const COMMANDS = [
   addStats,
   addSnapshot,
   addToken,
+  addBackup,
+  addRestore,
+  addVerify,
 ]
 
 /** Columns of a help text; longer lines are hard to read on wide terminals. */

@@ -1,4 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress'
+import { bytesText } from './output.js'
 
 /** Shows how far long work is. */
 export interface Progress {
@@ -22,4 +23,22 @@ export function showProgress(title: string, total: number | undefined): Progress
   )
   bar.start(total ?? 0, 0, { note: '' })
   return { update: (done, note) => bar.update(done, { note }), stop: () => bar.stop() }
+}
+
+/** Shows how many bytes are done; the bar begins when their number is known. */
+export function bytesProgress(title: string): {
+  readonly update: (progress: { readonly done: number; readonly total: number }) => void
+  readonly stop: () => void
+} {
+  let bar: Progress | undefined
+  let most = 0
+  return {
+    update: ({ done, total }) => {
+      if (total > most) bar?.stop()
+      if (bar === undefined || total > most) bar = showProgress(title, total)
+      most = Math.max(most, total)
+      bar.update(done, `${bytesText(done)} of ${bytesText(total)}`)
+    },
+    stop: () => bar?.stop(),
+  }
 }

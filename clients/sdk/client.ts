@@ -1,5 +1,5 @@
 import type { WarpdexError } from '../../protocol/errors.js'
-import type { ReplyFields, SnapshotInfo } from '../../protocol/messages.js'
+import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/messages.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { Connection } from './connection.js'
 import type { CallOptions, ConnectOptions } from './options.js'
@@ -93,6 +93,16 @@ export class Client {
   /** Takes a snapshot of one index, or of all, so that a restart need not replay their logs. */
   async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
     return (await this.#request('snapshot', { index: name }, options)).snapshots
+  }
+
+  /**
+   * Makes a backup of all indexes on the server's host while requests go on; `stats` says how far it is.
+   *
+   * @param name of the folder to make among the server's backups; by default it tells the time
+   * @throws WarpdexError `BAD_REQUEST` where the server makes none, or the name is taken or does not do
+   */
+  async backUp(name?: string, options: CallOptions = {}): Promise<BackupInfo> {
+    return this.#request('backup', { name }, options)
   }
 
   /** Closes the connection; calls that are not answered fail with `CANCELLED`. */

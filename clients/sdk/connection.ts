@@ -197,7 +197,7 @@ function isFinal({ code }: WarpdexError): boolean {
 }
 
 function sendsOf(op: Op): number {
-  if (op === 'createIndex' || op === 'dropIndex') return DEFINITION_SENDS
+  if (op === 'createIndex' || op === 'dropIndex' || op === 'backup') return DEFINITION_SENDS
   const isWrite = op === 'insert' || op === 'delete' || op === 'write' || op === 'load'
   return isWrite ? WRITE_SENDS : READ_SENDS
 }

@@ -65,6 +65,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     shutdownSeconds: pick('shutdownSeconds'),
     logLevel: pick('logLevel'),
     logFormat: pick('logFormat'),
+    backupDirectory: pick('backupDirectory'),
   }
 }
 

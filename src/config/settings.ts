@@ -33,6 +33,7 @@ export interface Config {
   readonly shutdownSeconds: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
+  readonly backupDirectory: string
 }
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
@@ -129,6 +130,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
   logLevel: choice('Least level of what is logged on standard error', 'info', LOG_LEVELS),
   logFormat: choice('Form of the log: lines for people, or a JSON object a line', 'text', LOG_FORMATS),
+  backupDirectory: text('Folder in which clients may have backups made; empty lets them make none', '', 0),
 }
 
 /** Half of the processors, so that the engine, the system and clients have the others; none where there are but few. */

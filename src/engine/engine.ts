@@ -3,11 +3,12 @@ import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/messages.js'
 import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { EngineMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
+import { backupPath } from './backup-path.js'
 import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
 import { FairTurns } from './fair-turns.js'
@@ -32,6 +33,8 @@ export interface EngineOptions {
   readonly deviceMemory?: number | undefined
   /** Measures the costs of the traversal strategies anew, even if they are on disk. */
   readonly recalibrate?: boolean | undefined
+  /** Folder that backups are made in; without it none are made. */
+  readonly backupDirectory?: string | undefined
   readonly structures?: StructureFactory | undefined
   /** Opens a device, at first and after a loss; by default the adapter's. */
   readonly openDevice?: (() => Promise<Device>) | undefined
@@ -60,6 +63,8 @@ export interface ServerStats {
   readonly storeBytes: number
   /** Bytes of payloads of kind `bytes` in memory. */
   readonly cachedPayloadBytes: number
+  /** How far the backup is that is being made, in bytes. */
+  readonly backup?: BackupProgress
 }
 
 export interface EngineStats {
@@ -90,6 +95,7 @@ export class Engine {
   readonly #unclosed = new Set<string>()
   /** Why no index answers; undefined while they do. */
   #interruption: string | undefined
+  #backup: BackupProgress | undefined
 
   private constructor(
     store: Store,
@@ -196,6 +202,10 @@ export class Engine {
     this.#drops.set(name, drop)
     try {
       await drop
+    } catch (error) {
+      // It is still there. Whoever creates another one of its name has waited for the drop, and fails with it.
+      this.#indexes.set(name, index)
+      throw error
     } finally {
       if (this.#drops.get(name) === drop) this.#drops.delete(name)
     }
@@ -255,6 +265,7 @@ export class Engine {
         pagedOutBytes: all.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
+        ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
     }
@@ -281,6 +292,25 @@ export class Engine {
   /** Names of the indexes that a close still waits for. */
   get unclosed(): readonly string[] {
     return [...this.#unclosed]
+  }
+
+  /**
+   * Makes a backup of all indexes while requests go on.
+   *
+   * @param name of the folder to make within the folder of backups; by default it tells the time
+   * @throws WarpdexError `BAD_REQUEST` where no backups are made, or the name does not do; else what `Store.backUp` throws
+   */
+  async backUp(name?: string): Promise<BackupInfo> {
+    this.#refuse()
+    const path = backupPath(this.#options.backupDirectory, name)
+    try {
+      const { bytes, manifest } = await this.#store.backUp(path, (progress) => {
+        this.#backup = { path, ...progress }
+      })
+      return { path, bytes, indexes: manifest.indexes.length }
+    } finally {
+      this.#backup = undefined
+    }
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */

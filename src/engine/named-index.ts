@@ -294,13 +294,24 @@ export class Index {
     })
   }
 
-  /** Answers what came before, then removes the index for good. */
+  /** Answers what came before, then removes the index for good. If the store cannot do that, the index stays. */
   drop(): Promise<void> {
-    this.#refusal = unknownIndex(this.definition.name)
+    const { name } = this.definition
+    const before = this.#refusal
+    this.#refusal = unknownIndex(name)
     return this.#queue.exclusive(async () => {
-      this.#host.names.leave(this.definition.name)
+      this.#host.names.leave(name)
       await this.#unload()
-      if (this.#parts !== undefined) await this.#host.store.dropIndex(this.#parts.stored.id)
+      if (this.#parts === undefined) return
+      const { id } = this.#parts.stored
+      try {
+        await this.#host.store.dropIndex(id)
+      } catch (error) {
+        this.#refusal = before
+        await this.#host.names.enter(name, id)
+        await this.#reload(this.#parts)
+        throw error
+      }
     })
   }
 

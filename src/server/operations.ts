@@ -67,6 +67,8 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
       return reply<'stats'>(visibleStats(engine.stats(request.index), asker.rights))
     case 'snapshot':
       return reply<'snapshot'>({ snapshots: await snapshot(engine, request.index, asker.rights) })
+    case 'backup':
+      return reply<'backup'>(await engine.backUp(request.name))
     case 'load':
       return reply<'load'>(await load(engine.index(request.index), request, asker))
     case 'explain':

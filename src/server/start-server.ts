@@ -62,6 +62,7 @@ export interface RunningServer {
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
   const { host, tlsCert, tlsKey, directory, adapter, snapshotLogBytes, payloadCacheBytes, recalibrate } =
     config
+  const backupDirectory = config.backupDirectory === '' ? undefined : config.backupDirectory
   const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
   const access = new Access(config)
   checkBinding(host, access.guarded, config.allowUnauthenticated)
@@ -88,15 +89,22 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   try {
     const port = await front.listen(host, config.port)
     monitor.log.info({ host, port }, 'listening; opening the data directory')
-    const settings = { directory, adapter, snapshotLogBytes, payloadCacheBytes, deviceMemory, recalibrate }
+    const memory = { payloadCacheBytes, deviceMemory }
+    const settings = { directory, adapter, snapshotLogBytes, recalibrate, backupDirectory, ...memory }
     const engine = await Engine.open({ ...settings, ...options, onWarning, meter: monitor.meters })
     opened = engine
-    const memory = new ReplyMemory(LIMITS.replyMemoryKept)
-    const gate = new LocalGate(engine, memory)
+    const replyMemory = new ReplyMemory(LIMITS.replyMemoryKept)
+    const gate = new LocalGate(engine, replyMemory)
     let connections = 0
     const number = () => connections++
     const { limits } = flow
-    const threads = await SocketThreads.start(config.ioThreads, { gate, memory, limits, number, monitor })
+    const threads = await SocketThreads.start(config.ioThreads, {
+      gate,
+      memory: replyMemory,
+      limits,
+      number,
+      monitor,
+    })
     monitor.meters.elsewhere = () => threads.load
     front.admit(
       (socket, stream, grant) =>

@@ -174,12 +174,25 @@ t.test('a damaged segment is found and named', async (t) => {
   const store = await Store.open(directory)
   const { id } = await store.createIndex(definition('a'))
   const payload = Buffer.from('DAMAGED-'.repeat(4))
+  const last = Buffer.from('THE-LAST'.repeat(4))
   await store.log.append(id, { ...batch(1), segment: segmentOf(0, [payload]) })
+  await store.log.append(id, { ...batch(1), segment: segmentOf(1, [last]) })
   await store.close()
   const path = join(directory, 'data.mdb')
-  const data = readFileSync(path)
-  for (let at = data.indexOf(payload); at >= 0; at = data.indexOf(payload, at + 1)) data[at] ^= 1
-  writeFileSync(path, data)
+  const flip = (text: Buffer): void => {
+    const data = readFileSync(path)
+    for (let at = data.indexOf(text); at >= 0; at = data.indexOf(text, at + 1)) data[at] ^= 1
+    writeFileSync(path, data)
+  }
+  flip(last)
+  // From the last one follows which row is next.
+  await t.rejects(Store.open(directory), {
+    code: 'DAMAGED_FILE',
+    message: `segment of index ${id} from row 1 does not match`,
+  })
+  last[0] ^= 1
+  flip(last)
+  flip(payload)
   const again = await Store.open(directory)
   const reading = again.payloads.gather(id, { rows: new Uint32Array([0, 0]) })
   await t.rejects(reading, {

@@ -45,6 +45,7 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
   dropIndex: 'drop',
   stats: 'stats',
   snapshot: 'snapshot',
+  backup: 'backup',
   get: 'read',
   explain: 'read',
   count: 'read',
@@ -68,6 +69,9 @@ export function authorise(rights: Rights, who: string, request: Request): void {
   if (right === undefined) return
   const index = 'index' in request ? request.index : undefined
   if (index === undefined) {
+    if (right === 'backup' && !rights.mayEverywhere(right)) {
+      throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "backup" on all indexes`)
+    }
     // Of all indexes `stats` shows those that one may see.
     if (right === 'stats' || rights.maySomewhere(right)) return
     throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "${right}" on any index`)

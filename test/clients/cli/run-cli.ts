@@ -32,10 +32,11 @@ export type Cli = (args: readonly string[], input?: string | Uint8Array) => Prom
  * compile it for itself, or a forgotten build be tested.
  *
  * @param directory below the project's root, where the packages are found
+ * @param more folders that the command does not consist of
  * @returns the program
  */
-export function compileCli(directory: string): string {
-  for (const folder of FOLDERS) {
+export function compileCli(directory: string, more: readonly string[] = []): string {
+  for (const folder of [...FOLDERS, ...more]) {
     for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
       const source = join(ROOT, folder, name)
       const output = join(directory, 'dist', folder, name)

@@ -136,6 +136,8 @@ export class FakeServer {
         return { fields: { server: {}, indexes: this.#stats(request.index) } }
       case 'snapshot':
         return { fields: { snapshots: [{ index: request.index, position: 1, bytes: 2 }] } }
+      case 'backup':
+        return { fields: { path: `/backups/${request.name}`, bytes: 3, indexes: this.indexes.size } }
       case 'cancel':
         return { fields: { cancelled: true } }
       case 'get':

@@ -1,12 +1,9 @@
-import { once } from 'node:events'
 import type { Test } from 'tap'
 import type { Section } from '../../../protocol/frame.js'
 import { u32, values } from '../engine/open-engine.js'
 import { RawClient } from './raw-client.js'
 
 export const PART_ROWS = 500
-/** Parts that are sent and not answered. */
-const PARTS_UNDER_WAY = 6
 export const LOADED = { index: 'loaded', keyType: 'u32', payloadKind: 'bytes', unique: false }
 
 /** Part number i, from 1: its keys are its own, and their payloads are one byte each. */
@@ -49,25 +46,4 @@ export function checkParts(t: Test, counts: readonly number[], least: number): v
   const stored = counts.filter((count) => count === PART_ROWS).length
   t.ok(stored >= least, `${least} parts acknowledged, ${stored} stored, ${counts.length} sent`)
   t.same(counts, [...Array(stored).fill(PART_ROWS), ...Array(counts.length - stored).fill(0)])
-}
-
-/** Sends parts, from number `first`, until the connection ends; those before the returned one are acknowledged. */
-export async function loadUntilCrash(
-  t: Test,
-  url: string,
-  first: number,
-): Promise<{ acknowledged: number; sent: number }> {
-  const client = await loader(t, url)
-  client.socket.on('error', () => {})
-  const crashed = once(client.socket, 'close').then(() => undefined)
-  let sent = first - 1
-  for (let acknowledged = first - 1; ; acknowledged++) {
-    while (sent < acknowledged + PARTS_UNDER_WAY) {
-      sent++
-      client.send(part(sent).header, part(sent).sections)
-    }
-    const reply = await Promise.race([client.reply(), crashed])
-    if (reply === undefined) return { acknowledged, sent }
-    t.match(reply.header, { id: acknowledged + 1, ok: true, rows: PART_ROWS })
-  }
 }

@@ -1,0 +1,71 @@
+import { clearInterval, setInterval } from 'node:timers'
+import type { Argv } from 'yargs'
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { BackupInfo, BackupProgress } from '../../../protocol/messages.js'
+import type { Client } from '../../sdk/index.js'
+import { bytesText, grouped, printLines } from '../output.js'
+import { bytesProgress } from '../progress.js'
+import { clientOptions, withClient } from '../session.js'
+
+const POLL_MS = 1000
+
+export function addBackup(cli: Argv): Argv {
+  return cli.command(
+    'backup [destination]',
+    'Make a backup: of a running server, or with --directory of a stopped one',
+    (command) =>
+      clientOptions(command)
+        .positional('destination', {
+          type: 'string',
+          describe:
+            'Name of the folder to make among the backups of the server, by default the time; with --directory its path',
+        })
+        .option('directory', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Data directory of a server that does not run',
+        })
+        .example('$0 backup monday', 'on the host of a server that was started with --backup-directory')
+        .example('$0 backup /backups/monday --directory warpdex-data', 'of a server that is stopped')
+        .epilogue('Bring a backup back with "warpdex restore"; check one with "warpdex verify".'),
+    async (options) => {
+      const { destination, directory } = options
+      if (directory === undefined) {
+        return withClient(options, async (client) => print(await followed(client, destination)))
+      }
+      const { backUpDirectory } = await import('../../../persistence/backup.js')
+      if (destination === undefined) {
+        throw new WarpdexError(
+          'BAD_REQUEST',
+          'name the folder to make, as in "warpdex backup DEST --directory DIR"',
+        )
+      }
+      const progress = bytesProgress('backing up')
+      const { path, bytes, manifest, findings } = await backUpDirectory(directory, destination, {
+        onProgress: progress.update,
+      }).finally(progress.stop)
+      for (const { what, remedy } of findings) process.stderr.write(`warpdex: ${what}; ${remedy}\n`)
+      return print({ path, bytes, indexes: manifest.indexes.length })
+    },
+  )
+}
+
+/** Asks for a backup, and shows how far it is. */
+async function followed(client: Client, name: string | undefined): Promise<BackupInfo> {
+  const progress = bytesProgress('backing up')
+  const timer = setInterval(async () => {
+    const stats = await client.stats().catch(() => undefined)
+    const backup = stats?.server.backup as BackupProgress | undefined
+    if (backup !== undefined) progress.update(backup)
+  }, POLL_MS)
+  try {
+    return await client.backUp(name)
+  } finally {
+    clearInterval(timer)
+    progress.stop()
+  }
+}
+
+function print({ path, bytes, indexes }: BackupInfo): Promise<void> {
+  return printLines([`${path}: ${grouped(indexes)} indexes, ${bytesText(bytes)}, checked`])
+}

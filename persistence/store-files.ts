@@ -1,0 +1,7 @@
+/** What lies in a data directory and in a backup. */
+export const DATA_FILE = 'data.mdb'
+export const SNAPSHOT_DIRECTORY = 'snapshots'
+/** Names of the files among the snapshots, finished or not: index, position, something random. */
+export const SNAPSHOT_FILE = /^\d+-\d+-[0-9a-f]{8}\.snapshot(\.tmp)?$/
+/** Of a backup only, and written last: a folder without it is none. */
+export const MANIFEST_FILE = 'warpdex-backup.json'

@@ -1,0 +1,60 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cliOf, compileCli, serve } from './run-cli.js'
+
+const directory = t.testdir()
+const program = compileCli(directory)
+const data = join(directory, 'data')
+const backups = join(directory, 'backups')
+mkdirSync(backups)
+
+t.test('backup of a running server, verify, restore, and the same answers', async (t) => {
+  const server = await serve(t, program, data, { WARPDEX_BACKUP_DIRECTORY: backups })
+  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  await cli(['create', 'towns', '--key', 'string', '--payload', 'bytes'])
+  await cli(['import', 'towns', '-'], 'Oslo\tcold\nRome\twarm\nOslo\tnorth\n')
+  const listed = await cli(['scan', 'towns'])
+  t.match(listed.out, /Oslo\tcold\nOslo\tnorth\nRome\twarm\n/)
+
+  t.match(await cli(['backup', 'monday']), { code: 0, out: /backups\/monday: 1 indexes, .*checked/ })
+  t.match(await cli(['backup']), { code: 0, out: /backups\/warpdex-20\d\d-.*Z: / })
+  t.match(await cli(['backup', 'monday']), { code: 2, err: /there already/ })
+  t.match(await cli(['backup', '../else']), { code: 2, err: /BAD_REQUEST: a backup's name has/ })
+  t.match(await cli(['backup', join(directory, 'else')]), {
+    code: 2,
+    err: /BAD_REQUEST: a backup's name has/,
+  })
+  t.match(await cli(['backup', join(directory, 'else'), '--directory', data]), {
+    code: 2,
+    err: /has .* open/,
+  })
+  t.match(await cli(['verify', data]), { code: 2, err: /has .* open/ })
+  await cli(['del', 'towns', 'Oslo'])
+  t.same(await server.stop('SIGTERM'), [0, null])
+
+  t.match(await cli(['verify', join(backups, 'monday')]), { code: 0, out: /1 indexes, \d+ records: sound/ })
+  t.match(await cli(['verify', data]), { code: 0, out: /data directory, .*: sound/ })
+  const restored = join(directory, 'restored')
+  t.match(await cli(['restore', join(backups, 'monday'), restored]), {
+    code: 0,
+    out: /1 indexes as they were/,
+  })
+  t.match(await cli(['restore', join(backups, 'monday'), data]), { code: 2, err: /holds data already/ })
+  const other = await serve(t, program, restored)
+  const again = cliOf(program, { WARPDEX_URL: other.url })
+  t.same(await again(['scan', 'towns']), listed)
+  t.match(await again(['backup', 'monday']), { code: 2, err: /--backup-directory/ })
+  t.same(await other.stop('SIGTERM'), [0, null])
+
+  const offline = join(backups, 'offline')
+  t.match(await cli(['backup', offline, '--directory', restored]), { code: 0, out: /offline: 1 indexes/ })
+  const snapshot = readdirSync(join(offline, 'snapshots')).at(0)
+  const damaged = join(offline, snapshot === undefined ? 'data.mdb' : join('snapshots', snapshot))
+  const bytes = readFileSync(damaged)
+  bytes[bytes.length >> 1] ^= 4
+  writeFileSync(damaged, bytes)
+  t.match(await cli(['verify', offline]), { code: 2, out: /lost: .*checksum; use another backup/ })
+  t.match(JSON.parse((await cli(['verify', offline, '--json'])).out), { findings: [{ isLoss: true }] })
+  t.match(await cli(['restore', offline, join(directory, 'third')]), { code: 2, err: /DAMAGED_FILE/ })
+})

@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { compileCli } from '../clients/cli/run-cli.js'
+import { freshSeed, Random } from '../random.js'
+import { Killing, type KillOptions } from './kill.js'
+
+const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const directory = t.testdir()
+compileCli(directory, ['test'])
+const server = [join(directory, 'dist/test/torture/kill-server.js')]
+// Servers are started as users start them, without the modules that tap has every process load.
+delete process.env.NODE_OPTIONS
+
+/** Servers over models, two at a time, killed so often between them. */
+const KILLS = 50
+
+async function killed(
+  options: Pick<KillOptions, 'structures' | 'longest'>,
+  name: string,
+  kills: number,
+): Promise<Killing> {
+  const random = new Random(seed + name.length)
+  const killing = new Killing({ ...options, server, random, directory: join(directory, name) })
+  while (killing.kills < kills) await killing.round()
+  await killing.finish()
+  return killing
+}
+
+t.test('kill -9 loses nothing that was acknowledged, and leaves nothing by halves or twice', async (t) => {
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const model = { structures: 'model', longest: 60 } as const
+  const both = await Promise.all([killed(model, 'a', KILLS / 2), killed(model, 'bb', KILLS / 2)])
+  const acknowledged = both.reduce((sum, killing) => sum + killing.acknowledged, 0)
+  t.comment(`${acknowledged} writes acknowledged`)
+  t.ok(acknowledged > KILLS)
+})
+
+t.test('the same with indexes on the device', async (t) => {
+  const { acknowledged } = await killed({ structures: 'device', longest: 1500 }, 'device', 2)
+  t.comment(`${acknowledged} writes acknowledged`)
+})

@@ -1,0 +1,36 @@
+// `npm run torture -- --minutes N`: faults at random places and moments, one kind after the other, for as long as asked.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import yargs from 'yargs'
+import { hideBin } from 'yargs/helpers'
+import { freshSeed, Random } from '../random.js'
+import { FAULTS } from './faults.js'
+
+const names = FAULTS.map(({ name }) => name)
+const { minutes, seed, only } = await yargs(hideBin(process.argv))
+  .usage('npm run torture -- [options]')
+  .option('minutes', { type: 'number', default: 5, describe: 'how long to go on' })
+  .option('seed', { type: 'number', describe: 'seed of the first round [a fresh one]' })
+  .option('only', { choices: names, array: true, default: names, describe: 'kinds of faults' })
+  .strict()
+  .parseAsync()
+
+const end = performance.now() + minutes * 60_000
+const faults = FAULTS.filter(({ name }) => only.includes(name))
+for (let round = seed ?? freshSeed(); performance.now() < end; round++) {
+  for (const { name, run } of faults) {
+    const directory = mkdtempSync(join(tmpdir(), 'warpdex-torture-'))
+    const start = performance.now()
+    try {
+      const result = await run({ random: new Random(round), directory })
+      const seconds = ((performance.now() - start) / 1000).toFixed(1)
+      console.log(`${name}, seed ${round}: ${result} (${seconds} s)`)
+    } catch (error) {
+      console.error(`--seed ${round} --only ${name} failed; the data is left in ${directory}`)
+      throw error
+    }
+    rmSync(directory, { recursive: true })
+  }
+}
+process.exit()
