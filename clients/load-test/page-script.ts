@@ -18,6 +18,7 @@ export function drawReport(report: LoadTestReport, Plot: typeof uPlot): void {
     names: readonly string[],
     axes: (uPlot.Axis & { readonly label: string })[],
     scales: uPlot.Scales,
+    shown: (x: number) => string,
   ) => {
     const place = document.getElementById(id)
     if (place === null) return
@@ -28,16 +29,17 @@ export function drawReport(report: LoadTestReport, Plot: typeof uPlot): void {
       spanGaps: true,
       value: (_: uPlot, value: number | null) => (value === null ? '–' : prefixed(value)),
     }))
+    const xSeries = {
+      label: axes[0].label,
+      value: (_: uPlot, x: number | null) => (x === null ? '–' : shown(x)),
+    }
     const size = () => ({ width: Math.max(280, place.clientWidth), height: 300 })
-    const plot = new Plot(
-      { ...size(), series: [{ label: axes[0].label }, ...series], axes, scales },
-      data,
-      place,
-    )
+    const plot = new Plot({ ...size(), series: [xSeries, ...series], axes, scales }, data, place)
     window.addEventListener('resize', () => plot.setSize(size()))
   }
   const values = (_: uPlot, ticks: number[]) => ticks.map((tick) => (tick === null ? '' : prefixed(tick)))
   const seconds = { label: 'seconds' }
+  const second = (x: number) => x.toFixed(2)
   const { intervals } = report
   const times = intervals.map((interval) => interval.seconds)
   draw(
@@ -46,6 +48,7 @@ export function drawReport(report: LoadTestReport, Plot: typeof uPlot): void {
     ['keys/s'],
     [seconds, { label: 'keys/s', values, size: 70 }],
     { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, 1.1 * most)] } },
+    second,
   )
   const answered = (of: (interval: (typeof intervals)[number]) => number) =>
     intervals.map((interval) => (interval.requestsPerSecond > 0 ? of(interval) : null))
@@ -56,11 +59,13 @@ export function drawReport(report: LoadTestReport, Plot: typeof uPlot): void {
     ['p50', 'p99', 'slowest'],
     [seconds, logarithmic],
     { x: { time: false }, y: { distr: 3 } },
+    second,
   )
   const curves = Object.entries(report.operations)
   // The x axis counts nines: 1 is 90 %, 2 is 99 %; the slowest request of all has as many as there are digits of requests.
   const nines = (percentile: number, requests: number) =>
     percentile === 100 ? Math.log10(requests) : -Math.log10(1 - percentile / 100)
+  const share = (x: number) => `${Number((100 * (1 - 10 ** -x)).toFixed(Math.max(0, Math.ceil(x) - 2)))} %`
   const points = curves.map(([, { curve, requests }]) =>
     curve.map(({ percentile, ms }) => [nines(percentile, requests), ms] as const),
   )
@@ -78,11 +83,11 @@ export function drawReport(report: LoadTestReport, Plot: typeof uPlot): void {
         label: 'share of the requests',
         splits: (_, __, least, most) =>
           Array.from({ length: Math.floor(most) - Math.ceil(least) + 1 }, (_, i) => Math.ceil(least) + i),
-        values: (_, ticks) =>
-          ticks.map((tick) => `${Number((100 * (1 - 10 ** -tick)).toFixed(Math.max(0, tick - 2)))} %`),
+        values: (_, ticks) => ticks.map(share),
       },
       logarithmic,
     ],
     { x: { time: false }, y: { distr: 3 } },
+    share,
   )
 }
