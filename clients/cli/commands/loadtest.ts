@@ -198,7 +198,7 @@ function write(path: string, text: string): void {
 function liveLine({ seconds, operations, records }: LoadTestOptions) {
   const total = operations === undefined ? seconds : undefined
   let bar = showProgress('loading', records)
-  let said = 0
+  let said = Number.NEGATIVE_INFINITY
   const say = (text: string) => {
     if (!process.stderr.isTTY) process.stderr.write(`warpdex: ${text}\n`)
   }

@@ -72,6 +72,7 @@ t.test('help, for every command with an example', async (t) => {
     'import',
     'stats',
     'snapshot',
+    'loadtest',
   ]
   t.same(commands, expected)
   const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))

@@ -53,18 +53,21 @@ async function run(options: LoadTestOptions): Promise<DriverResult[]> {
   const payloads = new PayloadSpace(options.payloadKind, options.payloadBytes)
   const data = new DataSet(new KeySpace(options.keyType, options.seed), payloads)
   const tested = await openServer(options, payloads)
-  await tested.prepare()
-  if (options.load) await tested.load(data.batches(0, options.records), () => {})
-  const drivers = await Promise.all(
-    Array.from({ length: options.processes }, (_, process) => Driver.open(options, process)),
-  )
-  await Promise.all(drivers.map((driver) => driver.warmUp()))
-  const start = performance.now()
-  const results = await Promise.all(drivers.map((driver) => driver.measure(start, 100, () => {})))
-  for (const driver of drivers) driver.close()
-  if (!options.keep) await tested.remove(data.keyBatches(0, 0))
-  tested.close()
-  return results
+  try {
+    await tested.prepare()
+    if (options.load) await tested.load(data.batches(0, options.records), () => {})
+    const drivers = await Promise.all(
+      Array.from({ length: options.processes }, (_, process) => Driver.open(options, process)),
+    )
+    await Promise.all(drivers.map((driver) => driver.warmUp()))
+    const start = performance.now()
+    const results = await Promise.all(drivers.map((driver) => driver.measure(start, 100, () => {})))
+    for (const driver of drivers) driver.close()
+    if (!options.keep) await tested.remove([])
+    return results
+  } finally {
+    tested.close()
+  }
 }
 
 /** What all drivers did, and that nothing was wrong. */
