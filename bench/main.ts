@@ -68,15 +68,18 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     await benchSpeculation(device, { quick, figures, path })
     return undefined
   },
-  peers: async ({ adapter, device, millions = [1, 10], quick, redisServer, path }) => {
+  peers: async ({ adapter, device, millions, quick, redisServer, path }) => {
     const { name } = device.facts
     device.destroy()
-    const result = await benchPeers({ adapter, quick, millions, redisServer }, (outcome) => {
-      const rates = Object.entries(outcome.rates).map(
-        ([peer, { median }]) => `${peer} ${median.toPrecision(3)}`,
-      )
-      console.log(`${contestName(outcome)}: ${rates.join(', ')}`)
-    })
+    const result = await benchPeers(
+      { adapter, quick, millions: millions ?? (quick ? [1] : [1, 10]), redisServer },
+      (outcome) => {
+        const rates = Object.entries(outcome.rates).map(
+          ([peer, { median }]) => `${peer} ${median.toPrecision(3)}`,
+        )
+        console.log(`${contestName(outcome)}: ${rates.join(', ')}`)
+      },
+    )
     printPeers(`peers on ${name}`, result)
     if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
     return undefined
@@ -126,7 +129,7 @@ const options = await yargs(hideBin(process.argv))
     type: 'number',
     array: true,
     describe:
-      'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]; peers: of keys [1 10]',
+      'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]; peers: of keys [1 10; 1 with --quick]',
   })
   .option('redis-server', {
     type: 'string',

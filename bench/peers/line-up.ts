@@ -58,14 +58,15 @@ export class LineUp {
     const hash = await HashPeer.open(hashProcess.url, payloads)
     const lmdb = new LmdbPeer()
     const level = await LevelPeer.open()
-    for (const store of [hash, lmdb, level]) await insertAll((...batch) => store.insert(...batch), load())
+    for (const store of [hash, lmdb, ...present(level)])
+      await insertAll((...batch) => store.insert(...batch), load())
     const redis = await startRedis(redisServer)
     const onRedis: Peer[] = []
-    if (!('missing' in redis)) {
-      const peer = await RedisPeer.open(redis.port, payloads.width)
+    for (const { port } of present(redis)) {
+      const peer = await RedisPeer.open(port, payloads.width)
       await insertAll((...batch) => peer.insert(...batch), load())
       if (sorted) await insertAll((...batch) => peer.insertSorted(...batch), load())
-      onRedis.push(peer, new IoredisPeer(redis.port))
+      onRedis.push(peer, new IoredisPeer(port))
     }
     const getOne = await GetOnePeer.open(server.url)
     const fast = new LmdbFastPeer(lmdb.store, payloads.width)
@@ -75,10 +76,10 @@ export class LineUp {
         await server.stop()
         rmSync(directory, { recursive: true, force: true })
       },
-      ...('missing' in redis ? [] : [redis.stop]),
+      ...present(redis).map(({ stop }) => stop),
     ]
-    const missing = 'missing' in redis ? [redis] : []
-    return new LineUp([warpdex, getOne, hash, ...onRedis, lmdb, fast, level], missing, ends)
+    const peers = [warpdex, getOne, hash, ...onRedis, lmdb, fast, ...present(level)]
+    return new LineUp(peers, [redis, level].filter(isMissing), ends)
   }
 
   async close(): Promise<void> {
@@ -116,4 +117,12 @@ async function insertAll(
     for (let next = batches.next(); next.done !== true; next = batches.next()) await insert(...next.value)
   }
   await Promise.all(Array.from({ length: LOAD_DEPTH }, lane))
+}
+
+function isMissing(peer: object): peer is MissingPeer {
+  return 'missing' in peer
+}
+
+function present<T extends object>(peer: T | MissingPeer): T[] {
+  return isMissing(peer) ? [] : [peer]
 }

@@ -1,10 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ClassicLevel } from 'classic-level'
+import type { ClassicLevel } from 'classic-level'
 import { open, type RootDatabase } from 'lmdb'
 import type { PayloadRows, ReadAnswer } from '../../clients/load-test/target.js'
-import { type Batch, bigEndianKey, columnAnswer, listAnswer, type Peer, payloadRow } from './peer.js'
+import {
+  type Batch,
+  bigEndianKey,
+  columnAnswer,
+  listAnswer,
+  type MissingPeer,
+  type Peer,
+  payloadRow,
+} from './peer.js'
 
 /** A store in a temporary folder. */
 abstract class StorePeer {
@@ -106,10 +114,12 @@ export class LevelPeer extends StorePeer implements Peer {
     this.#store = store
   }
 
-  static async open(): Promise<LevelPeer> {
+  static async open(): Promise<LevelPeer | MissingPeer> {
+    const level = await import('classic-level').catch(() => undefined)
+    if (level === undefined) return { name: 'LevelDB', missing: 'no package classic-level: npm ci' }
     const folder = temporaryFolder()
     // A cache as large as the data: with the usual 8 MiB it would be the file system's that is measured.
-    const store = new ClassicLevel<Uint8Array, Uint8Array>(join(folder, 'level'), {
+    const store = new level.ClassicLevel<Uint8Array, Uint8Array>(join(folder, 'level'), {
       ...VIEWS,
       cacheSize: 2 ** 30,
     })
