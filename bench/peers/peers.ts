@@ -69,7 +69,7 @@ interface Pace {
   readonly warmUp: number
 }
 
-const FULL: Pace = { rounds: 7, milliseconds: 400, warmUp: 300 }
+const FULL: Pace = { rounds: 5, milliseconds: 300, warmUp: 200 }
 const QUICK: Pace = { rounds: 3, milliseconds: 250, warmUp: 150 }
 
 /**
