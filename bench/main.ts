@@ -6,9 +6,11 @@ import { benchBulk } from './bulk.js'
 import { benchDevice } from './device.js'
 import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
+import { benchPeers } from './peers/peers.js'
+import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
-import { folderName, printTables, type Row, writeReport } from './report.js'
+import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchShards } from './shards.js'
 import { benchSoak } from './soak.js'
@@ -29,6 +31,8 @@ interface Setting {
   readonly millions: readonly number[] | undefined
   readonly quick: boolean
   readonly figures: readonly Figure[]
+  /** Program of the Redis server. */
+  readonly redisServer: string
   /** Where the figures are kept. */
   readonly path: string | undefined
 }
@@ -64,6 +68,22 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     await benchSpeculation(device, { quick, figures, path })
     return undefined
   },
+  peers: async ({ adapter, device, millions, quick, redisServer, path }) => {
+    const { name } = device.facts
+    device.destroy()
+    const result = await benchPeers(
+      { adapter, quick, millions: millions ?? (quick ? [1] : [1, 10]), redisServer },
+      (outcome) => {
+        const rates = Object.entries(outcome.rates).map(
+          ([peer, { median }]) => `${peer} ${median.toPrecision(3)}`,
+        )
+        console.log(`${contestName(outcome)}: ${rates.join(', ')}`)
+      },
+    )
+    printPeers(`peers on ${name}`, result)
+    if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
+    return undefined
+  },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }
 
@@ -97,7 +117,7 @@ const options = await yargs(hideBin(process.argv))
   .option('quick', {
     type: 'boolean',
     default: false,
-    describe: 'speculation: a run of seconds, kept only with --json',
+    describe: 'speculation: a run of seconds; peers: one of minutes; kept only with --json',
   })
   .option('figures', {
     choices: FIGURES,
@@ -108,14 +128,20 @@ const options = await yargs(hideBin(process.argv))
   .option('millions', {
     type: 'number',
     array: true,
-    describe: 'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]',
+    describe:
+      'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]; peers: of keys [1 10; 1 with --quick]',
+  })
+  .option('redis-server', {
+    type: 'string',
+    default: 'redis-server',
+    describe: 'peers: program of the Redis server',
   })
   .option('minutes', { type: 'number', default: 10, describe: 'soak: length' })
   .strict()
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes, millions, quick, figures } = options
+const { adapter, max, seconds, minutes, millions, quick, figures, redisServer } = options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
@@ -129,6 +155,7 @@ const rows = await SUITES[suite]({
   millions,
   quick,
   figures,
+  redisServer,
   path,
 })
 if (rows !== undefined) {
@@ -138,6 +165,8 @@ if (rows !== undefined) {
 device.destroy()
 
 function defaultPath(adapter: string): string | undefined {
-  if (suite !== 'speculation') return `bench/results/${adapter}/${suite}.json`
-  return quick ? undefined : `bench/results/speculation/${adapter}/figures.json`
+  if (quick) return undefined
+  return suite === 'speculation'
+    ? `bench/results/speculation/${adapter}/figures.json`
+    : `bench/results/${adapter}/${suite}.json`
 }

@@ -51,8 +51,12 @@ function show(figure: number | string | undefined): string {
 }
 
 export function writeReport(path: string, report: Report): void {
+  writeJson(path, report)
+}
+
+export function writeJson(path: string, content: object): void {
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`)
+  writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`)
 }
 
 /** An adapter's name as a folder's. */

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import yargs, { type Argv } from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
@@ -11,6 +10,7 @@ import { addExplain } from './commands/explain.js'
 import { addGet } from './commands/get.js'
 import { addImport } from './commands/import.js'
 import { addList } from './commands/list.js'
+import { addLoadTest } from './commands/loadtest.js'
 import { addPut } from './commands/put.js'
 import { addRestore } from './commands/restore.js'
 import { addScan } from './commands/scan.js'
@@ -21,6 +21,7 @@ import { addToken } from './commands/token.js'
 import { addVerify } from './commands/verify.js'
 import { ExitCode } from './exit-code.js'
 import { guardedArguments, removeGuards, unguarded } from './guarded-arguments.js'
+import { packageVersion } from './package-version.js'
 
 const COMMANDS = [
   addServe,
@@ -39,6 +40,7 @@ const COMMANDS = [
   addBackup,
   addRestore,
   addVerify,
+  addLoadTest,
 ]
 
 /** Columns of a help text; longer lines are hard to read on wide terminals. */
@@ -46,17 +48,6 @@ const WIDEST_HELP = 110
 
 const EPILOGUE = `Exit codes: 0 done, 1 a key was not found (or was there already), 2 an error.
 Clients find the server by --url or WARPDEX_URL, and show it the token of WARPDEX_TOKEN or --token.`
-
-/** The version in package.json, which lies higher above the compiled command than above its source. */
-function packageVersion(): string {
-  for (const path of ['../../package.json', '../../../package.json']) {
-    try {
-      const { name, version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'))
-      if (name === 'warpdex') return String(version)
-    } catch {}
-  }
-  return 'unknown'
-}
 
 function commandLine(): Argv {
   const cli = yargs(guardedArguments(hideBin(process.argv)))

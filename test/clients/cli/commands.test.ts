@@ -73,6 +73,10 @@ t.test('help, for every command with an example', async (t) => {
     'stats',
     'snapshot',
     'token',
+    'backup',
+    'restore',
+    'verify',
+    'loadtest',
   ]
   t.same(commands, expected)
   const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))
