@@ -7,12 +7,14 @@ import { FANOUT, planDirectory } from './directory-plan.js'
 
 /** Builds the directories of CSS-trees (`directory.wesl`; He §4.1). */
 export class DirectoryBuilder {
+  readonly #device: Device
   readonly #shape: TreeShape
   readonly #buildLevel: Kernel
   /** Only over keys of fixed width. */
   readonly #buckets: Buckets | undefined
 
-  private constructor(shape: TreeShape, buildLevel: Kernel, buckets: Buckets | undefined) {
+  private constructor(device: Device, shape: TreeShape, buildLevel: Kernel, buckets: Buckets | undefined) {
+    this.#device = device
     this.#shape = shape
     this.#buildLevel = buildLevel
     this.#buckets = buckets
@@ -28,13 +30,22 @@ export class DirectoryBuilder {
       form === undefined ? device.kernel({ ...common, entryPoint: 'fill_buckets', bindings }) : undefined,
       form === undefined ? device.kernel({ ...common, entryPoint: 'fill_gaps', bindings }) : undefined,
     ])
-    return new DirectoryBuilder(shape, buildLevel, fill && fillGaps && { fill, fillGaps })
+    return new DirectoryBuilder(device, shape, buildLevel, fill && fillGaps && { fill, fillGaps })
+  }
+
+  /** Builds the directory of an arena's sorted part if that was put off. */
+  provide(arena: Arena | undefined): void {
+    if (arena?.sorted === undefined || arena.sorted.isSearchable) return
+    const recorder = this.#device.record()
+    this.record(recorder, arena)
+    recorder.submit()
   }
 
   /** Builds the directory of an arena's sorted part, which is new. */
   record(recorder: Recorder, arena: Arena): void {
     const { tuples, heap, sorted } = arena
     if (sorted === undefined) return
+    sorted.isSearchable = true
     const { levels, buckets } = planDirectory(this.#shape, sorted.tuples)
     const { word } = this.#shape
     const written = [tuples.buffer, sorted.directory]

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { SortedPart } from '../css-tree/sorted-part.js'
 import type { Device } from '../device/device.js'
 import { Region, regionBytes } from '../memory/region.js'
@@ -37,6 +37,13 @@ export interface ArenaContent {
   readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
 }
 
+/** Room for a CSS-tree's sorted part and a run behind it in one order. */
+export interface MergeRoom {
+  /** Has as many records as both have tuples. */
+  readonly merged: Region
+  readonly sorted: SortedPart
+}
+
 /** Where the first digits of keys lead in a tree (`directory.wesl`). */
 export interface Directory {
   readonly digits: number
@@ -50,7 +57,7 @@ export interface Directory {
  */
 export class Arena implements ArenaContent {
   readonly nodes: Region
-  readonly tuples: Region
+  tuples: Region
   readonly extents: Region
   /** The keys of tuples, where they have a variable length. */
   readonly heap: Region | undefined
@@ -60,6 +67,8 @@ export class Arena implements ArenaContent {
   readonly links: Region | undefined
   /** The tuples that lie in key order, from tuple 0 on; only of CSS-trees, which start without any. */
   sorted: SortedPart | undefined
+  /** Whether a merge in the background reads the sorted part, which must stay then. */
+  isBeingMerged = false
   /** Only of large trees; see `directory.ts`. */
   directory: Directory | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
@@ -68,7 +77,7 @@ export class Arena implements ArenaContent {
   allowance: Allowance
   readonly #device: Device
   readonly #shape: TreeShape
-  /** Bytes that a sorted part for which room was made will take beyond the present one. */
+  /** Bytes of what is to take the place of the sorted part, and of its tuples, beyond what is there already. */
   #comingBytes = 0
   #users = 0
   #onUnused: (() => void) | undefined
@@ -236,6 +245,56 @@ export class Arena implements ArenaContent {
   replaceSorted(part: SortedPart): void {
     this.sorted?.destroy()
     this.sorted = part
+    this.#comingBytes = 0
+  }
+
+  /**
+   * Room to merge so many tuples, which are going to lie right behind the sorted part, with it; undefined where there is none. As far as
+   * there is room for that, too, as many can be written behind the merged ones.
+   */
+  provideMerged(added: number): Promise<MergeRoom | undefined> {
+    return this.allowance.inTurn(async () => {
+      const count = (this.sorted?.tuples ?? 0) + added
+      const sortedBytes = SortedPart.bytesFor(this.#device, this.#shape, count)
+      const left = Math.min(this.#device.regionBytes, this.allowance.bytes() - this.bytes - sortedBytes)
+      const { tupleStride } = this.#shape
+      const fitting = [count + added, count].filter(
+        (records) => regionBytes(this.#device, tupleStride, records) <= left,
+      )
+      for (const records of fitting) {
+        const room = await this.#tryMergeRoom(count, records)
+        if (room !== undefined) return room
+      }
+      return undefined
+    })
+  }
+
+  async #tryMergeRoom(count: number, records: number): Promise<MergeRoom | undefined> {
+    let merged: Region | undefined
+    try {
+      merged = await Region.create(this.#device, this.tuples.label, this.#shape.tupleStride, records)
+      const sorted = await this.provideSorted(count)
+      merged.take(count)
+      this.#comingBytes = merged.bytes + sorted.bytes
+      return { merged, sorted }
+    } catch (error) {
+      merged?.destroy()
+      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+      return undefined
+    }
+  }
+
+  /** Puts what was merged in the place of the sorted part, and of the run behind it. */
+  takeMerged({ merged, sorted }: MergeRoom): void {
+    this.tuples.destroy()
+    this.tuples = merged
+    this.replaceSorted(sorted)
+  }
+
+  /** Gives back what `provideMerged` gave. */
+  giveBack({ merged, sorted }: MergeRoom): void {
+    merged.destroy()
+    sorted.destroy()
     this.#comingBytes = 0
   }
 
