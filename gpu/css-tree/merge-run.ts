@@ -1,3 +1,4 @@
+import { LIMITS } from '../../protocol/limits.js'
 import type { Device } from '../device/device.js'
 import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
@@ -8,9 +9,6 @@ import { groupsFor, type Strategy, strategyFor } from '../primitives/strategy.js
 
 /** Tuples of a tile of the output; as in `merge-run.wesl`. */
 const TILE = { cooperative: 2048, serial: 512 }
-
-/** Fewer tuples go to the delta, which is merged when there are more of them (`compaction-due.ts`). */
-export const LEAST_RUN = 16 * 1024
 
 /**
  * Times the length of a run that the sorted part may have at most to be merged with it at once. On a GPU it is what would make a
@@ -80,7 +78,7 @@ export class RunMerge {
   suits({ sorted, tuples, isBeingMerged }: Arena, created: number): boolean {
     if (sorted === undefined || sorted.hasRemoved || isBeingMerged) return false
     if (tuples.records !== sorted.tuples || sorted.tuples === 0) return false
-    return created > LEAST_RUN && created * this.#mostBeside >= sorted.tuples
+    return created > LIMITS.mergedTuples && created * this.#mostBeside >= sorted.tuples
   }
 
   /**
