@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
@@ -202,6 +203,8 @@ export class IndexWriter {
     const sound = applyLogged(prepared)
     // One chunk is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
     await before?.done
+    // The store hands a commit over in the next turn of the event loop. What follows here would hold that up.
+    await setImmediate()
     return sound && !this.#ahead
   }
 
