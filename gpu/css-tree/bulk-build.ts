@@ -50,11 +50,13 @@ export class BulkBuild {
     index: IndexShape,
     merge: RunMerge,
   ): Promise<BulkBuild | undefined> {
-    const { conditions, tupleStride } = treeShape(index)
+    const { conditions, tupleStride, keyWords } = treeShape(index)
     if (index.keyType !== 'u32' && index.keyType !== 'u64') return undefined
     const common = { module: 'css-tree/bulk-build', params: 4 }
     const inlined = isInlined(index.payloadBytes)
     const quads = tupleStride === 4
+    const pairs = !quads && keyWords === 2 && index.payloadBytes === 8
+    const paired = pairs || (quads && index.payloadBytes === 8)
     const [leadingSort, findDuplicates, writeTuples] = await Promise.all([
       primitives.leadingSort(),
       device.kernel({ ...common, entryPoint: 'find_duplicates', bindings: ['read', 'write'], conditions }),
@@ -63,7 +65,7 @@ export class BulkBuild {
         entryPoint: 'write_tuples',
         bindings: ['read', 'read'],
         further: [...(inlined ? [] : [[3, 'read'] as const]), [4, 'write']],
-        conditions: { ...conditions, inlined, quads, paired: quads && index.payloadBytes === 8 },
+        conditions: { ...conditions, inlined, quads, pairs, paired },
       }),
     ])
     return new BulkBuild(device, primitives, index, merge, leadingSort, { findDuplicates, writeTuples })
