@@ -90,6 +90,8 @@ export interface WriteBatch {
   /** One payload an item; not needed when every item is deleteKey. */
   readonly payloads?: Uint8Array | undefined
   readonly traversal?: Traversal | undefined
+  /** It is one of many such batches, as those of a load are: the structure may put off what only reads need. */
+  readonly goesOn?: boolean | undefined
 }
 
 /** A write batch whose outcome is known and whose memory is made sure of, but which has changed nothing yet. */

@@ -73,8 +73,8 @@ export class BulkBuild {
 
   /** Whether a batch may be what an empty tree is made from, or be merged with the sorted part at once. */
   suits(arena: Arena, items: Items): boolean {
-    const { op, count } = items
-    return op === WriteOp.insert && (arena.tuples.records === 0 || this.#merge.suits(arena, count))
+    const { op, count, goesOn } = items
+    return op === WriteOp.insert && (arena.tuples.records === 0 || this.#merge.suits(arena, count, goesOn))
   }
 
   /**
@@ -149,7 +149,7 @@ export class BulkBuild {
   ): Promise<PreparedBatch | undefined> {
     const { count } = items
     await arena.reserve({ nodes: 0, tuples: count, extentWords: 0 })
-    const room = await arena.provideMerged(count)
+    const room = await arena.merges.provide(arena, count, items.goesOn)
     if (room === undefined) return undefined
     try {
       const equal = scratch.words(1)
@@ -160,22 +160,22 @@ export class BulkBuild {
       recorder.submit()
       const [isEqual] = await this.#device.readWords(equal, 1)
       if (isEqual !== 0) {
-        arena.giveBack(room)
+        arena.merges.giveBack(room)
         return undefined
       }
     } catch (error) {
-      arena.giveBack(room)
+      arena.merges.giveBack(room)
       throw error
     }
     return {
       codes: new Uint8Array(count),
       effect: effectOf(count),
       apply: () => {
-        arena.takeMerged(room)
+        arena.merges.take(arena, room, items.goesOn)
         scratch.release()
       },
       discard: () => {
-        arena.giveBack(room)
+        arena.merges.giveBack(room)
         scratch.release()
       },
     }

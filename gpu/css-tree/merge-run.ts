@@ -3,18 +3,20 @@ import type { Device } from '../device/device.js'
 import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import { type Arena, keyHeaps, type MergeRoom } from '../prefix-tree/arena.js'
+import { type Arena, keyHeaps } from '../prefix-tree/arena.js'
 import { furtherBindings, type TreeShape } from '../prefix-tree/layout.js'
 import { groupsFor, type Strategy, strategyFor } from '../primitives/strategy.js'
+import type { MergeRoom } from './merge-rooms.js'
 
 /** Tuples of a tile of the output; as in `merge-run.wesl`. */
 const TILE = { cooperative: 2048, serial: 512 }
 
 /**
- * Times the length of a run that the sorted part may have at most to be merged with it at once. On a GPU it is what would make a
- * delta due to be merged; on a CPU hanging a tuple into nodes takes as long as moving thirty or more.
+ * Times the length of a run that the sorted part may have at most to be merged with it at once. A delta of an eighth would be due to be
+ * merged, too. Where more such runs follow, the directory and the room for the tuples are not made anew for each, and moving 64 tuples
+ * takes about as long as hanging one into nodes, and merging it from there.
  */
-const MOST_BESIDE = { hardware: 8, software: 64 }
+const MOST_BESIDE = { alone: 8, goesOn: 64 }
 
 /** A merge that has all the memory that it needs. */
 export interface PlannedMerge {
@@ -31,7 +33,6 @@ export interface PlannedMerge {
 export class RunMerge {
   readonly #strategy: Strategy
   readonly #shape: TreeShape
-  readonly #mostBeside: number
   readonly #mergeTiles: Kernel
   /** Only where a workgroup shares a tile. */
   readonly #findDiagonals: Kernel | undefined
@@ -39,13 +40,11 @@ export class RunMerge {
   private constructor(
     strategy: Strategy,
     shape: TreeShape,
-    mostBeside: number,
     mergeTiles: Kernel,
     findDiagonals: Kernel | undefined,
   ) {
     this.#strategy = strategy
     this.#shape = shape
-    this.#mostBeside = mostBeside
     this.#mergeTiles = mergeTiles
     this.#findDiagonals = findDiagonals
   }
@@ -70,15 +69,18 @@ export class RunMerge {
         ? undefined
         : device.kernel({ ...kernel, entryPoint: 'find_diagonals', further: [[3, 'write'], ...further] }),
     ])
-    const mostBeside = MOST_BESIDE[device.facts.software ? 'software' : 'hardware']
-    return new RunMerge(strategy, shape, mostBeside, mergeTiles, findDiagonals)
+    return new RunMerge(strategy, shape, mergeTiles, findDiagonals)
   }
 
-  /** Whether so many created tuples are to be merged at once: not where there is a delta, or a tuple that has left. */
-  suits({ sorted, tuples, isBeingMerged }: Arena, created: number): boolean {
+  /**
+   * Whether so many created tuples are to be merged at once: not where there is a delta, or a tuple that has left.
+   * @param goesOn whether more such batches follow
+   */
+  suits({ sorted, tuples, isBeingMerged }: Arena, created: number, goesOn: boolean): boolean {
     if (sorted === undefined || sorted.hasRemoved || isBeingMerged) return false
     if (tuples.records !== sorted.tuples || sorted.tuples === 0) return false
-    return created > LIMITS.mergedTuples && created * this.#mostBeside >= sorted.tuples
+    const most = created * MOST_BESIDE[goesOn ? 'goesOn' : 'alone']
+    return created > LIMITS.mergedTuples && most >= sorted.tuples
   }
 
   /**

@@ -1,4 +1,5 @@
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { MergeRooms } from '../css-tree/merge-rooms.js'
 import { SortedPart } from '../css-tree/sorted-part.js'
 import type { Device } from '../device/device.js'
 import { Region, regionBytes } from '../memory/region.js'
@@ -37,13 +38,6 @@ export interface ArenaContent {
   readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
 }
 
-/** Room for a CSS-tree's sorted part and a run behind it in one order. */
-export interface MergeRoom {
-  /** Has as many records as both have tuples. */
-  readonly merged: Region
-  readonly sorted: SortedPart
-}
-
 /** Where the first digits of keys lead in a tree (`directory.wesl`). */
 export interface Directory {
   readonly digits: number
@@ -69,6 +63,8 @@ export class Arena implements ArenaContent {
   sorted: SortedPart | undefined
   /** Whether a merge in the background reads the sorted part, which must stay then. */
   isBeingMerged = false
+  /** Room for what is merged with the sorted part at once. */
+  readonly merges: MergeRooms
   /** Only of large trees; see `directory.ts`. */
   directory: Directory | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
@@ -77,7 +73,7 @@ export class Arena implements ArenaContent {
   allowance: Allowance
   readonly #device: Device
   readonly #shape: TreeShape
-  /** Bytes of what is to take the place of the sorted part, and of its tuples, beyond what is there already. */
+  /** Bytes that a sorted part for which room was made will take beyond the present one. */
   #comingBytes = 0
   #users = 0
   #onUnused: (() => void) | undefined
@@ -103,6 +99,7 @@ export class Arena implements ArenaContent {
     this.heads = heads
     this.links = links
     this.sorted = sorted
+    this.merges = new MergeRooms(device, shape)
     this.takeNodes(shape.rootNodes)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
@@ -176,7 +173,8 @@ export class Arena implements ArenaContent {
   }
 
   get bytes(): number {
-    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + this.#derivedBytes + this.#comingBytes
+    const regions = sum([...this.regions.values()].map(({ bytes }) => bytes))
+    return regions + this.#derivedBytes + this.#comingBytes + this.merges.bytes
   }
 
   /** Bytes of what can be made again from the regions. */
@@ -215,6 +213,7 @@ export class Arena implements ArenaContent {
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const allowed = this.allowance.bytes()
     const fits = reserved <= allowed
+    if (reserved + this.merges.bytes > allowed) this.merges.dropSpare()
     if (!fits) {
       const least = others + sum(needs.map(([region, records]) => region.leastBytes(records)))
       refusePast(allowed, least)
@@ -248,56 +247,6 @@ export class Arena implements ArenaContent {
     this.#comingBytes = 0
   }
 
-  /**
-   * Room to merge so many tuples, which are going to lie right behind the sorted part, with it; undefined where there is none. As far as
-   * there is room for that, too, as many can be written behind the merged ones.
-   */
-  provideMerged(added: number): Promise<MergeRoom | undefined> {
-    return this.allowance.inTurn(async () => {
-      const count = (this.sorted?.tuples ?? 0) + added
-      const sortedBytes = SortedPart.bytesFor(this.#device, this.#shape, count)
-      const left = Math.min(this.#device.regionBytes, this.allowance.bytes() - this.bytes - sortedBytes)
-      const { tupleStride } = this.#shape
-      const fitting = [count + added, count].filter(
-        (records) => regionBytes(this.#device, tupleStride, records) <= left,
-      )
-      for (const records of fitting) {
-        const room = await this.#tryMergeRoom(count, records)
-        if (room !== undefined) return room
-      }
-      return undefined
-    })
-  }
-
-  async #tryMergeRoom(count: number, records: number): Promise<MergeRoom | undefined> {
-    let merged: Region | undefined
-    try {
-      merged = await Region.create(this.#device, this.tuples.label, this.#shape.tupleStride, records)
-      const sorted = await this.provideSorted(count)
-      merged.take(count)
-      this.#comingBytes = merged.bytes + sorted.bytes
-      return { merged, sorted }
-    } catch (error) {
-      merged?.destroy()
-      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
-      return undefined
-    }
-  }
-
-  /** Puts what was merged in the place of the sorted part, and of the run behind it. */
-  takeMerged({ merged, sorted }: MergeRoom): void {
-    this.tuples.destroy()
-    this.tuples = merged
-    this.replaceSorted(sorted)
-  }
-
-  /** Gives back what `provideMerged` gave. */
-  giveBack({ merged, sorted }: MergeRoom): void {
-    merged.destroy()
-    sorted.destroy()
-    this.#comingBytes = 0
-  }
-
   /** Hands out nodes, with their heads where there are any; the first one's number. */
   takeNodes(count: number): number {
     this.heads?.take(count)
@@ -328,6 +277,7 @@ export class Arena implements ArenaContent {
 
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
+    this.merges.dropSpare()
     this.sorted?.destroy()
     this.directory?.buffer.destroy()
     this.partitions?.destroy()

@@ -139,7 +139,10 @@ export class TreeState {
       await this.compact({ inBackground: inBackground && !this.#mergeFailed })
     }
     if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
-    if (!goesOn) this.#parts.separators?.provide(this.#arena)
+    if (!goesOn) {
+      this.#parts.separators?.provide(this.#arena)
+      this.#arena?.merges.dropSpare()
+    }
     return this.#arena !== before
   }
 

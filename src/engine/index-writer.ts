@@ -172,9 +172,9 @@ export class IndexWriter {
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
-    const prepared = await structure.prepare({ ...batch, traversal })
-    const answers = answersOf(prepared.codes, parts, writes)
     const isLoad = writes[0].load !== undefined
+    const prepared = await structure.prepare({ ...batch, traversal, goesOn: isLoad })
+    const answers = answersOf(prepared.codes, parts, writes)
     let record: LogRecord
     try {
       if (this.#ahead) throw unsound()

@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { WriteOp } from '../../../protocol/types.js'
+import type { MergeRoom } from '../../css-tree/merge-rooms.js'
 import type { PlannedMerge } from '../../css-tree/merge-run.js'
 import type { SortedPart } from '../../css-tree/sorted-part.js'
 import type { Device } from '../../device/device.js'
@@ -7,7 +8,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, type ArenaNeed, keyHeaps, type MergeRoom } from '../arena.js'
+import { type Arena, type ArenaNeed, keyHeaps } from '../arena.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { Locator, Ready } from '../locate/locator.js'
 import type { NodePlan } from './build.js'
@@ -166,14 +167,15 @@ export class TreeWriter {
     codes: Uint8Array,
   ): Promise<PreparedBatch> {
     if (settled.destination !== 'undecided') return this.#prepared(scratch, arena, settled, counts, codes)
-    if (this.#stages.merge?.suits(arena, counts[Count.creates]!)) {
+    const { goesOn } = settled.items
+    if (this.#stages.merge?.suits(arena, counts[Count.creates]!, goesOn)) {
       await arena.reserve(needOf(counts))
-      const room = await arena.provideMerged(counts[Count.creates]!)
+      const room = await arena.merges.provide(arena, counts[Count.creates]!, goesOn)
       if (room !== undefined) {
         try {
           return await this.#prepared(scratch, arena, settled, counts, codes, room)
         } catch (error) {
-          arena.giveBack(room)
+          arena.merges.giveBack(room)
           throw error
         }
       }
@@ -220,7 +222,7 @@ export class TreeWriter {
       },
       discard: () => {
         memory.sorted?.destroy()
-        if (room !== undefined) arena.giveBack(room)
+        if (room !== undefined) arena.merges.giveBack(room)
         scratch.release()
       },
     }
@@ -264,11 +266,11 @@ export class TreeWriter {
   }
 
   /** Where the tuples go that a batch creates. */
-  #destinationOf(arena: Arena, { op, count }: Items): Destination {
+  #destinationOf(arena: Arena, { op, count, goesOn }: Items): Destination {
     // Created tuples are in key order.
     if (this.#shape.conditions.css && arena.tuples.records === 0) return 'sorted part'
     const inserts = op === WriteOp.insert || op === WriteOp.insertIfAbsent || op === WriteOp.replace
-    return inserts && this.#stages.merge?.suits(arena, count) ? 'undecided' : 'nodes'
+    return inserts && this.#stages.merge?.suits(arena, count, goesOn) ? 'undecided' : 'nodes'
   }
 
   /**
@@ -338,7 +340,7 @@ export class TreeWriter {
     if (merge !== undefined) stages.merge?.record(recorder, arena, merge)
     recorder.submit()
     if (sorted !== undefined) arena.replaceSorted(sorted)
-    if (merge !== undefined) arena.takeMerged(merge.room)
+    if (merge !== undefined) arena.merges.take(arena, merge.room, items.goesOn)
   }
 }
 
