@@ -361,7 +361,9 @@ t.test(
       t.match(await loading, { refused: 0 })
       for (const { keys, payloads } of share) {
         const column = values(payloads.bytes)
-        values(keys).forEach((key, i) => expected.set(key, [...(expected.get(key) ?? []), column[i]]))
+        values(keys).forEach((key, i) => {
+          expected.set(key, [...(expected.get(key) ?? []), column[i]])
+        })
       }
       await check(`load ${number}`)
     }
