@@ -93,6 +93,8 @@ export interface WriteBatch {
   /** One payload an item; not needed when every item is deleteKey. */
   readonly payloads?: Uint8Array | undefined
   readonly traversal?: Traversal | undefined
+  /** It is one of many such batches, as those of a load are: the structure may put off what only reads need. */
+  readonly goesOn?: boolean | undefined
 }
 
 /** A write batch whose outcome is known and whose memory is made sure of, but which has changed nothing yet. */
@@ -151,6 +153,14 @@ export interface StructureStats {
   readonly traversals: Readonly<Record<string, number>>
 }
 
+/** How a structure is to be rebuilt between writes. */
+export interface CompactionOptions {
+  /** The rebuilding goes on beside reads and writes, if there is room for that, and is done some time later. */
+  readonly inBackground: boolean
+  /** More is about to be written, so that what only reads need may wait. */
+  readonly goesOn?: boolean
+}
+
 /**
  * An index on the device. Reads may overlap each other and are answered as of the last applied write; none is under way when a
  * write is prepared. Writes come one at a time: `prepare` is not called again before the last prepared write was applied or
@@ -186,10 +196,9 @@ export interface IndexStructure {
   /**
    * Rebuilds the structure without its garbage when that is worthwhile, and brings up to date what reads would otherwise have to. Called
    * between writes.
-   * @param options `inBackground`: the rebuilding goes on beside reads and writes, if there is room for that, and is done some time later
    * @returns whether the structure was rebuilt within the call
    */
-  compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean>
+  compactIfWorthwhile(options?: CompactionOptions): Promise<boolean>
   /**
    * What goes on in the background; undefined where nothing does. Never rejects, and resolves when that is over and its memory given
    * back: with an error if it failed, which does the structure no harm. Destroying the structure, or taking its image in place, ends it.

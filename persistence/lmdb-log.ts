@@ -6,6 +6,7 @@ import { type Change, type Committer, type Keyspace, valueBytes } from './commit
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import type { PayloadStore } from './payload-store.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+import { SpareBuffers } from './spare-buffers.js'
 import type { LogBatch, LogEntry, LogPosition, LogRecord, WriteLog } from './write-log.js'
 import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
 
@@ -37,6 +38,7 @@ export class LmdbLog implements WriteLog {
   readonly #payloads: PayloadStore
   readonly #outcomes: WriteOutcomes
   readonly #positions = new Map<number, Positions>()
+  readonly #buffers = new SpareBuffers()
 
   constructor(committer: Committer, keyspace: Keyspace, payloads: PayloadStore, outcomes: WriteOutcomes) {
     this.#committer = committer
@@ -79,7 +81,7 @@ export class LmdbLog implements WriteLog {
     const { segment, outcomes = [] } = record
     const position = positions.reserved + 1
     const key = numberedKey(index, position)
-    const value = encodeBatch(key, record)
+    const value = encodeBatch(key, record, (bytes) => this.#buffers.take(bytes))
     const segments = segment === undefined ? [] : this.#payloads.cut(index, segment)
     const changes: Change[] = [
       { keyspace: this.#keyspace, key, value },
@@ -92,6 +94,7 @@ export class LmdbLog implements WriteLog {
     this.#payloads.reserve(index, segments)
     for (const outcome of outcomes) changes.push(...this.#outcomes.add(index, position, outcome))
     await this.#committer.commit(changes)
+    this.#buffers.give(value)
     positions.last = position
     this.#payloads.add(index, segments)
     return { position, bytes: value.length }
@@ -149,7 +152,11 @@ function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]
   }
 }
 
-function encodeBatch(key: Buffer, { ops, keys, keyOffsets, payloads }: LogBatch): Buffer {
+function encodeBatch(
+  key: Buffer,
+  { ops, keys, keyOffsets, payloads }: LogBatch,
+  allocate: (bytes: number) => Buffer,
+): Buffer {
   const isMixed = typeof ops !== 'number'
   const meta: BatchMeta = {
     ...(isMixed ? {} : { op: ops }),
@@ -159,7 +166,7 @@ function encodeBatch(key: Buffer, { ops, keys, keyOffsets, payloads }: LogBatch)
   const sections = [...(isMixed ? [ops] : []), keys]
   if (payloads !== undefined) sections.push(payloads)
   if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
-  return encodeRecord(RecordKind.write, key, meta, sections)
+  return encodeRecord(RecordKind.write, key, meta, sections, allocate)
 }
 
 /** @throws WarpdexError `DAMAGED_FILE` */

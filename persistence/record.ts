@@ -65,14 +65,25 @@ export function recordParts(
   return [head, ...sections]
 }
 
-/** The record in one buffer. */
+/**
+ * The record in one buffer.
+ * @param allocate gives the buffer, of so many bytes
+ */
 export function encodeRecord(
   kind: RecordKind,
   key: Uint8Array,
   meta: unknown,
   sections: readonly Uint8Array[] = [],
+  allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
 ): Buffer {
-  return Buffer.concat(recordParts(kind, key, meta, sections))
+  const parts = recordParts(kind, key, meta, sections)
+  const record = allocate(parts.reduce((bytes, { byteLength }) => bytes + byteLength, 0))
+  let at = 0
+  for (const part of parts) {
+    record.set(part, at)
+    at += part.byteLength
+  }
+  return record
 }
 
 /**

@@ -21,6 +21,8 @@ export const LIMITS = {
    * disk has taken as much; past it writers wait.
    */
   mergeBacklogBytes: 64 * MIB,
+  /** Tuples that a write must create, at least, to be merged with a CSS-tree's sorted part at once: a delta of so few is not merged at all. */
+  mergedTuples: 16 * 1024,
   /** Entries that one scan request returns over all its ranges; a token continues it. */
   scanEntries: 1 << 18,
   /** Bytes of one key of variable length, a tuple's as it is encoded: every write reads whole keys, and a level of the tree is half a byte. */

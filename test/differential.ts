@@ -47,6 +47,9 @@ export function randomLayout(random: Random): TreeLayout {
   return { layout, linked, ...(isGiven && { partitionLevels }) }
 }
 
+/** Bounds from which on writes to CSS-trees are merged at once: in programs, whose batches are small, hardly any, many, or none. */
+export const MERGED_TUPLES = [1000, 10, Number.POSITIVE_INFINITY] as const
+
 export interface ProgramOptions {
   readonly steps: number
   /** Items of a batch at most. */

@@ -2,8 +2,9 @@
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { Device } from '../gpu/device/device.js'
+import { LIMITS } from '../protocol/limits.js'
 import { TRAVERSALS } from '../protocol/traversal.js'
-import { randomShape, runProgram } from './differential.js'
+import { MERGED_TUPLES, randomShape, runProgram } from './differential.js'
 import { treeSubject } from './gpu/prefix-tree/tree-subject.js'
 import { shardSubject } from './gpu/shards/shard-subject.js'
 import { freshSeed, Random } from './random.js'
@@ -35,6 +36,7 @@ for (let program = seed ?? freshSeed(); performance.now() < end; program++) {
     // One key's payloads must fit into a shard, and so must a few keys of full trees.
     const isCut = shape.unique && layout !== 'full' && random.chance(0.5)
     device.regionBytes = isCut ? SMALL_SHARD_BYTES : device.facts.bindingBytes
+    Object.assign(LIMITS, { mergedTuples: random.pick(MERGED_TUPLES) })
     const subject = isCut ? shardSubject(device) : treeSubject(device)
     keys += await runProgram(subject, random, shape, { steps, traversals })
   } catch (error) {

@@ -3,23 +3,40 @@ import type { Kernel } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import { type Arena, keyHeaps } from '../prefix-tree/arena.js'
 import { furtherBindings, type TreeShape } from '../prefix-tree/layout.js'
+import { groupsFor, type Strategy, strategyFor } from '../primitives/strategy.js'
 import { FANOUT, planDirectory } from './directory-plan.js'
 
 /** Builds the directories of CSS-trees (`directory.wesl`; He §4.1). */
 export class DirectoryBuilder {
+  readonly #device: Device
+  readonly #strategy: Strategy
   readonly #shape: TreeShape
   readonly #buildLevel: Kernel
   /** Only over keys of fixed width. */
   readonly #buckets: Buckets | undefined
 
-  private constructor(shape: TreeShape, buildLevel: Kernel, buckets: Buckets | undefined) {
+  private constructor(
+    device: Device,
+    strategy: Strategy,
+    shape: TreeShape,
+    buildLevel: Kernel,
+    buckets: Buckets | undefined,
+  ) {
+    this.#device = device
+    this.#strategy = strategy
     this.#shape = shape
     this.#buildLevel = buildLevel
     this.#buckets = buckets
   }
 
-  static async create(device: Device, shape: TreeShape): Promise<DirectoryBuilder> {
-    const { conditions, form } = shape
+  /** @param strategy the one that suits the device, unless given */
+  static async create(
+    device: Device,
+    shape: TreeShape,
+    strategy = strategyFor(device),
+  ): Promise<DirectoryBuilder> {
+    const { form } = shape
+    const conditions = { ...shape.conditions, serial: strategy === 'serial' }
     const common = { module: 'css-tree/directory', params: 8, conditions }
     const further = furtherBindings(shape, 'keys')
     const bindings = ['read', 'write', 'write'] as const
@@ -28,13 +45,22 @@ export class DirectoryBuilder {
       form === undefined ? device.kernel({ ...common, entryPoint: 'fill_buckets', bindings }) : undefined,
       form === undefined ? device.kernel({ ...common, entryPoint: 'fill_gaps', bindings }) : undefined,
     ])
-    return new DirectoryBuilder(shape, buildLevel, fill && fillGaps && { fill, fillGaps })
+    return new DirectoryBuilder(device, strategy, shape, buildLevel, fill && fillGaps && { fill, fillGaps })
+  }
+
+  /** Builds the directory of an arena's sorted part if that was put off. */
+  provide(arena: Arena | undefined): void {
+    if (arena?.sorted === undefined || arena.sorted.isSearchable) return
+    const recorder = this.#device.record()
+    this.record(recorder, arena)
+    recorder.submit()
   }
 
   /** Builds the directory of an arena's sorted part, which is new. */
   record(recorder: Recorder, arena: Arena): void {
     const { tuples, heap, sorted } = arena
     if (sorted === undefined) return
+    sorted.isSearchable = true
     const { levels, buckets } = planDirectory(this.#shape, sorted.tuples)
     const { word } = this.#shape
     const written = [tuples.buffer, sorted.directory]
@@ -48,8 +74,14 @@ export class DirectoryBuilder {
     if (buckets === undefined || this.#buckets === undefined || sorted.gaps === undefined) return
     const { fill, fillGaps } = this.#buckets
     const params = [sorted.tuples, word, 0, 0, 0, 0, buckets.firstWord, buckets.bits]
-    recorder.dispatch(fill, [...written, sorted.gaps], params, sorted.tuples + 1)
-    recorder.dispatchGroups(fillGaps, [...written, sorted.gaps], params, GAP_GROUPS)
+    const places = sorted.tuples + 1
+    const filled = [...written, sorted.gaps]
+    if (this.#strategy === 'serial') {
+      recorder.dispatchGroups(fill, filled, params, groupsFor('serial', Math.ceil(places / SERIAL_TILE)))
+    } else {
+      recorder.dispatch(fill, filled, params, places)
+    }
+    recorder.dispatchGroups(fillGaps, filled, params, GAP_GROUPS)
   }
 }
 
@@ -57,6 +89,9 @@ interface Buckets {
   readonly fill: Kernel
   readonly fillGaps: Kernel
 }
+
+/** Tuples of an invocation on CPUs; `directory.wesl` has the same number. */
+const SERIAL_TILE = 512
 
 /** Workgroups that fill long gaps, one after the other. */
 const GAP_GROUPS = 256

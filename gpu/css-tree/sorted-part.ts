@@ -20,16 +20,20 @@ export class SortedPart {
   readonly removed: Region | undefined
   /** Whether any tuple has left. */
   hasRemoved = false
+  /** Whether the directory is built. */
+  isSearchable: boolean
 
   private constructor(tuples: number, directory: GPUBuffer, gaps?: GPUBuffer, removed?: Region) {
     this.tuples = tuples
     this.directory = directory
     this.gaps = gaps
     this.removed = removed
+    // That of no tuples is all zeros.
+    this.isSearchable = tuples === 0
   }
 
   /**
-   * Room for what belongs to so many tuples in order. The directory must be built.
+   * Room for what belongs to so many tuples in order. The directory must be built before anything is looked for.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, shape: TreeShape, tuples: number): Promise<SortedPart> {

@@ -9,7 +9,8 @@ const LARGE_PAGE_BYTES = 2 * 1024 * 1024
 
 /**
  * Pages of one role (nodes, tuples, …) of an arena in one buffer, handed out by a bump pointer. References into it are relative
- * to its start, so it grows by being copied (Volk §4.2). What was never handed out is zero.
+ * to its start, so it grows by being copied (Volk §4.2). What was never handed out is zero, unless
+ * its owner wrote there.
  */
 export class Region {
   readonly label: string
@@ -108,6 +109,11 @@ export class Region {
     const first = this.#records
     this.#records += records
     return first
+  }
+
+  /** Takes all records back; their bytes stay. */
+  empty(): void {
+    this.#records = 0
   }
 
   destroy(): void {

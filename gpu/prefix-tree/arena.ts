@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import { MergeRooms } from '../css-tree/merge-rooms.js'
 import { SortedPart } from '../css-tree/sorted-part.js'
 import type { Device } from '../device/device.js'
 import { Region, regionBytes } from '../memory/region.js'
@@ -50,7 +51,7 @@ export interface Directory {
  */
 export class Arena implements ArenaContent {
   readonly nodes: Region
-  readonly tuples: Region
+  tuples: Region
   readonly extents: Region
   /** The keys of tuples, where they have a variable length. */
   readonly heap: Region | undefined
@@ -60,6 +61,10 @@ export class Arena implements ArenaContent {
   readonly links: Region | undefined
   /** The tuples that lie in key order, from tuple 0 on; only of CSS-trees, which start without any. */
   sorted: SortedPart | undefined
+  /** Whether a merge in the background reads the sorted part, which must stay then. */
+  isBeingMerged = false
+  /** Room for what is merged with the sorted part at once. */
+  readonly merges: MergeRooms
   /** Only of large trees; see `directory.ts`. */
   directory: Directory | undefined
   /** The tree's partitions, once they are asked for; see `locate/partitions.ts`. */
@@ -93,6 +98,7 @@ export class Arena implements ArenaContent {
     this.heads = heads
     this.links = links
     this.sorted = sorted
+    this.merges = new MergeRooms(device, shape)
     this.takeNodes(shape.rootNodes)
     // A link of 0 means that there is no extent, so none may start there.
     extents.take(EXTENT_HEADER)
@@ -166,7 +172,8 @@ export class Arena implements ArenaContent {
   }
 
   get bytes(): number {
-    return sum([...this.regions.values()].map(({ bytes }) => bytes)) + this.#derivedBytes + this.#comingBytes
+    const regions = sum([...this.regions.values()].map(({ bytes }) => bytes))
+    return regions + this.#derivedBytes + this.#comingBytes + this.merges.bytes
   }
 
   /** Bytes of what can be made again from the regions. */
@@ -210,6 +217,7 @@ export class Arena implements ArenaContent {
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
     const allowed = this.allowance.bytes()
     const fits = reserved <= allowed
+    if (reserved + this.merges.bytes > allowed) this.merges.dropSpare()
     if (!fits) {
       const least = others + sum(needs.map(([region, records]) => region.leastBytes(records)))
       refusePast(allowed, least)
@@ -273,6 +281,7 @@ export class Arena implements ArenaContent {
 
   destroy(): void {
     for (const region of this.regions.values()) region.destroy()
+    this.merges.dropSpare()
     this.sorted?.destroy()
     this.directory?.buffer.destroy()
     this.partitions?.destroy()

@@ -64,6 +64,7 @@ export class BackgroundMerge {
     this.#frozen = frozen
     this.#totals = compacted(tree.totals())
     this.#expectedBytes = tree.arena.usedBytes
+    tree.arena.isBeingMerged = true
     this.over = this.#run()
   }
 
@@ -147,6 +148,7 @@ export class BackgroundMerge {
       return this.#givenUp ? 'given up' : toWarpdexError(error)
     } finally {
       this.#settled = true
+      this.#tree.arena.isBeingMerged = false
       this.#giveBack()
       this.#wake()
     }

@@ -4,6 +4,7 @@ import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type {
+  CompactionOptions,
   GetAllResult,
   GetNextRequest,
   GetNextResult,
@@ -111,7 +112,7 @@ export class PrefixTree implements IndexStructure {
   ): Promise<GetResult> {
     this.#parts.traversals.check(traversal)
     const count = this.#count(keys, keyOffsets)
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     if (arena !== undefined && count > 0) {
       return arena.during(async () => {
         const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
@@ -126,7 +127,7 @@ export class PrefixTree implements IndexStructure {
 
   async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
     const count = this.#count(keys, keyOffsets)
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     if (arena !== undefined && count > 0) {
       return arena.during(() => this.#reader.getAll(arena, keys, limit, keyOffsets))
     }
@@ -135,7 +136,7 @@ export class PrefixTree implements IndexStructure {
 
   async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
     const count = this.#count(keys, keyOffsets)
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     if (arena !== undefined && count > 0) {
       return arena.during(() => this.#reader.count(arena, keys, keyOffsets))
     }
@@ -144,7 +145,7 @@ export class PrefixTree implements IndexStructure {
 
   async scan(request: ScanRequest): Promise<ScanResult> {
     const { ranges, limit } = request
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     if (arena !== undefined && ranges > 0 && limit > 0) {
       return arena.during(() => this.#reader.scan(arena, request))
     }
@@ -161,7 +162,7 @@ export class PrefixTree implements IndexStructure {
     const { keyOffsets, traversal } = request
     this.#parts.traversals.check(traversal)
     const count = this.#count(request.keys, keyOffsets)
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     if (arena !== undefined && count > 0) {
       return arena.during(async () => {
         const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
@@ -180,7 +181,7 @@ export class PrefixTree implements IndexStructure {
     const { traversals } = this.#parts
     traversals.check(traversal)
     const batch = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     const { keys: keyCount } = this.#state.totals
     if (arena === undefined) return traversals.explain(arena, keyCount, batch, traversal)
     return arena.during(async () => {
@@ -229,7 +230,7 @@ export class PrefixTree implements IndexStructure {
     use: (get: DeviceGet) => Promise<T>,
   ): Promise<T> {
     this.#parts.traversals.check(traversal)
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     const { count } = batch
     if (arena === undefined) {
       const paddedBytes = 4 * treeShape(this.shape).payloadWords
@@ -248,7 +249,7 @@ export class PrefixTree implements IndexStructure {
 
   /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */
   recordCount(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void {
-    const { arena } = this.#state
+    const { searchable: arena } = this.#state
     if (arena === undefined) recorder.clear(counts, 0, 4 * count)
     else this.#reader.recordCount(recorder, arena, queries, counts, count)
   }
@@ -259,7 +260,7 @@ export class PrefixTree implements IndexStructure {
    */
   async cut(place: CutPlace): Promise<{ lower: PrefixTree; upper: PrefixTree; boundary: Uint8Array }> {
     await this.#state.background
-    const { arena, totals } = this.#state
+    const { searchable: arena, totals } = this.#state
     const create = () => new PrefixTree(this.#device, this.shape, this.#parts)
     if (arena === undefined || totals.keys === 0) {
       if (!('key' in place)) throw new WarpdexError('INTERNAL', 'an empty tree can only be cut at a key')
@@ -324,7 +325,7 @@ export class PrefixTree implements IndexStructure {
     this.#state.allowance = allowance
   }
 
-  compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean> {
+  compactIfWorthwhile(options: CompactionOptions = { inBackground: false }): Promise<boolean> {
     return this.#state.compactIfWorthwhile(options)
   }
 

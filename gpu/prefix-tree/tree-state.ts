@@ -1,6 +1,12 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
-import type { IndexShape, PreparedWrite, StructureImage, StructureStats } from '../index-structure.js'
+import type {
+  CompactionOptions,
+  IndexShape,
+  PreparedWrite,
+  StructureImage,
+  StructureStats,
+} from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
 import { BackgroundMerge, type MergeOutcome } from './background-merge.js'
 import { hasGarbage, isCompactionDue } from './compaction-due.js'
@@ -44,8 +50,14 @@ export class TreeState {
     this.allowance = allowanceOf(device)
   }
 
-  /** None where the tree is empty. */
+  /** None where the tree is empty. What is looked for in it needs `searchable`. */
   get arena(): Arena | undefined {
+    return this.#arena
+  }
+
+  /** The arena with all that reads need. */
+  get searchable(): Arena | undefined {
+    this.#parts.separators?.provide(this.#arena)
     return this.#arena
   }
 
@@ -120,7 +132,7 @@ export class TreeState {
     })
   }
 
-  async compactIfWorthwhile({ inBackground } = { inBackground: false }): Promise<boolean> {
+  async compactIfWorthwhile({ inBackground, goesOn = false }: CompactionOptions): Promise<boolean> {
     const before = this.#arena
     if (this.#merge !== undefined) await (inBackground ? this.#merge.advance() : this.#merge.over)
     const arena = this.#arena
@@ -128,6 +140,10 @@ export class TreeState {
       await this.compact({ inBackground: inBackground && !this.#mergeFailed })
     }
     if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
+    if (!goesOn) {
+      this.#parts.separators?.provide(this.#arena)
+      this.#arena?.merges.dropSpare()
+    }
     return this.#arena !== before
   }
 
@@ -138,7 +154,7 @@ export class TreeState {
   async compact({ inBackground } = { inBackground: false }): Promise<void> {
     if (inBackground && this.#merge !== undefined) return
     await this.#merge?.giveUp()
-    const arena = this.#arena
+    const arena = this.searchable
     if (arena === undefined) return
     if (inBackground && this.#totals.keys > 0 && (await this.#beginMerge(arena))) return
     await this.allowance.inTurn(() => this.#compact(arena))

@@ -5,6 +5,7 @@ import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type {
+  CompactionOptions,
   GetAllResult,
   GetNextRequest,
   GetNextResult,
@@ -142,7 +143,7 @@ export class ShardedTree implements IndexStructure {
     }
   }
 
-  async compactIfWorthwhile(options?: { readonly inBackground: boolean }): Promise<boolean> {
+  async compactIfWorthwhile(options?: CompactionOptions): Promise<boolean> {
     const hasCut = await this.#cutNearlyFull()
     const compacted: boolean[] = []
     for (const tree of this.#shards.trees) compacted.push(await tree.compactIfWorthwhile(options))

@@ -89,9 +89,10 @@ async function replay(structure: IndexStructure, after: number, options: LoadOpt
   const apply = async (): Promise<void> => {
     if (gathered.length === 0) return
     stop?.throwIfAborted()
-    const prepared = await structure.prepare(joinBatches(gathered, width, payloadBytes))
+    const batch = joinBatches(gathered, width, payloadBytes)
+    const prepared = await structure.prepare({ ...batch, goesOn: true })
     prepared.apply()
-    await structure.compactIfWorthwhile()
+    await structure.compactIfWorthwhile({ inBackground: false, goesOn: true })
     onProgress({ index: definition.name, done: gathered[gathered.length - 1].position - after, total })
     gathered = []
     items = 0
@@ -108,6 +109,7 @@ async function replay(structure: IndexStructure, after: number, options: LoadOpt
     bytes += entry.bytes
   }
   await apply()
+  await structure.compactIfWorthwhile()
   return bytes
 }
 

@@ -49,16 +49,17 @@ export class IndexUpkeep {
 
   /** What is due between writes, while no other task of the index runs. */
   async afterWrites(structure: IndexStructure): Promise<void> {
-    await this.#compact(structure)
+    await this.#compact(structure, false)
     if (this.snapshots.due) void this.#takeDueSnapshot()
   }
 
   /**
    * As `afterWrites`, after a chunk of a load. A snapshot writes the whole index, and taken again and again it would take more of the
    * disk than the load; so it waits until no chunk has come for a while.
+   * @param goesOn whether another chunk follows at once
    */
-  async afterLoad(structure: IndexStructure): Promise<void> {
-    await this.#compact(structure)
+  async afterLoad(structure: IndexStructure, goesOn: boolean): Promise<void> {
+    await this.#compact(structure, goesOn)
     clearTimeout(this.#loadEnd)
     this.#loadEnd = setTimeout(() => {
       if (this.snapshots.due) void this.#takeDueSnapshot()
@@ -70,13 +71,13 @@ export class IndexUpkeep {
    * Requests go on beside a compaction where there is room for that. One that finds no room at all has done half of its work by then,
    * so it is tried ever more rarely.
    */
-  async #compact(structure: IndexStructure): Promise<void> {
+  async #compact(structure: IndexStructure, goesOn: boolean): Promise<void> {
     if (this.#writesToWait > 0) {
       this.#writesToWait--
       return
     }
     try {
-      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true }))
+      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true, goesOn }))
       this.#patience = 0
       this.#follow(structure)
     } catch (thrown) {

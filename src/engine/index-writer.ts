@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
@@ -173,9 +174,9 @@ export class IndexWriter {
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
-    const prepared = await structure.prepare({ ...batch, traversal })
-    const answers = answersOf(prepared.codes, parts, writes)
     const isLoad = writes[0].load !== undefined
+    const prepared = await structure.prepare({ ...batch, traversal, goesOn: isLoad })
+    const answers = answersOf(prepared.codes, parts, writes)
     let record: LogRecord
     try {
       if (this.#ahead) throw unsound()
@@ -204,6 +205,8 @@ export class IndexWriter {
     const sound = applyLogged(prepared)
     // One chunk is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
     await before?.done
+    // The store hands a commit over in the next turn of the event loop. What follows here would hold that up.
+    await setImmediate()
     return sound && !this.#ahead
   }
 

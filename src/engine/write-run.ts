@@ -24,8 +24,8 @@ export async function runWrites(
   let group = writes
   for (let chunks = 1; sound && group.length > 0; chunks++) {
     sound = await writer.run(structure, group)
-    if (sound) await (isLoad ? upkeep.afterLoad(current) : upkeep.afterWrites(current))
     group = sound && isLoad && chunks < CHUNKS_IN_A_ROW ? more() : []
+    if (sound) await (isLoad ? upkeep.afterLoad(current, group.length > 0) : upkeep.afterWrites(current))
   }
   return (await writer.settled()) && sound
 }

@@ -20,10 +20,13 @@ export interface Entries {
   readonly entries: GPUBuffer
 }
 
-/** The entries of a batch. */
-export interface BatchEntries extends Entries {
-  /** Keys of the tuples that the batch creates. */
+/** The tuples that a batch creates. */
+export interface Created {
+  /** Their keys, in key order. */
   readonly createdKeys: GPUBuffer
+  /** The same in an order in which those that leave the tree at one slot are neighbours, and where they do. */
+  readonly keys: GPUBuffer
+  readonly places: GPUBuffer
 }
 
 interface Kernels {
@@ -34,13 +37,7 @@ interface Kernels {
   readonly writeEntries: Kernel
 }
 
-/** Created tuples in an order in which those that leave the tree at one slot are neighbours. */
-interface Creators {
-  readonly keys: GPUBuffer
-  readonly places: GPUBuffer
-}
-
-/** Lists the tuples that a batch creates, with the residents whose slots they need. */
+/** Lists what is to be hung into the tree for a batch. */
 export class EntryLister {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
@@ -82,15 +79,47 @@ export class EntryLister {
     return new EntryLister(primitives, shape, { listCreators, arrangeCreators, countEntries, writeEntries })
   }
 
+  /** Lists the tuples that a batch creates. */
+  recordCreated(
+    recorder: Recorder,
+    scratch: Scratch,
+    runs: Runs,
+    plan: Plan,
+    count: number,
+    counts: GPUBuffer,
+  ): Created {
+    const { listCreators, arrangeCreators } = this.#kernels
+    const { keyWords, word } = this.#shape
+    const params = [count, word, 0]
+    const createdKeys = scratch.words(count * keyWords)
+    const places = scratch.words(2 * count)
+    const inputs = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
+    if (arrangeCreators === undefined) {
+      recorder.dispatch(listCreators, [...inputs, createdKeys, places], params, count)
+      return { createdKeys, keys: createdKeys, places }
+    }
+    const slots = scratch.words(count)
+    // Those past the last created tuple come behind all slots.
+    this.#primitives.fill(recorder, slots, count, 0xffffffff)
+    recorder.dispatch(listCreators, [...inputs, createdKeys, slots], params, count)
+    const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count, 1)
+    const keys = scratch.words(2 * count)
+    const arranged = [createdKeys, bySlot.keys, bySlot.values, counts, keys, places]
+    recorder.dispatch(arrangeCreators, arranged, params, count)
+    return { createdKeys, keys, places }
+  }
+
+  /** The entries of what a batch creates: the created tuples, and the residents whose slots they need. */
   record(
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
     runs: Runs,
     plan: Plan,
+    created: Created,
     count: number,
     counts: GPUBuffer,
-  ): BatchEntries {
+  ): Entries {
     const { keyWords, word } = this.#shape
     const { countEntries, writeEntries } = this.#kernels
     const firstTuple = arena.tuples.records
@@ -98,19 +127,17 @@ export class EntryLister {
     const residents = firstTuple + (arena.heap === undefined ? 0 : arena.nodes.records)
     const bound = Math.min(2 * count, count + residents)
     const params = [count, word, firstTuple]
-    const createdKeys = scratch.words(count * keyWords)
-    const creators = this.#list(recorder, scratch, runs, plan, count, createdKeys, counts)
     if (residents === 0) {
       // Nothing stands in any slot: the entries are the created tuples.
       const entries = scratch.words(count)
       this.#primitives.iota(recorder, entries, count, TUPLE)
       recorder.copy(plan.createRanks, count * 4, counts, Count.entries * 4, 4)
-      return { bound: count, ...creators, entries, createdKeys }
+      return { bound: count, keys: created.keys, places: created.places, entries }
     }
 
     const entryAt = scratch.words(count)
     const tree = [arena.nodes.buffer, arena.tuples.buffer]
-    const inputs = [...tree, creators.keys, creators.places, entryAt, counts]
+    const inputs = [...tree, created.keys, created.places, entryAt, counts]
     const further = treeBuffers(arena, runs.heap)
     recorder.dispatch(countEntries, [...inputs, ...further], params, count)
     this.#primitives.scan(recorder, scratch, entryAt, entryAt, count, {
@@ -122,36 +149,7 @@ export class EntryLister {
     const places = scratch.words(2 * bound)
     const entries = scratch.words(bound)
     recorder.dispatch(writeEntries, [...inputs, keys, places, entries, ...further], params, count)
-    return { bound, keys, places, entries, createdKeys }
-  }
-
-  /** The created tuples; where keys have a variable length, by slot. */
-  #list(
-    recorder: Recorder,
-    scratch: Scratch,
-    runs: Runs,
-    plan: Plan,
-    count: number,
-    createdKeys: GPUBuffer,
-    counts: GPUBuffer,
-  ): Creators {
-    const { listCreators, arrangeCreators } = this.#kernels
-    const params = [count, this.#shape.word, 0]
-    const places = scratch.words(2 * count)
-    const inputs = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
-    if (arrangeCreators === undefined) {
-      recorder.dispatch(listCreators, [...inputs, createdKeys, places], params, count)
-      return { keys: createdKeys, places }
-    }
-    const slots = scratch.words(count)
-    // Those past the last created tuple come behind all slots.
-    this.#primitives.fill(recorder, slots, count, 0xffffffff)
-    recorder.dispatch(listCreators, [...inputs, createdKeys, slots], params, count)
-    const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count, 1)
-    const keys = scratch.words(2 * count)
-    const arranged = [createdKeys, bySlot.keys, bySlot.values, counts, keys, places]
-    recorder.dispatch(arrangeCreators, arranged, params, count)
-    return { keys, places }
+    return { bound, keys, places, entries }
   }
 }
 

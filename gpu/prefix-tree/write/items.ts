@@ -20,6 +20,8 @@ export interface ItemKinds {
   readonly allAlive: boolean
   /** Which bits of keys of two words are likely to tell them apart; see `leadingBits`. */
   readonly leading: number | undefined
+  /** Whether it is one of many such batches, as those of a load are. */
+  readonly goesOn: boolean
 }
 
 /** A write batch on the device. */
@@ -78,6 +80,7 @@ export function itemKinds(shape: IndexShape, batch: WriteBatch): ItemKinds {
     hasPairs: !shape.unique && (mixed ? ops.includes(WriteOp.deletePair) : ops === WriteOp.deletePair),
     appends,
     allAlive: appends && shape.keyType !== 'f32' && shape.keyType !== 'f64',
+    goesOn: batch.goesOn ?? false,
     leading: shape.keyType.endsWith('64') ? leadingBits(batch.keys) : undefined,
   }
 }

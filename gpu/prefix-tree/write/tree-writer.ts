@@ -1,29 +1,26 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import { BulkBuild } from '../../css-tree/bulk-build.js'
-import { DirectoryBuilder } from '../../css-tree/directory.js'
+import { WriteOp } from '../../../protocol/types.js'
+import type { MergeRoom } from '../../css-tree/merge-rooms.js'
+import type { PlannedMerge } from '../../css-tree/merge-run.js'
 import type { SortedPart } from '../../css-tree/sorted-part.js'
 import type { Device } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, keyHeaps } from '../arena.js'
-import { DirectoryKeeper, hasDirectory } from '../directory.js'
+import { type Arena, type ArenaNeed, keyHeaps } from '../arena.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { Locator, Ready } from '../locate/locator.js'
-import type { Builder, NodePlan } from './build.js'
+import type { NodePlan } from './build.js'
 import { COUNTS, Count } from './counts.js'
-import { createBuilder } from './create-builder.js'
-import { type KeysToStore, KeyWriter } from './created-keys.js'
-import { type BatchEntries, EntryLister } from './entries.js'
+import type { KeysToStore } from './created-keys.js'
+import type { Created } from './entries.js'
 import { type Items, uploadItems } from './items.js'
-import { NewTupleWriter } from './new-tuples.js'
-import { OrderLinker } from './order-links.js'
-import { PairMatcher, type Pairs } from './pairs.js'
-import { PayloadWriter } from './payloads.js'
-import { type Plan, Planner } from './plan.js'
-import { Remover } from './remove.js'
-import { type Outcome, Resolver } from './resolve.js'
-import { RunFinder, type Runs } from './runs.js'
+import type { Pairs } from './pairs.js'
+import type { Plan } from './plan.js'
+import type { Outcome } from './resolve.js'
+import type { Runs } from './runs.js'
+import { createStages, type Stages } from './stages.js'
 
 /** How a batch changes what the tree holds. */
 export interface WriteEffect {
@@ -51,38 +48,30 @@ interface Settled {
   readonly pairs: Pairs | undefined
   readonly outcome: Outcome
   readonly plan: Plan
-  readonly entries: BatchEntries
-  /** None where the batch becomes a CSS-tree's sorted part. */
+  readonly created: Created
+  readonly destination: Destination
+  /** Only where the tuples go to nodes. */
   readonly nodes: NodePlan | undefined
   /** Only where keys have a variable length. */
   readonly keys: KeysToStore | undefined
 }
 
+/**
+ * Where the tuples go that a batch creates: to nodes, or to a CSS-tree's sorted part. That is undecided where a batch is large enough to be
+ * merged with it at once, until it is known how many tuples it creates.
+ */
+type Destination = 'nodes' | 'sorted part' | 'undecided'
+
+/** What applying a batch takes beyond what the arena has. */
+interface ReadyMemory {
+  readonly movedFrom: GPUBuffer
+  readonly emptied: GPUBuffer
+  readonly merge: PlannedMerge | undefined
+  readonly sorted: SortedPart | undefined
+}
+
 /** Nodes that random keys take, at most about; evenly spread ones take 0.07 to 0.53. */
 const NODES_PER_KEY = 0.4
-
-interface Stages {
-  readonly runs: RunFinder
-  readonly pairs: PairMatcher
-  readonly resolver: Resolver
-  readonly planner: Planner
-  readonly entries: EntryLister
-  readonly builder: Builder
-  /** Only where keys have a variable length. */
-  readonly keys: KeyWriter | undefined
-  readonly payloads: PayloadWriter
-  /** Only where keys have a fixed width. */
-  readonly newTuples: NewTupleWriter | undefined
-  readonly remover: Remover
-  /** Only where tuples are linked in key order. */
-  readonly linker: OrderLinker | undefined
-  /** Only where trees may have a directory. */
-  readonly directories: DirectoryKeeper | undefined
-  /** Only for CSS-trees. */
-  readonly separators: DirectoryBuilder | undefined
-  /** Only for CSS-trees that can be made so. */
-  readonly bulk: BulkBuild | undefined
-}
 
 /**
  * Bulk-synchronous writes (design, "Insert" and "Delete"): no locks, every phase a dispatch. A batch is sorted and its keys are
@@ -110,56 +99,7 @@ export class TreeWriter {
     index: IndexShape,
     locator?: Locator,
   ): Promise<TreeWriter> {
-    const shape = treeShape(index)
-    const { payloadBytes, unique } = index
-    const variable = shape.form !== undefined
-    const [
-      runs,
-      pairs,
-      resolver,
-      planner,
-      entries,
-      builder,
-      keys,
-      payloads,
-      newTuples,
-      remover,
-      linker,
-      directories,
-      separators,
-      bulk,
-    ] = await Promise.all([
-      RunFinder.create(device, primitives, shape, locator),
-      PairMatcher.create(device, primitives, shape, payloadBytes),
-      Resolver.create(device, primitives, shape, payloadBytes),
-      Planner.create(device, primitives, shape, unique),
-      EntryLister.create(device, primitives, shape),
-      createBuilder(device, primitives, shape),
-      variable ? KeyWriter.create(device, primitives, shape) : undefined,
-      PayloadWriter.create(device, shape, payloadBytes, unique),
-      variable ? undefined : NewTupleWriter.create(device, shape, payloadBytes),
-      Remover.create(device, shape),
-      shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
-      hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
-      shape.conditions.css ? DirectoryBuilder.create(device, shape) : undefined,
-      BulkBuild.create(device, primitives, index),
-    ])
-    return new TreeWriter(device, index, {
-      runs,
-      pairs,
-      resolver,
-      planner,
-      entries,
-      builder,
-      keys,
-      payloads,
-      newTuples,
-      remover,
-      linker,
-      directories,
-      separators,
-      bulk,
-    })
+    return new TreeWriter(device, index, await createStages(device, primitives, index, locator))
   }
 
   /**
@@ -195,14 +135,14 @@ export class TreeWriter {
   /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
   async prepareItems(arena: Arena, scratch: Scratch, items: Items, ready?: Ready): Promise<PreparedBatch> {
     try {
-      const { bulk } = this.#stages
+      const { bulk, separators } = this.#stages
       if (bulk?.suits(arena, items)) {
         const prepared = await bulk.prepare(scratch, arena, items)
         if (prepared !== undefined) return prepared
       }
+      separators?.provide(arena)
       const settled = await this.#settle(scratch, arena, items, ready)
-      const becomesSorted = settled.nodes === undefined
-      const reserving = this.#reserveAhead(arena, items, becomesSorted)
+      const reserving = this.#reserveAhead(arena, settled)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
       const [counts, codes] = await Promise.all([
         this.#device.readWords(settled.counts, COUNTS),
@@ -211,37 +151,80 @@ export class TreeWriter {
       if (counts[Count.unsettled] > 0)
         return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, ready)
       if (counts[Count.exhausted] > 0) throw exhausted()
-      await arena.reserve({
-        nodes: counts[Count.nodes],
-        tuples: counts[Count.creates],
-        extentWords: counts[Count.extentWords],
-        keyWords: counts[Count.keyWords],
-        ...(becomesSorted && { sorted: counts[Count.creates] }),
-      })
-      await this.#stages.directories?.provide(arena, arena.tuples.records + counts[Count.creates])
-      // Taken now, because applying must not fail.
-      const movedFrom = scratch.words(counts[Count.longMoves] > 0 ? items.count : 1)
-      const emptied = scratch.words(counts[Count.removes] + 1)
-      // The last thing that may fail, since nobody would give it back.
-      const sorted = becomesSorted ? await arena.provideSorted(counts[Count.creates]) : undefined
-      return {
-        codes,
-        effect: effectOf(counts),
-        apply: () => {
-          try {
-            this.#apply(arena, settled, { movedFrom, emptied }, counts, sorted)
-          } finally {
-            scratch.release()
-          }
-        },
-        discard: () => {
-          sorted?.destroy()
-          scratch.release()
-        },
-      }
+      return await this.#makeSure(scratch, arena, settled, counts, codes)
     } catch (error) {
       scratch.release()
       throw error
+    }
+  }
+
+  /** Makes sure of all memory that applying a batch takes. */
+  async #makeSure(
+    scratch: Scratch,
+    arena: Arena,
+    settled: Settled,
+    counts: Uint32Array,
+    codes: Uint8Array,
+  ): Promise<PreparedBatch> {
+    if (settled.destination !== 'undecided') return this.#prepared(scratch, arena, settled, counts, codes)
+    const { goesOn } = settled.items
+    if (this.#stages.merge?.suits(arena, counts[Count.creates]!, goesOn)) {
+      await arena.reserve(needOf(counts))
+      const room = await arena.merges.provide(arena, counts[Count.creates]!, goesOn)
+      if (room !== undefined) {
+        try {
+          return await this.#prepared(scratch, arena, settled, counts, codes, room)
+        } catch (error) {
+          arena.merges.giveBack(room)
+          throw error
+        }
+      }
+    }
+    const recorder = this.#device.record()
+    const nodes = this.#planNodes(recorder, scratch, arena, settled)
+    recorder.submit()
+    await nodes.complete?.()
+    const all = await this.#device.readWords(settled.counts, COUNTS)
+    return this.#prepared(scratch, arena, { ...settled, nodes }, all, codes)
+  }
+
+  /** @param room where the batch is merged at once, room for that; then the rest is made sure of, too */
+  async #prepared(
+    scratch: Scratch,
+    arena: Arena,
+    settled: Settled,
+    counts: Uint32Array,
+    codes: Uint8Array,
+    room?: MergeRoom,
+  ): Promise<PreparedBatch> {
+    const creates = counts[Count.creates]!
+    const becomesSorted = settled.destination === 'sorted part'
+    if (room === undefined)
+      await arena.reserve({ ...needOf(counts), ...(becomesSorted && { sorted: creates }) })
+    await this.#stages.directories?.provide(arena, arena.tuples.records + creates)
+    // Taken now, because applying must not fail.
+    const memory = {
+      movedFrom: scratch.words(counts[Count.longMoves]! > 0 ? settled.items.count : 1),
+      emptied: scratch.words(counts[Count.removes]! + 1),
+      merge: room && this.#stages.merge?.plan(scratch, room),
+      // The last thing that may fail, since nobody would give it back.
+      sorted: becomesSorted ? await arena.provideSorted(creates) : undefined,
+    }
+    return {
+      codes,
+      effect: effectOf(counts),
+      apply: () => {
+        try {
+          this.#apply(arena, settled, memory, counts)
+        } finally {
+          scratch.release()
+        }
+      },
+      discard: () => {
+        memory.sorted?.destroy()
+        if (room !== undefined) arena.merges.giveBack(room)
+        scratch.release()
+      },
     }
   }
 
@@ -259,31 +242,44 @@ export class TreeWriter {
       : undefined
     const outcome = stages.resolver.record(recorder, scratch, arena, items, runs, pairs, counts)
     const plan = stages.planner.record(recorder, scratch, arena, runs, outcome, count, counts)
-    const entries = stages.entries.record(recorder, scratch, arena, runs, plan, count, counts)
-    const becomesSorted = this.#becomesSorted(arena)
-    const nodes = becomesSorted
-      ? undefined
-      : stages.builder.plan(recorder, scratch, entries, counts, keyHeaps(arena, runs.heap), arena)
-    const { createdKeys } = entries
+    const created = stages.entries.recordCreated(recorder, scratch, runs, plan, count, counts)
     const keys =
-      runs.heap && stages.keys?.recordCount(recorder, scratch, createdKeys, runs.heap, count, counts)
+      runs.heap && stages.keys?.recordCount(recorder, scratch, created.createdKeys, runs.heap, count, counts)
+    const settled = { items, counts, runs, pairs, outcome, plan, created, keys }
+    const destination = this.#destinationOf(arena, items)
+    const nodes = destination === 'nodes' ? this.#planNodes(recorder, scratch, arena, settled) : undefined
     recorder.submit()
     await nodes?.complete?.()
-    return { items, counts, runs, pairs, outcome, plan, entries, nodes, keys }
+    return { ...settled, destination, nodes }
   }
 
-  /** What comes to an empty CSS-tree is its sorted part: created tuples are in key order. */
-  #becomesSorted(arena: Arena): boolean {
-    return this.#shape.conditions.css && arena.tuples.records === 0
+  /** Counts the nodes that a batch takes. */
+  #planNodes(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    { items, counts, runs, plan, created }: Omit<Settled, 'destination' | 'nodes'>,
+  ): NodePlan {
+    const { entries, builder } = this.#stages
+    const hung = entries.record(recorder, scratch, arena, runs, plan, created, items.count, counts)
+    return builder.plan(recorder, scratch, hung, counts, keyHeaps(arena, runs.heap), arena)
+  }
+
+  /** Where the tuples go that a batch creates. */
+  #destinationOf(arena: Arena, { op, count, goesOn }: Items): Destination {
+    // Created tuples are in key order.
+    if (this.#shape.conditions.css && arena.tuples.records === 0) return 'sorted part'
+    const inserts = op === WriteOp.insert || op === WriteOp.insertIfAbsent || op === WriteOp.replace
+    return inserts && this.#stages.merge?.suits(arena, count, goesOn) ? 'undecided' : 'nodes'
   }
 
   /**
    * A batch that is as large as the tree will mostly create tuples. Allocating takes the host as long as sorting takes the
    * device, so both go on at once. It is a guess: where it fails, the exact need may still be met, or fail for all to see.
    */
-  async #reserveAhead(arena: Arena, items: Items, becomesSorted: boolean): Promise<void> {
+  async #reserveAhead(arena: Arena, { items, destination }: Settled): Promise<void> {
     if (!items.allAlive || items.count < arena.tuples.records) return
-    const nodes = becomesSorted ? 0 : Math.ceil(items.count * NODES_PER_KEY)
+    const nodes = destination === 'nodes' ? Math.ceil(items.count * NODES_PER_KEY) : 0
     const need = { nodes, tuples: items.count, extentWords: 0 }
     try {
       await arena.reserve(need)
@@ -301,9 +297,8 @@ export class TreeWriter {
   #apply(
     arena: Arena,
     settled: Settled,
-    { movedFrom, emptied }: { readonly movedFrom: GPUBuffer; readonly emptied: GPUBuffer },
+    { movedFrom, emptied, merge, sorted }: ReadyMemory,
     totals: Uint32Array,
-    sorted: SortedPart | undefined,
   ): void {
     const { items, counts, runs, pairs, outcome, plan, nodes, keys } = settled
     const stages = this.#stages
@@ -342,11 +337,19 @@ export class TreeWriter {
       firstTuple,
     })
     stages.directories?.recordFill(recorder, arena)
-    if (sorted !== undefined) {
-      arena.replaceSorted(sorted)
-      stages.separators?.record(recorder, arena)
-    }
+    if (merge !== undefined) stages.merge?.record(recorder, arena, merge)
     recorder.submit()
+    if (sorted !== undefined) arena.replaceSorted(sorted)
+    if (merge !== undefined) arena.merges.take(arena, merge.room, items.goesOn)
+  }
+}
+
+function needOf(counts: Uint32Array): ArenaNeed {
+  return {
+    nodes: counts[Count.nodes]!,
+    tuples: counts[Count.creates]!,
+    extentWords: counts[Count.extentWords]!,
+    keyWords: counts[Count.keyWords]!,
   }
 }
 

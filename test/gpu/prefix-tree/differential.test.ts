@@ -1,6 +1,7 @@
 import t from 'tap'
+import { LIMITS } from '../../../protocol/limits.js'
 import { keyWidth } from '../../../protocol/types.js'
-import { KEY_TYPES, randomContent, randomLayout, runProgram } from '../../differential.js'
+import { KEY_TYPES, MERGED_TUPLES, randomContent, randomLayout, runProgram } from '../../differential.js'
 import { freshSeed, Random } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
@@ -21,6 +22,7 @@ t.test('random programs of batched operations against an ordered map', async (t)
     const random = new Random(seed + i)
     const isPlain = (seed + i) % 2 === 0
     const shape = { ...randomContent(random, keyType), ...(isPlain ? {} : layoutOf.get(keyWidth(keyType))) }
+    Object.assign(LIMITS, { mergedTuples: random.pick(MERGED_TUPLES) })
     t.comment(`seed ${seed + i}: ${JSON.stringify(shape)}`)
     keys += await runProgram(treeSubject(device), random, shape, { steps: STEPS })
   }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { ShardedTree } from '../../../gpu/shards/sharded-tree.js'
 import { Store } from '../../../persistence/store.js'
 import type { WriteLog } from '../../../persistence/write-log.js'
 import { LIMITS } from '../../../protocol/limits.js'
@@ -317,3 +318,57 @@ t.test('parts that wait share a record, up to the size of a chunk', async (t) =>
   t.ok((index.stats().logRecords as number) <= 3, `${index.stats().logRecords} records`)
   t.ok(LIMITS.loadItems > LIMITS.batchItems)
 })
+
+t.test(
+  'chunks that are merged at once: reads between them, keys that come again, and a restart',
+  async (t) => {
+    const { mergedTuples } = LIMITS
+    t.teardown(() => Object.assign(LIMITS, { mergedTuples }))
+    Object.assign(LIMITS, { mergedTuples: 10 })
+    const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+    t.comment(`WARPDEX_SEED=${seed}`)
+    const random = new Random(seed)
+    const directory = t.testdir()
+    const open = () => openEngine(t, { directory, structures: ShardedTree })
+    let engine = await open()
+    await engine.createIndex(NUMBERS)
+    const expected = new Map<number, number[]>()
+    const parts = Array.from({ length: 14 }, (_, part) => {
+      const keys = Array.from({ length: 100 + random.below(200) }, (_, i) => 7919 * (1000 * part + i))
+      // Some chunks have keys of their own twice, or of chunks before them.
+      if (part % 4 === 3) keys.push(keys[5], 7919 * 3, 7919 * 2000)
+      return batch(
+        keys,
+        keys.map((key) => key + part),
+      )
+    })
+    const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 10_000 }
+    const check = async (when: string) => {
+      const { keys, payloads } = await engine.index('numbers').scan(everything)
+      const entries = [...expected]
+        .sort(([a], [b]) => a - b)
+        .flatMap(([key, all]) => all.map((one) => [key, one]))
+      const found = values(payloads)
+      t.same(
+        values(keys).map((key, i) => [key, found[i]]),
+        entries,
+        when,
+      )
+    }
+    for (const [number, share] of [parts.slice(0, 6), parts.slice(6, 7), parts.slice(7)].entries()) {
+      const loading = engine.index('numbers').bulkLoad(share, { chunkRows: 303 })
+      if (number === 2) await engine.index('numbers').count(u32(7919))
+      t.match(await loading, { refused: 0 })
+      for (const { keys, payloads } of share) {
+        const column = values(payloads.bytes)
+        values(keys).forEach((key, i) => {
+          expected.set(key, [...(expected.get(key) ?? []), column[i]])
+        })
+      }
+      await check(`load ${number}`)
+    }
+    await engine.close()
+    engine = await open()
+    await check('after a restart')
+  },
+)

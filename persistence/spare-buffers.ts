@@ -1,0 +1,34 @@
+/** Smaller buffers are as fast to get from the allocator. */
+const LEAST_BYTES = 1024 * 1024
+/** Larger ones are rare: a record of a bulk load has 16 MiB and little more. */
+const MOST_BYTES = 32 * LEAST_BYTES
+/** One that is being written to the disk, and one that is being filled. */
+const MOST_SPARE = 2
+
+/**
+ * Buffers that are used again: in fresh memory the system hands out every page as it is first written to, which takes longer than all else
+ * that is done to a large record.
+ */
+export class SpareBuffers {
+  readonly #spare: Buffer[] = []
+
+  /** A buffer of exactly so many bytes, with undefined content. */
+  take(bytes: number): Buffer {
+    if (bytes < LEAST_BYTES || bytes > MOST_BYTES) return Buffer.allocUnsafe(bytes)
+    const at = this.#spare.findIndex(({ buffer }) => buffer.byteLength >= bytes)
+    const whole = at < 0 ? wholeBuffer(bytes) : this.#spare.splice(at, 1)[0]!
+    return Buffer.from(whole.buffer, 0, bytes)
+  }
+
+  /** Gives a buffer back that `take` gave and nobody looks at any more. */
+  give({ buffer }: Buffer): void {
+    if (buffer.byteLength < LEAST_BYTES || buffer.byteLength > MOST_BYTES + LEAST_BYTES) return
+    if (this.#spare.length === MOST_SPARE) this.#spare.shift()
+    this.#spare.push(Buffer.from(buffer))
+  }
+}
+
+/** Of whole megabytes, so that records of about one size fit into each other's buffers. */
+function wholeBuffer(bytes: number): Buffer {
+  return Buffer.from(new ArrayBuffer(Math.ceil(bytes / LEAST_BYTES) * LEAST_BYTES))
+}
