@@ -17,6 +17,7 @@ import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
 import { CorkedSender } from './corked-sender.js'
 import { ConnectionFlow, type Flow } from './flow/flow.js'
+import type { RunningRequest } from './flow/inflow.js'
 import { type Reply, reply, runRequest } from './operations.js'
 import { framePieces } from './reply-frame.js'
 
@@ -57,7 +58,9 @@ export class Connection {
     )
     this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
-    socket.on('message', (data: Buffer, binary: boolean) => void this.#receive(asBytes(data), binary))
+    socket.on('message', (data: Buffer, binary: boolean) => {
+      this.#flow.arrived(data.byteLength, (request) => void this.#receive(asBytes(data), binary, request))
+    })
     socket.on('close', () => this.#abandon())
     // A broken connection is closed by the library, and there is nobody left to tell.
     socket.on('error', () => {})
@@ -76,11 +79,10 @@ export class Connection {
     await this.#end(GOING_AWAY, 'the server is shutting down')
   }
 
-  async #receive(data: Uint8Array, binary: boolean): Promise<void> {
-    if (this.#socket.readyState !== this.#socket.OPEN) return
-    const request = this.#flow.begin(data.byteLength)
-    this.#send(await this.#answer(data, binary, request.overloaded))
-    request.end()
+  async #receive(data: Uint8Array, binary: boolean, { overloaded, end }: RunningRequest): Promise<void> {
+    if (this.#socket.readyState === this.#socket.OPEN)
+      this.#send(await this.#answer(data, binary, overloaded))
+    end()
     if (this.#flow.requests > 0) return
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
@@ -157,6 +159,8 @@ export class Connection {
 
   async #close(code: number, reason: string): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
+    this.#abandon()
+    this.#flow.discardHeld()
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
     // A close that the client sends could not be read from a paused socket.
     this.#socket.resume()
