@@ -71,7 +71,7 @@ function describe(reason: unknown): string {
 t.test('creating and dropping, raced with everything else', async (t) => {
   const directory = t.testdir()
   const server = await start(t, { directory })
-  await race(t, server, 30)
+  await race(t, server, 20)
   const before = server.engine.stats().indexes.map(({ name, payloads }) => ({ name, payloads }))
   await server.close()
   const again = await start(t, { directory })
@@ -84,5 +84,5 @@ t.test('the same with structures on the device', async (t) => {
   const config = loadConfig({ flags: { port: 0, directory: t.testdir() } })
   const server = await startServer(config, { openDevice: () => Device.open('software') })
   t.teardown(() => server.close())
-  await race(t, server, 5)
+  await race(t, server, 4)
 })
