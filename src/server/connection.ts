@@ -61,7 +61,10 @@ export class Connection {
     socket.on('message', (data: Buffer, binary: boolean) => {
       this.#flow.arrived(data.byteLength, (request) => void this.#receive(asBytes(data), binary, request))
     })
-    socket.on('close', () => this.#abandon())
+    socket.on('close', () => {
+      this.#abandon()
+      this.#becomeIdle()
+    })
     // A broken connection is closed by the library, and there is nobody left to tell.
     socket.on('error', () => {})
   }
@@ -71,10 +74,11 @@ export class Connection {
     return this.#flow.requests
   }
 
-  /** Waits until the requests that are running are answered, then ends the connection. */
+  /** Waits until the requests that are running are answered, forgets those that have not begun, then ends the connection. */
   async close(): Promise<void> {
     this.#flow.stop()
-    if (this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    const open = this.#socket.readyState === this.#socket.OPEN
+    if (open && this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
     this.#sender.flush()
     await this.#end(GOING_AWAY, 'the server is shutting down')
   }
@@ -83,7 +87,10 @@ export class Connection {
     if (this.#socket.readyState === this.#socket.OPEN)
       this.#send(await this.#answer(data, binary, overloaded))
     end()
-    if (this.#flow.requests > 0) return
+    if (this.#flow.requests === 0) this.#becomeIdle()
+  }
+
+  #becomeIdle(): void {
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 

@@ -88,7 +88,7 @@ export class ConnectionFlow {
     this.#inflow.discardHeld()
   }
 
-  /** Reads no further request. */
+  /** Reads no further request, and forgets those that have not begun. */
   stop(): void {
     this.#inflow.stop()
   }

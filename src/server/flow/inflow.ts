@@ -191,9 +191,10 @@ export class Inflow {
     this.#setPaused(paused)
   }
 
-  /** Reads nothing more. */
+  /** Reads nothing more, and forgets the messages that have not begun. */
   stop(): void {
     this.#stopped = true
+    this.discardHeld()
     this.settle()
   }
 
@@ -228,8 +229,8 @@ export class Inflow {
   }
 
   #ended({ bytes, inTurn }: HeldMessage): void {
-    if (this.#closed) return
     this.#running--
+    if (this.#closed) return
     this.#complete -= bytes
     this.#shared.count(-bytes, -1)
     if (inTurn) this.#endTurn()

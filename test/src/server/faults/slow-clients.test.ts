@@ -197,3 +197,16 @@ t.test('who vanishes in the middle of its requests leaves nothing behind', async
   while (load().connections > 1) await setTimeout(10)
   t.match(load(), { requests: 0, requestBytes: 0, replyBytes: 0 })
 })
+
+t.test('who does not read does not hold up a stop', async (t) => {
+  const limits = { requestsInFlight: 2, replyBytesQueued: 32 * MIB }
+  const server = await start(t, {}, { structures: answering(8 * MIB), limits })
+  await createNumbers(t, server.url)
+  const socket = await bareWebSocket(t, server.url)
+  socket.write(Buffer.concat(Array.from({ length: 20 }, (_, i) => count(i))))
+  while (server.load().replyBytes < 16 * MIB) await setTimeout(5)
+  t.ok(server.load().requests > 0, 'some have not begun')
+  const stop = server.close().then(() => 'stopped')
+  t.equal(await Promise.race([stop, setTimeout(20_000, 'held up', { ref: false })]), 'stopped')
+  t.match(server.load(), { connections: 0, requests: 0, requestBytes: 0, replyBytes: 0 })
+})
