@@ -17,6 +17,7 @@ import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
 import { bytesOf, CorkedSender, type OutgoingMessage } from './corked-sender.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
+import type { RunningRequest } from './flow/inflow.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
 import { reply } from './operations.js'
 import { framePieces } from './reply-frame.js'
@@ -59,8 +60,13 @@ export class Connection {
     })
     this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
-    socket.on('message', (data: Buffer, binary: boolean) => void this.#receive(asBytes(data), binary))
-    socket.on('close', () => this.#abandon())
+    socket.on('message', (data: Buffer, binary: boolean) => {
+      this.#flow.arrived(data.byteLength, (request) => void this.#receive(asBytes(data), binary, request))
+    })
+    socket.on('close', () => {
+      this.#abandon()
+      this.#becomeIdle()
+    })
     // A broken connection is closed by the library, and there is nobody left to tell.
     socket.on('error', () => {})
   }
@@ -70,21 +76,25 @@ export class Connection {
     return this.#flow.requests
   }
 
-  /** Waits until the requests that are running are answered, then ends the connection. */
+  /** Waits until the requests that are running are answered, forgets those that have not begun, then ends the connection. */
   async close(): Promise<void> {
     this.#flow.stop()
-    if (this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    const open = this.#socket.readyState === this.#socket.OPEN
+    if (open && this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
     this.#sender.flush()
     await this.#end(GOING_AWAY, 'the server is shutting down')
   }
 
-  async #receive(data: Uint8Array, binary: boolean): Promise<void> {
-    if (this.#socket.readyState !== this.#socket.OPEN) return
-    const request = this.#flow.begin(data.byteLength)
-    const meter = this.#context.meter.received(data.byteLength)
-    this.#send(await this.#answer(data, binary, request.overloaded, meter))
-    request.end()
-    if (this.#flow.requests > 0) return
+  async #receive(data: Uint8Array, binary: boolean, { overloaded, end }: RunningRequest): Promise<void> {
+    if (this.#socket.readyState === this.#socket.OPEN) {
+      const meter = this.#context.meter.received(data.byteLength)
+      this.#send(await this.#answer(data, binary, overloaded, meter))
+    }
+    end()
+    if (this.#flow.requests === 0) this.#becomeIdle()
+  }
+
+  #becomeIdle(): void {
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
@@ -176,6 +186,8 @@ export class Connection {
 
   async #close(code: number, reason: string): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
+    this.#abandon()
+    this.#flow.discardHeld()
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
     // A close that the client sends could not be read from a paused socket.
     this.#socket.resume()

@@ -88,14 +88,23 @@ export class ConnectionFlow {
     return this.#inflow.requests
   }
 
-  /** Reads no further request. */
+  /** Forgets the requests that have not begun. */
+  discardHeld(): void {
+    this.#inflow.discardHeld()
+  }
+
+  /** Reads no further request, and forgets those that have not begun. */
   stop(): void {
     this.#inflow.stop()
   }
 
-  /** A message of so many bytes is complete. */
-  begin(bytes: number): RunningRequest {
-    return this.#inflow.begin(bytes)
+  /**
+   * A message of so many bytes is complete.
+   *
+   * @param start carries it out, when there is room for it; in the order of arrival
+   */
+  arrived(bytes: number, start: (request: RunningRequest) => void): void {
+    this.#inflow.arrived(bytes, start)
   }
 
   /** A reply of so many bytes waits to be sent. */

@@ -1,10 +1,18 @@
 import type { FlowLimits } from './flow-limits.js'
 
-/** A request from the time when all of it is there until it is answered. */
+/** A request from the time when it begins until it is answered. */
 export interface RunningRequest {
   /** There are so many requests that this one is to be refused: it is not the only one of its connection. */
   readonly overloaded: boolean
   end(): void
+}
+
+/** A message that is complete, and has not begun to be carried out. */
+interface HeldMessage {
+  readonly bytes: number
+  /** Whether its connection read it past the bound, in its turn. */
+  readonly inTurn: boolean
+  readonly start: (request: RunningRequest) => void
 }
 
 /** What all connections have sent and not had answered. */
@@ -79,9 +87,11 @@ export class Inflow {
   readonly #limits: FlowLimits
   readonly #shared: SharedInflow
   readonly #setPaused: (paused: boolean) => void
+  readonly #held: HeldMessage[] = []
   #partial = 0
+  /** Bytes of the messages that are complete. */
+  #complete = 0
   #running = 0
-  #requests = 0
   /** Of the bound of replies that wait, 1 for all of it. */
   #replyLoad = 0
   #paused = false
@@ -99,7 +109,7 @@ export class Inflow {
   }
 
   get bytes(): number {
-    return this.#partial + this.#running
+    return this.#partial + this.#complete
   }
 
   /** Bytes of a message that is not complete. */
@@ -107,8 +117,9 @@ export class Inflow {
     return this.#partial
   }
 
+  /** Messages that are complete and not answered. */
   get requests(): number {
-    return this.#requests
+    return this.#running + this.#held.length
   }
 
   get paused(): boolean {
@@ -134,31 +145,28 @@ export class Inflow {
     this.#shared.wake()
   }
 
-  /** A message is complete. */
-  begin(bytes: number): RunningRequest {
-    const overloaded = this.#requests > 0 && this.#shared.requests >= this.#limits.requestsInAll
+  /**
+   * A message is complete.
+   *
+   * @param start carries it out, now or when there is room: stopping to read does not stop what one piece of the network brought
+   */
+  arrived(bytes: number, start: (request: RunningRequest) => void): void {
+    if (this.#closed) return
     const inTurn = this.#shared.hasTurn(this) && !this.#turnTaken
     if (inTurn) this.#turnTaken = true
     this.#setPartial(0)
     this.#age = 0
-    this.#count(bytes, 1)
+    this.#complete += bytes
+    this.#shared.count(bytes, 1)
+    this.#held.push({ bytes, inTurn, start })
+    this.#launch()
     this.settle()
-    return {
-      overloaded,
-      end: () => {
-        if (this.#closed) return
-        this.#count(-bytes, -1)
-        if (inTurn) this.#endTurn()
-        // Those in line go first.
-        this.#shared.wake()
-        this.settle()
-      },
-    }
   }
 
   /** How much of the bound of replies waits to be read by the client, 1 for all of it. */
   repliesWait(load: number): void {
     this.#replyLoad = load
+    this.#launch()
     this.settle()
   }
 
@@ -183,37 +191,66 @@ export class Inflow {
     this.#setPaused(paused)
   }
 
-  /** Reads nothing more. */
+  /** Reads nothing more, and forgets the messages that have not begun. */
   stop(): void {
     this.#stopped = true
+    this.discardHeld()
     this.settle()
+  }
+
+  /** Forgets the messages that have not begun. */
+  discardHeld(): void {
+    for (const { bytes, inTurn } of this.#held.splice(0)) {
+      this.#complete -= bytes
+      this.#shared.count(-bytes, -1)
+      if (inTurn) this.#endTurn()
+    }
+    this.#shared.wake()
   }
 
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#shared.count(-this.bytes, -this.#requests)
+    this.#shared.count(-this.bytes, -this.requests)
+    this.#held.length = 0
     this.#shared.leave(this)
     this.#shared.wake()
+  }
+
+  #launch(): void {
+    const { requestsInFlight, requestsInAll } = this.#limits
+    while (this.#running < requestsInFlight && this.#replyLoad < 0.5) {
+      const message = this.#held.shift()
+      if (message === undefined) return
+      const overloaded = this.#running > 0 && this.#shared.requests > requestsInAll
+      this.#running++
+      message.start({ overloaded, end: () => this.#ended(message) })
+    }
+  }
+
+  #ended({ bytes, inTurn }: HeldMessage): void {
+    this.#running--
+    if (this.#closed) return
+    this.#complete -= bytes
+    this.#shared.count(-bytes, -1)
+    if (inTurn) this.#endTurn()
+    // Those in line go first.
+    this.#shared.wake()
+    this.#launch()
+    this.settle()
   }
 
   /** How far the connection is towards the bound of its own that it is nearest to. Without a request one may always come. */
   #load(): number {
     const { requestsInFlight, bytesInFlight } = this.#limits
-    const own = Math.max(this.#requests / requestsInFlight, this.bytes / bytesInFlight)
-    return Math.max(this.#requests === 0 ? 0 : own, this.#replyLoad * 2)
+    const own = Math.max(this.requests / requestsInFlight, this.bytes / bytesInFlight)
+    return Math.max(this.requests === 0 ? 0 : own, this.#replyLoad * 2)
   }
 
   #setPartial(bytes: number): void {
     if (this.#closed) return
     this.#shared.count(bytes - this.#partial, 0)
     this.#partial = bytes
-  }
-
-  #count(bytes: number, requests: number): void {
-    this.#running += bytes
-    this.#requests += requests
-    this.#shared.count(bytes, requests)
   }
 
   #endTurn(): void {

@@ -17,14 +17,22 @@ function connections(count: number, more: Partial<FlowLimits> = {}) {
   return { shared, reads, flows }
 }
 
+/** A message comes, and begins to be carried out at once. */
+function begin(flow: Inflow, bytes: number): RunningRequest {
+  const begun: RunningRequest[] = []
+  flow.arrived(bytes, (request) => begun.push(request))
+  if (begun.length === 0) throw new Error('it is held')
+  return begun[0]
+}
+
 t.test(
   'a connection is read until it has as many requests as it may, and again at half of them',
   async (t) => {
     const { flows, reads, shared } = connections(1)
     const [flow] = flows
-    const requests = [1, 2, 3].map(() => flow.begin(10))
+    const requests = [1, 2, 3].map(() => begin(flow, 10))
     t.ok(reads[0])
-    requests.push(flow.begin(10))
+    requests.push(begin(flow, 10))
     t.notOk(reads[0])
     requests[0].end()
     requests[1].end()
@@ -40,11 +48,11 @@ t.test('bytes count as they come in, and one request may always come', async (t)
   const [flow] = flows
   flow.received(5000)
   t.ok(reads[0], 'a request that is larger than the bound')
-  const large = flow.begin(5000)
+  const large = begin(flow, 5000)
   t.notOk(reads[0])
   large.end()
   t.ok(reads[0])
-  const small = flow.begin(10)
+  const small = begin(flow, 10)
   flow.received(989)
   t.ok(reads[0])
   flow.received(1)
@@ -61,7 +69,7 @@ t.test(
   async (t) => {
     const { flows, reads, shared } = connections(4)
     const [a, b, c, d] = flows
-    const running = [a.begin(900), b.begin(900)]
+    const running = [begin(a, 900), begin(b, 900)]
     c.received(150)
     t.strictSame(reads, [true, true, true, true])
     d.received(150)
@@ -72,7 +80,7 @@ t.test(
     t.strictSame(reads, [false, true, false, true])
     d.received(5000)
     t.ok(reads[3], 'the turn is for a whole message')
-    const large = d.begin(5150)
+    const large = begin(d, 5150)
     t.notOk(reads[3], 'and for one only')
     let late = true
     const other = new Inflow(SMALL, shared, (paused) => {
@@ -94,30 +102,56 @@ t.test(
 t.test('the turn goes round while there is no room', async (t) => {
   const { flows, reads } = connections(4, { bytesInAll: 200 })
   const [full, a, b, c] = flows
-  full.begin(900)
+  begin(full, 900)
   for (const flow of [a, b, c]) flow.received(101)
   t.strictSame(reads, [false, true, false, false])
-  const first = a.begin(200)
+  const first = begin(a, 200)
   a.received(101)
   t.strictSame(reads, [false, false, false, false])
   first.end()
   t.strictSame(reads, [false, false, true, false], 'the next in line')
   b.close()
   t.strictSame(reads, [false, false, true, true], 'a turn ends with its connection')
-  const second = c.begin(200)
+  const second = begin(c, 200)
   c.received(500)
   second.end()
   t.strictSame([reads[1], reads[3]], [true, false], 'who had its turn waits behind the others')
 })
 
+t.test('what one piece of the network brings beyond the bound begins later, in its order', async (t) => {
+  const { flows, shared } = connections(1)
+  const [flow] = flows
+  const begun: number[] = []
+  const running: RunningRequest[] = []
+  for (let i = 0; i < 10; i++) {
+    flow.arrived(10, (request) => {
+      begun.push(i)
+      running.push(request)
+    })
+  }
+  t.strictSame([begun, flow.requests, shared.bytes], [[0, 1, 2, 3], 10, 100])
+  running[2].end()
+  t.strictSame(begun, [0, 1, 2, 3, 4])
+  flow.repliesWait(0.5)
+  running[0].end()
+  running[1].end()
+  t.strictSame(begun, [0, 1, 2, 3, 4], 'not while replies wait to be read')
+  flow.repliesWait(0.4)
+  t.strictSame(begun, [0, 1, 2, 3, 4, 5, 6])
+  flow.discardHeld()
+  t.strictSame([flow.requests, shared.requests, shared.bytes], [4, 4, 40])
+  for (const request of running.slice(3)) request.end()
+  t.strictSame([begun.length, shared.requests, shared.bytes], [7, 0, 0])
+})
+
 t.test('too many requests in all are refused, but for the first of a connection', async (t) => {
   const { flows } = connections(4)
   const requests: RunningRequest[] = []
-  for (const flow of flows.slice(0, 3)) for (let i = 0; i < 2; i++) requests.push(flow.begin(1))
+  for (const flow of flows.slice(0, 3)) for (let i = 0; i < 2; i++) requests.push(begin(flow, 1))
   t.notOk(requests.some(({ overloaded }) => overloaded))
-  t.ok(flows[0].begin(1).overloaded)
-  t.notOk(flows[3].begin(1).overloaded)
-  t.ok(flows[3].begin(1).overloaded)
+  t.ok(begin(flows[0], 1).overloaded)
+  t.notOk(begin(flows[3], 1).overloaded)
+  t.ok(begin(flows[3], 1).overloaded)
 })
 
 t.test('replies that wait stop the reading', async (t) => {
@@ -132,7 +166,7 @@ t.test('replies that wait stop the reading', async (t) => {
   t.ok(reads[0])
   flows[0].stop()
   t.notOk(reads[0])
-  flows[0].begin(1).end()
+  begin(flows[0], 1).end()
   t.notOk(reads[0], 'for good')
 })
 
@@ -146,7 +180,7 @@ t.test('a message that takes too long is noticed, but not while nobody reads it'
   t.notOk(flow.tick(1000))
   flow.repliesWait(0)
   t.ok(flow.tick(1))
-  flow.begin(200)
+  begin(flow, 200)
   flow.received(100)
   t.notOk(flow.tick(40), 'each has its own time')
 })
@@ -167,7 +201,7 @@ t.test('whatever happens, nothing is lost count of, and nobody waits for ever', 
       pending[i] += bytes
       flows[i].received(bytes)
       if (pending[i] > 400 || random.below(8) === 0) {
-        requests.push(flows[i].begin(pending[i]))
+        requests.push(begin(flows[i], pending[i]))
         pending[i] = 0
       }
     } else if (requests.length > 0) {
@@ -182,7 +216,7 @@ t.test('whatever happens, nothing is lost count of, and nobody waits for ever', 
   for (const requests of running.values()) for (const request of requests) request.end()
   for (let round = 0; round < flows.length; round++) {
     reads.forEach((read, i) => {
-      if (read) flows[i].begin(pending[i]).end()
+      if (read) begin(flows[i], pending[i]).end()
     })
   }
   t.ok(reads.every(Boolean), 'all are read in the end')

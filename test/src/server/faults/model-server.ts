@@ -1,0 +1,28 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import type { ModelServerOptions } from './serve-model.js'
+
+const PROGRAM = fileURLToPath(new URL('./serve-model.ts', import.meta.url))
+
+export interface ModelServer {
+  readonly child: ChildProcess
+  readonly url: string
+  /** What it has said of what went wrong. */
+  readonly complaints: () => string
+}
+
+/** A server over models in a process of its own; it ends with the test. */
+export async function serveModel(t: Test, options: ModelServerOptions): Promise<ModelServer> {
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let complaints = ''
+  child.stderr.on('data', (text) => {
+    complaints += text
+  })
+  const [line] = await once(child.stdout, 'data')
+  return { child, url: String(line).trim(), complaints: () => complaints }
+}
