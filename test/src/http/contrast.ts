@@ -17,7 +17,9 @@ export function lowContrasts(least: number): string[] {
   }
   const found: string[] = []
   for (const element of Array.from(document.querySelectorAll('body *'))) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim() !== '')
+    const own = Array.from(element.childNodes).some(
+      (node) => node.nodeType === 3 && node.textContent?.trim() !== '',
+    )
     if (!own || element.getClientRects().length === 0) continue
     const [one, other] = [getComputedStyle(element).color, behind(element)].map(luminance)
     const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)
