@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { WebSocket } from 'ws'
+import { type ClientOptions, WebSocket } from 'ws'
+import { encodeFrame } from '../../../protocol/frame.js'
 import { openLog } from '../../../src/observe/log.js'
 import { modelStructures } from '../../model-structure.js'
 import { RawClient } from '../server/raw-client.js'
@@ -9,84 +10,87 @@ import { start } from '../server/start.js'
 
 const TOKEN = 'rosebud-4711-token'
 const WRONG = 'rosebud-4711-wrong'
+const PATHS = ['/', '/health', '/ready', '/metrics', '/status.json']
 
-t.test(
-  'tokens, right and wrong, are in no log, metric, status or answer, wherever they are sent',
-  async (t) => {
-    const said: string[] = []
-    const log = openLog({ level: 'debug', format: 'text', write: (line) => said.push(line) })
-    const failing = new Error(`a failure that has nothing to say`)
-    const structures = {
-      ...modelStructures,
-      create: async (...args: Parameters<typeof modelStructures.create>) => {
-        const structure = await modelStructures.create(...args)
-        return Object.assign(structure, { count: () => Promise.reject(failing) })
-      },
-    }
-    const server = await start(t, { token: TOKEN }, { log, structures })
-    const http = server.url.replace('ws', 'http')
-    const hear = async (response: Response) => {
-      said.push(await response.text())
-      response.headers.forEach((value, name) => {
-        said.push(`${name}: ${value}`)
-      })
-    }
-    for (const token of [TOKEN, WRONG]) {
-      for (const path of [
-        '/',
-        '/health',
-        '/ready',
-        '/metrics',
-        '/status.json',
-        `/${token}`,
-        `/page/${token}`,
-      ]) {
-        await hear(
-          await fetch(`${http}${path}?token=${token}`, { headers: { authorization: `Bearer ${token}` } }),
-        )
-        await hear(await fetch(`${http}${path}`, { method: 'POST', body: token, headers: { cookie: token } }))
-        await hear(await fetch(`${http}${path}`, { headers: { 'x-token': token, authorization: token } }))
-      }
-      const socket = new WebSocket(`${server.url}/${token}?token=${token}`, [token], {
-        headers: { authorization: `Bearer ${token}`, origin: `http://${token}.example` },
-      })
-      socket.on('error', (error) => said.push(error.message))
-      socket.on('open', () => socket.close())
-      await once(socket, 'close')
-      const client = await RawClient.connect(t, `${server.url}/?token=${token}`)
-      const hello = { id: 1, op: 'hello', protocol: 1, client: 'me' }
-      said.push(JSON.stringify((await client.ask({ ...hello, token })).header))
-      said.push(JSON.stringify((await client.ask({ ...hello, token: { token } })).header))
-      said.push(JSON.stringify((await client.ask({ ...hello, protocol: 7, token })).header))
-      const raw = connect(Number(new URL(http).port), '127.0.0.1').on('error', () => {})
-      raw.write(`BAD ${token} HTTP/9\r\n${token}\r\n\r\n`)
-      raw.on('data', (data) => said.push(String(data)))
-      await once(raw, 'close')
-    }
-    const client = await RawClient.connect(t, server.url)
-    await client.ask({ id: 1, op: 'hello', protocol: 1, client: 'me', token: TOKEN })
-    await client.ask({
-      id: 2,
-      op: 'createIndex',
-      index: 'n',
-      keyType: 'u32',
-      payloadKind: 'u32',
-      unique: true,
+/** Whatever a server logs and answers. */
+class Heard {
+  readonly said: string[] = []
+  readonly log = openLog({ level: 'debug', format: 'text', write: (line) => this.said.push(line) })
+
+  async fetch(url: string, options: Parameters<typeof fetch>[1]): Promise<void> {
+    const response = await fetch(url, options)
+    this.said.push(await response.text())
+    response.headers.forEach((value, name) => {
+      this.said.push(`${name}: ${value}`)
     })
-    const keys = { type: 'u32', bytes: new Uint8Array(4) } as const
-    t.match((await client.ask({ id: 3, op: 'count', index: 'n' }, { keys })).header, {
-      error: { code: 'INTERNAL' },
+  }
+
+  /** Connects if it may, sends messages, and hears the answers. */
+  async talk(url: string, options: ClientOptions, protocols: string[], messages: object[]): Promise<void> {
+    const socket = new WebSocket(url, protocols, options)
+    let unanswered = messages.length
+    socket.on('error', ({ message }) => this.said.push(message))
+    socket.on('message', (data: Buffer) => {
+      this.said.push(data.toString('latin1'))
+      if (--unanswered === 0) socket.close()
     })
-    await hear(await fetch(`${http}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } }))
-    await hear(await fetch(`${http}/status.json`, { headers: { authorization: `Bearer ${TOKEN}` } }))
-    await server.close()
-    const all = said.join('\n')
-    t.match(all, /ready/)
-    t.match(
-      all,
-      /ERROR a request failed: a failure that has nothing to say\n {4}Error: .*\n +at /,
-      'with a stack',
-    )
-    t.notMatch(all, /rosebud/)
-  },
-)
+    socket.on('open', () => {
+      for (const message of messages) socket.send(encodeFrame(message))
+      if (messages.length === 0) socket.close()
+    })
+    await new Promise((resolve) => socket.on('close', resolve))
+  }
+}
+
+t.test('tokens, right and wrong, are in no log and no answer, wherever they are sent', async (t) => {
+  const heard = new Heard()
+  const server = await start(t, { token: TOKEN }, { log: heard.log })
+  const http = server.url.replace('ws', 'http')
+  for (const token of [TOKEN, WRONG]) {
+    const authorization = `Bearer ${token}`
+    for (const path of [...PATHS, `/${token}`, `/page/${token}`]) {
+      await heard.fetch(`${http}${path}?token=${token}`, { headers: { authorization } })
+      await heard.fetch(`${http}${path}`, { method: 'POST', body: token, headers: { cookie: token } })
+      await heard.fetch(`${http}${path}`, { headers: { 'x-token': token, authorization: token } })
+    }
+    const hello = { id: 1, op: 'hello', protocol: 1, client: 'me' }
+    const hellos = [
+      { ...hello, token },
+      { ...hello, token: { token } },
+      { ...hello, protocol: 7, token },
+    ]
+    const headers = { authorization, origin: `http://${token}.example` }
+    await heard.talk(`${server.url}/${token}?token=${token}`, { headers }, [token], [])
+    await heard.talk(`${server.url}/?token=${token}`, { headers: { authorization } }, [], hellos)
+    await heard.talk(server.url, {}, [], hellos)
+    const raw = connect(Number(new URL(http).port), '127.0.0.1')
+    raw.on('data', (data) => heard.said.push(String(data)))
+    raw.write(`BAD ${token} HTTP/9\r\n${token}\r\n\r\n`)
+    await once(raw, 'close')
+  }
+  await server.close()
+  const all = heard.said.join('\n')
+  t.match(all, /INFO {2}stopped/)
+  t.match(all, /warpdex_requests_total/, 'the right token opens what it should')
+  t.notMatch(all, /rosebud/)
+})
+
+t.test('errors that are nobody else’s are logged with their place, others are not', async (t) => {
+  const heard = new Heard()
+  const create = async (...args: Parameters<typeof modelStructures.create>) => {
+    const count = () => Promise.reject(new Error('the cat is on the keyboard'))
+    return Object.assign(await modelStructures.create(...args), { count })
+  }
+  const { url } = await start(t, {}, { log: heard.log, structures: { ...modelStructures, create } })
+  const client = await RawClient.connect(t, url)
+  const index = { index: 'rosebud', keyType: 'u32', payloadKind: 'u32', unique: true }
+  await client.ask({ id: 1, op: 'createIndex', ...index })
+  const keys = { type: 'u32', bytes: new Uint8Array(4) } as const
+  const failed = await client.ask({ id: 2, op: 'count', index: 'rosebud' }, { keys })
+  t.match(failed.header, { error: { code: 'INTERNAL' } })
+  await client.ask({ id: 3, op: 'createIndex', ...index })
+  await client.ask({ id: 4, op: 'dance' })
+  const lines = heard.said.filter((line) => !line.includes(' INFO '))
+  t.match(lines, [/ERROR a request failed: the cat is on the keyboard\n {4}Error: the cat.*\n +at /])
+  t.equal(lines.length, 1)
+})
