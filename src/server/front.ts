@@ -112,14 +112,14 @@ export class Front {
     }
   }
 
-  /** Lets nobody in any more, has `finish` end the work behind the door, and sees everybody out. */
+  /** Lets nobody in any more, has `finish` end the work behind the door, and sees everybody out. HTTP is answered until then. */
   async close(finish: () => Promise<void>): Promise<void> {
     this.#status = 'stopping'
-    const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()))
     try {
       await finish()
     } finally {
       await Promise.all([...this.#connections].map((connection) => connection.close()))
+      const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()))
       this.#http.closeAllConnections()
       await this.#threads?.stop()
       await closed

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Device } from '../../gpu/device/device.js'
+import type { RegionStats } from '../../gpu/index-structure.js'
 import { EXTENT_HEADER } from '../../gpu/prefix-tree/layout.js'
 import { PrefixTree } from '../../gpu/prefix-tree/prefix-tree.js'
 import type { Structure } from '../../protocol/traversal.js'
@@ -220,6 +221,18 @@ export function testCases(structure: Structure): void {
     const keys = Uint32Array.from({ length: 5000 }, (_, i) => i * 7919)
     await write(tree, WriteOp.insert, bytes(keys))
     await write(tree, WriteOp.deleteKey, bytes(keys))
+    const { regions, ...stats } = tree.stats()
+    const sum = (figure: (region: RegionStats) => number) =>
+      regions.reduce((total, region) => total + figure(region), 0)
+    t.equal(
+      sum(({ bytes }) => bytes),
+      stats.deviceBytes,
+    )
+    t.ok(
+      regions.every(({ bytes, usedBytes, garbageBytes }) => garbageBytes <= usedBytes && usedBytes <= bytes),
+    )
+    t.ok(Math.abs(sum(({ garbageBytes }) => garbageBytes) - stats.garbageBytes) <= 1, 'but for rounding')
+    t.ok(stats.garbageBytes > 0)
     await tree.compact()
     const nothing = { keys: 0, payloads: 0, deviceBytes: 0, usedBytes: 0, garbageBytes: 0 }
     t.match(tree.stats(), { ...nothing, shards: 1, regions: [] })

@@ -1,5 +1,8 @@
 import t from 'tap'
 import type { Section } from '../../../protocol/frame.js'
+import { WriteOp } from '../../../protocol/types.js'
+import { METERED_INDEXES } from '../../../src/http/index-metrics.js'
+import { LISTED_INDEXES } from '../../../src/http/status.js'
 import { u32 } from '../engine/open-engine.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
@@ -8,6 +11,87 @@ import { scrape, total } from './scrape.js'
 const column = (...keys: number[]): Section => ({ type: 'u32', bytes: u32(...keys) })
 const blob = (bytes: Uint8Array): Section => ({ type: 'bytes', bytes })
 const numbers = { op: 'createIndex', index: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
+
+t.test('stages, and what shares dispatches and log records', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 1, ...numbers })
+  const columns = { keys: column(1, 2), payloads: blob(u32(10, 20)) }
+  for (let id = 2; id < 34; id++) client.send({ id, op: 'insert', index: 'numbers' }, columns)
+  for (let id = 34; id < 98; id++) client.send({ id, op: 'get', index: 'numbers' }, { keys: column(1) })
+  for (let id = 2; id < 98; id++) await client.reply()
+  await client.ask({ id: 98, op: 'snapshot' })
+  const metrics = await scrape(url)
+  const stages = metrics.get('warpdex_stage_seconds_count')
+  const [dispatches, records] = ['warpdex_shared_dispatches_total', 'warpdex_log_records_total'].map((name) =>
+    total(metrics, name),
+  )
+  t.equal(total(metrics, 'warpdex_coalesced_gets_total'), 64)
+  t.ok(dispatches >= 1 && dispatches < 64, `${dispatches} dispatches`)
+  t.equal(total(metrics, 'warpdex_logged_writes_total'), 32)
+  t.ok(records >= 1 && records < 32, `${records} records`)
+  t.equal(metrics.get('warpdex_index_log_records')?.get('index="numbers"'), records)
+  t.ok(total(metrics, 'warpdex_logged_bytes_total') > 32 * 16)
+  t.equal(stages?.get('stage="log"'), records)
+  t.equal(stages?.get('stage="coalesce"'), dispatches)
+  t.equal(stages?.get('stage="queue"'), 32 + 64 + 2, 'the snapshot and the creation wait for their turn, too')
+  t.equal(stages?.get('stage="device"'), dispatches + records)
+  // One in sixteen of the requests that came to be decoded, and of those that were answered.
+  t.equal(stages?.get('stage="decode"'), Math.ceil(98 / 16))
+  t.equal(stages?.get('stage="reply"'), Math.ceil(98 / 16))
+  t.equal(metrics.get('warpdex_events_total')?.get('event="snapshot"'), 1)
+})
+
+t.test('histograms add up', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 1, ...numbers })
+  const sizes = [1, 1, 2, 4, 5, 64, 65, 1000]
+  for (const size of sizes) {
+    await client.ask({ id: 2, op: 'get', index: 'numbers' }, { keys: column(...Array<number>(size).fill(7)) })
+  }
+  const metrics = await scrape(url)
+  const buckets = [...(metrics.get('warpdex_request_keys_bucket') ?? [])].flatMap(([labels, count]) => {
+    const le = /^op="get",le="(?<le>.*)"$/.exec(labels)?.groups?.le
+    return le === undefined ? [] : [[le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le), count] as const]
+  })
+  t.equal(buckets.length, 12)
+  for (const [le, count] of buckets) t.equal(count, sizes.filter((size) => size <= le).length, `up to ${le}`)
+  const sum = sizes.reduce((all, size) => all + size, 0)
+  t.equal(metrics.get('warpdex_request_keys_sum')?.get('op="get"'), sum)
+  const latency = metrics.get('warpdex_request_seconds_bucket')
+  t.equal(latency?.get('op="get",le="+Inf"'), sizes.length)
+  t.ok((metrics.get('warpdex_request_seconds_sum')?.get('op="get"') ?? 0) > 0)
+})
+
+t.test('however many indexes there are, series are bounded, and nothing is left out of sums', async (t) => {
+  const { url, engine } = await start(t)
+  const few = [...(await scrape(url)).values()].reduce((sum, series) => sum + series.size, 0)
+  const count = METERED_INDEXES + 7
+  for (let i = 0; i < count; i++) {
+    const name = i === 0 ? 'a "quoted\\" name' : `index ${i}`
+    await engine.createIndex({ name, keyType: 'u32', payloadKind: 'u32', unique: true })
+    const keys = u32(...Array.from({ length: i + 1 }, (_, key) => key))
+    await engine
+      .index(name)
+      .write({ ops: WriteOp.insert, keys, payloads: { bytes: keys, offsets: undefined } })
+  }
+  const metrics = await scrape(url)
+  t.equal(total(metrics, 'warpdex_indexes'), count)
+  const keys = metrics.get('warpdex_index_keys')
+  t.equal(keys?.size, METERED_INDEXES + 1)
+  t.equal(total(metrics, 'warpdex_index_keys'), (count * (count + 1)) / 2)
+  t.equal(keys?.get('index=""'), (7 * 8) / 2, 'the smallest are one series')
+  t.equal(metrics.get('warpdex_index_region_bytes')?.size, METERED_INDEXES * 3)
+  const series = [...metrics.values()].reduce((sum, { size }) => sum + size, 0)
+  t.ok(series <= few + (METERED_INDEXES + 1) * 30, `${series} series`)
+  const status = (await (await fetch(`${url.replace('ws', 'http')}/status.json`)).json()) as {
+    readonly indexes: readonly { readonly name: string }[]
+    readonly unlisted: number
+  }
+  t.same([status.indexes.length, status.unlisted], [LISTED_INDEXES, count - LISTED_INDEXES])
+  t.equal(status.indexes[0].name, `index ${count - 1}`, 'the largest first')
+})
 
 t.test('metrics say what was asked and answered', async (t) => {
   const { url } = await start(t)
