@@ -22,6 +22,7 @@ export function addDoctor(cli: Argv): Argv {
         })
         .option('port', { type: 'string', default: `${DEFAULT_PORT}`, describe: 'Port that it is to have' })
         .option('json', { type: 'boolean', default: false, describe: 'All lines as JSON' })
+        .example('$0 doctor', 'before the first start, or when a server does not start')
         .epilogue('Exit code 0, or 2 when something must be mended before a server can run.'),
     async ({ directory, host, port, json }) => {
       const { examine } = await import('../../../src/doctor/doctor.js')

@@ -72,6 +72,10 @@ t.test('help, for every command with an example', async (t) => {
     'import',
     'stats',
     'snapshot',
+    'backup',
+    'restore',
+    'verify',
+    'doctor',
   ]
   t.same(commands, expected)
   const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))
