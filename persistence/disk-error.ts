@@ -48,10 +48,14 @@ function diskFull(path: string, cause: unknown): WarpdexError {
   return new WarpdexError('DISK_FULL', message, { cause })
 }
 
-/** The disk, the user's share of it, or the process's limit of a file's length is used up. */
+/** Whether the disk, the user's share of it, or the process's limit of a file's length is used up. */
 function isLackOfRoom(cause: unknown): boolean {
-  const code = codeOf(cause)
-  return code === ENOSPC || code === EDQUOT || code === EFBIG
+  return isRoomErrno(codeOf(cause))
+}
+
+/** As `isLackOfRoom`, of the system's number of an error. Not every system has a number for each. */
+export function isRoomErrno(errno: number | undefined): boolean {
+  return errno !== undefined && [ENOSPC, EDQUOT, EFBIG].includes(errno)
 }
 
 /** The system's number of an error. */

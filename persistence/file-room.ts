@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import koffi from 'koffi'
 import type { RootDatabase } from 'lmdb'
 import type { Change } from './committer.js'
+import { isRoomErrno } from './disk-error.js'
 import { PAGE_HEADER } from './lmdb-file.js'
 import { DATA_FILE } from './store-files.js'
 
-const { ENOSPC, EDQUOT, EFBIG } = constants.errno
 const MIB = 1024 * 1024
 
 /** Values from a third of a page on have pages of their own. */
@@ -60,8 +60,8 @@ export class FileRoom {
     const errno = this.#setAside(end + step)
     if (errno === 0) this.#bytes = end + step
     // What is asked for beyond the need may be too much.
-    else if (isLackOfRoom(errno) && this.#setAside(end) === 0) this.#bytes = end
-    else if (isLackOfRoom(errno)) throw noRoom(errno)
+    else if (isRoomErrno(errno) && this.#setAside(end) === 0) this.#bytes = end
+    else if (isRoomErrno(errno)) throw noRoom(errno)
     else this.#requireFree(end - size)
   }
 
@@ -77,7 +77,7 @@ export class FileRoom {
 
   #requireFree(bytes: number): void {
     const { bavail, bsize } = statfsSync(this.#directory)
-    if (bavail * bsize < Math.max(0, bytes) + MARGIN) throw noRoom(ENOSPC)
+    if (bavail * bsize < Math.max(0, bytes) + MARGIN) throw noRoom(constants.errno.ENOSPC)
   }
 }
 
@@ -95,10 +95,6 @@ function pagesOf(changes: readonly Change[], pageBytes: number): number {
       pages += Math.ceil((value.length + PAGE_HEADER) / pageBytes)
   }
   return pages
-}
-
-function isLackOfRoom(errno: number): boolean {
-  return errno === ENOSPC || errno === EDQUOT || errno === EFBIG
 }
 
 function noRoom(errno: number): Error {

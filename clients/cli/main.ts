@@ -5,6 +5,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { addBackup } from './commands/backup.js'
 import { addCreate } from './commands/create.js'
 import { addDel } from './commands/del.js'
+import { addDoctor } from './commands/doctor.js'
 import { addDrop } from './commands/drop.js'
 import { addExplain } from './commands/explain.js'
 import { addGet } from './commands/get.js'
@@ -41,6 +42,7 @@ const COMMANDS = [
   addRestore,
   addVerify,
   addLoadTest,
+  addDoctor,
 ]
 
 /** Columns of a help text; longer lines are hard to read on wide terminals. */

@@ -41,6 +41,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'write', index: 'a' }, { keys, ops: section('u8', 2) }), { keys })
   t.match(parse({ op: 'load', index: 'a' }, { keys, payloads: keys }), { mode: 'append', after: undefined })
   t.match(parse({ op: 'snapshot' }), { index: undefined })
+  t.match(parse({ op: 'backup', name: 'monday' }), { name: 'monday' })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
   t.match(parse({ op: 'explain', index: 'a' }, { keys }), { traversal: undefined, keys })
   t.equal(OPS.length, 16)

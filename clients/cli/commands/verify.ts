@@ -15,6 +15,7 @@ export function addVerify(cli: Argv): Argv {
           describe: 'Folder of the backup, or data directory',
         })
         .option('json', { type: 'boolean', default: false, describe: 'What was found as JSON' })
+        .example('$0 verify /backups/monday', 'before it is needed')
         .epilogue(
           'Nothing is changed. Exit code 0: sound; 1: something is damaged that is not needed; 2: something is lost.',
         ),

@@ -30,6 +30,9 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
     err: /has .* open/,
   })
   t.match(await cli(['verify', data]), { code: 2, err: /has .* open/ })
+  const doctor = await cli(['doctor', '--directory', data, '--port', new URL(server.url).port])
+  t.match(doctor, { code: 0, out: /warn +data directory +process \d+ on .* open/ })
+  t.match(doctor.out, /warn +port .* is in use.*\n +→ that is right if it is the server/)
   await cli(['del', 'towns', 'Oslo'])
   t.same(await server.stop('SIGTERM'), [0, null])
 

@@ -77,6 +77,7 @@ t.test('help, for every command with an example', async (t) => {
     'restore',
     'verify',
     'loadtest',
+    'doctor',
   ]
   t.same(commands, expected)
   const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))

@@ -43,6 +43,7 @@ t.test('indexes are made, listed, measured and dropped', async (t) => {
   t.match(await client.index('numbers').stats(), { name: 'numbers' })
   t.match(await client.index('numbers').definition(), numbers)
   t.match(await client.snapshot('numbers'), [{ index: 'numbers' }])
+  t.match(await client.backUp('monday'), { path: '/backups/monday', indexes: 1 })
   t.equal(await client.dropIndex('numbers'), true)
   await t.rejects(client.index('numbers').get(Uint32Array.of(1)), {
     code: 'UNKNOWN_INDEX',
