@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { LIMITS } from '../../../protocol/limits.js'
 import { loadConfig } from '../../../src/config/load.js'
 import { SETTINGS } from '../../../src/config/settings.js'
+import { flowLimits } from '../../../src/server/flow/flow-limits.js'
 
 const file = join(t.testdir(), 'warpdex.json')
 
@@ -69,4 +71,17 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
 
 t.test('a token is never shown', async (t) => {
   t.throws(() => loadConfig({ flags: { token: 1234567 } }), { message: /^(?!.*1234567)/ })
+})
+
+t.test('limits of clients are settings, by default those of the protocol', async (t) => {
+  const limits = flowLimits(loadConfig())
+  for (const [name, value] of Object.entries(limits))
+    t.equal(value, Object.entries(LIMITS).find(([key]) => key === name)?.[1], name)
+  const environment = { WARPDEX_MAX_BYTES_IN_ALL: '2097152', WARPDEX_STALL_SECONDS: '5' }
+  const config = loadConfig({ environment, flags: { maxRequestsInFlight: '7' } })
+  t.match(flowLimits(config), { bytesInAll: 2097152, stallSeconds: 5, requestsInFlight: 7 })
+  t.throws(() => loadConfig({ flags: { maxReplyBytes: LIMITS.frameBytes - 1 } }), {
+    message: /--max-reply-bytes is/,
+  })
+  t.throws(() => loadConfig({ flags: { shutdownSeconds: 0 } }), { message: /--shutdown-seconds is 0/ })
 })
