@@ -3,6 +3,7 @@ import { Device } from '../../../gpu/device/device.js'
 import type { IndexStructure } from '../../../gpu/index-structure.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
+import { LIMITS } from '../../../protocol/limits.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import { DeviceBudget } from '../../../src/engine/device-budget.js'
 import type { Engine, EngineOptions } from '../../../src/engine/index.js'
@@ -10,6 +11,9 @@ import { PagedStructure } from '../../../src/engine/paged-structure.js'
 import { prefixTrees, type StructureFactory } from '../../../src/engine/structures.js'
 import { HeldPasses } from '../../gpu/prefix-tree/held-passes.js'
 import { openEngine } from './open-engine.js'
+
+// All that these tests insert goes to a delta first.
+Object.assign(LIMITS, { mergedTuples: Number.POSITIVE_INFINITY })
 
 const DEFINITION: IndexDefinition = { name: 'merged', keyType: 'u64', payloadKind: 'u64', unique: false }
 
