@@ -4,9 +4,9 @@ import { Random } from '../../clients/load-test/random.js'
 import type { KeyColumn } from '../../clients/load-test/target.js'
 import { type Batch, KEY_BYTES } from './peer.js'
 
-/** Keys that are drawn for the calls of one measurement, at most, and calls. */
-const MOST_KEYS = 1 << 22
-const MOST_CALLS = 1 << 17
+/** Keys that are drawn for the calls of one measurement, and calls, at most. */
+const MOST_KEYS = 1 << 25
+const MOST_CALLS = 1 << 18
 
 /** Draws the batches of measurements before these begin, so that no peer's time has the drawing in it. */
 export class BatchSource {
@@ -21,9 +21,9 @@ export class BatchSource {
     this.#choosers = { uniform: of('uniform'), zipfian: of('zipfian') }
   }
 
-  /** Fresh batches of items of the data set: as many as a measurement may need. */
-  draw(distribution: 'uniform' | 'zipfian', size: number): Batch[] {
-    const calls = Math.min(MOST_CALLS, Math.ceil(MOST_KEYS / size))
+  /** Fresh batches of items of the data set, with about so many keys in all. */
+  draw(distribution: 'uniform' | 'zipfian', size: number, keys: number): Batch[] {
+    const calls = Math.min(MOST_CALLS, Math.ceil(Math.min(keys, MOST_KEYS) / size))
     const items = new Uint32Array(calls * size)
     this.#choosers[distribution].fill(items, items.length, this.#records)
     return batches(this.#data, items, size)

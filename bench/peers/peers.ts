@@ -135,6 +135,14 @@ function contests(payload: PayloadKind, keys: number, quick: boolean): Contest[]
   return [...lookups, ...scans, ...inserts].map((contest) => ({ ...contest, depth: depthOf(contest.batch) }))
 }
 
+/** Keys of the calls that warm up, and calls that there are at least. */
+const WARM_UP_KEYS = 1 << 20
+const LEAST_CALLS = 32
+/** Keys are drawn for a rate that is higher by this than the best so far. */
+const ROOM = 1.3
+/** Calls whose answers are all compared. */
+const CHECKED_CALLS = 3
+
 /** Lets the peers take turns. */
 async function hold(
   contest: Contest,
@@ -143,19 +151,25 @@ async function hold(
   { rounds, milliseconds, warmUp }: Pace,
 ): Promise<Outcome> {
   const source = new BatchSource(data, contest.keys, SEED)
+  const { batch } = contest
   const taking = peers.filter((peer) => takesPart(peer, contest))
   const rates = new Map<string, number[]>(taking.map(({ name }) => [name, []]))
-  for (let round = -1; round < rounds; round++) {
-    const work = preparedWork(contest, source, data, round + 1)
+  const first = preparedWork(contest, source, data, 0, Math.max(WARM_UP_KEYS, LEAST_CALLS * batch))
+  let best = 0
+  for (const peer of taking) {
+    if (contest.operation === 'lookup')
+      await checkReads(peer, source.draw('uniform', batch, CHECKED_CALLS * batch), data)
+    best = Math.max(best, await first(peer, warmUp))
+  }
+  for (let round = 0; round < rounds; round++) {
+    const keys = Math.max((ROOM * best * milliseconds) / 1000, LEAST_CALLS * batch)
+    const work = preparedWork(contest, source, data, round + 1, keys)
     for (let turn = 0; turn < taking.length; turn++) {
       // Each round begins with another one.
-      const peer = taking[(turn + Math.max(0, round)) % taking.length]!
-      if (round >= 0) rates.get(peer.name)!.push(await work(peer, milliseconds))
-      else {
-        if (contest.operation === 'lookup')
-          await checkReads(peer, source.draw('uniform', contest.batch).slice(0, 3), data)
-        await work(peer, warmUp)
-      }
+      const peer = taking[(turn + round) % taking.length]!
+      const rate = await work(peer, milliseconds)
+      rates.get(peer.name)!.push(rate)
+      best = Math.max(best, rate)
     }
   }
   const own = rates.get(SUBJECT)!
@@ -177,18 +191,19 @@ function takesPart(peer: Peer, { operation, batch }: Contest): boolean {
 /** Keys that are inserted in a round at most. */
 const INSERTED = 500_000
 
-/** Draws a round's keys. @returns what measures a peer with them, in items a second */
+/** Draws a round's keys, about as many as are wanted. @returns what measures a peer with them, in items a second */
 function preparedWork(
   { operation, keys, distribution, batch }: Contest,
   source: BatchSource,
   data: DataSet,
   round: number,
+  wanted: number,
 ): (peer: Peer, milliseconds: number) => Promise<number> {
   if (operation === 'insert') {
     const rows = newRows(data, keys + newRowsBefore(batch, round), batch)
     return (peer, milliseconds) => timeInserts((...each) => peer.insert!(...each), rows, milliseconds)
   }
-  const drawn = source.draw(distribution ?? 'uniform', batch)
+  const drawn = source.draw(distribution ?? 'uniform', batch, wanted)
   if (operation === 'lookup') return (peer, milliseconds) => timeReads(peer, drawn, milliseconds)
   return (peer, milliseconds) => timeScans((...each) => peer.scan!(...each), drawn, SCAN_LIMIT, milliseconds)
 }
