@@ -1,9 +1,9 @@
 // Turns TypeScript into JavaScript for the tests, without a check of types, and keeps what it made: every test file is a process
-// of its own, which would else transpile all that it imports again, and take seconds over it. `tsconfig.json` names this module
-// to ts-node, through which tap loads tests; it is CommonJS since ts-node wants it so.
+// of its own, which would else transpile all that it imports again, and take seconds over it. `typescript-hooks.mjs` calls it.
 const { createHash, randomUUID } = require('node:crypto')
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs')
 const { dirname, join } = require('node:path')
+const { pathToFileURL } = require('node:url')
 
 const ROOT = dirname(__dirname)
 const CONFIG = join(ROOT, 'tsconfig.json')
@@ -61,12 +61,14 @@ function transpile(source, { fileName }) {
   compiler ??= loadCompiler()
   const { ts, options } = compiler
   const result = ts.transpileModule(source, { fileName, compilerOptions: options, reportDiagnostics: true })
-  const { outputText, sourceMapText, diagnostics } = result
+  const { outputText, diagnostics } = result
+  // Named in full, since what is made of it lies nowhere.
+  const map = { ...JSON.parse(result.sourceMapText), sources: [pathToFileURL(fileName).href] }
+  const sourceMapText = JSON.stringify(map)
   if (diagnostics.length === 0) keep(file, { content, outputText, sourceMapText })
-  return result
+  return { outputText, sourceMapText, diagnostics }
 }
 
 mkdirSync(CACHE, { recursive: true })
 
 exports.transpile = transpile
-exports.create = () => ({ transpile })

@@ -23,12 +23,12 @@ function metered(structure: IndexStructure, meter: EngineMeter): IndexStructure 
   }
   return {
     shape: structure.shape,
-    get: (keys, offsets, traversal) => time(performance.now(), structure.get(keys, offsets, traversal)),
-    getAll: (keys, limit, offsets) => time(performance.now(), structure.getAll(keys, limit, offsets)),
-    count: (keys, offsets) => time(performance.now(), structure.count(keys, offsets)),
+    get: (...given) => time(performance.now(), structure.get(...given)),
+    getAll: (...given) => time(performance.now(), structure.getAll(...given)),
+    count: (...given) => time(performance.now(), structure.count(...given)),
     scan: (request) => time(performance.now(), structure.scan(request)),
     getNext: (request) => time(performance.now(), structure.getNext(request)),
-    explain: (keys, offsets, traversal) => structure.explain(keys, offsets, traversal),
+    explain: (...given) => structure.explain(...given),
     prepare: (batch) => time(performance.now(), structure.prepare(batch)),
     compactIfWorthwhile: async (options) => {
       const wasMerging = structure.background !== undefined

@@ -34,10 +34,10 @@ interface Options {
 }
 
 /**
- * What serves a request is garbage once it is answered. With room for more of it there are fewer pauses to look for what is not, and those
- * are as short.
+ * What serves a request is garbage once it is answered, and much of it has memory outside of the heap: a pause takes as long as there
+ * is room for more of it. With less than this the pauses are too many (measured, bench/results).
  */
-const resourceLimits = { maxYoungGenerationSizeMb: 96 }
+const resourceLimits = { maxYoungGenerationSizeMb: 12 }
 
 /** A connection of a thread, as the engine's thread knows it. */
 interface Held {

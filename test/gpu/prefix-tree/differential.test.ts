@@ -6,7 +6,7 @@ import { freshSeed, Random } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
 
-const STEPS = 10
+const STEPS = 7
 
 t.test('random programs of batched operations against an ordered map', async (t) => {
   const device = await openDevice(t)

@@ -41,11 +41,11 @@ t.test('every operation on an index needs one right, and a missing one is named'
           message: /the right "[a-z]+" on "ab"; the token "x" lacks it/,
         })
       }
-      if (needs.get(op) === 'any') continue
-      t.throws(() => authorise(rights, 'x', { ...asked, index: 'b' } as unknown as Request), {
-        code: 'UNAUTHORISED',
-      })
     }
+    if (needs.get(op) === 'any') continue
+    const elsewhere = { id: 1, op, index: 'b' } as unknown as Request
+    const onOthers = new Rights([{ index: 'a*', allow: RIGHTS }])
+    t.throws(() => authorise(onOthers, 'x', elsewhere), { code: 'UNAUTHORISED' })
   }
   t.strictSame(Object.fromEntries(needs), {
     hello: 'any',
@@ -55,6 +55,7 @@ t.test('every operation on an index needs one right, and a missing one is named'
     createIndex: 'create',
     dropIndex: 'drop',
     snapshot: 'snapshot',
+    backup: 'backup',
     get: 'read',
     explain: 'read',
     count: 'read',
@@ -75,6 +76,12 @@ t.test('requests about all indexes', async (t) => {
   t.throws(() => authorise(on('*'), 'x', { id: 1, op: 'snapshot' }), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "snapshot" on any index/,
+  })
+  const backup = { id: 1, op: 'backup' } as const
+  authorise(Rights.all, 'x', backup)
+  t.throws(() => authorise(new Rights([{ index: 'a', allow: ['backup'] }]), 'x', backup), {
+    code: 'UNAUTHORISED',
+    message: /x lacks the right "backup" on all indexes/,
   })
   t.ok(Rights.all.mayEverywhere('drop'))
   t.notOk(one.mayEverywhere('snapshot'))
