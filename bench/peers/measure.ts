@@ -21,8 +21,9 @@ async function timed(
   const lane = async () => {
     while (next < calls && performance.now() < end) {
       const done = call(next++)
-      // Those who answer at once are not made to wait for a turn.
-      items += typeof done === 'number' ? done : await done
+      // Those who answer at once are not made to wait for a turn. The sum must not be read before what is waited for is there.
+      const count = typeof done === 'number' ? done : await done
+      items += count
     }
   }
   await Promise.all(Array.from({ length: depth }, lane))

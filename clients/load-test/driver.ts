@@ -199,7 +199,8 @@ export class Driver {
       return undefined
     }
     if (operation === 'insert') {
-      this.#existing += await target.insert(keys, this.#data.payloadRows(keys, FIRST_VERSION, lane.payloads))
+      const existing = await target.insert(keys, this.#data.payloadRows(keys, FIRST_VERSION, lane.payloads))
+      this.#existing += existing
       this.#items.acknowledge(request.place, keys.count)
       return undefined
     }
