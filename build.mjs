@@ -1,10 +1,12 @@
-// Second half of `npm run build`: puts the kernels (*.wesl) beside the compiled modules that load them, and the status page's files
-// beside its modules; and makes the command line executable, which npm does only once.
+// Second half of `npm run build`: puts the kernels (*.wesl) and the WebAssembly (*.wat) beside the compiled modules that load them, and the
+// status page's files beside its modules; and makes the command line executable, which npm does only once.
 import { chmodSync, cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-for (const name of readdirSync('gpu', { recursive: true })) {
-  if (name.endsWith('.wesl')) cpSync(join('gpu', name), join('dist', 'gpu', name))
+for (const folder of ['gpu', 'persistence']) {
+  for (const name of readdirSync(folder, { recursive: true })) {
+    if (/\.(wesl|wat)$/.test(name)) cpSync(join(folder, name), join('dist', folder, name))
+  }
 }
 
 const page = join('src', 'http', 'page')

@@ -1,15 +1,20 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
 import { benchDevice } from './device.js'
+import { drawCharts } from './joins/charts.js'
+import { benchJoins } from './joins/joins.js'
 import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
 import { benchPeers } from './peers/peers.js'
 import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
+import { benchRelational } from './relational/relational.js'
 import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
 import { benchServe } from './serve.js'
 import { benchShards } from './shards.js'
@@ -45,6 +50,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     ...(await benchTable3(device, Math.min(24, largest(16)))),
     ...(await benchVariableKeys(adapter)),
   ],
+  relational: ({ adapter, device, quick }) => benchRelational(adapter, device.facts.software, quick),
   profile: ({ device, largest }) => benchProfile(device, largest(18)),
   strings: ({ device }) =>
     device.facts.software
@@ -55,6 +61,15 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
       device,
       device.facts.software ? [largest(14)] : [Math.min(20, largest(14)), Math.min(24, largest(14))],
     ),
+  joins: async ({ device, largest, quick, path }) => {
+    const rows = await benchJoins(device, { logarithm: Math.min(24, largest(14)) - (quick ? 4 : 0), quick })
+    const charts = drawCharts(device.facts.name, rows)
+    if (path !== undefined) {
+      mkdirSync(dirname(path), { recursive: true })
+      for (const [file, chart] of charts) writeFileSync(join(dirname(path), file), chart)
+    }
+    return rows
+  },
   merge: ({ device, largest }) => benchMerge(device, largest(18)),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   bulk: ({ adapter, device, largest }) =>
@@ -111,13 +126,14 @@ const options = await yargs(hideBin(process.argv))
   .option('max', {
     type: 'number',
     describe:
-      'logarithm of the largest index [26; 20 on the software adapter, merge 18, order 24 and 14, primitives 24 and 16, serve 22]',
+      'logarithm of the largest index [26; 20 on the software adapter, merge 18, order and joins 24 and 14, primitives 24 and 16, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
   .option('quick', {
     type: 'boolean',
     default: false,
-    describe: 'speculation: a run of seconds; peers: one of minutes; kept only with --json',
+    describe:
+      'speculation, joins, relational: a run of seconds; peers: one of minutes; kept only with --json',
   })
   .option('figures', {
     choices: FIGURES,

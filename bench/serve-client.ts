@@ -11,6 +11,8 @@ export interface ClientTask {
   readonly bound: number
   /** Keys a request. */
   readonly batch: number
+  /** Whether a key is asked for by `getOne`, which asks for those of one turn together; the batch is 1 then. */
+  readonly getOne: boolean
   /** Requests under way on each connection. */
   readonly depth: number
   readonly connections: number
@@ -42,6 +44,7 @@ async function run({
   index: name,
   bound,
   batch,
+  getOne,
   depth,
   connections,
   seconds,
@@ -55,10 +58,13 @@ async function run({
 
   async function ask(index: Index<'u32', 'u32'>, request: number): Promise<void> {
     const first = (request % requests) * batch
+    if (getOne) {
+      if ((await index.getOne(words[first])) !== numbers[first]) throw wrongAnswer(words[first])
+      return
+    }
     const result = await index.get(words.subarray(first, first + batch))
     for (let i = 0; i < batch; i += Math.ceil(batch / COMPARED)) {
-      if (result.payload(i) !== numbers[first + i])
-        throw new Error(`a wrong answer for key ${words[first + i]}`)
+      if (result.payload(i) !== numbers[first + i]) throw wrongAnswer(words[first + i])
     }
   }
 
@@ -91,6 +97,10 @@ async function run({
   for (const client of clients) client.close()
   // A message that is still on its way when the channel is closed would be lost.
   process.send?.(report, undefined, undefined, () => process.disconnect())
+}
+
+function wrongAnswer(key: number): Error {
+  return new Error(`a wrong answer for key ${key}`)
 }
 
 await run(JSON.parse(process.argv[2]))

@@ -20,6 +20,8 @@ const DEPTHS = [1, 8]
 /** How the server is asked: batches of so many keys, by so many client processes with so many connections each. */
 interface Load {
   readonly batch: number
+  /** Whether single keys are asked for by `getOne`, else by a request each. */
+  readonly getOne?: boolean
   /** Requests under way on each connection. */
   readonly depth: number
   readonly connections: number
@@ -29,6 +31,8 @@ interface Load {
 /** What one connection of one client cannot show. */
 const CROWDS: readonly Load[] = [
   { batch: 1, depth: 16, connections: 16, clients: 4 },
+  { batch: 1, getOne: true, depth: 16, connections: 16, clients: 4 },
+  { batch: 10_000, depth: 16, connections: 1, clients: 8 },
   { batch: 65_536, depth: 8, connections: 1, clients: 8 },
   { batch: 262_144, depth: 8, connections: 1, clients: 4 },
   { batch: 262_144, depth: 4, connections: 1, clients: 8 },
@@ -56,12 +60,13 @@ export async function benchServe({ adapter, logarithm, seconds }: ServeSetting):
   return withServer(['--adapter', adapter], async (server) => {
     const client = await connect(server.url)
     const rows = [await loadIndex(client, bound)]
-    const measurements = [
+    const measurements: readonly Load[] = [
       ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, connections: 1, clients: 1 }))),
       ...CROWDS,
     ]
-    for (const { clients, ...load } of measurements) {
-      rows.push(await measure({ url: server.url, index: INDEX, bound, seconds, ...load }, clients))
+    for (const { clients, getOne = false, ...load } of measurements) {
+      const task = { url: server.url, index: INDEX, bound, seconds, getOne, ...load }
+      rows.push(await measure(task, clients))
       console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
     }
     rows.push(await measureIdle(server))
@@ -126,11 +131,11 @@ async function measure(task: ClientTask, clients: number): Promise<Row> {
   const all = await reports
   const latencies = all.map((report) => report.latencies)
   const sorted = Float64Array.from(latencies.flatMap((each) => [...each])).sort()
-  const { batch, depth, connections } = task
+  const { batch, getOne, depth, connections } = task
   const several = clients > 1 ? `, ${clients} clients` : ''
   const each = connections > 1 ? ` of ${connections} connections` : ''
   return {
-    name: `batches of ${batch}, depth ${depth}${several}${each}`,
+    name: `${getOne ? 'getOne' : `batches of ${batch}`}, depth ${depth}${several}${each}`,
     figures: {
       'lookups/s': Math.round(all.reduce((sum, { lookups, seconds }) => sum + lookups / seconds, 0)),
       'p50 ms': sorted[Math.floor(sorted.length * 0.5)],

@@ -159,6 +159,8 @@ export interface CompactionOptions {
   readonly inBackground: boolean
   /** More is about to be written, so that what only reads need may wait. */
   readonly goesOn?: boolean
+  /** More may be written soon, so that room which is of use only then is kept. */
+  readonly keepsRoom?: boolean
 }
 
 /**

@@ -21,14 +21,19 @@ export interface BackupManifest {
   /** When its data was what it is, in ISO 8601. */
   readonly createdAt: string
   readonly files: readonly BackupFile[]
-  readonly indexes: readonly {
-    readonly id: number
-    readonly name: string
-    /** Position of the last write that it contains. */
-    readonly position: number
-    /** Positions of its snapshots, newest first. */
-    readonly snapshots: readonly number[]
-  }[]
+  readonly indexes: readonly BackupEntry[]
+  /** Absent in backups of versions that had none. */
+  readonly relations?: readonly BackupEntry[]
+}
+
+/** An index or a relation of a backup. */
+export interface BackupEntry {
+  readonly id: number
+  readonly name: string
+  /** Position of the last write that it contains. */
+  readonly position: number
+  /** Positions of its snapshots, newest first. */
+  readonly snapshots: readonly number[]
 }
 
 export function newManifest(content: Omit<BackupManifest, 'format'>): BackupManifest {

@@ -2,12 +2,24 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { WarpdexError } from '../protocol/errors.js'
-import { type BackupFile, type BackupManifest, newManifest, writeManifest } from './backup-manifest.js'
+import {
+  type BackupEntry,
+  type BackupFile,
+  type BackupManifest,
+  newManifest,
+  writeManifest,
+} from './backup-manifest.js'
 import { type CopyOptions, copyChecked, syncFile } from './checked-copy.js'
 import { holdsStore, syncDirectory } from './data-directory.js'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
 import { fileError } from './disk-error.js'
-import { type Finding, type Inspection, Inspector } from './inspection.js'
+import {
+  type Finding,
+  type InspectedIndex,
+  type InspectedRelation,
+  type Inspection,
+  Inspector,
+} from './inspection.js'
 import { damaged } from './record.js'
 import { DATA_FILE, SNAPSHOT_DIRECTORY } from './store-files.js'
 
@@ -140,19 +152,23 @@ async function fill(
     stop,
   }).run()
   requireWhole(inspection)
-  const manifest = newManifest({ createdAt, files, indexes: summary(inspection) })
+  const manifest = newManifest({ createdAt, files, ...summary(inspection) })
   await writeManifest(draft, manifest)
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
   return { bytes, manifest, findings: inspection.findings }
 }
 
-function summary({ indexes }: Inspection): BackupManifest['indexes'] {
-  return indexes.map(({ id, definition, last, snapshots }) => ({
+function summary({ indexes, relations }: Inspection): Pick<BackupManifest, 'indexes' | 'relations'> {
+  return { indexes: indexes.map(entryOf), relations: relations.map(entryOf) }
+}
+
+function entryOf({ id, definition, last, snapshots }: InspectedIndex | InspectedRelation): BackupEntry {
+  return {
     id,
     name: definition.name,
     position: last,
     snapshots: snapshots.map(({ position }) => position),
-  }))
+  }
 }
 
 function requireWhole({ findings }: Inspection): void {

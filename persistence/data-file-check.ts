@@ -51,8 +51,8 @@ class KeyCheck {
   visit(table: string, entry: LmdbEntry): void {
     switch (table) {
       case 'indexes': {
-        const { index, dropped } = readEntry(entry.key, entry.value())
-        const id = index?.id ?? dropped
+        const { index, relation, dropped } = readEntry(entry.key, entry.value())
+        const id = index?.id ?? relation?.id ?? dropped
         if (id !== undefined) this.#indexes.add(id)
         return
       }

@@ -1,31 +1,45 @@
 import { randomBytes } from 'node:crypto'
-import { WarpdexError } from '../protocol/errors.js'
+import { type ErrorCode, WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
+import type { RelationDefinition } from '../protocol/relation.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { indexKey } from './keys.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 
-/** An index as the dictionary holds it. */
-export interface StoredIndex {
-  /** Never used again, also after the index has been dropped. */
+/** An index or a relation as the dictionary holds it. */
+interface Stored<Definition> {
+  /** One of both kinds together. Never used again, also after what it is of has been dropped. */
   readonly id: number
-  readonly definition: IndexDefinition
+  readonly definition: Definition
   /** Milliseconds since 1970. */
   readonly createdAt: number
+}
+
+export interface StoredIndex extends Stored<IndexDefinition> {
   /** Secret of the index's content hashes. */
   readonly seed: readonly [low: number, high: number]
 }
 
+export type StoredRelation = Stored<RelationDefinition>
+
 /** Longer than the key of an index, so that it is not one. */
 const COUNTER_KEY = Buffer.from('next index')
 
-/** What one entry of the dictionary says: the next id, an index, or the id of one that was dropped. */
+/** What one entry of the dictionary says: the next id, an index, a relation, or the id of one that was dropped. */
 export interface DictionaryEntry {
   readonly next?: number
   readonly index?: StoredIndex
+  readonly relation?: StoredRelation
   readonly dropped?: number
 }
+
+type Kind = 'index' | 'relation'
+
+const KINDS = {
+  index: { plural: 'indexes', article: 'an' },
+  relation: { plural: 'relations', article: 'a' },
+} as const
 
 /** @throws WarpdexError `DAMAGED_FILE` */
 export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
@@ -35,6 +49,10 @@ export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
   }
   if (key.length < 4) throw damaged('the key of an index is damaged')
   const id = key.readUInt32BE(0)
+  if (key.equals(relationKey(id))) {
+    const what = `the definition of relation ${id}`
+    return { relation: decodeRecord<StoredRelation>(RecordKind.relation, key, value, what).meta }
+  }
   if (key.length > indexKey(id).length) {
     decodeRecord(RecordKind.droppedIndex, key, value, `the note that index ${id} was dropped`)
     return { dropped: id }
@@ -43,12 +61,14 @@ export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
   return { index: decodeRecord<StoredIndex>(RecordKind.index, key, value, what).meta }
 }
 
-/** The definitions of all indexes, and the ids of those that were dropped but whose data is not removed yet. */
+/** The definitions of all indexes and relations, and the ids of those that were dropped but whose data is not removed yet. */
 export class Dictionary {
   readonly #committer: Committer
   readonly #keyspace: Keyspace
   readonly #indexes = new Map<number, StoredIndex>()
-  readonly #names = new Set<string>()
+  readonly #relations = new Map<number, StoredRelation>()
+  /** Names of either kind, which are kept apart. */
+  readonly #names = { index: new Set<string>(), relation: new Set<string>() }
   readonly #dropped = new Set<number>()
   #nextId = 1
 
@@ -68,68 +88,76 @@ export class Dictionary {
     const entry = readEntry(key, value)
     if (entry.next !== undefined) this.#nextId = entry.next
     if (entry.dropped !== undefined) this.#dropped.add(entry.dropped)
-    if (entry.index === undefined) return
-    this.#indexes.set(entry.index.id, entry.index)
-    this.#names.add(entry.index.definition.name)
+    const { index, relation } = entry
+    if (index !== undefined) {
+      this.#indexes.set(index.id, index)
+      this.#names.index.add(index.definition.name)
+    }
+    if (relation !== undefined) {
+      this.#relations.set(relation.id, relation)
+      this.#names.relation.add(relation.definition.name)
+    }
   }
 
   list(): StoredIndex[] {
     return [...this.#indexes.values()]
   }
 
-  /** Whether there has ever been an index with that id. */
+  relations(): StoredRelation[] {
+    return [...this.#relations.values()]
+  }
+
+  /** Whether there has ever been an index or a relation with that id. */
   hasGiven(id: number): boolean {
     return id < this.#nextId
   }
 
-  /** Ids of dropped indexes that may still have data. */
+  /** Ids of what was dropped and may still have data. */
   dropped(): number[] {
     return [...this.#dropped]
   }
 
   /** @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE` */
   async create(definition: IndexDefinition): Promise<StoredIndex> {
-    const { name } = definition
-    if (this.#names.has(name)) {
-      throw new WarpdexError('INDEX_EXISTS', `there is an index ${JSON.stringify(name)} already`)
-    }
-    if (this.#names.size >= LIMITS.indexes) {
-      throw new WarpdexError('TOO_LARGE', `a server has at most ${LIMITS.indexes} indexes; drop one first`)
-    }
     const seed = randomBytes(8)
-    const index: StoredIndex = {
-      id: this.#nextId++,
-      definition,
-      createdAt: Date.now(),
-      seed: [seed.readUInt32LE(0), seed.readUInt32LE(4)],
-    }
-    this.#names.add(name)
-    const key = indexKey(index.id)
-    try {
-      await this.#committer.commit([
-        this.#put(key, encodeRecord(RecordKind.index, key, index)),
-        this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
-      ])
-    } catch (error) {
-      this.#names.delete(name)
-      throw error
-    }
+    const secret = [seed.readUInt32LE(0), seed.readUInt32LE(4)] as const
+    const index = { ...this.#new('index', definition, 'INDEX_EXISTS'), seed: secret }
+    await this.#enter('index', index, indexKey(index.id))
     this.#indexes.set(index.id, index)
     return index
   }
 
-  /** Removes a definition and notes that the data is to follow. */
-  async drop(id: number): Promise<void> {
-    const index = this.#indexes.get(id)
-    if (index === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${id}`)
-    const note = droppedKey(id)
-    await this.#committer.commit([
-      { keyspace: this.#keyspace, key: indexKey(id) },
-      this.#put(note, encodeRecord(RecordKind.droppedIndex, note, {})),
-    ])
-    this.#indexes.delete(id)
-    this.#names.delete(index.definition.name)
-    this.#dropped.add(id)
+  /** @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE` */
+  async createRelation(definition: RelationDefinition): Promise<StoredRelation> {
+    const relation = this.#new('relation', definition, 'RELATION_EXISTS')
+    await this.#enter('relation', relation, relationKey(relation.id))
+    this.#relations.set(relation.id, relation)
+    return relation
+  }
+
+  /**
+   * Removes definitions, all or none, and notes that the data is to follow.
+   * @throws WarpdexError `UNKNOWN_INDEX`
+   */
+  async drop(ids: readonly number[]): Promise<void> {
+    const unknown = ids.find((id) => !this.#indexes.has(id) && !this.#relations.has(id))
+    if (unknown !== undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${unknown}`)
+    const changes = ids.flatMap((id) => {
+      const note = droppedKey(id)
+      const key = this.#relations.has(id) ? relationKey(id) : indexKey(id)
+      return [
+        { keyspace: this.#keyspace, key },
+        this.#put(note, encodeRecord(RecordKind.droppedIndex, note, {})),
+      ]
+    })
+    await this.#committer.commit(changes)
+    for (const id of ids) {
+      this.#names.index.delete(this.#indexes.get(id)?.definition.name ?? '')
+      this.#names.relation.delete(this.#relations.get(id)?.definition.name ?? '')
+      this.#indexes.delete(id)
+      this.#relations.delete(id)
+      this.#dropped.add(id)
+    }
   }
 
   /** Removes the note of a dropped index whose data is gone. */
@@ -138,9 +166,40 @@ export class Dictionary {
     this.#dropped.delete(id)
   }
 
+  #new<D extends { readonly name: string }>(kind: Kind, definition: D, exists: ErrorCode): Stored<D> {
+    const { name } = definition
+    const names = this.#names[kind]
+    const { plural, article } = KINDS[kind]
+    const most = LIMITS[plural]
+    if (names.has(name)) {
+      throw new WarpdexError(exists, `there is ${article} ${kind} ${JSON.stringify(name)} already`)
+    }
+    if (names.size >= most) {
+      throw new WarpdexError('TOO_LARGE', `a server has at most ${most} ${plural}; drop one first`)
+    }
+    names.add(name)
+    return { id: this.#nextId++, definition, createdAt: Date.now() }
+  }
+
+  async #enter(kind: Kind, stored: StoredIndex | StoredRelation, key: Buffer): Promise<void> {
+    try {
+      await this.#committer.commit([
+        this.#put(key, encodeRecord(RecordKind[kind], key, stored)),
+        this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
+      ])
+    } catch (error) {
+      this.#names[kind].delete(stored.definition.name)
+      throw error
+    }
+  }
+
   #put(key: Buffer, value: Buffer): Change {
     return { keyspace: this.#keyspace, key, value }
   }
+}
+
+function relationKey(id: number): Buffer {
+  return Buffer.concat([indexKey(id), Buffer.from('relation')])
 }
 
 function droppedKey(id: number): Buffer {

@@ -20,7 +20,7 @@ export interface GatheredPayloads {
   readonly bytes: Uint8Array
 }
 
-/** What lies where, and how it is brought to memory. */
+/** What lies where, and how it is read. */
 export interface SegmentSource {
   /** In the order of their rows. */
   readonly segments: readonly Segment[]
@@ -37,7 +37,7 @@ const LOADS_A_TURN = 64
 const SHORT_PAYLOAD = 48
 
 /**
- * Collects the payloads of many rows. The rows are grouped by segment, so that each segment is looked up once and read at most
+ * Collects the payloads of many rows from segments that are not all in memory, and need not fit there. The rows are grouped by segment, so that each segment is looked up once and read at most
  * once, or twice when more segments are touched than may be held.
  *
  * @throws WarpdexError `DAMAGED_FILE` when a row does not exist or its segment is damaged
@@ -120,8 +120,8 @@ async function eachBody(
   }
 }
 
-/** The offsets of the leading payloads that fit. */
-function fittingOffsets(lengths: Uint32Array, maxBytes: number): Uint32Array {
+/** The offsets of the leading payloads that fit into so many bytes. */
+export function fittingOffsets(lengths: Uint32Array, maxBytes: number): Uint32Array {
   const offsets = new Uint32Array(lengths.length + 1)
   let end = 0
   for (let i = 0; i < lengths.length; i++) {

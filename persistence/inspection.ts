@@ -2,7 +2,9 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { toWarpdexError, WarpdexError } from '../protocol/errors.js'
+import type { RelationDefinition } from '../protocol/relation.js'
 import type { IndexDefinition } from '../protocol/types.js'
+import { decodeAppend } from './append-record.js'
 import { readEntry } from './dictionary.js'
 import { numberOf } from './keys.js'
 import { LmdbFile } from './lmdb-file.js'
@@ -24,9 +26,10 @@ export interface Finding {
   readonly remedy: string
 }
 
-export interface InspectedIndex {
+/** An index or a relation. */
+interface Inspected<Definition> {
   readonly id: number
-  readonly definition: IndexDefinition
+  readonly definition: Definition
   /** Positions of the log's records; `last` is 0 when there is none. */
   readonly first: number
   readonly last: number
@@ -34,9 +37,13 @@ export interface InspectedIndex {
   readonly snapshots: readonly SnapshotInfo[]
 }
 
+export type InspectedIndex = Inspected<IndexDefinition>
+export type InspectedRelation = Inspected<RelationDefinition>
+
 /** What a data file and its snapshots hold, and what is wrong with them. */
 export interface Inspection {
   readonly indexes: readonly InspectedIndex[]
+  readonly relations: readonly InspectedRelation[]
   /** Records of all kinds that were checked. */
   readonly records: number
   readonly findings: readonly Finding[]
@@ -56,10 +63,11 @@ interface BadRecords {
   readonly what: string
 }
 
-/** An index while its records are being read. */
+/** An index or a relation while its records are being read. */
 interface IndexFacts {
   readonly id: number
   definition?: IndexDefinition
+  relation?: RelationDefinition
   isDropped: boolean
   first: number
   last: number
@@ -97,17 +105,20 @@ export class Inspector {
     await this.#checkSnapshots()
     const all = [...this.#indexes.values()].filter(({ isDropped }) => !isDropped)
     const indexes: InspectedIndex[] = []
+    const relations: InspectedRelation[] = []
     for (const facts of all) {
-      const { id, definition, first, last, pointers } = facts
-      if (definition === undefined) {
+      const { id, definition, relation, first, last, pointers } = facts
+      const snapshots = [...pointers].sort((a, b) => b.position - a.position)
+      const figures = { id, first, last, snapshots }
+      if (definition !== undefined) indexes.push({ ...figures, definition })
+      else if (relation !== undefined) relations.push({ ...figures, definition: relation })
+      else {
         this.#lose(`there are records of index ${id}, but no definition of it`)
         continue
       }
       this.#checkLog(facts)
-      const snapshots = [...pointers].sort((a, b) => b.position - a.position)
-      indexes.push({ id, definition, first, last, snapshots })
     }
-    return { indexes, records: this.#records, findings: this.#findings }
+    return { indexes, relations, records: this.#records, findings: this.#findings }
   }
 
   /** Reads the data file, and tells which snapshot files it names. */
@@ -181,13 +192,14 @@ export class Inspector {
   }
 
   #readDefinition(key: Buffer, value: Buffer): void {
-    const { next, dropped, index } = readEntry(key, value)
+    const { next, dropped, index, relation } = readEntry(key, value)
     if (next !== undefined) this.#nextId = next
     if (dropped !== undefined) this.#of(key).isDropped = true
     if (index !== undefined) this.#of(key).definition = index.definition
+    if (relation !== undefined) this.#of(key).relation = relation.definition
   }
 
-  /** Keys come in order, so that what is missing shows as a gap. */
+  /** Keys come in order, so that what is missing shows as a gap, and definitions before what they define. */
   #readLog(key: Buffer, value: Buffer): void {
     const facts = this.#of(key)
     const position = numberOf(key)
@@ -203,7 +215,8 @@ export class Inspector {
     facts.last = position
     const what = `the log record of index ${facts.id} at position ${position}`
     try {
-      decodeBatch(key, value, what)
+      if (facts.relation === undefined) decodeBatch(key, value, what)
+      else decodeAppend(key, value, what)
     } catch (thrown) {
       facts.badRecords.push({ from: position, to: position, what: toWarpdexError(thrown).message })
     }
@@ -257,10 +270,11 @@ export class Inspector {
     }
   }
 
-  /** Whether the index can be built from a sound snapshot and the log after it. */
-  #checkLog({ id, definition, first, last, badRecords, pointers }: IndexFacts): void {
+  /** Whether the index or relation can be built from a sound snapshot and the log after it. */
+  #checkLog({ id, definition, relation, first, last, badRecords, pointers }: IndexFacts): void {
     const newest = Math.max(0, ...pointers.map(({ position }) => position))
-    const index = `index ${id} (${JSON.stringify(definition?.name)})`
+    const kind = relation === undefined ? 'index' : 'relation'
+    const index = `${kind} ${id} (${JSON.stringify((definition ?? relation)?.name)})`
     if (newest > last) {
       this.#lose(
         `the log of ${index} ends at position ${last}, but there is a snapshot of position ${newest}`,

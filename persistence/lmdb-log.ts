@@ -2,12 +2,21 @@ import { aligned, asBytes } from '../protocol/columns.js'
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { WriteOp } from '../protocol/types.js'
+import { decodeAppend, encodeAppend } from './append-record.js'
 import { type Change, type Committer, type Keyspace, valueBytes } from './committer.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import type { PayloadStore } from './payload-store.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 import { SpareBuffers } from './spare-buffers.js'
-import type { LogBatch, LogEntry, LogPosition, LogRecord, WriteLog } from './write-log.js'
+import type {
+  AppendEntry,
+  AppendRecord,
+  LogBatch,
+  LogEntry,
+  LogPosition,
+  LogRecord,
+  WriteLog,
+} from './write-log.js'
 import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
 
 /** Records that one transaction removes. */
@@ -21,6 +30,14 @@ interface BatchMeta {
   readonly payloads: boolean
   /** Whether the last section holds the keys' offsets. */
   readonly keyOffsets?: boolean
+}
+
+/** A record as it is stored, and how messages name it. */
+interface StoredValue {
+  readonly key: Buffer
+  readonly value: Buffer
+  readonly what: string
+  readonly position: number
 }
 
 interface Positions {
@@ -75,13 +92,16 @@ export class LmdbLog implements WriteLog {
     await this.#committer.removeIndex(this.#keyspace, index)
   }
 
-  async append(index: number, record: LogRecord): Promise<LogPosition> {
+  async append(index: number, record: LogRecord | AppendRecord): Promise<LogPosition> {
     const positions = this.#of(index)
     this.#committer.requireOpen()
-    const { segment, outcomes = [] } = record
+    const { outcomes = [] } = record
     const position = positions.reserved + 1
     const key = numberedKey(index, position)
-    const value = encodeBatch(key, record, (bytes) => this.#buffers.take(bytes))
+    const take = (bytes: number) => this.#buffers.take(bytes)
+    const isAppend = 'batch' in record
+    const value = isAppend ? encodeAppend(key, record.batch, take) : encodeBatch(key, record, take)
+    const segment = isAppend ? undefined : record.segment
     const segments = segment === undefined ? [] : this.#payloads.cut(index, segment)
     const changes: Change[] = [
       { keyspace: this.#keyspace, key, value },
@@ -101,6 +121,18 @@ export class LmdbLog implements WriteLog {
   }
 
   async *read(index: number, after: number): AsyncGenerator<LogEntry> {
+    for (const { key, value, what, position } of this.#values(index, after)) {
+      yield { ...decodeBatch(key, value, what), position, bytes: value.length }
+    }
+  }
+
+  async *readAppends(relation: number, after: number): AsyncGenerator<AppendEntry> {
+    for (const { key, value, what, position } of this.#values(relation, after)) {
+      yield { batch: decodeAppend(key, value, what), position, bytes: value.length }
+    }
+  }
+
+  *#values(index: number, after: number): Generator<StoredValue> {
     const { first, last } = this.#of(index)
     if (after < last && after + 1 < first) {
       throw damaged(`the log of index ${index} begins at position ${first}; position ${after + 1} is missing`)
@@ -110,7 +142,7 @@ export class LmdbLog implements WriteLog {
       const value = this.#keyspace.getBinary(key)
       const what = `the log record of index ${index} at position ${position}`
       if (value === undefined) throw damaged(`${what} is missing`)
-      yield { ...decodeBatch(key, value, what), position, bytes: value.length }
+      yield { key, value, what, position }
     }
   }
 

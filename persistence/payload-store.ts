@@ -2,8 +2,10 @@ import { WarpdexError } from '../protocol/errors.js'
 import type { Committer, Keyspace } from './committer.js'
 import { type CompactionStep, compact, type RowFilter } from './compaction.js'
 import { type GatheredPayloads, type GatherRequest, gather } from './gather.js'
+import { gatherWarm } from './gather-warm.js'
 import { HeldRows } from './held-rows.js'
 import { keysOfIndex } from './keys.js'
+import { PayloadArena, type SegmentTable } from './payload-arena.js'
 import { damaged } from './record.js'
 import {
   cutSegments,
@@ -15,13 +17,14 @@ import {
   type SegmentBody,
   segmentKey,
 } from './segment.js'
-import { SegmentCache } from './segment-cache.js'
 import type { PayloadSegment } from './write-log.js'
 
 interface IndexPayloads {
   /** In the order of their rows; replaced as a whole by compaction. */
   segments: Segment[]
   nextRow: number
+  /** The segments as the arena knows them, once rows have been gathered. */
+  table: SegmentTable | undefined
 }
 
 export interface PayloadStats {
@@ -35,25 +38,28 @@ export interface PayloadStats {
 
 /**
  * The payloads of kind `bytes` of all indexes. They lie in append-only segments of neighbouring rows; of the segments the store
- * keeps a list in memory, and of their payloads as many as its budget allows.
+ * keeps a list in memory, and the payloads of as many as its arena holds.
  */
 export class PayloadStore {
   readonly #committer: Committer
   readonly #keyspace: Keyspace
-  readonly #cache: SegmentCache
+  readonly #arenaBytes: number
+  /** Begun by the first gather. */
+  #opening: Promise<PayloadArena> | undefined
+  #arena: PayloadArena | undefined
   readonly #indexes = new Map<number, IndexPayloads>()
 
-  /** @param cacheBytes bytes of payloads to keep in memory */
-  constructor(committer: Committer, keyspace: Keyspace, cacheBytes: number) {
+  /** @param arenaBytes bytes of payloads to keep in memory */
+  constructor(committer: Committer, keyspace: Keyspace, arenaBytes: number) {
     this.#committer = committer
     this.#keyspace = keyspace
-    this.#cache = new SegmentCache(cacheBytes)
+    this.#arenaBytes = arenaBytes
   }
 
   /** Takes up the payloads of an index. */
   open(index: number): void {
     const segments = [...this.#keyspace.getKeys(keysOfIndex(index))].map(parseSegmentKey)
-    this.#indexes.set(index, { segments, nextRow: rowAfter(segments) })
+    this.#indexes.set(index, { segments, nextRow: rowAfter(segments), table: undefined })
   }
 
   /** Takes back the rows that were given away and did not become durable. */
@@ -63,8 +69,11 @@ export class PayloadStore {
 
   /** Takes no more payloads of an index. */
   close(index: number): void {
-    for (const segment of this.#indexes.get(index)?.segments ?? []) this.#cache.remove(segment)
+    const payloads = this.#indexes.get(index)
     this.#indexes.delete(index)
+    if (this.#arena === undefined || payloads?.table === undefined) return
+    for (const segment of payloads.segments) this.#arena.remove(segment)
+    this.#arena.dropTable(payloads.table)
   }
 
   /** Removes the payloads of an index that was closed. */
@@ -95,7 +104,7 @@ export class PayloadStore {
 
   /** Bytes of payloads in memory, of all indexes. */
   get cachedBytes(): number {
-    return this.#cache.bytes
+    return this.#arena?.bytes ?? 0
   }
 
   /** The segments that a batch's payloads make, with the changes that store them. */
@@ -124,14 +133,31 @@ export class PayloadStore {
    *
    * @throws WarpdexError `DAMAGED_FILE` when a row does not exist or its segment is damaged
    */
-  gather(index: number, request: GatherRequest): Promise<GatheredPayloads> {
-    const source = {
-      segments: this.#of(index).segments,
-      heldBytes: this.#cache.capacity,
-      load: (segment: Segment) => this.#load(index, segment),
-      describe: (row: number) => `row ${row} of index ${index}`,
+  async gather(index: number, request: GatherRequest): Promise<GatheredPayloads> {
+    const payloads = this.#of(index)
+    const { segments } = payloads
+    const rows = `of index ${index}`
+    this.#opening ??= PayloadArena.create(this.#arenaBytes)
+    this.#arena ??= await this.#opening
+    const arena = this.#arena
+    // What is replaced while the arena is made, or filled, is gathered from the segments of the call.
+    const isCurrent = () => payloads.segments === segments && this.#indexes.get(index) === payloads
+    if (isCurrent()) {
+      payloads.table ??= arena.createTable()
+      const { table } = payloads
+      const load = (segment: Segment) => this.#read(index, segment)
+      const gathered = await gatherWarm({ arena, table, segments, load, isCurrent }, request)
+      if (gathered !== undefined) return gathered
     }
-    return gather(source, request)
+    return gather(
+      {
+        segments,
+        heldBytes: this.#arenaBytes,
+        load: (segment) => this.#bodyOf(index, segment),
+        describe: (row) => `row ${row} ${rows}`,
+      },
+      request,
+    )
   }
 
   /**
@@ -145,7 +171,7 @@ export class PayloadStore {
     return compact(
       {
         segments: () => this.#indexes.get(index)?.segments ?? [],
-        load: (segment) => segment.body ?? this.#read(index, segment),
+        load: (segment) => this.#bodyOf(index, segment),
         create: (firstRow, body) => newSegment(this.#keyspace, index, firstRow, body),
         replace: (step) => this.#replace(index, step),
       },
@@ -158,7 +184,7 @@ export class PayloadStore {
     const payloads = this.#of(index)
     // A gather that began with the old list finds the payloads in its segments when they are gone from disk.
     for (const [segment, body] of replaced) {
-      this.#cache.remove(segment)
+      this.#arena?.remove(segment)
       segment.body = body
     }
     const removals = replaced.map(([segment]) => ({
@@ -173,6 +199,7 @@ export class PayloadStore {
     }
     const { segments } = payloads
     payloads.segments = [...segments.slice(0, from), ...result, ...segments.slice(to)]
+    if (payloads.table !== undefined) this.#arena?.restartTable(payloads.table)
   }
 
   #of(index: number): IndexPayloads {
@@ -181,14 +208,8 @@ export class PayloadStore {
     return payloads
   }
 
-  #load(index: number, segment: Segment): SegmentBody {
-    if (segment.body !== undefined) {
-      this.#cache.touch(segment)
-      return segment.body
-    }
-    const body = this.#read(index, segment)
-    this.#cache.add(segment, body)
-    return body
+  #bodyOf(index: number, segment: Segment): SegmentBody {
+    return segment.body ?? this.#arena?.body(segment) ?? this.#read(index, segment)
   }
 
   #read(index: number, segment: Segment): SegmentBody {

@@ -13,6 +13,8 @@ export const RecordKind = {
   outcome: 7,
   snapshot: 8,
   snapshotFrame: 9,
+  relation: 10,
+  append: 11,
 } as const
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind]
 

@@ -19,7 +19,7 @@ export interface Segment {
   readonly firstRow: number
   readonly count: number
   readonly payloadBytes: number
-  /** The payloads while they are in memory. */
+  /** The payloads, once they are gone from disk, for those who have found the segment before. */
   body?: SegmentBody | undefined
 }
 

@@ -3,13 +3,14 @@ import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { WarpdexError } from '../protocol/errors.js'
+import type { RelationDefinition } from '../protocol/relation.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import { type BackupOptions, type WrittenBackup, writeBackup } from './backup.js'
 import type { CopyOptions } from './checked-copy.js'
 import { Committer, type Keyspace } from './committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
 import { checkDataFile } from './data-file-check.js'
-import { Dictionary, type StoredIndex } from './dictionary.js'
+import { Dictionary, type StoredIndex, type StoredRelation } from './dictionary.js'
 import { DirectoryLock } from './directory-lock.js'
 import { LmdbLog } from './lmdb-log.js'
 import { PayloadStore } from './payload-store.js'
@@ -30,7 +31,7 @@ const FORMAT_KEY = Buffer.from('warpdex')
 
 const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const
 
-/** A data directory: everything about the indexes that survives the process. One process has it open at a time. */
+/** A data directory: everything about indexes and relations that survives the process. One process has it open at a time. */
 export class Store {
   readonly directory: string
   /** Payloads of kind `bytes`. */
@@ -42,7 +43,7 @@ export class Store {
   readonly #dictionary: Dictionary
   readonly #outcomes: WriteOutcomes
   readonly #log: LmdbLog
-  /** Removes the data of dropped indexes, one after the other. */
+  /** Removes the data of what was dropped, one after the other. */
   #removal: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
   /** Resolves when the backup that is being made is done, or given up. */
@@ -125,7 +126,7 @@ export class Store {
       log,
       snapshots,
     })
-    for (const { id } of dictionary.list()) store.#openIndex(id)
+    for (const { id } of [...dictionary.list(), ...dictionary.relations()]) store.#take(id)
     for (const id of dictionary.dropped()) store.#removeLater(id)
     return store
   }
@@ -133,7 +134,7 @@ export class Store {
   /** Bytes on disk, of the data file, should nobody have taken it away, and of the snapshots. */
   get bytes(): number {
     const dataFile = statSync(join(this.directory, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
-    const snapshots = this.indexes().flatMap(({ id }) => this.snapshots.list(id))
+    const snapshots = [...this.indexes(), ...this.relations()].flatMap(({ id }) => this.snapshots.list(id))
     return snapshots.reduce((sum, { bytes }) => sum + bytes, dataFile)
   }
 
@@ -145,25 +146,38 @@ export class Store {
     return this.#dictionary.list()
   }
 
+  relations(): StoredRelation[] {
+    return this.#dictionary.relations()
+  }
+
   /** @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE` */
   async createIndex(definition: IndexDefinition): Promise<StoredIndex> {
     const index = await this.#dictionary.create(definition)
-    this.#openIndex(index.id)
+    this.#take(index.id)
     return index
   }
 
+  /** @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE` */
+  async createRelation(definition: RelationDefinition): Promise<StoredRelation> {
+    const relation = await this.#dictionary.createRelation(definition)
+    this.#take(relation.id)
+    return relation
+  }
+
   /**
-   * Drops an index. Its definition is gone when this resolves; its data is removed in the background, and after a crash at the
-   * next opening. Nothing else of the index may be under way.
+   * Drops indexes and relations, all or none. Their definitions are gone when this resolves; their data is removed in the background,
+   * and after a crash at the next opening. Nothing else of them may be under way.
    *
    * @throws WarpdexError `UNKNOWN_INDEX`
    */
-  async dropIndex(id: number): Promise<void> {
-    await this.#dictionary.drop(id)
-    this.#log.close(id)
-    this.payloads.close(id)
-    this.snapshots.close(id)
-    this.#removeLater(id)
+  async drop(...ids: readonly number[]): Promise<void> {
+    await this.#dictionary.drop(ids)
+    for (const id of ids) {
+      this.#log.close(id)
+      this.payloads.close(id)
+      this.snapshots.close(id)
+      this.#removeLater(id)
+    }
   }
 
   /** What became of a client's write, while that is remembered. */
@@ -202,7 +216,7 @@ export class Store {
     }
   }
 
-  /** Resolves when the data of all dropped indexes is removed. */
+  /** Resolves when the data of all that was dropped is removed. */
   async removed(): Promise<void> {
     await this.#removal
   }
@@ -222,7 +236,7 @@ export class Store {
     this.#lock.release()
   }
 
-  #openIndex(id: number): void {
+  #take(id: number): void {
     this.#log.open(id)
     this.payloads.open(id)
     this.snapshots.open(id)

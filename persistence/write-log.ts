@@ -1,3 +1,4 @@
+import type { RelationBatch } from '../protocol/relation-batch.js'
 import type { WriteOp } from '../protocol/types.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
@@ -27,6 +28,12 @@ export interface LogRecord extends LogBatch {
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }
 
+/** Rows that are appended to a relation, and the outcomes of the clients' writes that become durable with them. */
+export interface AppendRecord {
+  readonly batch: RelationBatch
+  readonly outcomes?: readonly WriteOutcome[] | undefined
+}
+
 /** Where a batch lies in its index's log. */
 export interface LogPosition {
   /** Dense and ascending from 1. */
@@ -38,20 +45,25 @@ export interface LogPosition {
 /** A batch as read back; its columns of bytes are views into one buffer, at any alignment. */
 export type LogEntry = LogBatch & LogPosition
 
-/** The ordered write batches of every index: with the snapshots they are the truth that everything else is rebuilt from. */
+/** Appended rows as read back; columns are views into one buffer, at any alignment. */
+export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
+
+/** The ordered write batches of every index and relation: with the snapshots they are the truth that everything else is rebuilt from. */
 export interface WriteLog {
   /**
    * Resolves when the record is durable. Records of one index get their positions in the order of the calls.
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */
-  append(index: number, record: LogRecord): Promise<LogPosition>
+  append(index: number, record: LogRecord | AppendRecord): Promise<LogPosition>
   /**
    * The durable batches after a position, in order; 0 stands before the first.
    *
    * @throws WarpdexError `DAMAGED_FILE` naming index and position when a record is damaged or missing
    */
   read(index: number, after: number): AsyncIterable<LogEntry>
+  /** As `read`, of a relation. */
+  readAppends(relation: number, after: number): AsyncIterable<AppendEntry>
   /** Removes the records up to a position. The last record always stays, so that positions go on from it. */
   trim(index: number, through: number): Promise<void>
   /** Position of the first record that is kept; one more than `last` when there is none. */

@@ -1,16 +1,22 @@
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { LoadCounts } from '../protocol/load.js'
+import type { AppendedRows } from '../protocol/relation-batch.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 
-/** What became of the items of a write: a ResultCode for each or, where nobody asked for more, how many of each kind there were. */
-export type Answer =
-  | { readonly codes: Uint8Array; readonly counts?: undefined }
-  | { readonly counts: LoadCounts; readonly codes?: undefined }
+/**
+ * What became of the items of a write: a ResultCode for each or, where nobody asked for more, how many of each kind there were; of
+ * rows appended to a relation where they are.
+ */
+export interface Answer {
+  readonly codes?: Uint8Array | undefined
+  readonly counts?: LoadCounts | undefined
+  readonly appended?: AppendedRows | undefined
+}
 
 /** What became of a client's write. */
-export type WriteOutcome = Answer & {
+export interface WriteOutcome extends Answer {
   /** The client's own id, 1 to 255 bytes of UTF-8; write numbers count within it. */
   readonly client: string
   /** The client's number of the write, a whole number from 0 to 2^53 - 1. */
@@ -18,7 +24,7 @@ export type WriteOutcome = Answer & {
 }
 
 /** A remembered outcome. */
-export type StoredOutcome = Answer & {
+export interface StoredOutcome extends Answer {
   readonly index: number
   /** Position of the log record that holds the write. */
   readonly position: number
@@ -29,7 +35,8 @@ interface OutcomeMeta {
   readonly index: number
   readonly position: number
   readonly uniform?: { readonly code: number; readonly count: number }
-  readonly counts?: LoadCounts
+  readonly counts?: LoadCounts | undefined
+  readonly appended?: AppendedRows | undefined
 }
 
 interface RememberedWrite {
@@ -124,7 +131,8 @@ export class WriteOutcomes {
     if (value === undefined) return undefined
     const what = `the outcome of write ${write} of client ${client}`
     const { meta, sections } = decodeRecord<OutcomeMeta>(RecordKind.outcome, key, value, what)
-    const { index, position, uniform, counts } = meta
+    const { index, position, uniform, counts, appended } = meta
+    if (appended !== undefined) return { index, position, appended }
     if (counts !== undefined) return { index, position, counts }
     const codes = uniform === undefined ? sections[0] : new Uint8Array(uniform.count).fill(uniform.code)
     return { index, position, codes }
@@ -208,10 +216,11 @@ export class WriteOutcomes {
 }
 
 /** An answer in the form that takes the fewest bytes. */
-function packed({ codes, counts }: Answer): {
-  readonly answer: Pick<OutcomeMeta, 'uniform' | 'counts'>
+function packed({ codes, counts, appended }: Answer): {
+  readonly answer: Pick<OutcomeMeta, 'uniform' | 'counts' | 'appended'>
   readonly codes?: Uint8Array
 } {
+  if (appended !== undefined) return { answer: { appended } }
   if (codes === undefined) return { answer: { counts } }
   const code = uniformCode(codes)
   return code === undefined ? { answer: {}, codes } : { answer: { uniform: { code, count: codes.length } } }

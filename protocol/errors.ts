@@ -17,6 +17,8 @@ export const ERROR_CODES = [
   'SHUTTING_DOWN',
   'INTERNAL',
   'DISK_FULL',
+  'UNKNOWN_RELATION',
+  'RELATION_EXISTS',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

@@ -8,8 +8,8 @@ export const LIMITS = {
   headerBytes: 64 * 1024,
   /** Bytes of a reply's msgpack header: lists of all indexes and their figures go there. */
   replyHeaderBytes: 16 * MIB,
-  /** Sections of one frame. No operation needs more than eight. */
-  sections: 16,
+  /** Sections of one frame: four for each column of a relation, of which there are `relationColumns`. */
+  sections: 512,
   /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */
   batchItems: 1 << 20,
   /** Rows of one chunk of a bulk load: a log record, and one write on the device. More would take more scratch memory and gain little. */
@@ -35,7 +35,15 @@ export const LIMITS = {
   partitionLevels: 64,
   /** Shards of one index: every batch is looked at for each of them. On a GPU that binds 2 GiB they hold more than any has memory for. */
   shards: 1024,
-  /** UTF-8 bytes of an index name. */
+  /** Relations of one server: each takes some pages of device memory a column, even while it is empty. */
+  relations: 1000,
+  /** Columns of a relation: a request's header has their names and a table of their sections, up to four each. */
+  relationColumns: 128,
+  /** UTF-8 bytes of one string of a relation: it is compared with others byte by byte, on the host. */
+  stringBytes: 64 * 1024,
+  /** Bytes of the different strings of a column: the host keeps them, and copies them when new ones come. */
+  columnStringBytes: 1024 * MIB,
+  /** UTF-8 bytes of the name of an index, a relation or a column. */
   indexNameBytes: 128,
   /** Characters of a backup's name, which is a folder's: file systems take 255 bytes, and a suffix must fit. */
   backupNameLength: 128,
@@ -90,4 +98,26 @@ export const LIMITS = {
   writeIdHours: 24,
   /** Bytes that one transaction on disk takes: a frame's batch with all that is derived from it. LMDB is known to crash past 200 MB. */
   transactionBytes: 160 * MIB,
+  /** Operators of one query: far more than anyone writes, and each takes steps of its own on the device. */
+  queryNodes: 256,
+  /** Levels of a query's operators and expressions, which are gone through by recursion. */
+  queryDepth: 64,
+  /** Constants, columns and operators in all expressions of one query. */
+  queryExpressions: 4096,
+  /** Columns that an operator of a query gives. */
+  queryColumns: 256,
+  /** Columns by which an operator of a query joins, groups or sorts. */
+  queryKeys: 32,
+  /** Bytes of the pairs of rows that a join or a product of a query writes at a time: what comes after them takes a multiple of it. */
+  queryPassBytes: 64 * MIB,
+  /** Bytes of device memory that one query takes beside its relations. Past it the query is refused, lest it take what others need. */
+  queryDeviceBytes: 8192 * MIB,
+  /** Bytes of a query's result that wait to be read: the query waits past it, and with it appends to its relations. */
+  queryQueuedBytes: 64 * MIB,
+  /** Results that are being read at a time: each may keep relations on the device, and `queryQueuedBytes` on the host. */
+  queryCursors: 64,
+  /** Bytes of the columns of one batch of a query's result: enough for a copy at full speed, few enough to be kept for a slow client. */
+  queryBatchBytes: 4 * MIB,
+  /** Characters of a result column's name. */
+  columnNameLength: 128,
 } as const

@@ -1,6 +1,7 @@
 import { WarpdexError } from './errors.js'
 import type { Frame, Section } from './frame.js'
 import { LIMITS } from './limits.js'
+import { isName } from './names.js'
 
 /**
  * Takes a request's fields and sections out of its frame one by one, each checked, and then refuses what nobody asked for: a
@@ -67,7 +68,7 @@ export class RequestReader {
 
   optionalIndexName(name: string): string | undefined {
     const value = this.optionalText(name)
-    if (value === undefined || isIndexName(value)) return value
+    if (value === undefined || isName(value)) return value
     return this.#refuse(name, `of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`)
   }
 
@@ -121,20 +122,6 @@ export class RequestReader {
     return new WarpdexError('BAD_REQUEST', `${this.#op} ${what}`)
   }
 }
-
-/** Lone surrogates are refused with the control characters: two such names would be one name in UTF-8. */
-function isIndexName(name: string): boolean {
-  if (soundNames.has(name)) return true
-  if (name === '' || /[\p{Cc}\p{Cs}]/u.test(name)) return false
-  if (new TextEncoder().encode(name).length > LIMITS.indexNameBytes) return false
-  if (soundNames.size >= KEPT_NAMES) soundNames.clear()
-  soundNames.add(name)
-  return true
-}
-
-/** Names of indexes that were looked at: the same come again and again. */
-const soundNames = new Set<string>()
-const KEPT_NAMES = 1024
 
 /** What a client sent, short enough to stand in a message. */
 function quote(text: string): string {

@@ -112,6 +112,14 @@ export interface IndexDefinition extends TreeLayout {
   readonly payloadKind: PayloadKind
   /** At most one payload a key. */
   readonly unique: boolean
+  /** What its keys are, where it is an index over columns of a relation; its payloads are numbers of rows. */
+  readonly of?: IndexSource | undefined
+}
+
+/** Columns of a relation that an index is over. */
+export interface IndexSource {
+  readonly relation: string
+  readonly columns: readonly string[]
 }
 
 /** Outcome of one item of a write batch, one byte an item on the wire. */

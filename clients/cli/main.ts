@@ -13,6 +13,8 @@ import { addImport } from './commands/import.js'
 import { addList } from './commands/list.js'
 import { addLoadTest } from './commands/loadtest.js'
 import { addPut } from './commands/put.js'
+import { addQuery } from './commands/query.js'
+import { addRelations } from './commands/relations.js'
 import { addRestore } from './commands/restore.js'
 import { addScan } from './commands/scan.js'
 import { addServe } from './commands/serve.js'
@@ -33,8 +35,10 @@ const COMMANDS = [
   addGet,
   addExplain,
   addScan,
+  addQuery,
   addDel,
   addImport,
+  addRelations,
   addStats,
   addSnapshot,
   addToken,

@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import type { RelationStats } from '../../protocol/replies.js'
+import { columnSpec } from './import/column-spec.js'
 
 /** Writes lines to standard output, no faster than they are read. */
 export async function printLines(lines: readonly string[]): Promise<void> {
@@ -36,4 +38,22 @@ export function bytesText(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
   const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
   return power === 0 ? `${bytes} bytes` : `${(bytes / 2 ** (10 * power)).toFixed(1)} ${units[power]}`
+}
+
+/** A table of relations. */
+export function relationLines(relations: readonly RelationStats[]): string[] {
+  const rows = relations.map(({ name, columns, indexes, rows, deviceBytes }) => {
+    const over = indexes.map((index) => `${index.name} (${index.columns.join(', ')})`)
+    return [name, columnSpec(columns), rows, bytesText(deviceBytes), over.join(', ')]
+  })
+  return table(['relation', 'columns', 'rows', 'on the device', 'indexes'], rows)
+}
+
+/** How many indexes and, where there are any, relations something holds. */
+export function contents(
+  indexes: { readonly length: number },
+  relations: { readonly length: number },
+): string {
+  const more = relations.length === 0 ? '' : ` and ${grouped(relations.length)} relations`
+  return `${grouped(indexes.length)} indexes${more}`
 }

@@ -1,9 +1,14 @@
-import type { WarpdexError } from '../../protocol/errors.js'
-import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/messages.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
+import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { Connection } from './connection.js'
 import type { CallOptions, ConnectOptions } from './options.js'
+import type { Query } from './query/query.js'
+import { QueryResult } from './query/query-result.js'
 import { Index } from './remote-index.js'
+import { Relation } from './remote-relation.js'
 
 /**
  * Connects to a server.
@@ -24,6 +29,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
 export class Client {
   readonly #connection: Connection
   readonly #indexes = new Map<string, Index>()
+  readonly #relations = new Map<string, Relation>()
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -85,12 +91,54 @@ export class Client {
     return (await this.#request('listIndexes', {}, options)).indexes
   }
 
-  /** Figures of the server and its indexes. */
+  /** A relation by name. Nothing is sent: the first call on it says whether it exists. */
+  relation(name: string): Relation {
+    const known = this.#relations.get(name) ?? new Relation(this.#connection, name)
+    this.#relations.set(name, known)
+    return known
+  }
+
+  /**
+   * Creates a relation.
+   *
+   * @param options with `ifNotExists` a relation of the same columns that is there already is right
+   * @returns whether it was made now
+   * @throws WarpdexError `RELATION_EXISTS`
+   */
+  async createRelation(
+    { name, columns }: RelationDefinition,
+    options: CallOptions & { readonly ifNotExists?: boolean } = {},
+  ): Promise<boolean> {
+    const fields = { relation: name, columns, ifNotExists: options.ifNotExists }
+    return (await this.#request('createRelation', fields, options)).created
+  }
+
+  /**
+   * Drops a relation with all its rows.
+   *
+   * @param options with `ifExists` a missing relation is right
+   * @returns whether it was there
+   * @throws WarpdexError `UNKNOWN_RELATION`
+   */
+  async dropRelation(
+    name: string,
+    options: CallOptions & { readonly ifExists?: boolean } = {},
+  ): Promise<boolean> {
+    this.#relations.delete(name)
+    const fields = { relation: name, ifExists: options.ifExists }
+    return (await this.#request('dropRelation', fields, options)).dropped
+  }
+
+  async listRelations(options: CallOptions = {}): Promise<readonly RelationInfo[]> {
+    return (await this.#request('listRelations', {}, options)).relations
+  }
+
+  /** Figures of the server, its indexes and its relations. */
   async stats(options: CallOptions = {}): Promise<ReplyFields['stats']> {
     return this.#request('stats', {}, options)
   }
 
-  /** Takes a snapshot of one index, or of all, so that a restart need not replay their logs. */
+  /** Takes a snapshot of one index, or of all indexes and relations, so that a restart need not replay their logs. */
   async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
     return (await this.#request('snapshot', { index: name }, options)).snapshots
   }
@@ -103,6 +151,23 @@ export class Client {
    */
   async backUp(name?: string, options: CallOptions = {}): Promise<BackupInfo> {
     return this.#request('backup', { name }, options)
+  }
+
+  /**
+   * A query over relations. Nothing is sent before its result is read.
+   *
+   * @throws WarpdexError where it is read: `BAD_REQUEST` with the way to a fault in the query, `UNKNOWN_RELATION`, `TOO_LARGE`, `OVERLOADED`, and
+   * `CONNECTION_LOST` where the connection is lost between two batches
+   */
+  query(query: Query, options: CallOptions = {}): QueryResult {
+    return new QueryResult(this.#connection, query, options)
+  }
+
+  /** Carries a query out, and says what each of its operators did. Its rows are dropped. */
+  async explainQuery(query: Query, options: CallOptions = {}): Promise<QueryExplanation> {
+    const { explanation } = await this.#request('query', { query: query.tree, explain: true }, options)
+    if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
+    return explanation
   }
 
   /** Closes the connection; calls that are not answered fail with `CANCELLED`. */

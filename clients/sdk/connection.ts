@@ -1,6 +1,7 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Frame, type Section, type Sections } from '../../protocol/frame.js'
-import { type Op, type ReplyFields, replyError, replyFields } from '../../protocol/messages.js'
+import type { Op } from '../../protocol/messages.js'
+import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
 import { CallTable } from './call-table.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import {
@@ -18,6 +19,7 @@ export interface Reply<O extends Op> {
   readonly fields: ReplyFields[O]
   /** The bytes of a section, which is there if the server keeps to the protocol. */
   readonly section: (name: string) => Uint8Array
+  readonly sections: ReadonlyMap<string, Section>
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -25,8 +27,10 @@ const CONNECT_TIMEOUT_MS = 10_000
 const READ_SENDS = 4
 /** A write is sent again once, under the same write id, so that the server applies it once. */
 const WRITE_SENDS = 2
-/** Whether an index was there before cannot be known after a loss, so these are for the caller to repeat. */
+/** Whether an index or a relation was there before cannot be known after a loss, so these are for the caller to repeat. */
 const DEFINITION_SENDS = 1
+/** A result ends with the connection that it was asked for on. */
+const CURSOR_SENDS = 1
 
 /** A client's lasting connection: links to the server one after the other, and the calls that outlive them. */
 export class Connection {
@@ -90,7 +94,8 @@ export class Connection {
       },
       () => this.#abandon(id),
     )
-    return { fields: replyFields<O>(reply), section: (name) => requireSection(reply, op, name).bytes }
+    const section = (name: string) => requireSection(reply, op, name).bytes
+    return { fields: replyFields<O>(reply), section, sections: reply.sections }
   }
 
   /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
@@ -196,10 +201,20 @@ function isFinal({ code }: WarpdexError): boolean {
   return code === 'UNAUTHORISED' || code === 'BAD_REQUEST' || code === 'CANCELLED'
 }
 
+const DEFINITIONS: ReadonlySet<Op> = new Set([
+  'createIndex',
+  'dropIndex',
+  'createRelation',
+  'dropRelation',
+  'createRelationIndex',
+  'backup',
+])
+const WRITES: ReadonlySet<Op> = new Set(['insert', 'delete', 'write', 'load', 'append'])
+
 function sendsOf(op: Op): number {
-  if (op === 'createIndex' || op === 'dropIndex' || op === 'backup') return DEFINITION_SENDS
-  const isWrite = op === 'insert' || op === 'delete' || op === 'write' || op === 'load'
-  return isWrite ? WRITE_SENDS : READ_SENDS
+  if (DEFINITIONS.has(op)) return DEFINITION_SENDS
+  if (op === 'queryNext' || op === 'queryEnd') return CURSOR_SENDS
+  return WRITES.has(op) ? WRITE_SENDS : READ_SENDS
 }
 
 function requireSection(reply: Frame, op: Op, name: string): Section {

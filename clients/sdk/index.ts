@@ -2,13 +2,25 @@ export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
 export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
+export type { InsertMode } from '../../protocol/messages.js'
+export type { QueryExplanation } from '../../protocol/query/explanation.js'
+export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, ValueType } from '../../protocol/query/tree.js'
+export {
+  COLUMN_TYPES,
+  type ColumnDefinition,
+  type ColumnType,
+  type RelationDefinition,
+  type RelationInfo,
+} from '../../protocol/relation.js'
+export type { AppendedRows } from '../../protocol/relation-batch.js'
+export type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
 export type {
   AdapterInfo,
   IndexStats,
-  InsertMode,
+  RelationStats,
   ReplyFields,
   SnapshotInfo,
-} from '../../protocol/messages.js'
+} from '../../protocol/replies.js'
 export type {
   Allocation,
   Explanation,
@@ -34,14 +46,41 @@ export {
   type VariableKeyType,
   WriteOp,
 } from '../../protocol/types.js'
+export { arrowDefinition, toArrow } from './arrow.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type { CallOptions, ConnectOptions, FindOptions, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
 export type { Payload, PayloadArray, Payloads } from './payloads.js'
+export {
+  type Columns,
+  descending,
+  type JoinOptions,
+  Query,
+  relation,
+  type SetOptions,
+} from './query/query.js'
+export type { Cell, CellArray, QueryBatch, ResultVector } from './query/query-batch.js'
+export type { QueryResult } from './query/query-result.js'
+export {
+  type AggregateValue,
+  and,
+  avg,
+  col,
+  constant,
+  count,
+  max,
+  min,
+  type Operand,
+  or,
+  sum,
+  Value,
+  when,
+} from './query/value.js'
 export type { RangesOptions, RangesPage } from './range-scan.js'
 export type { Index, MixedWrite } from './remote-index.js'
+export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'
 export type { Entries, GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
 export type { KeyVector, StoredKeys } from './stored-keys.js'

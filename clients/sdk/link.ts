@@ -2,7 +2,8 @@ import { checkToken } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Frame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { PROTOCOL_VERSION, type ReplyFields, replyError, replyFields } from '../../protocol/messages.js'
+import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
 import { openSocket } from './socket-node.js'
 
 /** One connection to a server, after both sides have said hello. */

@@ -2,7 +2,8 @@ import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { LoadResult } from '../../protocol/load.js'
-import type { IndexStats, InsertMode, Op } from '../../protocol/messages.js'
+import type { InsertMode, Op } from '../../protocol/messages.js'
+import type { IndexStats } from '../../protocol/replies.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
 import type { Explanation } from '../../protocol/traversal.js'
 import type { TraversalOptions } from '../../protocol/traversal-options.js'
@@ -25,6 +26,7 @@ import type { Payload } from './payloads.js'
 import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
 import { rangeEnds } from './range-ends.js'
 import { firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
+import { RememberedAnswer } from './remembered-answer.js'
 import { columns, readKeys, readPayloads } from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
@@ -50,7 +52,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   readonly name: string
   readonly #connection: Connection
   readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
-  #definition: Promise<IndexDefinition> | undefined
+  readonly #definition = new RememberedAnswer<IndexDefinition>(() => this.#stats(toBounds({})))
 
   constructor(connection: Connection, name: string) {
     this.name = name
@@ -60,7 +62,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** What the index was created as; asked for once. */
   async definition(options: CallOptions = {}): Promise<IndexDefinition> {
-    return this.#define(this.#connection.bounds(options))
+    return this.#definition.get(this.#connection.bounds(options))
   }
 
   /** Size of the index and its memory. */
@@ -76,7 +78,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
   async explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const sections = keySections(keyColumn(keys, definition), definition)
     const { fields } = await this.#request('explain', traversalOf(options), sections, bounds)
     return fields.explanation
@@ -85,7 +87,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
   async getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     // A key that does not fit must not spoil the request that it would share.
     keyColumn([key], definition)
     return withinBounds<Payload<P> | undefined>(
@@ -98,7 +100,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** All payloads of each key. */
   async getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const replies = await this.#askForKeys(
       'get',
       { all: true },
@@ -112,7 +114,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** The number of payloads of each key. */
   async count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const replies = await this.#askForKeys('count', {}, keyColumn(keys, definition), definition, bounds)
     return aligned(joinBytes(columns(replies, 'counts')), Uint32Array)
   }
@@ -127,7 +129,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     options: FindOptions & { readonly reverse?: boolean; readonly sequences?: Uint32Array } = {},
   ): Promise<NextResult<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const sections: Sections = {
       ...keySections(keyColumn(keys, definition), definition),
       ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
@@ -153,7 +155,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async scanRanges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const { limit, reverse, fromExclusive, toExclusive } = options
     const scan: RangeScan = {
       definition,
@@ -178,7 +180,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     options: FindOptions & { readonly mode?: InsertMode } = {},
   ): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const column = keyColumn(keys, definition)
     const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
     const fields = { mode: options.mode, ...traversalOf(options) }
@@ -192,7 +194,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @throws LoadError that says how many rows are stored
    */
   async bulkLoad(source: LoadSource<K>, options: LoadOptions = {}): Promise<LoadResult> {
-    const definition = await this.#define(this.#connection.bounds({ signal: options.signal }))
+    const definition = await this.#definition.get(this.#connection.bounds({ signal: options.signal }))
     let after: number | undefined
     return bulkLoad(source, definition, options, async (items) => {
       const writeId = this.#connection.newWriteId()
@@ -215,7 +217,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     options: FindOptions & { readonly payloads?: PayloadsInput } = {},
   ): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const column = keyColumn(keys, definition)
     const count = countOf(column, definition)
     const payloads = options.payloads && payloadColumn(options.payloads, definition, count)
@@ -229,7 +231,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: FindOptions = {}): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const keys = keyColumn(batch.keys, definition)
     const payloads = isList(batch) ? filledPayloads(batch, definition) : batch.payloads
     const items = {
@@ -246,7 +248,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   async #get(keys: Keys<K>, traversal: TraversalOptions, bounds: Bounds): Promise<GetResult<P>> {
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const replies = await this.#askForKeys('get', traversal, keyColumn(keys, definition), definition, bounds)
     return new GetResult(joinBytes(columns(replies, 'found')), readPayloads<P>(replies, definition))
   }
@@ -269,7 +271,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     after: Uint8Array | undefined,
   ): Promise<FetchedPage<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#define(bounds)
+    const definition = await this.#definition.get(bounds)
     const { from, to, fromExclusive, toExclusive } = rangeEnds(options, definition)
     const sections: Sections = {
       ...(from && keySections(from, definition, 'from')),
@@ -306,21 +308,6 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return joinBytes(codes)
   }
 
-  /** Asked for without bounds, because all calls share the answer; each waits for it within its own. */
-  #define(bounds: Bounds): Promise<IndexDefinition> {
-    return withinBounds(
-      bounds,
-      (resolve, reject) => {
-        this.#definition ??= this.#stats(toBounds({})).catch((error: unknown) => {
-          this.#definition = undefined
-          throw error
-        })
-        this.#definition.then(resolve, reject)
-      },
-      () => {},
-    )
-  }
-
   async #stats(bounds: Bounds): Promise<IndexStats> {
     const { fields } = await this.#request('stats', {}, {}, bounds)
     return fields.indexes[0]
@@ -331,8 +318,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       return await this.#connection.request(op, { index: this.name, ...fields }, sections, bounds)
     } catch (error) {
       // The index may have been dropped, and made anew as another.
-      if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code))
-        this.#definition = undefined
+      if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code)) this.#definition.forget()
       throw error
     }
   }

@@ -13,10 +13,11 @@ const TILE = { cooperative: 2048, serial: 512 }
 
 /**
  * Times the length of a run that the sorted part may have at most to be merged with it at once. A delta of an eighth would be due to be
- * merged, too. Where more such runs follow, the directory and the room for the tuples are not made anew for each, and moving 64 tuples
- * takes about as long as hanging one into nodes, and merging it from there.
+ * merged, too. Where more such runs follow, the directory and the room for the tuples are not made anew for each. On a CPU moving 64
+ * tuples takes about as long as hanging one into nodes, and merging it from there; a GPU moves hundreds of millions in the time that
+ * the log of a run takes.
  */
-const MOST_BESIDE = { alone: 8, goesOn: 64 }
+const MOST_BESIDE = { cpu: { alone: 8, goesOn: 64 }, gpu: { alone: 64, goesOn: 512 } }
 
 /** A merge that has all the memory that it needs. */
 export interface PlannedMerge {
@@ -33,6 +34,7 @@ export interface PlannedMerge {
 export class RunMerge {
   readonly #strategy: Strategy
   readonly #shape: TreeShape
+  readonly #mostBeside: (typeof MOST_BESIDE)['cpu']
   readonly #mergeTiles: Kernel
   /** Only where a workgroup shares a tile. */
   readonly #findDiagonals: Kernel | undefined
@@ -42,9 +44,11 @@ export class RunMerge {
     shape: TreeShape,
     mergeTiles: Kernel,
     findDiagonals: Kernel | undefined,
+    software: boolean,
   ) {
     this.#strategy = strategy
     this.#shape = shape
+    this.#mostBeside = MOST_BESIDE[software ? 'cpu' : 'gpu']
     this.#mergeTiles = mergeTiles
     this.#findDiagonals = findDiagonals
   }
@@ -69,7 +73,7 @@ export class RunMerge {
         ? undefined
         : device.kernel({ ...kernel, entryPoint: 'find_diagonals', further: [[3, 'write'], ...further] }),
     ])
-    return new RunMerge(strategy, shape, mergeTiles, findDiagonals)
+    return new RunMerge(strategy, shape, mergeTiles, findDiagonals, device.facts.software)
   }
 
   /**
@@ -79,7 +83,7 @@ export class RunMerge {
   suits({ sorted, tuples, isBeingMerged }: Arena, created: number, goesOn: boolean): boolean {
     if (sorted === undefined || sorted.hasRemoved || isBeingMerged) return false
     if (tuples.records !== sorted.tuples || sorted.tuples === 0) return false
-    const most = created * MOST_BESIDE[goesOn ? 'goesOn' : 'alone']
+    const most = created * this.#mostBeside[goesOn ? 'goesOn' : 'alone']
     return created > LIMITS.mergedTuples && most >= sorted.tuples
   }
 

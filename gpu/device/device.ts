@@ -131,12 +131,15 @@ export class Device {
     return new Device(found, gpu, bindingBytes)
   }
 
-  /** The kernel of this description, made once. */
+  /**
+   * The kernel of this description, made once. A GPU's driver compiles it at once and on threads of its own, so that no request waits
+   * for that. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
+   */
   kernel(description: KernelDescription): Promise<Kernel> {
     const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
     let kernel = this.#kernels.get(key)
     if (kernel === undefined) {
-      kernel = this.#waitFor(createKernel(this.gpu, description, this.#creations))
+      kernel = this.#waitFor(createKernel(this.gpu, description, this.#creations, this.facts.software))
       this.#kernels.set(key, kernel)
       // What failed for want of memory may succeed later.
       kernel.catch(() => this.#kernels.delete(key))
@@ -154,9 +157,12 @@ export class Device {
     return new Recorder(this.gpu, () => this.check(), this.#profiler)
   }
 
-  /** Scratch memory for one operation; release it when the operation's work is submitted. */
-  scratch(): Scratch {
-    return new Scratch(this.#scratch)
+  /**
+   * Scratch memory for one operation; release it when the operation's work is submitted.
+   * @param admit as `Scratch` takes it
+   */
+  scratch(admit?: (bytes: number) => void): Scratch {
+    return new Scratch(this.#scratch, admit)
   }
 
   /**

@@ -29,26 +29,36 @@ export interface KernelDescription {
 /** A compute pipeline with an explicit layout and a cache of its bind groups. */
 export class Kernel {
   readonly description: KernelDescription
-  readonly pipeline: GPUComputePipeline
   readonly #device: GPUDevice
   readonly #layout: GPUBindGroupLayout
   readonly #bindings: readonly NumberedBinding[]
   readonly #creations: Creations
   readonly #bindGroups = new Map<string, GPUBindGroup>()
+  #pipeline: GPUComputePipeline | undefined
+  readonly #createPipeline: () => GPUComputePipeline
 
+  /** @param createPipeline makes the pipeline, when it is first asked for */
   constructor(
     device: GPUDevice,
     description: KernelDescription,
-    pipeline: GPUComputePipeline,
+    createPipeline: () => GPUComputePipeline,
     layout: GPUBindGroupLayout,
     creations: Creations,
   ) {
     this.#device = device
     this.description = description
-    this.pipeline = pipeline
+    this.#createPipeline = createPipeline
     this.#layout = layout
     this.#bindings = numberedBindings(description)
     this.#creations = creations
+  }
+
+  get pipeline(): GPUComputePipeline {
+    if (this.#pipeline === undefined) {
+      this.#pipeline = this.#createPipeline()
+      this.#creations.pipelines++
+    }
+    return this.#pipeline
   }
 
   /** The bind group over whole buffers, in binding order. Making one costs more than a dispatch, so they are kept. */
@@ -100,13 +110,15 @@ function numberedBindings({
 }
 
 /**
- * Makes a kernel's pipeline.
- * @param creations counts it, and the kernel's bind groups
+ * Makes a kernel.
+ * @param creations counts its pipeline and its bind groups
+ * @param onDemand whether its pipeline is made, in this thread, when it is first dispatched
  */
 export async function createKernel(
   device: GPUDevice,
   description: KernelDescription,
   creations: Creations,
+  onDemand: boolean,
 ): Promise<Kernel> {
   const { module, entryPoint, params, conditions = {} } = description
   const label = `${module} ${entryPoint}`
@@ -118,31 +130,44 @@ export async function createKernel(
       buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
     })),
   })
-  const pipeline = await device.createComputePipelineAsync({
+  const shader = await shaderModule(device, module, conditions)
+  const pipelineOf = (): GPUComputePipelineDescriptor => ({
     label,
     layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize: params * 4 }),
-    compute: { module: await shaderModule(device, module, conditions), entryPoint },
+    compute: { module: shader(), entryPoint },
   })
-  creations.pipelines++
-  return new Kernel(device, description, pipeline, layout, creations)
+  const pipeline = onDemand ? undefined : await device.createComputePipelineAsync(pipelineOf())
+  return new Kernel(
+    device,
+    description,
+    () => pipeline ?? device.createComputePipeline(pipelineOf()),
+    layout,
+    creations,
+  )
 }
 
-const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<GPUShaderModule>>>()
+const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<() => GPUShaderModule>>>()
 
-/** The linked module, which all its entry points share. */
+/** What gives the linked module, which all its entry points share. */
 function shaderModule(
   device: GPUDevice,
   module: string,
   conditions: Readonly<Record<string, boolean>>,
-): Promise<GPUShaderModule> {
-  const modules = shaderModules.get(device) ?? new Map<string, Promise<GPUShaderModule>>()
+): Promise<() => GPUShaderModule> {
+  const modules = shaderModules.get(device) ?? new Map<string, Promise<() => GPUShaderModule>>()
   shaderModules.set(device, modules)
   const label = `${module} ${JSON.stringify(conditions)}`
   let shader = modules.get(label)
   if (shader === undefined) {
     const resolver = kernelSources()
     shader = link({ rootModuleName: moduleName(module), resolver, conditions: { ...conditions } }).then(
-      ({ dest }) => device.createShaderModule({ label, code: dest }),
+      ({ dest: code }) => {
+        let made: GPUShaderModule | undefined
+        return () => {
+          made ??= device.createShaderModule({ label, code })
+          return made
+        }
+      },
     )
     modules.set(label, shader)
   }

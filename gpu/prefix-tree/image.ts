@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
-import type { ImagePart, StructureImage } from '../index-structure.js'
-import type { Region } from '../memory/region.js'
+import type { StructureImage } from '../index-structure.js'
+import { copiedParts, fillRegion, partsInPlace, type ReadPart } from '../memory/image-parts.js'
 import { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
 import type { TreeTotals } from './totals.js'
@@ -9,32 +9,9 @@ import type { TreeTotals } from './totals.js'
 /** Raised whenever the records' layout changes: an image of another layout is refused. */
 const LAYOUT_VERSION = 1
 
-/** Bytes that are read back at a time. */
-const CHUNK_BYTES = 16 * 1024 * 1024
-
-/** Reads the named part of an image, in order. */
-export type ReadPart = (name: string) => AsyncIterable<Uint8Array>
-
 /** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
 export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
-  const parts: ImagePart[] = []
-  const copies: GPUBuffer[] = []
-  const release = (): void => {
-    for (const copy of copies) copy.destroy()
-  }
-  try {
-    const recorder = device.record()
-    for (const [name, { buffer, usedBytes }] of arena.regions) {
-      const copy = await device.allocate(Math.max(usedBytes, 4), `image of ${name}`)
-      copies.push(copy)
-      recorder.copy(buffer, 0, copy, 0, usedBytes)
-      parts.push({ name, bytes: usedBytes, chunks: readBackOnce(device, copy, usedBytes) })
-    }
-    recorder.submit()
-  } catch (error) {
-    release()
-    throw error
-  }
+  const { parts, release } = await copiedParts(device, arena.regions)
   return { meta: metaOf(arena, totals), parts, release }
 }
 
@@ -44,11 +21,7 @@ export async function imageInPlace(
   arena: Arena,
   totals: TreeTotals,
 ): Promise<StructureImage> {
-  const parts = [...arena.regions].map(([name, { buffer, usedBytes }]) => ({
-    name,
-    bytes: usedBytes,
-    chunks: readBack(device, buffer, usedBytes),
-  }))
+  const parts = partsInPlace(device, arena.regions)
   return { meta: metaOf(arena, totals), parts, release: () => {} }
 }
 
@@ -57,22 +30,6 @@ function metaOf(arena: Arena, totals: TreeTotals): StructureImage['meta'] {
   const { sorted } = arena
   const part = sorted && { sorted: sorted.tuples, hasRemoved: sorted.hasRemoved }
   return { layout: LAYOUT_VERSION, ...totals, ...records, ...part }
-}
-
-/** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
-async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
-  try {
-    yield* readBack(device, copy, bytes)
-  } finally {
-    copy.destroy()
-  }
-}
-
-async function* readBack(device: Device, buffer: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
-  for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
-    const size = Math.min(CHUNK_BYTES, bytes - offset)
-    yield await device.read(buffer, size, (view) => view.slice(), offset)
-  }
 }
 
 /**
@@ -105,7 +62,7 @@ export async function arenaFromImage(
   const arena = await Arena.create(device, shape, need, mostBytes)
   try {
     for (const [name, region] of arena.regions) {
-      await fill(device, region, numberOf(meta, name), readPart(name))
+      await fillRegion(device, region, numberOf(meta, name), readPart(name))
     }
     if (arena.sorted !== undefined) arena.sorted.hasRemoved = meta.hasRemoved === true
   } catch (error) {
@@ -119,30 +76,6 @@ export async function arenaFromImage(
     garbageBytes: numberOf(meta, 'garbageBytes'),
   }
   return { arena, totals }
-}
-
-async function fill(
-  device: Device,
-  region: Region,
-  records: number,
-  chunks: AsyncIterable<Uint8Array>,
-): Promise<void> {
-  // A bitmap of removed tuples has the size that its sorted part gives it.
-  if (records < region.records) throw damagedLength(region)
-  region.take(records - region.records)
-  let offset = 0
-  for await (const chunk of chunks) {
-    if (offset + chunk.byteLength > region.usedBytes) break
-    device.upload(region.buffer, chunk, offset)
-    offset += chunk.byteLength
-  }
-  if (offset !== region.usedBytes) {
-    throw damagedLength(region)
-  }
-}
-
-function damagedLength({ label, usedBytes }: Region): WarpdexError {
-  return new WarpdexError('DAMAGED_FILE', `the image's ${label} are not ${usedBytes} bytes long`)
 }
 
 function numberOf(meta: StructureImage['meta'], name: string): number {

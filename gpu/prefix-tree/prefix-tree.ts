@@ -18,15 +18,17 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
+import type { ReadPart } from '../memory/image-parts.js'
 import type { ResultMemory } from '../memory/result-memory.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { Allowance, Arena } from './arena.js'
-import { arenaFromImage, type ReadPart } from './image.js'
+import { arenaFromImage } from './image.js'
 import { keyLengths, treeShape } from './layout.js'
 import type { Ready } from './locate/locator.js'
 import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
 import type { PlaceInColumns } from './read/get.js'
+import type { RecordedGetAll } from './read/get-all.js'
 import type { Queries } from './read/read-context.js'
 import type { TreeReader } from './read/tree-reader.js'
 import { NOTHING } from './totals.js'
@@ -46,6 +48,14 @@ export type DeviceGet = (
   payloads: GPUBuffer,
   at: PlaceInColumns,
 ) => void
+
+/** Records reads of `count` keys that are on the device. */
+export interface DeviceReads {
+  /** The number of payloads of each key, a word a key. */
+  count(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void
+  /** All payloads, `limit` at most; the tree has some. */
+  getAll(recorder: Recorder, scratch: Scratch, queries: Queries, count: number, limit: number): RecordedGetAll
+}
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
@@ -245,6 +255,23 @@ export class PrefixTree implements IndexStructure {
         this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, count, ready, at),
       )
     })
+  }
+
+  /**
+   * Reads keys that are on the device.
+   * @param use is given what records reads; undefined where the tree is empty. Its content stays until what `use` returns has settled
+   */
+  async duringReads<T>(use: (reads: DeviceReads | undefined) => Promise<T>): Promise<T> {
+    const { searchable: arena } = this.#state
+    if (arena === undefined) return use(undefined)
+    return arena.during(() =>
+      use({
+        count: (recorder, queries, counts, count) =>
+          this.#reader.recordCount(recorder, arena, queries, counts, count),
+        getAll: (recorder, scratch, queries, count, limit) =>
+          this.#reader.recordGetAll(recorder, scratch, arena, queries, count, limit),
+      }),
+    )
   }
 
   /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */

@@ -132,7 +132,11 @@ export class TreeState {
     })
   }
 
-  async compactIfWorthwhile({ inBackground, goesOn = false }: CompactionOptions): Promise<boolean> {
+  async compactIfWorthwhile({
+    inBackground,
+    goesOn = false,
+    keepsRoom = goesOn,
+  }: CompactionOptions): Promise<boolean> {
     const before = this.#arena
     if (this.#merge !== undefined) await (inBackground ? this.#merge.advance() : this.#merge.over)
     const arena = this.#arena
@@ -140,10 +144,8 @@ export class TreeState {
       await this.compact({ inBackground: inBackground && !this.#mergeFailed })
     }
     if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
-    if (!goesOn) {
-      this.#parts.separators?.provide(this.#arena)
-      this.#arena?.merges.dropSpare()
-    }
+    if (!goesOn) this.#parts.separators?.provide(this.#arena)
+    if (!keepsRoom) this.#arena?.merges.dropSpare()
     return this.#arena !== before
   }
 

@@ -4,6 +4,7 @@ import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import { type DeviceWord, unboundedCount } from './device-count.js'
 import type { AffineMap } from './map.js'
+import { OnDemand } from './on-demand.js'
 import { groupsFor, type Strategy } from './strategy.js'
 
 /** Elements of a tile; as in `segmented-reduce.wesl`. */
@@ -15,8 +16,21 @@ const TILE = { cooperative: 4096, serial: 1024 }
  */
 export type Reduction = 'sum' | 'wideSum' | 'min' | 'max' | 'count'
 
+/**
+ * The same of pairs of words: u64, of which the sum is modulo 2^64; `floatSum` of pairs of an f32 and 0, of which it adds up the first, and what
+ * rounding takes from these sums in the second. An empty segment has 0; its minimum is 2^64 - 1.
+ */
+export type PairReduction = 'sum' | 'min' | 'max' | 'floatSum'
+
 /** Numbers of the operations in the kernels. */
-const OPERATIONS: Readonly<Record<Reduction, number>> = { sum: 0, wideSum: 0, min: 1, max: 2, count: 0 }
+const OPERATIONS: Readonly<Record<Reduction | PairReduction, number>> = {
+  sum: 0,
+  wideSum: 0,
+  min: 1,
+  max: 2,
+  floatSum: 3,
+  count: 0,
+}
 
 /** Neighbouring elements that together are all elements of a column. */
 export interface SegmentStarts {
@@ -38,6 +52,7 @@ export class SegmentedReduce {
   readonly #map: AffineMap
   readonly #narrow: ReduceKernels
   readonly #wide: ReduceKernels
+  readonly #pairs: OnDemand<undefined, ReduceKernels>
   readonly #measureSegments: Kernel
   readonly #unbounded: DeviceWord
 
@@ -46,6 +61,7 @@ export class SegmentedReduce {
     map: AffineMap,
     narrow: ReduceKernels,
     wide: ReduceKernels,
+    pairs: OnDemand<undefined, ReduceKernels>,
     measureSegments: Kernel,
     unbounded: DeviceWord,
   ) {
@@ -53,6 +69,7 @@ export class SegmentedReduce {
     this.#map = map
     this.#narrow = narrow
     this.#wide = wide
+    this.#pairs = pairs
     this.#measureSegments = measureSegments
     this.#unbounded = unbounded
   }
@@ -60,8 +77,8 @@ export class SegmentedReduce {
   static async create(device: Device, strategy: Strategy, map: AffineMap): Promise<SegmentedReduce> {
     const module = 'primitives/segmented-reduce'
     const [narrow, wide, measureSegments, unbounded] = await Promise.all([
-      createKernels(device, module, strategy, false),
-      createKernels(device, module, strategy, true),
+      createKernels(device, module, strategy, { wide: false, pairs: false }),
+      createKernels(device, module, strategy, { wide: true, pairs: false }),
       device.kernel({
         module,
         entryPoint: 'measure_segments',
@@ -71,7 +88,8 @@ export class SegmentedReduce {
       }),
       unboundedCount(device),
     ])
-    return new SegmentedReduce(strategy, map, narrow, wide, measureSegments, unbounded)
+    const pairs = new OnDemand(() => createKernels(device, module, strategy, { wide: true, pairs: true }))
+    return new SegmentedReduce(strategy, map, narrow, wide, pairs, measureSegments, unbounded)
   }
 
   /**
@@ -84,22 +102,55 @@ export class SegmentedReduce {
     scratch: Scratch,
     values: GPUBuffer,
     count: number,
-    { starts, count: segments, deviceCount = this.#unbounded }: SegmentStarts,
+    segments: SegmentStarts,
     reduction: Reduction,
     output: GPUBuffer,
+  ): void {
+    if (reduction === 'count') {
+      const { starts, count: most, deviceCount = this.#unbounded } = segments
+      const params = [count, most, deviceCount.index, 0, OPERATIONS.count]
+      recorder.dispatch(this.#measureSegments, [starts, deviceCount.buffer, output], params, most)
+      return
+    }
+    const wide = reduction === 'wideSum'
+    const kernels = wide ? this.#wide : this.#narrow
+    this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, wide ? 2 : 1)
+  }
+
+  /**
+   * @param values `count` pairs of words
+   * @param output gets a pair for each segment, as `record`'s
+   */
+  async recordPairs(
+    recorder: Recorder,
+    scratch: Scratch,
+    values: GPUBuffer,
+    count: number,
+    segments: SegmentStarts,
+    reduction: PairReduction,
+    output: GPUBuffer,
+  ): Promise<void> {
+    const kernels = await this.#pairs.get(undefined)
+    this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, 2)
+  }
+
+  #reduce(
+    recorder: Recorder,
+    scratch: Scratch,
+    { reduceTiles, finishTiles }: ReduceKernels,
+    values: GPUBuffer,
+    count: number,
+    { starts, count: segments, deviceCount = this.#unbounded }: SegmentStarts,
+    reduction: Reduction | PairReduction,
+    output: GPUBuffer,
+    words: 1 | 2,
   ): void {
     const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
     const tiles = Math.ceil(count / tileSize)
     const params = [count, segments, deviceCount.index, tiles, OPERATIONS[reduction]]
-    if (reduction === 'count') {
-      recorder.dispatch(this.#measureSegments, [starts, deviceCount.buffer, output], params, segments)
-      return
-    }
-    const words = reduction === 'wideSum' ? 2 : 1
     const empty = { multiplier: 0, addend: reduction === 'min' ? 0xffffffff : 0 }
     this.#map.record(recorder, undefined, output, segments * words, empty)
     if (tiles === 0 || segments === 0) return
-    const { reduceTiles, finishTiles } = reduction === 'wideSum' ? this.#wide : this.#narrow
     const groups = groupsFor(this.#strategy, tiles)
     const partial = [output, scratch.words(tiles * words), scratch.words(tiles * words)]
     recorder.dispatchGroups(reduceTiles, [values, starts, deviceCount.buffer, ...partial], params, groups)
@@ -111,9 +162,9 @@ async function createKernels(
   device: Device,
   module: string,
   strategy: Strategy,
-  wide: boolean,
+  form: { readonly wide: boolean; readonly pairs: boolean },
 ): Promise<ReduceKernels> {
-  const common = { module, params: 5, conditions: { wide, serial: strategy === 'serial' } }
+  const common = { module, params: 5, conditions: { ...form, serial: strategy === 'serial' } }
   const partial = ['read', 'read', 'write', 'write', 'write'] as const
   const [reduceTiles, finishTiles] = await Promise.all([
     device.kernel({ ...common, entryPoint: 'reduce_tiles', bindings: ['read', ...partial] }),

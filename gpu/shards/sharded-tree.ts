@@ -19,9 +19,9 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
+import type { ReadPart } from '../memory/image-parts.js'
 import type { ResultMemory } from '../memory/result-memory.js'
 import { ArenaFull } from '../prefix-tree/arena.js'
-import type { ReadPart } from '../prefix-tree/image.js'
 import { PrefixTree } from '../prefix-tree/prefix-tree.js'
 import { joinRegions } from '../prefix-tree/region-stats.js'
 import type { CutPlace } from '../prefix-tree/write/cut.js'

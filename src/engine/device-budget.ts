@@ -33,7 +33,7 @@ interface Member {
  * Who may have device memory. Members that are used must be here; when they would have more than the budget together, those that
  * were least recently used are paged out. Members that are away come back in the order in which they were asked for, each when
  * there is room; if need be, members in use get no new users and leave when the last one is done. Nobody who uses a member
- * waits for room, so that everybody who waits for room gets it.
+ * waits for room, but one who is gathering several, so that everybody who waits for room gets it.
  */
 export class DeviceBudget {
   /** Bytes that all members may have together. */
@@ -43,6 +43,9 @@ export class DeviceBudget {
   readonly #recent = new Set<Member>()
   /** Members that are asked for and have no room yet. */
   readonly #queue: Member[] = []
+  /** Members of whoever is gathering several. */
+  readonly #kept = new Set<Member>()
+  #gathering: Promise<void> = Promise.resolve()
   #bytes = 0
 
   constructor(limit: number) {
@@ -92,6 +95,34 @@ export class DeviceBudget {
     })
   }
 
+  /**
+   * As `acquire`, of several members that are used together. Only one such gathers at a time, and what it has got so far does not
+   * leave: whoever holds a member and waits for another would else wait for itself.
+   */
+  async acquireAll(pageables: readonly Pageable[]): Promise<void> {
+    if (pageables.length === 1) return this.acquire(pageables[0])
+    const gathered = this.#gathering.then(() => this.#gather(pageables))
+    this.#gathering = gathered.catch(() => {})
+    return gathered
+  }
+
+  async #gather(pageables: readonly Pageable[]): Promise<void> {
+    const held: Pageable[] = []
+    try {
+      for (const pageable of pageables) {
+        this.#kept.add(this.#member(pageable))
+        await this.acquire(pageable)
+        held.push(pageable)
+      }
+    } catch (error) {
+      for (const pageable of held) this.release(pageable)
+      throw error
+    } finally {
+      this.#kept.clear()
+      this.#advance()
+    }
+  }
+
   release(pageable: Pageable): void {
     const member = this.#member(pageable)
     member.uses--
@@ -128,13 +159,20 @@ export class DeviceBudget {
         continue
       }
       const missing = this.#bytes + (head?.pageable.deviceBytes ?? 0) - this.limit
-      if (head?.state !== 'away' || (missing > 0 && this.#bytes > 0)) {
+      if (head?.state !== 'away' || (missing > 0 && this.#mayLeave())) {
         this.#makeWay(missing)
         return
       }
       this.#queue.shift()
       this.#bring(head)
     }
+  }
+
+  /** Whether somebody has memory who will make way some time. */
+  #mayLeave(): boolean {
+    let kept = 0
+    for (const { bytes } of this.#kept) kept += bytes
+    return this.#bytes > kept
   }
 
   /** Sends members away until that many bytes are on their way: idle ones at once, others when they are not used any more. */
@@ -150,7 +188,7 @@ export class DeviceBudget {
     }
     for (const member of this.#recent) {
       if (missing <= 0) return
-      if (member.state !== 'here') continue
+      if (member.state !== 'here' || this.#kept.has(member)) continue
       missing -= member.bytes
       member.state = 'draining'
     }

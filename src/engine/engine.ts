@@ -1,80 +1,34 @@
-import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
+import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/messages.js'
-import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
+import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
+import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import type { EngineMeter } from '../observe/meter.js'
+import { Queries } from '../query/queries.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
 import { Calibrator } from './calibrator.js'
 import { DeviceBudget } from './device-budget.js'
+import type { EngineOptions } from './engine-options.js'
+import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
-import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
-import type { ReplayProgress } from './index-loader.js'
+import type { RelationIndexDefinition } from './index-definitions.js'
 import { IndexNames } from './index-names.js'
+import type { Reader } from './index-requests.js'
+import { Indexes } from './indexes.js'
 import { meteredStructures } from './metered-structures.js'
-import { Index } from './named-index.js'
-import type { PagedStats } from './paged-structure.js'
-import { settleStructure } from './structure-choice.js'
+import type { Index, IndexHost } from './named-index.js'
+import type { Relation, RelationHost } from './named-relation.js'
+import type { PagedStats } from './paged-index.js'
+import { Registry } from './registry.js'
+import { Relations } from './relations.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
-
-export interface EngineOptions {
-  /** Folder that holds all data; made where it is missing. */
-  readonly directory: string
-  readonly adapter?: AdapterChoice | undefined
-  /** Bytes of write log of an index after which a snapshot of it is taken. */
-  readonly snapshotLogBytes?: number | undefined
-  /** Bytes of payloads of kind `bytes` to keep in memory. */
-  readonly payloadCacheBytes?: number | undefined
-  /** Bytes of device memory that indexes may take; those that do not fit wait in host memory. Unlimited by default. */
-  readonly deviceMemory?: number | undefined
-  /** Measures the costs of the traversal strategies anew, even if they are on disk. */
-  readonly recalibrate?: boolean | undefined
-  /** Folder that backups are made in; without it none are made. */
-  readonly backupDirectory?: string | undefined
-  readonly structures?: StructureFactory | undefined
-  /** Opens a device, at first and after a loss; by default the adapter's. */
-  readonly openDevice?: (() => Promise<Device>) | undefined
-  /** Told of long work at the start. */
-  readonly onProgress?: ((progress: ReplayProgress) => void) | undefined
-  /** Gives up the opening, with the signal's reason, once it is aborted. */
-  readonly stop?: AbortSignal | undefined
-  /** Told of what went wrong without a request to answer. */
-  readonly onWarning?: ((message: string) => void) | undefined
-  /** Told of work and how long it took. */
-  readonly meter?: EngineMeter | undefined
-}
-
-export interface ServerStats {
-  readonly version: string
-  readonly uptimeSeconds: number
-  readonly adapter: { readonly name: string; readonly software: boolean }
-  /** Bytes of device memory that indexes own. */
-  readonly deviceBytes: number
-  /** Bytes of device memory that they may own; absent when nobody has limited it. */
-  readonly deviceLimitBytes?: number
-  /** Indexes that are paged out, and bytes of host memory that they take. */
-  readonly pagedOutIndexes: number
-  readonly pagedOutBytes: number
-  /** Bytes of the store on disk. */
-  readonly storeBytes: number
-  /** Bytes of payloads of kind `bytes` in memory. */
-  readonly cachedPayloadBytes: number
-  /** How far the backup is that is being made, in bytes. */
-  readonly backup?: BackupProgress
-}
-
-export interface EngineStats {
-  readonly server: ServerStats & Readonly<Record<string, unknown>>
-  readonly indexes: readonly IndexStats[]
-}
 
 const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
 
-/** All indexes of one data directory on one device. */
+/** All indexes and relations of one data directory on one device. */
 export class Engine {
   readonly #store: Store
   readonly #options: EngineOptions
@@ -83,10 +37,15 @@ export class Engine {
   readonly #names: IndexNames
   readonly #structures: StructureFactory
   readonly #calibrator: Calibrator
-  readonly #turns = new FairTurns(LIMITS.readsUnderWay)
-  readonly #indexes = new Map<string, Index>()
-  /** Drops that are under way, by name. */
-  readonly #drops = new Map<string, Promise<void>>()
+  readonly #host: IndexHost & RelationHost
+  readonly #indexes: Indexes
+  readonly #relations: Relations
+  /** Queries over the relations. */
+  readonly queries = new Queries({
+    columnsOf: (relation) => this.relation(relation).definition.columns,
+    useRelations: (names, run, reader) => this.useRelations(names, run, reader),
+    device: () => this.#device,
+  })
   readonly #openedAt = performance.now()
   #device: Promise<Device>
   #adapter: AdapterFacts
@@ -116,6 +75,24 @@ export class Engine {
       recalibrate: options.recalibrate ?? false,
       onWarning: (message) => options.onWarning?.(message),
     })
+    const { onProgress = () => {}, onWarning = () => {} } = options
+    this.#host = {
+      store,
+      budget: this.#budget,
+      names: this.#names,
+      structures: this.#structures,
+      calibrator: this.#calibrator,
+      turns: new FairTurns(LIMITS.readsUnderWay),
+      indexes: new Registry<Index>(),
+      snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
+      device: () => this.#device,
+      onProgress,
+      onWarning,
+      stop: options.stop,
+      meter,
+    }
+    this.#relations = new Relations(this.#host)
+    this.#indexes = new Indexes(this.#host, this.#relations)
     this.#device = Promise.resolve(device)
     this.#adapter = device.facts
     this.#watch(device)
@@ -160,29 +137,23 @@ export class Engine {
    * @returns false if `ifNotExists` is set and there is such an index already
    * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, `BAD_REQUEST` for a layout that is none, or not for such keys
    */
-  async createIndex(given: IndexDefinition, options: { ifNotExists?: boolean } = {}): Promise<boolean> {
+  async createIndex(definition: IndexDefinition, options: { ifNotExists?: boolean } = {}): Promise<boolean> {
     this.#refuse()
-    const { name, keyType, payloadKind, unique } = given
-    const layout = parseLayout(given)
-    checkLayout(layout, keyType)
-    const existing = this.#indexes.get(name)
-    const form = settleStructure(layout, existing?.definition)
-    const definition = { name, keyType, payloadKind, unique, ...form }
-    if (existing !== undefined) {
-      if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
-        throw indexExists(existing.definition)
-      }
-      await existing.ready()
-      return false
-    }
-    const index = this.#register(definition)
-    try {
-      await index.create(this.#drops.get(name))
-    } catch (error) {
-      if (this.#indexes.get(name) === index) this.#indexes.delete(name)
-      throw error
-    }
-    return true
+    return this.#indexes.create(definition, options)
+  }
+
+  /**
+   * Creates an index over columns of a relation, whose payloads are the numbers of rows. Rows without a value in any of the columns
+   * are not in it. It follows the relation, and goes with it.
+   *
+   * @param definition keys are the values of one column, or tuples of those of several
+   * @throws WarpdexError as `createIndex`, and `UNKNOWN_RELATION`
+   */
+  async createRelationIndex(
+    definition: RelationIndexDefinition,
+    options: { ifNotExists?: boolean } = {},
+  ): Promise<boolean> {
+    return this.#indexes.createOver(this.relation(definition.relation), definition, options)
   }
 
   /**
@@ -192,38 +163,17 @@ export class Engine {
    */
   async dropIndex(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
     this.#refuse()
-    const index = this.#indexes.get(name)
-    if (index === undefined) {
-      if (options.ifExists === true) return false
-      throw unknownIndex(name)
-    }
-    this.#indexes.delete(name)
-    const drop = index.drop()
-    this.#drops.set(name, drop)
-    try {
-      await drop
-    } catch (error) {
-      // It is still there. Whoever creates another one of its name has waited for the drop, and fails with it.
-      this.#indexes.set(name, index)
-      throw error
-    } finally {
-      if (this.#drops.get(name) === drop) this.#drops.delete(name)
-    }
-    return true
+    return this.#indexes.drop(name, options)
   }
 
   list(): readonly IndexDefinition[] {
-    return this.#all()
-      .filter(({ exists }) => exists)
-      .map(({ definition }) => definition)
+    return this.#indexes.list()
   }
 
   /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
   index(name: string): Index {
     this.#refuse()
-    const index = this.#indexes.get(name)
-    if (index === undefined) throw unknownIndex(name)
-    return index
+    return this.#indexes.get(name)
   }
 
   /**
@@ -232,26 +182,60 @@ export class Engine {
    */
   async locate(name: string): Promise<number> {
     this.#refuse()
-    const index = this.#indexes.get(name)
-    await (index?.ready() ?? this.#drops.get(name))
-    if (this.#indexes.get(name) !== index) return this.locate(name)
-    const expected = index?.id
-    const id = await this.#names.find(name)
-    if (id !== expected) {
-      throw new WarpdexError(
-        'INTERNAL',
-        `the dictionary on the device has ${id ?? 'no id'} for ${JSON.stringify(name)}, not ${expected ?? 'none'}; restart the server`,
-      )
-    }
-    if (id === undefined) throw unknownIndex(name)
-    return id
+    return this.#indexes.locate(name)
   }
 
-  /** Figures of the server, and of one index or all; those of all are without their regions, since there may be thousands. */
+  /**
+   * Creates a relation. Requests to it may be made at once; they wait.
+   * @returns false if `ifNotExists` is set and there is such a relation already
+   * @throws WarpdexError `RELATION_EXISTS`
+   */
+  async createRelation(
+    definition: RelationDefinition,
+    options: { ifNotExists?: boolean } = {},
+  ): Promise<boolean> {
+    this.#refuse()
+    return this.#relations.create(definition, options)
+  }
+
+  /**
+   * Removes a relation with all its rows.
+   * @returns false if `ifExists` is set and there is no such relation
+   * @throws WarpdexError `UNKNOWN_RELATION`
+   */
+  async dropRelation(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
+    this.#refuse()
+    return this.#relations.drop(name, options)
+  }
+
+  relations(): readonly RelationInfo[] {
+    return this.#relations.list()
+  }
+
+  /** @throws WarpdexError `UNKNOWN_RELATION`, `SHUTTING_DOWN` */
+  relation(name: string): Relation {
+    this.#refuse()
+    return this.#relations.get(name)
+  }
+
+  /**
+   * Runs a task on the columns of several relations, which stay as they are and on the device meanwhile; it sees whole appends.
+   * @param names may name a relation twice
+   */
+  async useRelations<T>(
+    names: readonly string[],
+    run: (relations: ReadonlyMap<string, DeviceRelation>) => Promise<T>,
+    reader?: Reader,
+  ): Promise<T> {
+    this.#refuse()
+    return this.#relations.use(names, run, reader)
+  }
+
+  /** Figures of the server, and of one index, or all indexes and relations; those of all indexes are without their regions, since there may be thousands. */
   stats(name?: string): EngineStats {
-    const all = this.#all()
-      .filter(({ isLoaded }) => isLoaded)
-      .map((index) => index.summary())
+    const all = this.#indexes.stats()
+    const relations = this.#relations.stats()
+    const paged = [...all, ...relations]
     const { name: adapter, software } = this.#adapter
     const { limit } = this.#budget
     return {
@@ -259,33 +243,32 @@ export class Engine {
         version: VERSION,
         uptimeSeconds: Math.floor((performance.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
-        deviceBytes: all.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
+        deviceBytes: paged.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
         ...(Number.isFinite(limit) ? { deviceLimitBytes: limit } : {}),
         pagedOutIndexes: all.filter(({ resident }) => !resident).length,
-        pagedOutBytes: all.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
+        pagedOutRelations: relations.filter(({ resident }) => !resident).length,
+        pagedOutBytes: paged.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
+      relations: name === undefined ? relations : [],
     }
   }
 
   /** All figures of the indexes that take the most memory, on device and host, the largest first. */
   largest(count: number): readonly (IndexStats & PagedStats)[] {
-    return this.#all()
-      .filter(({ isLoaded }) => isLoaded)
-      .map((index) => ({ index, bytes: index.bytes }))
-      .sort((one, other) => other.bytes - one.bytes)
-      .slice(0, count)
-      .map(({ index }) => index.stats())
+    return this.#indexes.largest(count)
   }
 
-  /** Takes a snapshot of one index or of all, each with everything that was written before. */
+  /** Takes a snapshot of one index, or of all indexes and relations, each with everything that was written before. */
   async snapshot(name?: string): Promise<readonly SnapshotInfo[]> {
-    const indexes = name === undefined ? this.#all().filter(({ exists }) => exists) : [this.index(name)]
     const taken: SnapshotInfo[] = []
-    for (const index of indexes) taken.push(await index.snapshot())
+    if (name !== undefined) return [await this.index(name).snapshot()]
+    const stored = this.#indexes.all().filter(({ exists, isDerived }) => exists && !isDerived)
+    const all = [...stored, ...this.#relations.existing()]
+    for (const each of all) taken.push(await each.snapshot())
     return taken
   }
 
@@ -307,7 +290,8 @@ export class Engine {
       const { bytes, manifest } = await this.#store.backUp(path, (progress) => {
         this.#backup = { path, ...progress }
       })
-      return { path, bytes, indexes: manifest.indexes.length }
+      const { indexes, relations = [] } = manifest
+      return { path, bytes, indexes: indexes.length, relations: relations.length }
     } finally {
       this.#backup = undefined
     }
@@ -320,50 +304,33 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
-    const closings = this.#all().map((index) => {
-      const { name } = index.definition
+    // A result that nobody reads on would hold its relations.
+    this.queries.close()
+    const close = (each: Index | Relation) => {
+      const { name } = each.definition
       this.#unclosed.add(name)
-      return index.close().finally(() => this.#unclosed.delete(name))
-    })
-    await Promise.allSettled([...closings, ...this.#drops.values()])
+      return each.close().finally(() => this.#unclosed.delete(name))
+    }
+    const closings = this.#relations.all().map(close)
+    // What is still appended to a relation goes to its indexes too.
+    const first = Promise.allSettled(closings)
+    for (const index of this.#indexes.all())
+      closings.push(index.isDerived ? first.then(() => close(index)) : close(index))
+    await Promise.allSettled([...closings, ...this.#indexes.drops(), ...this.#relations.drops()])
     await this.#store.close()
     const device = await this.#device.catch(() => undefined)
     device?.destroy()
   }
 
   async #load(): Promise<void> {
+    for (const stored of this.#store.relations()) {
+      this.#options.stop?.throwIfAborted()
+      await this.#relations.open(stored)
+    }
     for (const stored of this.#store.indexes()) {
       this.#options.stop?.throwIfAborted()
-      try {
-        await this.#register(stored.definition).open(stored)
-      } catch (thrown) {
-        throw notLoaded(stored.definition, thrown)
-      }
+      await this.#indexes.open(stored)
     }
-  }
-
-  #register(definition: IndexDefinition): Index {
-    const { onProgress = () => {}, onWarning = () => {} } = this.#options
-    const index = new Index(definition, {
-      store: this.#store,
-      budget: this.#budget,
-      names: this.#names,
-      structures: this.#structures,
-      calibrator: this.#calibrator,
-      turns: this.#turns,
-      snapshotLogBytes: this.#options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
-      device: () => this.#device,
-      onProgress,
-      onWarning,
-      stop: this.#options.stop,
-      meter: this.#options.meter,
-    })
-    this.#indexes.set(definition.name, index)
-    return index
-  }
-
-  #all(): readonly Index[] {
-    return [...this.#indexes.values()]
   }
 
   #watch(device: Device): void {
@@ -376,7 +343,8 @@ export class Engine {
       this.#device = replacement
       this.#names.move(replacement)
       // Every rebuild reports a failure itself.
-      const rebuilds = this.#all().map((index) => index.rebuild())
+      const own = this.#indexes.all().filter(({ isDerived }) => !isDerived)
+      const rebuilds = [...own, ...this.#relations.all()].map((each) => each.rebuild())
       const replaced = replacement.then(
         () => undefined,
         (error: unknown) => toWarpdexError(error).message,
@@ -405,13 +373,4 @@ export class Engine {
     if (this.#closing === undefined) return
     throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down; try again when it is back')
   }
-}
-
-function sameDefinition(one: IndexDefinition, other: IndexDefinition): boolean {
-  return (
-    one.keyType === other.keyType &&
-    one.payloadKind === other.payloadKind &&
-    one.unique === other.unique &&
-    sameLayout(one, other)
-  )
 }

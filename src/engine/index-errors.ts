@@ -1,4 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { RelationDefinition } from '../../protocol/relation.js'
 import { layoutWords } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 
@@ -15,18 +16,30 @@ export function indexExists(definition: IndexDefinition): WarpdexError {
   )
 }
 
-export function rebuilding(name: string): WarpdexError {
-  const message = `index ${JSON.stringify(name)} is being rebuilt after the loss of its device; try again`
+export function unknownRelation(name: string): WarpdexError {
+  return new WarpdexError('UNKNOWN_RELATION', `there is no relation ${JSON.stringify(name)}; create it first`)
+}
+
+export function relationExists({ name, columns }: RelationDefinition): WarpdexError {
+  const list = columns.map((column) => `${column.name}:${column.type}${column.nullable ? '?' : ''}`).join(',')
+  return new WarpdexError(
+    'RELATION_EXISTS',
+    `there is a relation ${JSON.stringify(name)} already, of columns ${list}; drop it first or choose another name`,
+  )
+}
+
+export function rebuilding(kind: 'index' | 'relation', name: string): WarpdexError {
+  const message = `${kind} ${JSON.stringify(name)} is being rebuilt after the loss of its device; try again`
   return new WarpdexError('DEVICE_LOST', message)
 }
 
-/** An error of the start, with advice where the index is too large. */
-export function notLoaded({ name }: IndexDefinition, thrown: unknown): unknown {
+/** An error of the start, with advice where the index or relation is too large. */
+export function notLoaded(kind: 'index' | 'relation', name: string, thrown: unknown): unknown {
   const { code, message } = toWarpdexError(thrown)
   if (code !== 'OUT_OF_DEVICE_MEMORY') return thrown
   return new WarpdexError(
     code,
-    `index ${JSON.stringify(name)} does not fit: ${message}; allow it more (--device-memory), or take a larger device`,
+    `${kind} ${JSON.stringify(name)} does not fit: ${message}; allow it more (--device-memory), or take a larger device`,
     { cause: thrown },
   )
 }

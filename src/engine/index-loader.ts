@@ -27,7 +27,11 @@ export interface LoadOptions {
   readonly onWarning: (message: string) => void
   /** Ends the replay, with the signal's reason, once it is aborted. */
   readonly stop: AbortSignal | undefined
+  /** Puts into an empty structure what it must hold, where that is stored elsewhere and there is neither snapshot nor log. */
+  readonly fill?: FillStructure | undefined
 }
+
+export type FillStructure = (structure: IndexStructure) => Promise<void>
 
 export interface LoadedStructure {
   readonly structure: IndexStructure
@@ -36,7 +40,7 @@ export interface LoadedStructure {
 }
 
 /** What a structure must know of an index of that definition. */
-export function shapeOf({ name: _name, payloadKind, ...shared }: IndexDefinition): IndexShape {
+export function shapeOf({ name: _name, of: _of, payloadKind, ...shared }: IndexDefinition): IndexShape {
   const size = payloadBytes(payloadKind)
   return size === undefined
     ? { ...shared, payloadBytes: 16, matchFrom: 2 }
@@ -50,6 +54,7 @@ export function shapeOf({ name: _name, payloadKind, ...shared }: IndexDefinition
 export async function loadStructure(options: LoadOptions): Promise<LoadedStructure> {
   const { store, structures, calibrator, device, id, definition, onWarning } = options
   await calibrator.provide(device, definition)
+  if (options.fill !== undefined) return loadFilled(options, options.fill)
   const { snapshot, damage } = await store.snapshots.newest(id)
   for (const { message } of damage) onWarning(`a snapshot is passed over: ${message}`)
   const shape = shapeOf(definition)
@@ -68,8 +73,22 @@ export async function loadStructure(options: LoadOptions): Promise<LoadedStructu
   }
 }
 
+async function loadFilled(
+  { structures, device, definition }: LoadOptions,
+  fill: FillStructure,
+): Promise<LoadedStructure> {
+  const structure = await structures.create(device, shapeOf(definition))
+  try {
+    await fill(structure)
+    return { structure, replayedBytes: 0 }
+  } catch (error) {
+    structure.destroy()
+    throw error
+  }
+}
+
 /** The checksum vouches that this is what `image` gave. */
-function imageMeta(meta: unknown): StructureImage['meta'] {
+export function imageMeta(meta: unknown): StructureImage['meta'] {
   return meta as StructureImage['meta']
 }
 

@@ -1,17 +1,23 @@
 import type { IndexStructure, StructureImage } from '../../gpu/index-structure.js'
 import type { SnapshotInfo as StoredSnapshot } from '../../persistence/snapshots.js'
 import type { Store } from '../../persistence/store.js'
-import type { SnapshotInfo } from '../../protocol/messages.js'
+import type { SnapshotFigures } from '../../protocol/replies.js'
 
-/** Runs a task when everything that was asked of the index before is done, with no write beside it. */
-export type InTurn = <T>(
-  task: (structure: Pick<IndexStructure, 'image' | 'scan' | 'shape' | 'stats'>) => Promise<T>,
+/** Runs a task when everything that was asked of the index, or relation, before is done, with no write beside it. */
+export type InTurn<S = Pick<IndexStructure, 'image' | 'scan' | 'shape' | 'stats'>> = <T>(
+  task: (structure: S) => Promise<T>,
 ) => Promise<T>
+
+/** What has snapshots. */
+type Imaged = Pick<IndexStructure, 'image'>
 
 /** At the end of a run a snapshot is worth its time from this share on of the log bytes that call for one during it. */
 const WORTHWHILE_SHARE = 1 / 16
 
-/** The snapshots of one index: when they are due, and that they are taken one at a time. */
+/** Of the bytes of the last snapshot. */
+const IMAGE_SHARE = 1 / 2
+
+/** The snapshots of one index or relation: when they are due, and that they are taken one at a time. */
 export class IndexSnapshots {
   readonly #store: Store
   readonly #index: number
@@ -39,14 +45,23 @@ export class IndexSnapshots {
     this.#onWritten = onWritten
   }
 
-  /** Counts bytes of log that were written or replayed. */
+  /** Bytes of log after the newest one, as they were found when it was loaded. */
+  replayed(bytes: number): void {
+    this.#logBytes = bytes
+  }
+
+  /** Counts bytes of log that were written. */
   logged(bytes: number): void {
     this.#logBytes += bytes
   }
 
-  /** Whether to take one in the background now. */
+  /**
+   * Whether to take one in the background now. One writes the whole index, so the log must have grown by a share of that: then disk and
+   * processor have no more to do for snapshots than a few times what they have for the log, however large the index is.
+   */
   get due(): boolean {
-    return this.#logBytes >= this.#nextDue && !this.#asked
+    if (this.#asked || this.#logBytes < this.#nextDue) return false
+    return this.#logBytes >= IMAGE_SHARE * (this.newest?.bytes ?? 0)
   }
 
   /** Whether to take one before the end. */
@@ -60,7 +75,7 @@ export class IndexSnapshots {
   }
 
   /** Takes a snapshot of all that was written before the call, or finds that there is one, and trims the log. */
-  take(inTurn: InTurn): Promise<Omit<SnapshotInfo, 'index'>> {
+  take(inTurn: InTurn<Imaged>): Promise<SnapshotFigures> {
     this.#asked = true
     const taken = this.#taking.then(() => this.#take(inTurn))
     this.#taking = settled(taken)
@@ -77,7 +92,7 @@ export class IndexSnapshots {
     return this.#writing
   }
 
-  async #take(inTurn: InTurn): Promise<StoredSnapshot> {
+  async #take(inTurn: InTurn<Imaged>): Promise<StoredSnapshot> {
     try {
       // Writing begins within the turn and goes on after it, so that whoever comes next can wait for `written`.
       const { stored } = await inTurn(async (structure) => {

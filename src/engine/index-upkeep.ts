@@ -1,25 +1,19 @@
-import type { IndexStructure } from '../../gpu/index-structure.js'
-import type { Store } from '../../persistence/store.js'
-import type { SnapshotInfo } from '../../protocol/messages.js'
-import { IndexSnapshots, type InTurn } from './index-snapshots.js'
+import type { CompactionOptions, IndexStructure } from '../../gpu/index-structure.js'
+import type { SnapshotFigures } from '../../protocol/replies.js'
+import type { InTurn } from './index-snapshots.js'
 import { PayloadReclaimer } from './payload-reclaimer.js'
+import { SnapshotUpkeep, type SnapshotUpkeepOptions } from './snapshot-upkeep.js'
 
-export interface UpkeepOptions {
-  readonly store: Store
-  /** The index's id. */
-  readonly id: number
-  /** Bytes of log after which a snapshot is due. */
-  readonly snapshotLogBytes: number
+export interface UpkeepOptions extends SnapshotUpkeepOptions {
   /** Whether its payloads are of kind `bytes`. */
   readonly hasRows: boolean
   readonly inTurn: InTurn
+  /** Runs a task in the index's turn with nothing else beside it; not where the index is paged out. */
+  readonly betweenWrites: (task: (structure: IndexStructure) => Promise<unknown>) => Promise<void>
   /** Runs a task that needs device memory, once more if others can make way for it. */
   readonly withRoom: <T>(task: () => Promise<T>) => Promise<T>
   /** Whether the index is about to go; then what is left to do is left to its next run. */
   readonly isGoing: () => boolean
-  readonly warn: (what: string, thrown: unknown) => void
-  /** Told of every snapshot that was written. */
-  readonly onSnapshot: () => void
 }
 
 /** Writes at most between two tries to compact. */
@@ -28,42 +22,63 @@ const MOST_PATIENCE = 1023
 /** How long after its last chunk a load counts as over. */
 const LOAD_PAUSE_MS = 2000
 
+/** The same of writes that came one right behind the other. */
+const STREAM_PAUSE_MS = 250
+
 /** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
-export class IndexUpkeep {
-  readonly snapshots: IndexSnapshots
+export class IndexUpkeep extends SnapshotUpkeep {
   readonly #reclaimer: PayloadReclaimer | undefined
   readonly #options: UpkeepOptions
   /** Writes to let pass before a compaction is tried again, and how many they were the last time. */
   #writesToWait = 0
   #patience = 0
   #loadEnd: NodeJS.Timeout | undefined
+  #streamEnd: NodeJS.Timeout | undefined
   /** A compaction in the background that is being followed. */
   #background: Promise<void> | undefined
 
   constructor(options: UpkeepOptions) {
-    const { store, id, snapshotLogBytes, hasRows } = options
+    super(options)
+    const { store, id, hasRows } = options
     this.#options = options
-    this.snapshots = new IndexSnapshots(store, id, snapshotLogBytes, options.onSnapshot)
     this.#reclaimer = hasRows ? new PayloadReclaimer(store, id) : undefined
   }
 
-  /** What is due between writes, while no other task of the index runs. */
-  async afterWrites(structure: IndexStructure): Promise<void> {
-    await this.#compact(structure, false)
-    if (this.snapshots.due) void this.#takeDueSnapshot()
+  /**
+   * What is due between writes, while no other task of the index runs.
+   * @param goesOn whether another batch follows at once
+   */
+  async afterWrites(structure: IndexStructure, goesOn: boolean): Promise<void> {
+    await this.#compact(structure, { goesOn, keepsRoom: goesOn || this.isStreaming })
+    if (goesOn || this.isStreaming) this.#awaitStreamEnd()
+    this.takeIfDue()
+  }
+
+  /** Whether writes came one right behind the other a moment ago, so that more of them are to be expected. */
+  get isStreaming(): boolean {
+    return this.#streamEnd !== undefined
+  }
+
+  #awaitStreamEnd(): void {
+    clearTimeout(this.#streamEnd)
+    this.#streamEnd = setTimeout(() => {
+      this.#streamEnd = undefined
+      const settling = this.#options.betweenWrites((structure) => this.#compact(structure, {}))
+      settling.catch((thrown: unknown) => {
+        if (!this.#options.isGoing()) this.#options.warn('could not give back room', thrown)
+      })
+    }, STREAM_PAUSE_MS)
+    this.#streamEnd.unref()
   }
 
   /**
    * As `afterWrites`, after a chunk of a load. A snapshot writes the whole index, and taken again and again it would take more of the
    * disk than the load; so it waits until no chunk has come for a while.
-   * @param goesOn whether another chunk follows at once
    */
   async afterLoad(structure: IndexStructure, goesOn: boolean): Promise<void> {
-    await this.#compact(structure, goesOn)
+    await this.#compact(structure, { goesOn })
     clearTimeout(this.#loadEnd)
-    this.#loadEnd = setTimeout(() => {
-      if (this.snapshots.due) void this.#takeDueSnapshot()
-    }, LOAD_PAUSE_MS)
+    this.#loadEnd = setTimeout(() => this.takeIfDue(), LOAD_PAUSE_MS)
     this.#loadEnd.unref()
   }
 
@@ -71,13 +86,13 @@ export class IndexUpkeep {
    * Requests go on beside a compaction where there is room for that. One that finds no room at all has done half of its work by then,
    * so it is tried ever more rarely.
    */
-  async #compact(structure: IndexStructure, goesOn: boolean): Promise<void> {
+  async #compact(structure: IndexStructure, options: Omit<CompactionOptions, 'inBackground'>): Promise<void> {
     if (this.#writesToWait > 0) {
       this.#writesToWait--
       return
     }
     try {
-      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true, goesOn }))
+      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true, ...options }))
       this.#patience = 0
       this.#follow(structure)
     } catch (thrown) {
@@ -97,37 +112,32 @@ export class IndexUpkeep {
     })
   }
 
-  async takeSnapshot(): Promise<Omit<SnapshotInfo, 'index'>> {
-    const taken = await this.snapshots.take(this.#options.inTurn)
+  override async takeSnapshot(): Promise<SnapshotFigures> {
+    const taken = await super.takeSnapshot()
     void this.#reclaim()
     return taken
   }
 
-  /** Takes a snapshot if that is worthwhile, and waits until none is being taken. */
-  async end(isLoaded: boolean): Promise<void> {
-    clearTimeout(this.#loadEnd)
-    if (isLoaded && this.snapshots.worthwhile) await this.#trySnapshot()
-    await this.snapshots.idle()
+  override async end(isLoaded: boolean): Promise<void> {
+    this.#clearTimers()
+    await super.end(isLoaded)
   }
 
-  /** Stops what must not go on without the structure. */
-  async stop(): Promise<void> {
-    clearTimeout(this.#loadEnd)
-    await this.snapshots.written()
+  override async stop(): Promise<void> {
+    this.#clearTimers()
+    await super.stop()
     await this.#reclaimer?.stop()
   }
 
-  async #takeDueSnapshot(): Promise<void> {
-    await this.#trySnapshot()
-    await this.#reclaim()
+  #clearTimers(): void {
+    clearTimeout(this.#loadEnd)
+    clearTimeout(this.#streamEnd)
+    this.#streamEnd = undefined
   }
 
-  async #trySnapshot(): Promise<void> {
-    try {
-      await this.snapshots.take(this.#options.inTurn)
-    } catch (thrown) {
-      this.#options.warn('has no new snapshot', thrown)
-    }
+  protected override async takeDue(): Promise<void> {
+    await super.takeDue()
+    await this.#reclaim()
   }
 
   /** Room on disk is given back where the log was shortened: what it referred to may be dead since. */

@@ -10,18 +10,15 @@ import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
-import type { Cancellation, IndexWrite, LoadPart, WriteId } from './index-requests.js'
+import type { IndexWrite, LoadPart } from './index-requests.js'
 import { countCodes } from './load-counts.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
+import { type IdentifiedWrite, nameOf, rememberedOutcome, sortWrites, unsound } from './write-identity.js'
 
-export interface PendingWrite {
+export interface PendingWrite extends IdentifiedWrite {
   readonly columns: IndexWrite
-  readonly id: WriteId | undefined
-  readonly cancellation: Cancellation | undefined
   /** Only for a part of a bulk load, which is answered by counts; it goes together with others only. */
   readonly load?: LoadPart | undefined
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: WarpdexError) => void
 }
 
 /** What a writer needs of a structure. */
@@ -37,7 +34,15 @@ interface DeviceWrite {
 /** Told of the bytes of each log record, of how many writes are in it, and how long it took until it was synced. */
 type OnLogged = (bytes: number, writes: number, milliseconds: number) => void
 
-/** A load's chunk on its way to the disk. */
+/** What is known of the writes around a batch. */
+interface Pace {
+  /** Resolves when more writes wait behind them. */
+  readonly arrival: Promise<void>
+  /** Whether they are some of many in a row, so that what is of use after the last one only is left until then. */
+  readonly goesOn: boolean
+}
+
+/** A batch on its way to the disk that is applied already. */
 interface Syncing {
   readonly ids: ReadonlySet<string>
   /** Resolves when its writers are answered. */
@@ -47,8 +52,9 @@ interface Syncing {
 /**
  * How writes of one index become durable and visible, in this order: prepared, logged, applied, acknowledged.
  *
- * Parts of bulk loads are applied while they are being logged, so that the device works on one chunk while the disk takes the one
- * before. Nobody may read the structure then: `settled` tells when it is durable again, and whether it is sound.
+ * Parts of bulk loads, and writes behind which others wait, are applied while they are being logged, so that the device works
+ * on one batch while the disk takes the one before. Nobody may read the structure then: `settled` tells when it is durable again,
+ * and whether it is sound.
  */
 export class IndexWriter {
   readonly #store: Store
@@ -58,6 +64,8 @@ export class IndexWriter {
   #syncing: Syncing | undefined
   /** Whether the structure holds what could not be logged. */
   #ahead = false
+  /** Whether the last record could not be logged: until one can, nothing is applied before, since each time would be a rebuild. */
+  #logFails = false
 
   constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: OnLogged) {
     this.#store = store
@@ -67,16 +75,24 @@ export class IndexWriter {
   }
 
   /**
-   * Answers all writes. They go together; where that fails, each goes alone, so that none fails for another's sake.
+   * Answers all writes, but those that are being logged still; `settled` waits for these. They go together; where that fails, each goes
+   * alone, so that none fails for another's sake.
    *
+   * @param pace what is known of the writes around them
    * @returns whether the structure holds what the log holds; if not, it must be rebuilt
    */
-  async run(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+  async run(structure: WritableStructure, writes: readonly PendingWrite[], pace: Pace): Promise<boolean> {
     // What becomes of a write that is being synced is not known yet.
     if (writes.some(({ id }) => id !== undefined && this.#syncing?.ids.has(nameOf(id)))) await this.#synced()
-    const { fresh, repeats } = this.#sort(writes)
-    const sound = fresh.length === 0 || (await this.#runFresh(structure, fresh))
-    if (sound) return repeats.length === 0 || this.run(structure, repeats)
+    const { fresh, repeats } = sortWrites(writes, (write, before) => {
+      const { id, load } = write
+      const kind = load === undefined ? 'codes' : 'counts'
+      const answer = rememberedOutcome(this.#store, this.#index.id, id, kind)
+      if (answer === undefined) this.#requireBefore(write, before)
+      return answer
+    })
+    const sound = fresh.length === 0 || (await this.#runFresh(structure, fresh, pace))
+    if (sound) return repeats.length === 0 || this.run(structure, repeats, pace)
     for (const { reject } of repeats) reject(unsound())
     return false
   }
@@ -94,59 +110,25 @@ export class IndexWriter {
     this.#syncing = undefined
   }
 
-  async #runFresh(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+  async #runFresh(
+    structure: WritableStructure,
+    writes: readonly PendingWrite[],
+    pace: Pace,
+  ): Promise<boolean> {
     try {
-      return await this.#writeTogether(structure, writes)
+      return await this.#writeTogether(structure, writes, pace)
     } catch (thrown) {
-      if (writes.length === 1) {
-        writes[0].reject(toWarpdexError(thrown))
-        return true
+      if (writes.length === 1 || this.#ahead) {
+        for (const { reject } of writes) reject(toWarpdexError(thrown))
+        return !this.#ahead
       }
     }
     let sound = true
     for (const write of writes) {
-      if (sound) sound = await this.run(structure, [write])
+      if (sound) sound = await this.run(structure, [write], pace)
       else write.reject(unsound())
     }
     return sound
-  }
-
-  /** Answers what needs no work. Of writes with the same id the later ones are repeats, to be answered by the first's outcome. */
-  #sort(writes: readonly PendingWrite[]): { fresh: PendingWrite[]; repeats: PendingWrite[] } {
-    const fresh: PendingWrite[] = []
-    const repeats: PendingWrite[] = []
-    const ids = new Set<string>()
-    for (const write of writes) {
-      if (write.cancellation?.cancelled === true) {
-        write.reject(new WarpdexError('CANCELLED', 'the write was cancelled before it began'))
-        continue
-      }
-      try {
-        const answer = this.#remembered(write)
-        if (answer !== undefined) {
-          write.resolve(answer)
-          continue
-        }
-        this.#requireBefore(write, ids)
-      } catch (thrown) {
-        write.reject(toWarpdexError(thrown))
-        continue
-      }
-      const id = write.id && nameOf(write.id)
-      if (id !== undefined && ids.has(id)) repeats.push(write)
-      else fresh.push(write)
-      if (id !== undefined) ids.add(id)
-    }
-    return { fresh, repeats }
-  }
-
-  #remembered({ id, load }: PendingWrite): Answer | undefined {
-    const outcome = id && this.#store.outcome(id.client, id.number)
-    if (outcome === undefined) return undefined
-    if (outcome.index !== this.#index.id)
-      throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write to another index`)
-    if ((outcome.counts === undefined) === (load === undefined)) return outcome
-    throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write of another kind`)
   }
 
   /** The parts of a load that are stored are its first ones, whatever goes wrong with one of them. */
@@ -161,7 +143,11 @@ export class IndexWriter {
     throw new WarpdexError('CANCELLED', 'a part of the load before this one is not stored')
   }
 
-  async #writeTogether(structure: WritableStructure, writes: readonly PendingWrite[]): Promise<boolean> {
+  async #writeTogether(
+    structure: WritableStructure,
+    writes: readonly PendingWrite[],
+    { arrival, goesOn }: Pace,
+  ): Promise<boolean> {
     const parts = writes.map(({ columns }) => this.#deviceWrite(columns))
     const { keyType, payloadBytes } = this.#shape
     const batch = joinBatches(
@@ -174,36 +160,36 @@ export class IndexWriter {
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
-    const isLoad = writes[0].load !== undefined
-    const prepared = await structure.prepare({ ...batch, traversal, goesOn: isLoad })
+    const prepared = await structure.prepare({ ...batch, traversal, goesOn })
     const answers = answersOf(prepared.codes, parts, writes)
-    let record: LogRecord
     try {
       if (this.#ahead) throw unsound()
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
       const segment = stored && { firstRow, ...stored }
-      record = { ...batch, segment, outcomes: outcomesOf(writes, answers) }
-      if (!isLoad) await this.#log(record, writes.length)
+      const logging = this.#log({ ...batch, segment, outcomes: outcomesOf(writes, answers) }, writes.length)
+      const isLoad = writes[0].load !== undefined
+      if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
+        return this.#applyAhead(prepared, logging, writes, answers)
+      await logging
     } catch (error) {
       prepared.discard()
       throw error
     }
-    if (isLoad) return this.#logAndApply(prepared, record, writes, answers)
     const sound = applyLogged(prepared)
     answerAll(writes, answers)
     return sound
   }
 
-  async #logAndApply(
+  async #applyAhead(
     prepared: PreparedWrite,
-    record: LogRecord,
+    logging: Promise<void>,
     writes: readonly PendingWrite[],
     answers: readonly Answer[],
   ): Promise<boolean> {
     const before = this.#syncing
-    this.#syncing = { ids: idsOf(writes), done: this.#logAndAnswer(record, writes, answers) }
+    this.#syncing = { ids: idsOf(writes), done: this.#answerLogged(logging, writes, answers) }
     const sound = applyLogged(prepared)
-    // One chunk is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
+    // One batch is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
     await before?.done
     // The store hands a commit over in the next turn of the event loop. What follows here would hold that up.
     await setImmediate()
@@ -212,17 +198,23 @@ export class IndexWriter {
 
   async #log(record: LogRecord, writes: number): Promise<void> {
     const since = performance.now()
-    const { bytes } = await this.#store.log.append(this.#index.id, record)
-    this.#onLogged(bytes, writes, performance.now() - since)
+    try {
+      const { bytes } = await this.#store.log.append(this.#index.id, record)
+      this.#logFails = false
+      this.#onLogged(bytes, writes, performance.now() - since)
+    } catch (error) {
+      this.#logFails = true
+      throw error
+    }
   }
 
-  async #logAndAnswer(
-    record: LogRecord,
+  async #answerLogged(
+    logging: Promise<void>,
     writes: readonly PendingWrite[],
     answers: readonly Answer[],
   ): Promise<void> {
     try {
-      await this.#log(record, writes.length)
+      await logging
       answerAll(writes, answers)
     } catch (thrown) {
       this.#ahead = true
@@ -284,8 +276,9 @@ function idsOf(writes: readonly PendingWrite[]): ReadonlySet<string> {
   return new Set(writes.flatMap(({ id }) => (id === undefined ? [] : [nameOf(id)])))
 }
 
-function nameOf({ client, number }: WriteId): string {
-  return `${number} ${client}`
+/** Whether a request comes before a record is logged. */
+function isOvertaken(logging: Promise<void>, arrival: Promise<void>): Promise<boolean> {
+  return Promise.race([logging.then(() => false), arrival.then(() => true)])
 }
 
 /** Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers. */
@@ -296,9 +289,4 @@ function applyLogged(prepared: PreparedWrite): boolean {
   } catch {
     return false
   }
-}
-
-/** For writes that come to a structure which lacks a logged one: their outcomes would be wrong. */
-function unsound(): WarpdexError {
-  return new WarpdexError('DEVICE_LOST', 'the index must be rebuilt after an error of its device; try again')
 }

@@ -7,12 +7,11 @@ import type {
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
-import type { Store } from '../../persistence/store.js'
 import type { Answer } from '../../persistence/write-outcomes.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
-import type { IndexStats, SnapshotInfo } from '../../protocol/messages.js'
+import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
@@ -21,8 +20,8 @@ import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { Calibrator } from './calibrator.js'
 import type { FairTurns } from './fair-turns.js'
 import { GetCoalescer, SMALL_READ } from './get-coalescer.js'
-import { rebuilding, unknownIndex } from './index-errors.js'
-import { loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
+import { unknownIndex } from './index-errors.js'
+import { type FillStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type { IndexNames } from './index-names.js'
 import type {
   Cancellation,
@@ -35,29 +34,26 @@ import type {
 } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
-import { type PagedStats, PagedStructure, type PagingHost } from './paged-structure.js'
+import { NamedStructure, type StructureHost } from './named-structure.js'
+import { PagedIndex, type PagedStats } from './paged-index.js'
 import { type PayloadColumns, PayloadReader } from './payload-reader.js'
-import { RequestQueue } from './request-queue.js'
+import type { Followers } from './request-queue.js'
 import { structureOf, structureReason } from './structure-choice.js'
+import type { StructureFactory } from './structures.js'
 import { runWrites } from './write-run.js'
 
 /** What an index needs of its engine. */
-export interface IndexHost extends PagingHost {
-  readonly store: Store
+export interface IndexHost extends StructureHost {
+  readonly structures: StructureFactory
   /** Where indexes are entered as long as they exist. */
   readonly names: IndexNames
   readonly calibrator: Calibrator
   /** In which large reads of all indexes go to the device. */
   readonly turns: FairTurns
-  readonly snapshotLogBytes: number
-  /** Ends the loading of indexes once it is aborted. */
-  readonly stop: AbortSignal | undefined
   onProgress(progress: ReplayProgress): void
-  onWarning(message: string): void
 }
 
-/** What an index has from its creation on, whatever becomes of the device. */
-interface Parts {
+interface IndexParts {
   readonly stored: StoredIndex
   readonly writer: IndexWriter
   readonly upkeep: IndexUpkeep
@@ -65,8 +61,14 @@ interface Parts {
   readonly payloads: PayloadReader | undefined
 }
 
-interface Loaded extends Parts {
-  readonly structure: PagedStructure
+type LoadedIndex = IndexParts & { readonly structure: PagedIndex }
+
+/** An index whose turn it is, until that is released. */
+export interface HeldIndex {
+  readonly definition: IndexDefinition
+  readonly structure: PagedIndex
+  readonly upkeep: IndexUpkeep
+  release(): void
 }
 
 /**
@@ -77,32 +79,25 @@ interface Loaded extends Parts {
  * Every request may throw WarpdexError `UNKNOWN_INDEX` once the index is dropped, `SHUTTING_DOWN` once it is closed, `CANCELLED`
  * when it was cancelled before its turn came, `DEVICE_LOST`, and what structure and store throw.
  */
-export class Index {
-  readonly definition: IndexDefinition
+export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedIndex, PendingWrite> {
   readonly #host: IndexHost
-  readonly #queue: RequestQueue<PendingWrite>
   readonly #gets: GetCoalescer
-  #parts: Parts | undefined
-  /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
-  #loaded: Loaded | undefined
-  /** Why new requests are refused for good. */
-  #refusal: WarpdexError | undefined
-  /** Why the structure could not be rebuilt. */
-  #failure: WarpdexError | undefined
 
-  constructor(definition: IndexDefinition, host: IndexHost) {
-    this.definition = definition
-    this.#host = host
+  /** Only of an index over columns of a relation. */
+  readonly #fill: FillStructure | undefined
+
+  /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
+  constructor(definition: IndexDefinition, host: IndexHost, fill?: FillStructure) {
     const shape = shapeOf(definition)
+    super(definition, host, 'index', {
+      weigh: (write) => weigh(write, shape),
+      kindOf: ({ load }) => load !== undefined,
+    })
+    this.#host = host
+    this.#fill = fill
     const { meter = NO_ENGINE_METER } = host
-    this.#queue = new RequestQueue(
-      (writes, more) => this.#runWrites(writes, more),
-      (write) => weigh(write, shape),
-      ({ load }) => load !== undefined,
-      (milliseconds) => meter.waited(milliseconds),
-    )
     this.#gets = new GetCoalescer(
-      ({ bytes, offsets }, memory) => this.#live().structure.current.get(bytes, offsets, undefined, memory),
+      ({ bytes, offsets }, memory) => this.live().structure.current.get(bytes, offsets, undefined, memory),
       keyWidth(definition.keyType),
       shape.payloadBytes,
       (gets, milliseconds) => meter.dispatched(gets, milliseconds),
@@ -207,20 +202,35 @@ export class Index {
 
   /** Takes a snapshot of all that was written before the call. */
   async snapshot(): Promise<SnapshotInfo> {
-    this.#refuse()
-    await this.ready()
-    const { position, bytes } = await this.#live().upkeep.takeSnapshot()
-    return { index: this.definition.name, position, bytes }
+    if (this.isDerived) throw this.#derived('has no snapshots, since it is made from')
+    return { index: this.definition.name, ...(await this.takeSnapshot()) }
+  }
+
+  /** Whether it is over columns of a relation, so that what it holds is stored there. */
+  get isDerived(): boolean {
+    return this.#fill !== undefined
+  }
+
+  /** Takes its turn, with nothing beside it, and keeps it until it is released: for the relation that it follows. */
+  holdAlone(): Promise<HeldIndex> {
+    return new Promise((resolve, reject) => {
+      const held = async () => {
+        const { structure, upkeep } = this.live()
+        const { definition } = this
+        await new Promise<void>((release) => resolve({ definition, structure, upkeep, release }))
+      }
+      this.queue.exclusive(held).catch(reject)
+    })
   }
 
   stats(): IndexStats & PagedStats {
-    const { regions } = this.#live().structure.stats()
+    const { regions } = this.live().structure.stats()
     return { ...this.summary(), regions }
   }
 
   /** All figures but the regions. */
   summary(): IndexStats & Omit<PagedStats, 'regions'> {
-    const { stored, structure, upkeep, payloads } = this.#live()
+    const { stored, structure, upkeep, payloads } = this.live()
     const { regions: _regions, ...figures } = structure.stats()
     const { id } = stored
     const { store } = this.#host
@@ -236,166 +246,74 @@ export class Index {
     }
   }
 
-  /** Bytes of memory that it takes, on the device or on the host; 0 while it is not loaded. */
-  get bytes(): number {
-    if (this.#loaded === undefined) return 0
-    const { deviceBytes, hostBytes } = this.#loaded.structure.stats()
-    return deviceBytes + hostBytes
+  protected override enterStore(): Promise<StoredIndex> {
+    return this.#host.store.createIndex(this.definition)
   }
 
-  /** The index's id, once it is there. */
-  get id(): number | undefined {
-    return this.#parts?.stored.id
+  protected override leaveStore(id: number): Promise<void> {
+    return this.#host.store.drop(id)
   }
 
-  /** Whether the index is there, as opposed to being created. It is there while it is rebuilt. */
-  get exists(): boolean {
-    return this.#parts !== undefined
+  protected override enterNames(id: number): Promise<void> {
+    return this.#host.names.enter(this.definition.name, id)
   }
 
-  /** Whether the index can be used. It may be paged out. */
-  get isLoaded(): boolean {
-    return this.#loaded !== undefined
+  protected override leaveNames(): void {
+    this.#host.names.leave(this.definition.name)
   }
 
-  /** Resolves when everything before the call is done; rejects when the index did not come to be. */
-  ready(): Promise<void> {
-    return this.#queue.read(async () => void this.#live())
+  protected override unknown(): WarpdexError {
+    return unknownIndex(this.definition.name)
   }
 
-  /** Brings a stored index to the device. Requests may be made at once; they wait. */
-  open(stored: StoredIndex): Promise<void> {
-    return this.#start(() => this.#load(stored))
-  }
-
-  /**
-   * Creates the index. Requests may be made at once; they wait.
-   * @param after what must be done before, if anything
-   */
-  create(after: Promise<void> | undefined): Promise<void> {
-    return this.#start(async () => {
-      await after
-      const stored = await this.#host.store.createIndex(this.definition)
-      try {
-        await this.#load(stored)
-      } catch (error) {
-        this.#host.names.leave(this.definition.name)
-        await this.#host.store.dropIndex(stored.id)
-        throw error
-      }
-    })
-  }
-
-  /** Brings the index to another device, unless it is on none. Requests that are running fail, those made after the call wait. */
-  rebuild(): Promise<void> {
-    return this.#queue.exclusive(async () => {
-      if (this.#parts === undefined || this.#loaded?.structure.isOnHost === true) return
-      await this.#reload(this.#parts)
-    })
-  }
-
-  /** Answers what came before, then removes the index for good. If the store cannot do that, the index stays. */
-  drop(): Promise<void> {
-    const { name } = this.definition
-    const before = this.#refusal
-    this.#refusal = unknownIndex(name)
-    return this.#queue.exclusive(async () => {
-      this.#host.names.leave(name)
-      await this.#unload()
-      if (this.#parts === undefined) return
-      const { id } = this.#parts.stored
-      try {
-        await this.#host.store.dropIndex(id)
-      } catch (error) {
-        this.#refusal = before
-        await this.#host.names.enter(name, id)
-        await this.#reload(this.#parts)
-        throw error
-      }
-    })
-  }
-
-  /** Answers what came before, takes a snapshot if that is worthwhile, and gives the device memory back. */
-  async close(): Promise<void> {
-    this.#refusal ??= new WarpdexError(
-      'SHUTTING_DOWN',
-      'the server is shutting down; try again when it is back',
-    )
-    await this.#queue.exclusive(async () => {})
-    await this.#parts?.upkeep.end(this.#loaded !== undefined)
-    await this.#queue.exclusive(() => this.#unload())
-  }
-
-  #start(load: () => Promise<void>): Promise<void> {
-    return this.#queue.exclusive(async () => {
-      try {
-        await load()
-      } catch (error) {
-        this.#refusal = toWarpdexError(error)
-        throw error
-      }
-    })
-  }
-
-  async #load(stored: StoredIndex): Promise<void> {
-    const { store, names, snapshotLogBytes } = this.#host
-    const { name, payloadKind } = this.definition
-    await names.enter(name, stored.id)
+  protected override makeParts(stored: StoredIndex): IndexParts {
+    const { store, snapshotLogBytes } = this.#host
     const { id } = stored
-    const hasRows = payloadKind === 'bytes'
+    const hasRows = this.definition.payloadKind === 'bytes'
     const upkeep = new IndexUpkeep({
       store,
       id,
       snapshotLogBytes,
       hasRows,
-      inTurn: (task) => this.#queue.read(async () => task(this.#live().structure)),
+      inTurn: (task) => this.queue.read(async () => task(this.live().structure)),
+      betweenWrites: (task) =>
+        this.queue.exclusive(async () => {
+          const { structure } = this.live()
+          if (!structure.isOnHost) await structure.change(task)
+        }),
       withRoom: (task) => this.#host.budget.withRoom(task),
-      isGoing: () => this.#refusal !== undefined,
-      warn: (what, thrown) => this.#warn(what, thrown),
+      isGoing: () => this.isGoing,
+      warn: (what, thrown) => this.warn(what, thrown),
       onSnapshot: () => this.#host.meter?.happened('snapshot'),
     })
-    const { snapshots } = upkeep
     const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes, writes, milliseconds) => {
-      snapshots.logged(bytes)
+      upkeep.snapshots.logged(bytes)
       this.#host.meter?.logged(writes, bytes, milliseconds)
     })
     const payloads = hasRows ? new PayloadReader(store.payloads, id) : undefined
-    const { structure, replayedBytes } = await this.#loadStructure(id)
-    snapshots.logged(replayedBytes)
-    this.#parts = { stored, writer, upkeep, payloads }
-    this.#loaded = { ...this.#parts, structure }
+    return { stored, writer, upkeep, payloads }
   }
 
-  /** Builds the structure anew from what is stored. If that fails the index answers nothing. */
-  async #reload(parts: Parts): Promise<void> {
-    await this.#unload()
-    try {
-      const { structure } = await this.#loadStructure(parts.stored.id)
-      this.#loaded = { ...parts, structure }
-    } catch (thrown) {
-      const { code, message } = toWarpdexError(thrown)
-      this.#warn('could not be rebuilt', thrown)
-      this.#failure = new WarpdexError(code, `the index could not be rebuilt: ${message}; restart the server`)
-    }
-  }
-
-  async #loadStructure(id: number): Promise<{ structure: PagedStructure; replayedBytes: number }> {
+  protected override async build({ stored, upkeep }: IndexParts): Promise<PagedIndex> {
     const { definition } = this
+    const { id } = stored
     const { budget } = this.#host
     const device = await this.#host.device()
-    const loaded = await budget.withRoom(() => loadStructure({ ...this.#host, device, id, definition }))
-    const structure = new PagedStructure(loaded.structure, this.#host)
+    const loaded = await budget.withRoom(() =>
+      loadStructure({ ...this.#host, device, id, definition, fill: this.#fill }),
+    )
+    const structure = new PagedIndex(loaded.structure, this.#host)
     await budget.settle(structure)
-    return { structure, replayedBytes: loaded.replayedBytes }
+    upkeep.snapshots.replayed(loaded.replayedBytes)
+    return structure
   }
 
-  /** Called with nothing else of the index running. */
-  async #unload(): Promise<void> {
-    const loaded = this.#loaded
-    this.#loaded = undefined
-    this.#failure = undefined
-    await loaded?.upkeep.stop()
-    await loaded?.structure.destroy()
+  protected override runWrites(
+    loaded: LoadedIndex,
+    writes: readonly PendingWrite[],
+    followers: Followers<PendingWrite>,
+  ): Promise<boolean> {
+    return loaded.structure.change((current) => runWrites(loaded, current, writes, followers))
   }
 
   #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
@@ -403,14 +321,14 @@ export class Index {
   }
 
   /** @param weight keys that are asked for, or entries at most; a read of many waits for its turn */
-  #read<T>(
+  async #read<T>(
     reader: Reader | undefined,
     weight: number,
     run: (structure: IndexStructure, payloads: PayloadReader | undefined) => Promise<T>,
   ): Promise<T> {
-    if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
+    this.refuse()
     const { turns } = this.#host
-    return this.#queue.read(() => {
+    return this.queue.read(() => {
       const task = () => this.#runRead(reader, run)
       return weight <= SMALL_READ ? task() : turns.run(reader?.owner, weight, task)
     })
@@ -423,57 +341,29 @@ export class Index {
     if (reader?.cancelled === true) {
       throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
     }
-    const { structure, payloads } = this.#live()
+    const { structure, payloads } = this.live()
     return structure.use((current) => run(current, payloads))
   }
 
+  #derived(what: string): WarpdexError {
+    const { name, of } = this.definition
+    return new WarpdexError(
+      'BAD_REQUEST',
+      `index ${JSON.stringify(name)} ${what} relation ${JSON.stringify(of?.relation)}`,
+    )
+  }
+
   async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
-    this.#refuse()
+    this.refuse()
+    if (this.isDerived) throw this.#derived('takes no writes of its own; append to')
     return new Promise((resolve, reject) => {
       const fail = (error: WarpdexError) => {
         const { course } = write.load ?? {}
         if (course !== undefined) course.failed = true
         reject(error)
       }
-      this.#queue.write({ ...write, resolve, reject: fail })
+      this.queue.write({ ...write, resolve, reject: fail })
     })
-  }
-
-  async #runWrites(writes: readonly PendingWrite[], more: () => readonly PendingWrite[]): Promise<void> {
-    const loaded = this.#loaded
-    if (loaded === undefined) {
-      for (const { reject } of writes) reject(this.#absence())
-      return
-    }
-    const { structure } = loaded
-    try {
-      const sound = await structure.change((current) => runWrites(loaded, current, writes, more))
-      if (!sound) await this.#reload(loaded)
-    } catch (thrown) {
-      // The writer answers every write, so it did not come to that: the structure was not to be had.
-      for (const { reject } of writes) reject(toWarpdexError(thrown))
-    }
-  }
-
-  #live(): Loaded {
-    if (this.#loaded !== undefined) return this.#loaded
-    throw this.#absence()
-  }
-
-  /** Why there is no structure. */
-  #absence(): WarpdexError {
-    const { name } = this.definition
-    if (this.#parts === undefined) return this.#refusal ?? unknownIndex(name)
-    return this.#failure ?? this.#refusal ?? rebuilding(name)
-  }
-
-  #refuse(): void {
-    if (this.#refusal !== undefined) throw this.#refusal
-  }
-
-  #warn(what: string, thrown: unknown): void {
-    const { name } = this.definition
-    this.#host.onWarning(`index ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
   }
 }
 

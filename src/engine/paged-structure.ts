@@ -1,58 +1,61 @@
 import type { Device } from '../../gpu/device/device.js'
-import type {
-  IndexShape,
-  IndexStructure,
-  PreparedWrite,
-  ScanRequest,
-  ScanResult,
-  StructureImage,
-  StructureStats,
-  WriteBatch,
-} from '../../gpu/index-structure.js'
+import type { RegionStats, StructureImage } from '../../gpu/index-structure.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { DeviceBudget, Pageable } from './device-budget.js'
 import { HostImage } from './host-image.js'
-import type { StructureFactory } from './structures.js'
 
 /** What a structure that may be paged out needs of its engine. */
 export interface PagingHost {
-  readonly structures: StructureFactory
   readonly budget: DeviceBudget
   readonly meter?: EngineMeter | undefined
   /** The device, which may be another one than before after a loss. */
   device(): Promise<Device>
 }
 
-export interface PagedStats extends StructureStats {
+/** Something on the device that can leave it as an image: an index's structure, or a relation's columns; see `IndexStructure`. */
+export interface DeviceStructure {
+  readonly background: Promise<unknown> | undefined
+  image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
+  stats(): { readonly deviceBytes: number; readonly regions: readonly RegionStats[] }
+  destroy(): void
+}
+
+/** Where a structure is that may be paged out. */
+export interface PlaceStats {
   /** Whether it is on the device. */
   readonly resident: boolean
   /** Bytes of host memory that its image takes while it is not. */
   readonly hostBytes: number
 }
 
+type StatsOf<S extends DeviceStructure> = ReturnType<S['stats']>
+
 /** Where a structure is: on the device, or on the host with the figures that it had when it left. */
-type Place =
-  | { readonly structure: IndexStructure; readonly image?: undefined }
-  | { readonly image: HostImage; readonly stats: StructureStats; readonly structure?: undefined }
+type Place<S extends DeviceStructure> =
+  | { readonly structure: S; readonly image?: undefined }
+  | { readonly image: HostImage; readonly stats: StatsOf<S>; readonly structure?: undefined }
+
+/** Brings a structure back from its image. */
+type Restore<S> = (device: Device, image: HostImage) => Promise<S>
 
 /**
  * A structure that makes way for others when device memory runs short: then its image lies in host memory, byte for byte, until it is
  * used again (Volk §4.1, §4.2). Reads and writes go through `use`, which brings it back first.
  */
-export class PagedStructure implements Pageable {
+export class PagedStructure<S extends DeviceStructure> implements Pageable {
   readonly #host: PagingHost
-  readonly shape: IndexShape
-  #place: Place
+  readonly #restore: Restore<S>
+  #place: Place<S>
   /** Work of the structure beside requests, about whose end the budget is to be told. */
   #background: Promise<void> | undefined
   #destroyed = false
 
   /** Takes over a structure that is on the device. */
-  constructor(structure: IndexStructure, host: PagingHost) {
+  constructor(structure: S, host: PagingHost, restore: Restore<S>) {
     this.#place = { structure }
-    this.shape = structure.shape
     this.#host = host
+    this.#restore = restore
     host.budget.add(this)
   }
 
@@ -61,7 +64,7 @@ export class PagedStructure implements Pageable {
    * device had no room for it at first. Not to be called within a task.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`, when the structure cannot be brought back, and what the task throws
    */
-  async use<T>(task: (structure: IndexStructure) => Promise<T>): Promise<T> {
+  async use<T>(task: (structure: S) => Promise<T>): Promise<T> {
     const { budget } = this.#host
     const coming = budget.acquire(this)
     if (coming !== undefined) await coming
@@ -72,8 +75,39 @@ export class PagedStructure implements Pageable {
     }
   }
 
+  /** As `use`, of several structures at once. */
+  static async useAll<T>(
+    structures: readonly PagedStructure<DeviceStructure>[],
+    task: () => Promise<T>,
+  ): Promise<T> {
+    const [first] = structures
+    if (first === undefined) return task()
+    const { budget } = first.#host
+    await budget.acquireAll(structures)
+    try {
+      return await budget.withRoom(task)
+    } finally {
+      for (const structure of structures) budget.release(structure)
+    }
+  }
+
+  /** As `change`, of several structures at once. */
+  static changeAll<T>(
+    structures: readonly PagedStructure<DeviceStructure>[],
+    task: () => Promise<T>,
+  ): Promise<T> {
+    return PagedStructure.useAll(structures, () =>
+      task().finally(async () => {
+        for (const structure of structures) {
+          structure.#follow(structure.current)
+          await structure.#host.budget.settle(structure)
+        }
+      }),
+    )
+  }
+
   /** As `use`, for a task that writes. Once it is done others have made way for what the structure has grown by. */
-  change<T>(task: (structure: IndexStructure) => Promise<T>): Promise<T> {
+  change<T>(task: (structure: S) => Promise<T>): Promise<T> {
     return this.use((structure) =>
       task(structure).finally(() => {
         this.#follow(structure)
@@ -83,7 +117,7 @@ export class PagedStructure implements Pageable {
   }
 
   /** Tells the budget what a structure has once its work in the background is over, if it is still here then. */
-  #follow(structure: IndexStructure): void {
+  #follow(structure: S): void {
     const { background } = structure
     if (background === undefined || this.#background !== undefined) return
     this.#background = background.then(() => {
@@ -93,22 +127,18 @@ export class PagedStructure implements Pageable {
   }
 
   /** The structure itself, for what runs within a task. */
-  get current(): IndexStructure {
+  get current(): S {
     const { structure } = this.#place
     if (structure === undefined) throw new WarpdexError('INTERNAL', 'the structure is not on the device')
     return structure
   }
 
-  /** As the structure's, within `change`. Once it is done others have made way for what it made sure of. */
-  async prepare(batch: WriteBatch): Promise<PreparedWrite> {
+  /** Runs a task that makes sure of memory, within `change`. Once it is done others have made way for that. */
+  async reserve<T>(task: (structure: S) => Promise<T>): Promise<T> {
     const { budget } = this.#host
-    const prepared = await budget.withRoom(() => this.current.prepare(batch))
+    const prepared = await budget.withRoom(() => task(this.current))
     await budget.settle(this)
     return prepared
-  }
-
-  scan(request: ScanRequest): Promise<ScanResult> {
-    return this.use((structure) => structure.scan(request))
   }
 
   /** An image as of the last applied write. That of a structure on the host is the one that it left, so it stays there. */
@@ -117,15 +147,21 @@ export class PagedStructure implements Pageable {
     return image === undefined ? this.use((structure) => structure.image()) : image.read()
   }
 
-  stats(): PagedStats {
-    const { structure, image } = this.#place
-    if (structure !== undefined) return { ...structure.stats(), resident: true, hostBytes: 0 }
-    return { ...this.#place.stats, deviceBytes: 0, regions: [], resident: false, hostBytes: image.bytes }
+  stats(): StatsOf<S> & PlaceStats {
+    const { image } = this.#place
+    if (image === undefined) return { ...this.#figures(), resident: true, hostBytes: 0 }
+    return { ...this.#figures(), deviceBytes: 0, regions: [], resident: false, hostBytes: image.bytes }
   }
 
   get deviceBytes(): number {
-    const { structure } = this.#place
-    return (structure === undefined ? this.#place.stats : structure.stats()).deviceBytes
+    return this.#figures().deviceBytes
+  }
+
+  /** Those of the structure, or as it had them when it left. */
+  #figures(): StatsOf<S> {
+    const place = this.#place
+    // What a structure's `stats` gives is what it is declared to give.
+    return place.image === undefined ? (place.structure.stats() as StatsOf<S>) : place.stats
   }
 
   /** Whether it would outlive the device. */
@@ -136,7 +172,7 @@ export class PagedStructure implements Pageable {
   async pageOut(): Promise<void> {
     const { current } = this
     const image = await HostImage.of(await current.image({ inPlace: true }))
-    this.#place = { image, stats: current.stats() }
+    this.#place = { image, stats: current.stats() as StatsOf<S> }
     current.destroy()
     this.#host.meter?.happened('pageOut')
   }
@@ -144,10 +180,7 @@ export class PagedStructure implements Pageable {
   async pageIn(): Promise<void> {
     const { image } = this.#place
     if (image === undefined) return
-    const { structures } = this.#host
-    const device = await this.#host.device()
-    const structure = await structures.restore(device, this.shape, image.meta, (part) => image.readPart(part))
-    this.#place = { structure }
+    this.#place = { structure: await this.#restore(await this.#host.device(), image) }
     this.#host.meter?.happened('pageIn')
   }
 

@@ -6,11 +6,16 @@ type Waiting<Write> = (
   since?: number
 }
 
-/**
- * Answers every write that it is given; does not reject.
- * @param more takes the batch that has come to the head meanwhile, if it is of the same kind; to be answered too
- */
-type RunWrites<Write> = (writes: readonly Write[], more: () => readonly Write[]) => Promise<void>
+/** What comes behind a batch of writes that is running. */
+export interface Followers<Write> {
+  /** Takes the batch that has come to the head meanwhile, if it is of the same kind; to be answered too. */
+  take(): readonly Write[]
+  /** Resolves as soon as there is such a batch. */
+  arrival(): Promise<void>
+}
+
+/** Answers every write that it is given; does not reject. */
+type RunWrites<Write> = (writes: readonly Write[], followers: Followers<Write>) => Promise<void>
 
 /**
  * The requests of one index in order of arrival. Neighbouring reads run together; a write or an exclusive task waits for all
@@ -25,9 +30,10 @@ export class RequestQueue<Write> {
   readonly #waiting: Waiting<Write>[] = []
   #reads = 0
   #exclusive = false
+  #onArrival: (() => void) | undefined
 
   /**
-   * @param runWrites runs one batch of writes, and those after it that it takes
+   * @param runWrites runs one batch of writes, and those behind it that it takes
    * @param weigh how much of a batch a write fills; those that go together fill one at the most
    * @param kindOf only writes of one kind go together
    * @param onTurn told how long a read or a write waited
@@ -66,7 +72,9 @@ export class RequestQueue<Write> {
   #add(waiting: Waiting<Write>): void {
     this.#waiting.push(waiting)
     this.#advance()
-    if (this.#waiting.at(-1) === waiting) waiting.since = performance.now()
+    if (this.#waiting.at(-1) !== waiting) return
+    waiting.since = performance.now()
+    if (this.#waiting.length === 1) this.#onArrival?.()
   }
 
   #begin({ since }: Waiting<Write>): void {
@@ -104,7 +112,21 @@ export class RequestQueue<Write> {
 
   #startWrites(first: Write): Promise<void> {
     const kind = this.#kindOf(first)
-    return this.#runWrites(this.#takeWrites(kind), () => this.#takeWrites(kind))
+    return this.#runWrites(this.#takeWrites(kind), {
+      take: () => this.#takeWrites(kind),
+      arrival: () => this.#arrival(kind),
+    })
+  }
+
+  #arrival(kind: unknown): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const [next] = this.#waiting
+        if (next?.kind === 'write' && this.#kindOf(next.write) === kind) resolve()
+      }
+      this.#onArrival = look
+      look()
+    })
   }
 
   /** The batch of that kind at the head; empty when something else is there. */

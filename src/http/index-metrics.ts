@@ -1,7 +1,8 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { IndexStats } from '../../protocol/messages.js'
-import type { Engine, EngineStats, ServerStats } from '../engine/engine.js'
-import type { PagedStats } from '../engine/paged-structure.js'
+import type { IndexStats } from '../../protocol/replies.js'
+import type { Engine } from '../engine/engine.js'
+import type { EngineStats, ServerStats } from '../engine/engine-stats.js'
+import type { PagedStats } from '../engine/paged-index.js'
 import { gauge } from './metrics.js'
 
 /** Indexes that metrics tell apart: each has two or three dozen series. These are the largest; the others are one series together. */

@@ -1,6 +1,7 @@
 import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
-import { OPS, type Op, type Request } from '../../protocol/messages.js'
+import type { Op, Request } from '../../protocol/messages.js'
+import { OPS } from '../../protocol/parse-request.js'
 import { type HistogramData, LogHistogram } from './log-histogram.js'
 import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
 import { itemCount } from './request-items.js'
@@ -21,7 +22,15 @@ export type Stage = (typeof STAGES)[number]
 const SAMPLING = 16
 
 const OUTCOME_NUMBERS = new Map<string, number>(OUTCOMES.map((outcome, i) => [outcome, i]))
-const OPS_OF_READS: ReadonlySet<MeteredOp> = new Set(['get', 'count', 'scan', 'getNext', 'explain'])
+const OPS_OF_READS: ReadonlySet<MeteredOp> = new Set([
+  'get',
+  'count',
+  'scan',
+  'getNext',
+  'explain',
+  'query',
+  'queryNext',
+])
 const OPS_OF_WRITES: ReadonlySet<MeteredOp> = new Set(['insert', 'delete', 'write', 'load'])
 
 /** Counters of requests, as far as they are counted where sockets are. */

@@ -12,7 +12,7 @@ const ELEMENT_BYTES: Readonly<Record<SectionType, number>> = {
   bytes: 1,
 }
 
-/** Keys of a request that was carried out, or ranges of a scan, by the lengths of columns alone; 0 for one that has neither. */
+/** Keys of a request that was carried out, entries of a scan, or rows of an append; 0 for one that has none. */
 export function itemCount(request: Request, reply: Sections | undefined): number {
   switch (request.op) {
     case 'get':
@@ -24,6 +24,8 @@ export function itemCount(request: Request, reply: Sections | undefined): number
     case 'write':
     case 'load':
       return keyCount(request.keys, request.keyOffsets)
+    case 'append':
+      return request.rows
     case 'scan':
       return rowCount(reply?.offsets)
     default:

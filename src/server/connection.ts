@@ -4,22 +4,18 @@ import { asBytes } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, FrameError } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import {
-  errorHeader,
-  type HelloRequest,
-  PROTOCOL_VERSION,
-  parseRequest,
-  type Request,
-} from '../../protocol/messages.js'
+import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
+import { parseRequest } from '../../protocol/parse-request.js'
+import { errorHeader } from '../../protocol/replies.js'
 import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
 import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
+import { reply } from './asker.js'
 import { bytesOf, CorkedSender, type OutgoingMessage } from './corked-sender.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import type { RunningRequest } from './flow/inflow.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
-import { reply } from './operations.js'
 import { framePieces } from './reply-frame.js'
 
 /** WebSocket close code of a server that is shutting down. */
@@ -65,6 +61,7 @@ export class Connection {
     })
     socket.on('close', () => {
       this.#abandon()
+      context.gate.left(context.number)
       this.#becomeIdle()
     })
     // A broken connection is closed by the library, and there is nobody left to tell.

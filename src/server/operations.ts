@@ -7,25 +7,22 @@ import type { LoadCounts } from '../../protocol/load.js'
 import type {
   ExplainRequest,
   LoadRequest,
-  Op,
-  ReplyFields,
   Request,
-  SnapshotInfo,
+  SnapshotRequest,
+  StatsRequest,
 } from '../../protocol/messages.js'
+import type { ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
 import { explainColumns, getNextColumns, scanColumns, writeColumns } from '../../protocol/request-columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Engine } from '../engine/engine.js'
-import type { Reader, WriteId } from '../engine/index-requests.js'
+import type { EngineStats } from '../engine/engine-stats.js'
 import type { Index } from '../engine/named-index.js'
 import type { PayloadColumns } from '../engine/payload-reader.js'
 import type { Rights } from './access/rights.js'
 import { visibleStats } from './access/visible-stats.js'
-
-/** Fields and columns of a successful reply. */
-export interface Reply {
-  readonly fields: object
-  readonly sections?: Sections
-}
+import { type Asker, type Reply, reply, writeIdOf } from './asker.js'
+import { runQuery } from './query-operations.js'
+import { runRelationRequest } from './relation-operations.js'
 
 /** The requests that concern the engine; the others concern the connection only. */
 export type EngineRequest = Exclude<Request, { op: 'hello' | 'cancel' }>
@@ -35,14 +32,6 @@ type IndexRequest = Extract<
   EngineRequest,
   { op: 'get' | 'count' | 'scan' | 'getNext' | 'insert' | 'delete' | 'write' }
 >
-
-/** Who asks, and whether it still wants to know. */
-export interface Asker {
-  /** The client's name, known after hello: write ids are its own. */
-  readonly client: string | undefined
-  readonly rights: Rights
-  readonly cancellation: Reader
-}
 
 /** Hands a request, which its asker may make, to the engine before it returns, so that requests run in the order of these calls. */
 export async function runRequest(engine: Engine, request: EngineRequest, asker: Asker): Promise<Reply> {
@@ -64,36 +53,49 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
         indexes: engine.list().filter(({ name }) => asker.rights.may('stats', name)),
       })
     case 'stats':
-      return reply<'stats'>(visibleStats(engine.stats(request.index), asker.rights))
+      return reply<'stats'>(visibleStats(statsOf(engine, request), asker.rights))
     case 'snapshot':
-      return reply<'snapshot'>({ snapshots: await snapshot(engine, request.index, asker.rights) })
+      return reply<'snapshot'>({ snapshots: await snapshot(engine, request, asker.rights) })
+    case 'createRelation':
+    case 'dropRelation':
+    case 'createRelationIndex':
+    case 'listRelations':
+    case 'append':
+    case 'readRelation':
+      return runRelationRequest(engine, request, asker)
     case 'backup':
       return reply<'backup'>(await engine.backUp(request.name))
     case 'load':
       return reply<'load'>(await load(engine.index(request.index), request, asker))
     case 'explain':
       return reply<'explain'>(await explain(engine.index(request.index), request, asker))
+    case 'query':
+    case 'queryNext':
+    case 'queryEnd':
+      return runQuery(engine.queries, request, asker)
     default:
       return { fields: {}, sections: await runOnIndex(engine.index(request.index), request, asker) }
   }
 }
 
-/** A reply of fields only. */
-export function reply<O extends Op>(fields: ReplyFields[O]): Reply {
-  return { fields }
+/** Figures of one index or relation, or of all. */
+function statsOf(engine: Engine, { index, relation }: StatsRequest): EngineStats {
+  if (relation === undefined) return engine.stats(index)
+  return { server: engine.stats().server, indexes: [], relations: [engine.relation(relation).stats()] }
 }
 
-/** Of one index, or of all that the asker may have snapshots taken of. */
+/** Of one index or relation, or of all that the asker may have snapshots taken of. */
 async function snapshot(
   engine: Engine,
-  index: string | undefined,
+  { index, relation }: SnapshotRequest,
   rights: Rights,
 ): Promise<readonly SnapshotInfo[]> {
+  if (relation !== undefined) return [await engine.relation(relation).snapshot()]
   if (index !== undefined || rights.mayEverywhere('snapshot')) return engine.snapshot(index)
+  const may = ({ name }: { readonly name: string }) => rights.may('snapshot', name)
   const taken: SnapshotInfo[] = []
-  for (const { name } of engine.list()) {
-    if (rights.may('snapshot', name)) taken.push(...(await engine.snapshot(name)))
-  }
+  for (const { name } of engine.list().filter(may)) taken.push(...(await engine.snapshot(name)))
+  for (const { name } of engine.relations().filter(may)) taken.push(await engine.relation(name).snapshot())
   return taken
 }
 
@@ -182,13 +184,4 @@ function payloadSections({ payloads, payloadOffsets }: PayloadColumns): Sections
 
 function column(type: SectionType, values: ArrayBufferView): Section {
   return { type, bytes: asBytes(values) }
-}
-
-function writeIdOf(number: number | undefined, { client }: Asker): WriteId | undefined {
-  if (number === undefined) return undefined
-  if (client !== undefined) return { client, number }
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    'a write with a writeId needs a hello before it that names the client',
-  )
 }

@@ -65,7 +65,7 @@ t.test('a backup of a store that is written to holds one moment of it', async (t
   const ids: number[] = []
   for (const name of ['a', 'b', 'c']) ids.push((await store.createIndex(definition(name))).id)
   for (let i = 0; i < 30; i++) for (const id of ids) await append(store, id)
-  await store.dropIndex(ids[2])
+  await store.drop(ids[2])
 
   const stop = new AbortController()
   const writers = ids.slice(0, 2).map((id) => appendUntil(store, id, stop.signal))

@@ -30,8 +30,8 @@ t.test('indexes are kept, with ids that are never used again', async (t) => {
   await t.rejects(store.createIndex(definition('a')), { code: 'INDEX_EXISTS' })
   const both = await Promise.allSettled([1, 2].map(() => store.createIndex(definition('c'))))
   t.match(both, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'INDEX_EXISTS' } }])
-  await store.dropIndex(3)
-  await t.rejects(store.dropIndex(3), { code: 'UNKNOWN_INDEX' })
+  await store.drop(3)
+  await t.rejects(store.drop(3), { code: 'UNKNOWN_INDEX' })
   await store.close()
 
   const again = await Store.open(directory)
@@ -49,7 +49,7 @@ t.test('a dropped index leaves nothing, even when its removal was cut short', as
     await store.log.append(id, { ...batch(1), segment: segmentOf(0, [Buffer.from('payload')]) })
     await store.snapshots.write(id, 1, {}, [])
   }
-  await store.dropIndex(dropped.id)
+  await store.drop(dropped.id)
   const removed = t.rejects(store.log.append(dropped.id, batch(2)), { code: 'UNKNOWN_INDEX' })
   await store.close()
   await removed
@@ -174,7 +174,7 @@ t.test('snapshots of dropped indexes are removed, also where no index is left', 
   const { file } = await store.snapshots.write(id, 1, {}, [])
   const path = join(directory, 'snapshots', file)
   const content = readFileSync(path)
-  await store.dropIndex(id)
+  await store.drop(id)
   await store.removed()
   await store.close()
   t.same(readdirSync(join(directory, 'snapshots')), [])

@@ -48,7 +48,7 @@ const section = fc
     return fc.uint8Array({ minLength: length, maxLength: length }).map((bytes): Section => ({ type, bytes }))
   })
 const sections = fc.dictionary(fc.string({ minLength: 1, maxLength: 32 }), section, {
-  maxKeys: LIMITS.sections,
+  maxKeys: 16,
 })
 const fields = fc.record({
   id: fc.maxSafeNat(),
@@ -127,7 +127,7 @@ t.test('what is wrong with a frame is said, with the id where it can be read', a
       3,
       /starts before 208/,
     ],
-    ['too many', handMade({ id: 3, sections: Array(17).fill(place) }), 3, /17 sections; 16 are allowed/],
+    ['too many', handMade({ id: 3, sections: Array(513).fill(place) }), 3, /513 sections; 512 are allowed/],
   ]
   for (const [name, bytes, id, message] of cases) {
     t.match(failure(bytes), { code: 'BAD_REQUEST', id, message }, name)

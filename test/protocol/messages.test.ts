@@ -3,14 +3,8 @@ import t from 'tap'
 import { WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Section, type SectionType } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import {
-  errorHeader,
-  OPS,
-  parseRequest,
-  replyError,
-  replyFields,
-  replyHeader,
-} from '../../protocol/messages.js'
+import { OPS, parseRequest } from '../../protocol/parse-request.js'
+import { errorHeader, replyError, replyFields, replyHeader } from '../../protocol/replies.js'
 
 function section(type: SectionType, length: number): Section {
   return { type, bytes: new Uint8Array(length) }
@@ -44,7 +38,22 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'backup', name: 'monday' }), { name: 'monday' })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
   t.match(parse({ op: 'explain', index: 'a' }, { keys }), { traversal: undefined, keys })
-  t.equal(OPS.length, 17)
+  t.match(parse({ op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] }), {
+    columns: [{ name: 'c', type: 'u32', nullable: false }],
+    ifNotExists: false,
+  })
+  t.match(parse({ op: 'dropRelation', relation: 'r' }), { ifExists: false })
+  t.match(parse({ op: 'createRelationIndex', relation: 'r', index: 'a', columns: ['c'] }), { columns: ['c'] })
+  t.match(parse({ op: 'listRelations' }), { op: 'listRelations' })
+  t.match(parse({ op: 'append', relation: 'r', rows: 2, columns: ['c'] }, { '0.values': keys }), {
+    writeId: undefined,
+    columns: [{ name: 'c', values: keys, validity: undefined }],
+  })
+  t.match(parse({ op: 'readRelation', relation: 'r', limit: 5 }), { columns: [], from: 0, limit: 5 })
+  t.match(parse({ op: 'query', query: { node: 'scan' } }), { query: { node: 'scan' }, explain: false })
+  t.match(parse({ op: 'queryNext', cursor: 4 }), { cursor: 4 })
+  t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
+  t.equal(OPS.length, 26)
 })
 
 t.test('a layout is read in its one form', async (t) => {

@@ -1,9 +1,9 @@
 import { clearInterval, setInterval } from 'node:timers'
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { BackupInfo, BackupProgress } from '../../../protocol/messages.js'
+import type { BackupInfo, BackupProgress } from '../../../protocol/replies.js'
 import type { Client } from '../../sdk/index.js'
-import { bytesText, grouped, printLines } from '../output.js'
+import { bytesText, contents, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 import { clientOptions, withClient } from '../session.js'
 
@@ -45,7 +45,8 @@ export function addBackup(cli: Argv): Argv {
         onProgress: progress.update,
       }).finally(progress.stop)
       for (const { what, remedy } of findings) process.stderr.write(`warpdex: ${what}; ${remedy}\n`)
-      return print({ path, bytes, indexes: manifest.indexes.length })
+      const { indexes, relations = [] } = manifest
+      return print({ path, bytes, indexes: indexes.length, relations: relations.length })
     },
   )
 }
@@ -66,6 +67,8 @@ async function followed(client: Client, name: string | undefined): Promise<Backu
   }
 }
 
-function print({ path, bytes, indexes }: BackupInfo): Promise<void> {
-  return printLines([`${path}: ${grouped(indexes)} indexes, ${bytesText(bytes)}, checked`])
+function print({ path, bytes, indexes, relations }: BackupInfo): Promise<void> {
+  return printLines([
+    `${path}: ${contents({ length: indexes }, { length: relations })}, ${bytesText(bytes)}, checked`,
+  ])
 }

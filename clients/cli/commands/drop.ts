@@ -4,16 +4,24 @@ import { clientOptions, withClient } from '../session.js'
 
 export function addDrop(cli: Argv): Argv {
   return cli.command(
-    'drop <index>',
-    'Drop an index with all that it holds',
+    'drop <name>',
+    'Drop an index or a relation with all that it holds',
     (command) =>
       clientOptions(command)
-        .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
-        .option('if-exists', { type: 'boolean', default: false, describe: 'A missing index is right' })
+        .positional('name', { type: 'string', demandOption: true, describe: 'Name of the index or relation' })
+        .option('relation', {
+          type: 'boolean',
+          default: false,
+          describe: 'It is a relation, which goes with the indexes over its columns',
+        })
+        .option('if-exists', { type: 'boolean', default: false, describe: 'It is right if there is none' })
         .example('$0 drop cities', 'there is no way back'),
     (options) =>
       withClient(options, async (client) => {
-        const dropped = await client.dropIndex(options.index, { ifExists: options.ifExists })
+        const { name, relation, ifExists } = options
+        const dropped = await (relation
+          ? client.dropRelation(name, { ifExists })
+          : client.dropIndex(name, { ifExists }))
         await printLines([dropped ? 'dropped' : 'not there'])
       }),
   )

@@ -1,29 +1,48 @@
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { INSERT_MODES } from '../../../protocol/messages.js'
+import { INSERT_MODES, type InsertMode } from '../../../protocol/messages.js'
 import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
 import { LoadError, type LoadResult } from '../../sdk/index.js'
+import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'
+import { FILE_FORMATS, type FileFormat, importRelation } from '../import/relation-import.js'
 import { type RowFormat, readRows } from '../import/rows.js'
 import { openText } from '../import/text.js'
 import { grouped, printLines } from '../output.js'
-import { showProgress } from '../progress.js'
-import { clientOptions, withIndex } from '../session.js'
+import { type Progress, showProgress } from '../progress.js'
+import { clientOptions, type ServerAddress, withClient, withIndex } from '../session.js'
 
 /** Bad lines that are reported one by one. */
 const REPORTED_BAD_LINES = 10
 
 export function addImport(cli: Argv): Argv {
   return cli.command(
-    'import <index> <file>',
-    'Store the keys and payloads of a file',
+    'import <index> [file]',
+    'Store the keys and payloads of a file in an index, or its rows in a relation',
     (command) =>
       clientOptions(command)
-        .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
-        .positional('file', {
+        .positional('index', {
           type: 'string',
           demandOption: true,
+          describe: 'Name of the index; with --relation the file',
+        })
+        .positional('file', {
+          type: 'string',
           describe: 'UTF-8 text, one key and payload a line, or CSV; - for standard input',
+        })
+        .option('relation', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Relation to append the rows of the file to: CSV with a head line, NDJSON or Arrow',
+        })
+        .option('columns', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Columns of the relation, such as id:u32,city:string? [those that hold the first rows]',
+        })
+        .option('format', {
+          choices: FILE_FORMATS,
+          describe: 'What the file of a relation is [told by the end of its name]',
         })
         .option('separator', {
           type: 'string',
@@ -59,36 +78,82 @@ export function addImport(cli: Argv): Argv {
         )
         .example('$0 import prices prices.csv --key-column id --payload-column cents', 'CSV with a head line')
         .example('zcat big.tsv.gz | $0 import big -', 'from standard input')
+        .example('$0 import orders.csv --relation orders', 'rows of a relation, which is made if need be')
         .epilogue(
           'Lines are stored by a bulk load: in their order and in large chunks; what was stored before an error stays.',
         ),
     (options) =>
-      withIndex(options, async (index, definition) => {
-        const text = await openText(options.file)
-        const progress = showProgress(`importing into ${definition.name}`, text.size)
-        let bad = 0
-        const importer = new Importer(index, definition, {
-          mode: options.mode,
-          hex: options.hex,
-          onBadLine: (problem) => {
-            if (!options.skipBad) throw problem
-            bad++
-            if (bad <= REPORTED_BAD_LINES) process.stderr.write(`warpdex: skipped ${problem.message}\n`)
-          },
-          onProgress: (stored) => progress.update(text.read(), rate(stored)),
-        })
-        try {
-          const stored = await importer.run(readRows(text.pieces, rowFormat(options, definition)))
-          progress.stop()
-          await printLines([summary(stored, bad)])
-        } catch (error) {
-          progress.stop()
-          if (error instanceof LoadError && error.stored.rows > 0)
-            await printLines([summary(error.stored, bad)])
-          throw error
-        }
-      }),
+      options.relation === undefined ? importIndex(options) : importRows(options, options.relation),
   )
+}
+
+interface ImportIndexOptions extends ServerAddress, FormatOptions {
+  readonly index: string
+  readonly file: string | undefined
+  readonly mode: InsertMode
+  readonly hex: boolean
+  readonly skipBad: boolean
+}
+
+async function importIndex(options: ImportIndexOptions): Promise<void> {
+  const { file } = options
+  if (file === undefined)
+    throw new WarpdexError('BAD_REQUEST', 'name the file behind the index, or a --relation')
+  return withIndex(options, async (index, definition) => {
+    const text = await openText(file)
+    const progress = showProgress(`importing into ${definition.name}`, text.size)
+    let bad = 0
+    const importer = new Importer(index, definition, {
+      mode: options.mode,
+      hex: options.hex,
+      onBadLine: (problem) => {
+        if (!options.skipBad) throw problem
+        bad++
+        if (bad <= REPORTED_BAD_LINES) process.stderr.write(`warpdex: skipped ${problem.message}\n`)
+      },
+      onProgress: (stored) => progress.update(text.read(), rate(stored)),
+    })
+    try {
+      const stored = await importer.run(readRows(text.pieces, rowFormat(options, definition)))
+      progress.stop()
+      await printLines([summary(stored, bad)])
+    } catch (error) {
+      progress.stop()
+      if (error instanceof LoadError && error.stored.rows > 0) await printLines([summary(error.stored, bad)])
+      throw error
+    }
+  })
+}
+
+interface ImportRowsOptions extends ServerAddress {
+  readonly index: string
+  readonly file: string | undefined
+  readonly columns: string | undefined
+  readonly format: FileFormat | undefined
+}
+
+async function importRows(options: ImportRowsOptions, relation: string): Promise<void> {
+  const { index: file, columns, format } = options
+  if (options.file !== undefined) {
+    throw new WarpdexError('BAD_REQUEST', 'with --relation there is one file, and no index')
+  }
+  const wanted = columns === undefined ? undefined : parseColumnSpec(columns)
+  return withClient(options, async (client) => {
+    const since = performance.now()
+    let progress: Progress | undefined
+    const rows = await importRelation(client, {
+      file,
+      relation,
+      format,
+      columns: wanted,
+      onProgress: (read, size, stored) => {
+        progress ??= showProgress(`importing into ${relation}`, size)
+        progress.update(read, `${grouped(stored)} rows`)
+      },
+    }).finally(() => progress?.stop())
+    const seconds = (performance.now() - since) / 1000
+    await printLines([`${grouped(rows)} rows, ${grouped(rows / seconds)}/s, in ${seconds.toFixed(1)} s`])
+  })
 }
 
 interface FormatOptions {

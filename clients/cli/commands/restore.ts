@@ -1,5 +1,5 @@
 import type { Argv } from 'yargs'
-import { grouped, printLines } from '../output.js'
+import { contents, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 
 export function addRestore(cli: Argv): Argv {
@@ -18,11 +18,15 @@ export function addRestore(cli: Argv): Argv {
     async ({ source, directory }) => {
       const { restoreBackup } = await import('../../../persistence/restore.js')
       const progress = bytesProgress('restoring')
-      const { createdAt, indexes } = await restoreBackup(source, directory, {
+      const {
+        createdAt,
+        indexes,
+        relations = [],
+      } = await restoreBackup(source, directory, {
         onProgress: progress.update,
       }).finally(progress.stop)
       return printLines([
-        `${directory}: ${grouped(indexes.length)} indexes as they were at ${createdAt}; start a server with "warpdex serve --directory ${directory}"`,
+        `${directory}: ${contents(indexes, relations)} as they were at ${createdAt}; start a server with "warpdex serve --directory ${directory}"`,
       ])
     },
   )

@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs'
-import type { ReplyFields } from '../../../protocol/messages.js'
+import type { ReplyFields } from '../../../protocol/replies.js'
 import { layoutWords } from '../../../protocol/traversal-options.js'
-import { asJson, bytesText, printLines, table } from '../output.js'
+import { asJson, bytesText, printLines, relationLines, table } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
 export function addStats(cli: Argv): Argv {
@@ -26,7 +26,10 @@ export function addStats(cli: Argv): Argv {
   )
 }
 
-function serverLines(hello: ReplyFields['hello'], { server, indexes }: ReplyFields['stats']): string[] {
+function serverLines(
+  hello: ReplyFields['hello'],
+  { server, indexes, relations }: ReplyFields['stats'],
+): string[] {
   const slow = hello.adapter.software ? ' (a CPU does the work of a GPU: slow)' : ''
   const known = { version: hello.server, adapter: `${hello.adapter.name}${slow}` }
   const rows = indexes.map((index) => {
@@ -38,6 +41,7 @@ function serverLines(hello: ReplyFields['hello'], { server, indexes }: ReplyFiel
     ...figureLines({ ...server, ...known }),
     '',
     ...table(['index', 'holds', 'keys', 'payloads', 'on the device'], rows),
+    ...(relations.length === 0 ? [] : ['', ...relationLines(relations)]),
   ]
 }
 

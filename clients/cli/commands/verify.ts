@@ -1,6 +1,6 @@
 import type { Argv } from 'yargs'
 import { ExitCode } from '../exit-code.js'
-import { asJson, grouped, printLines } from '../output.js'
+import { asJson, contents, grouped, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 
 export function addVerify(cli: Argv): Argv {
@@ -23,7 +23,7 @@ export function addVerify(cli: Argv): Argv {
       const { verify } = await import('../../../persistence/restore.js')
       const progress = bytesProgress('checking')
       const verification = await verify(path, { onProgress: progress.update }).finally(progress.stop)
-      const { indexes, records, findings, manifest } = verification
+      const { indexes, relations, records, findings, manifest } = verification
       if (findings.length > 0) process.exitCode = ExitCode.miss
       if (findings.some(({ isLoss }) => isLoss)) process.exitCode = ExitCode.error
       if (json) return printLines([asJson(verification)])
@@ -33,7 +33,7 @@ export function addVerify(cli: Argv): Argv {
         ...findings.map(
           (finding) => `${finding.isLoss ? 'lost' : 'damaged'}: ${finding.what}; ${finding.remedy}`,
         ),
-        `${path}: ${what}, ${grouped(indexes.length)} indexes, ${grouped(records)} records: ${result}`,
+        `${path}: ${what}, ${contents(indexes, relations)}, ${grouped(records)} records: ${result}`,
       ])
     },
   )

@@ -43,7 +43,8 @@ async function* splitRows(pieces: AsyncIterable<string>, separator: string | und
   }
 }
 
-async function* lines(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+/** The lines of a text, without their ends. */
+export async function* lines(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = ''
   for await (const piece of pieces) {
     const parts = (rest + piece).split('\n')

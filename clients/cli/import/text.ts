@@ -5,20 +5,20 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 /** Name of standard input. */
 const STANDARD_INPUT = '-'
 
-/** Text that comes in pieces. */
-export interface TextSource {
+/** A file that comes in pieces. */
+export interface FileSource<Piece> {
   /** Bytes in all; undefined where that is not known before the end. */
   readonly size: number | undefined
   /** Bytes that were read. */
   readonly read: () => number
-  readonly pieces: AsyncIterable<string>
+  readonly pieces: AsyncIterable<Piece>
 }
 
 /**
- * A file, or standard input for `-`, as UTF-8 text.
- * @throws WarpdexError `BAD_REQUEST` when it cannot be read, also while the pieces are, or is no UTF-8
+ * A file, or standard input for `-`.
+ * @throws WarpdexError `BAD_REQUEST` when it cannot be read, also while the pieces are
  */
-export async function openText(path: string): Promise<TextSource> {
+export async function openBytes(path: string): Promise<FileSource<Uint8Array>> {
   let size: number | undefined
   if (path !== STANDARD_INPUT) {
     try {
@@ -31,19 +31,35 @@ export async function openText(path: string): Promise<TextSource> {
   }
   let read = 0
   const stream: AsyncIterable<Buffer> = path === STANDARD_INPUT ? process.stdin : createReadStream(path)
-  async function* pieces(): AsyncGenerator<string, void, undefined> {
-    const decoder = new TextDecoder('utf-8', { fatal: true })
+  async function* pieces(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for await (const chunk of stream) {
         read += chunk.length
-        yield decoder.decode(chunk, { stream: true })
+        yield chunk
       }
-      yield decoder.decode()
     } catch (error) {
       throw unreadable(path, error)
     }
   }
   return { size, read: () => read, pieces: pieces() }
+}
+
+/**
+ * As `openBytes`, as UTF-8 text.
+ * @throws WarpdexError `BAD_REQUEST` also when it is none
+ */
+export async function openText(path: string): Promise<FileSource<string>> {
+  const { pieces: bytes, ...source } = await openBytes(path)
+  async function* pieces(): AsyncGenerator<string, void, undefined> {
+    const decoder = new TextDecoder('utf-8', { fatal: true })
+    try {
+      for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true })
+      yield decoder.decode()
+    } catch (error) {
+      throw error instanceof WarpdexError ? error : unreadable(path, error)
+    }
+  }
+  return { ...source, pieces: pieces() }
 }
 
 function unreadable(path: string, error: unknown): WarpdexError {

@@ -1,16 +1,19 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { DeviceColumn } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetAllResult } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { PayloadHits } from './payload-hits.js'
-import { type EntryColumn, type ReadContext, TREE, words } from './read-context.js'
+import { type EntryColumn, type Queries, type ReadContext, TREE, words } from './read-context.js'
 import type { ScanResultWriter } from './scan-result.js'
 
-interface RecordedGetAll {
-  readonly known: readonly DeviceColumn[]
+/** Payloads of a batch of keys, on the device. */
+export interface RecordedGetAll {
+  /** Of each key, and past the last: payloads before its own. */
+  readonly positions: GPUBuffer
+  /** Not 0 where there are more payloads than positions can say. */
+  readonly overflowed: GPUBuffer
   readonly payloads: EntryColumn
 }
 
@@ -55,35 +58,39 @@ export class GetAll {
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
-      const recorded = this.#record(recorder, scratch, arena, keys, keyOffsets, limit)
+      const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
+      const recorded = this.record(recorder, scratch, arena, queries, count, limit)
+      const known = [
+        { buffer: recorded.positions, bytes: 4 * (count + 1) },
+        { buffer: recorded.overflowed, bytes: 4 },
+      ]
       const total = ([offsets, overflowed]: readonly Uint8Array[]) => {
         if (words(offsets)[count] <= limit && overflowed[0] === 0) return words(offsets)[count]
         throw new WarpdexError('TOO_LARGE', `the keys have more than ${limit} payloads; ask for fewer keys`)
       }
-      const { known, entries } = await this.#context.readEntries(
+      const { known: read, entries } = await this.#context.readEntries(
         recorder,
-        recorded.known,
+        known,
         [recorded.payloads],
         limit,
         total,
       )
-      return { offsets: words(known[0]), payloads: entries[0] }
+      return { offsets: words(read[0]), payloads: entries[0] }
     } finally {
       scratch.release()
     }
   }
 
-  #record(
+  /** Records it for `count` keys that are on the device, up to `limit` payloads altogether. */
+  record(
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    keys: Uint8Array,
-    keyOffsets: Uint32Array | undefined,
+    queries: Queries,
+    count: number,
     limit: number,
   ): RecordedGetAll {
     const { tree, payloadBytes } = this.#context
-    const count = this.#context.count(keys, keyOffsets)
-    const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
     const tuples = scratch.words(count)
     const lengths = scratch.words(1)
     const ranges = scratch.words(2 * tree.keyWords + 2)
@@ -97,12 +104,6 @@ export class GetAll {
     recorder.clear(overflowed, 0, 4)
     recorder.dispatch(this.#check, [positions, overflowed], [count, tree.word], count)
     const { payloads } = this.#result.record(recorder, scratch, arena, search, hits)
-    return {
-      known: [
-        { buffer: positions, bytes: 4 * (count + 1) },
-        { buffer: overflowed, bytes: 4 },
-      ],
-      payloads: { buffer: payloads, entryBytes: payloadBytes },
-    }
+    return { positions, overflowed, payloads: { buffer: payloads, entryBytes: payloadBytes } }
   }
 }

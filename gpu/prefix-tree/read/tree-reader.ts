@@ -138,6 +138,11 @@ export class TreeReader {
     this.#count.record(...args)
   }
 
+  /** Records a get of all payloads of keys that are on the device; see `GetAll.record`. */
+  recordGetAll(...args: Parameters<GetAll['record']>): ReturnType<GetAll['record']> {
+    return this.#getAll.record(...args)
+  }
+
   /** Records a scan whose result stays on the device; see `Scan.record`. */
   recordScan(...args: Parameters<Scan['record']>): ReturnType<Scan['record']> {
     return this.#scan.record(...args)

@@ -2,7 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Request } from '../../../protocol/messages.js'
 import { RIGHTS, type Right } from '../../../protocol/rights.js'
 
-/** Allows something on all indexes whose names match a pattern, in which each `*` stands for any characters or none. */
+/** Allows something on all indexes and relations whose names match a pattern, in which each `*` stands for any characters or none. */
 export interface Rule {
   readonly index: string
   readonly allow: readonly Right[]
@@ -23,12 +23,12 @@ export class Rights {
     return this.#rules
   }
 
-  /** Whether an index of that name, be it there or not, is within a right. */
+  /** Whether an index or a relation of that name, be it there or not, is within a right. */
   may(right: Right, index: string): boolean {
     return this.#rules.some((rule) => allows(rule, right) && matches(rule.index, index))
   }
 
-  /** Whether all indexes that are, or ever will be, are within a right. */
+  /** Whether all indexes and relations that are, or ever will be, are within a right. */
   mayEverywhere(right: Right): boolean {
     return this.#rules.some((rule) => allows(rule, right) && /^\*+$/.test(rule.index))
   }
@@ -39,10 +39,15 @@ export class Rights {
   }
 }
 
-/** The right that each operation on an index needs; the others concern the connection, or show what the asker may see. */
+/** The right that each operation on an index or a relation needs; the others concern the connection, or show what the asker may see. */
 const NEEDED: { readonly [O in Request['op']]?: Right } = {
   createIndex: 'create',
   dropIndex: 'drop',
+  createRelation: 'create',
+  dropRelation: 'drop',
+  createRelationIndex: 'create',
+  append: 'write',
+  readRelation: 'read',
   stats: 'stats',
   snapshot: 'snapshot',
   backup: 'backup',
@@ -67,7 +72,7 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
 export function authorise(rights: Rights, who: string, request: Request): void {
   const right = NEEDED[request.op]
   if (right === undefined) return
-  const index = 'index' in request ? request.index : undefined
+  const index = targetOf(request)
   if (index === undefined) {
     if (right === 'backup' && !rights.mayEverywhere(right)) {
       throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "backup" on all indexes`)
@@ -76,12 +81,22 @@ export function authorise(rights: Rights, who: string, request: Request): void {
     if (right === 'stats' || rights.maySomewhere(right)) return
     throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "${right}" on any index`)
   }
-  if (rights.may(right, index)) return
-  const name = JSON.stringify(index)
-  throw new WarpdexError(
-    'UNAUTHORISED',
-    `${request.op} needs the right "${right}" on ${name}; ${who} lacks it`,
-  )
+  const needed: [Right, string][] = [[right, index]]
+  // Whoever has an index over columns sees what is in them.
+  if (request.op === 'createRelationIndex') needed.push(['read', request.relation])
+  for (const [each, name] of needed) {
+    if (rights.may(each, name)) continue
+    throw new WarpdexError(
+      'UNAUTHORISED',
+      `${request.op} needs the right "${each}" on ${JSON.stringify(name)}; ${who} lacks it`,
+    )
+  }
+}
+
+/** The name of the index or relation that a request is on. */
+function targetOf(request: Request): string | undefined {
+  const index = 'index' in request ? request.index : undefined
+  return index ?? ('relation' in request ? request.relation : undefined)
 }
 
 function allows({ allow }: Rule, right: Right): boolean {

@@ -1,5 +1,6 @@
 import type { Rights } from '../access/rights.js'
-import type { EngineRequest, Reply } from '../operations.js'
+import type { Reply } from '../asker.js'
+import type { EngineRequest } from '../operations.js'
 
 /** A request's sign that nobody waits for its answer any more. */
 export class CancelSign {
@@ -44,4 +45,6 @@ export interface EngineGate {
   readonly adapter: { readonly name: string; readonly software: boolean }
   /** Hands a request over. Those of one connection take effect in the order of the calls. */
   ask(question: Question): Promise<Answered>
+  /** A connection is over: nobody goes on with what it began. */
+  left(connection: number): void
 }

@@ -35,4 +35,8 @@ export class LocalGate implements EngineGate {
       throw error
     }
   }
+
+  left(connection: number): void {
+    this.#engine.queries.endAll(connection)
+  }
 }

@@ -46,6 +46,11 @@ export class GateServer {
     else this.#giveBack(question)
   }
 
+  /** A connection of the other thread is over. */
+  left(connection: number): void {
+    this.#gate.left(connection)
+  }
+
   /** Gives everything back: the other thread is gone. */
   end(): void {
     for (const sign of this.#signs.values()) sign.cancel()

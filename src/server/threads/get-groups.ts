@@ -5,11 +5,11 @@ import type { Answered, Question } from '../gate/engine-gate.js'
 import type { EngineRequest } from '../operations.js'
 import { type AnsweredGet, splitAnswer } from './split-answer.js'
 
-/** Gets of more keys than this go by themselves. */
-const SMALL_KEYS = 4096
+/** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */
+const SMALL_KEYS = 16_384
 
-/** Keys of one group at most. */
-const GROUP_KEYS = 65_536
+/** Keys of one group, after which no more join. */
+const GROUP_KEYS = 131_072
 
 /** Groups of one index that may be unanswered: one computes while the other's answer is on its way. */
 const GROUPS_UNDER_WAY = 2
@@ -30,8 +30,11 @@ interface Group {
   underWay: number
 }
 
-/** Asks for a whole group as if it were one request. */
-type Ask = (request: EngineRequest) => Promise<Answered>
+/**
+ * Asks for a whole group as if it were one request.
+ * @param connection whose request it is, if all are of one; so that who asks for much takes turns with others
+ */
+type Ask = (request: EngineRequest, connection: number | undefined) => Promise<Answered>
 
 /**
  * Makes one get of many small ones on their way to the engine's thread, which then has as little to do with each as with a key.
@@ -58,10 +61,10 @@ export class GetGroups {
     })
   }
 
-  /** Sends what waits, so that a write of that index comes after it. */
-  flush(index: string): void {
+  /** Sends what waits, so that a write of that index comes after it; without one, what waits of all. */
+  flush(index?: string): void {
     for (const group of this.#groups.values()) {
-      if (group.index === index) while (group.waiting.length > 0) this.#send(group)
+      if (index === undefined || group.index === index) while (group.waiting.length > 0) this.#send(group)
     }
   }
 
@@ -92,7 +95,7 @@ export class GetGroups {
 
   async #answer(members: readonly Member[]): Promise<void> {
     try {
-      const answer = await this.#ask(joined(members))
+      const answer = await this.#ask(joined(members), connectionOf(members))
       const counts = members.map(({ count }) => count)
       const parts = splitAnswer(answer as AnsweredGet, counts)
       for (const [i, { resolve }] of members.entries()) resolve(parts[i]!)
@@ -121,6 +124,11 @@ function takeMembers(waiting: Member[]): readonly Member[] {
     reject(new WarpdexError('CANCELLED', 'the request was cancelled before it began'))
   }
   return cancelled.length === 0 ? members : members.filter((member) => !cancelled.includes(member))
+}
+
+function connectionOf(members: readonly Member[]): number | undefined {
+  const connection = members[0]?.question.connection
+  return members.every(({ question }) => question.connection === connection) ? connection : undefined
 }
 
 function joined(members: readonly Member[]): GetRequest {

@@ -21,12 +21,14 @@ const CHANGES: ReadonlySet<EngineRequest['op']> = new Set([
   'dropIndex',
 ])
 
+const RELATION_CHANGES: ReadonlySet<EngineRequest['op']> = new Set(['append', 'dropRelation'])
+
 /** The engine in another thread. */
 export class RemoteGate implements EngineGate {
   readonly adapter: EngineGate['adapter']
   readonly #outbox: Mailbox<ToEngine>
   readonly #pending = new Map<number, Pending>()
-  readonly #groups = new GetGroups((request) => this.#send({ request }))
+  readonly #groups = new GetGroups((request, connection) => this.#send({ request, connection }))
   #next = 0
 
   constructor(outbox: Mailbox<ToEngine>, adapter: EngineGate['adapter']) {
@@ -38,7 +40,9 @@ export class RemoteGate implements EngineGate {
     const { request, client, sign, connection, ownsMemory } = question
     const shared = this.#groups.offer(question)
     if (shared !== undefined) return shared
-    if ('index' in request && request.index !== undefined && CHANGES.has(request.op)) {
+    // What is written to a relation changes its indexes, of which this thread does not know.
+    if (RELATION_CHANGES.has(request.op)) this.#groups.flush()
+    else if ('index' in request && request.index !== undefined && CHANGES.has(request.op)) {
       this.#groups.flush(request.index)
     }
     const number = this.#next
@@ -46,6 +50,9 @@ export class RemoteGate implements EngineGate {
     if (!ownsMemory) return this.#send({ request: withOwnMemory(request), client, connection })
     return this.#send({ request, client, connection }, memoryOf(request))
   }
+
+  /** The engine's thread is told by the connection's stream. */
+  left(): void {}
 
   /** Takes the engine's answer to a question. */
   settle(message: Extract<ToSockets, { kind: 'answer' | 'refusal' }>): void {
@@ -76,16 +83,24 @@ function memoryOf(request: EngineRequest): ArrayBuffer | undefined {
   for (const value of Object.values(request)) {
     if (isSection(value) && value.bytes.buffer instanceof ArrayBuffer) return value.bytes.buffer
   }
-  return undefined
+  const [column] = request.op === 'append' ? request.columns : []
+  const buffer = column?.values.bytes.buffer
+  return buffer instanceof ArrayBuffer ? buffer : undefined
 }
 
 /** The request with its columns copied: with a view all of the memory that it is part of would be sent. */
 function withOwnMemory(request: EngineRequest): EngineRequest {
-  const own: Record<string, unknown> = { ...request }
-  for (const [name, value] of Object.entries(request)) {
+  if (request.op === 'append') return { ...request, columns: request.columns.map(ownSections) }
+  return ownSections(request)
+}
+
+/** A request, or its part, with its columns copied. */
+function ownSections<T extends object>(holder: T): T {
+  const own: Record<string, unknown> = Object.fromEntries(Object.entries(holder))
+  for (const [name, value] of Object.entries(holder)) {
     if (isSection(value)) own[name] = { type: value.type, bytes: value.bytes.slice() }
   }
-  return own as unknown as EngineRequest
+  return own as unknown as T
 }
 
 function isSection(value: unknown): value is Section {

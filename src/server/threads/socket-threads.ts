@@ -127,6 +127,7 @@ class SocketThread {
       else if (message.kind === 'slowConsumer') this.#monitor.slowConsumer(message.queuedBytes)
       else if (message.kind !== 'closed') this.#server.receive(message)
       else {
+        this.#server.left(message.connection)
         this.#held.get(message.connection)?.onClosed()
         this.#held.delete(message.connection)
       }
@@ -138,6 +139,7 @@ class SocketThread {
     this.#onReady()
     this.#server.end()
     this.#load.set({ requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 })
+    for (const connection of this.#held.keys()) this.#server.left(connection)
     for (const { onClosed } of this.#held.values()) onClosed()
     this.#held.clear()
   }

@@ -41,7 +41,7 @@ export function compileCli(directory: string, more: readonly string[] = []): str
       const source = join(ROOT, folder, name)
       const output = join(directory, 'dist', folder, name)
       mkdirSync(dirname(output), { recursive: true })
-      if (name.endsWith('.wesl')) cpSync(source, output)
+      if (/\.(wesl|wat)$/.test(name)) cpSync(source, output)
       if (!name.endsWith('.ts')) continue
       const { outputText } = transpile(readFileSync(source, 'utf8'), { fileName: source })
       writeFileSync(output.replace(/\.ts$/, '.js'), outputText)

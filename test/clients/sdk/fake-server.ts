@@ -13,15 +13,15 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Sections } from '../../../protocol/frame.js'
 import { keySectionType, requireKeys } from '../../../protocol/key-sections.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import {
-  type ExplainRequest,
-  errorHeader,
-  type GetNextRequest,
-  type GetRequest,
-  parseRequest,
-  type Request,
-  type ScanRequest,
+import type {
+  ExplainRequest,
+  GetNextRequest,
+  GetRequest,
+  Request,
+  ScanRequest,
 } from '../../../protocol/messages.js'
+import { parseRequest } from '../../../protocol/parse-request.js'
+import { errorHeader } from '../../../protocol/replies.js'
 import {
   getNextColumns,
   type ScanColumns,
@@ -140,6 +140,10 @@ export class FakeServer {
         return { fields: { path: `/backups/${request.name}`, bytes: 3, indexes: this.indexes.size } }
       case 'cancel':
         return { fields: { cancelled: true } }
+      case 'query':
+      case 'queryNext':
+      case 'queryEnd':
+        throw new WarpdexError('BAD_REQUEST', 'this server has no relations')
       case 'get':
         return { sections: this.#get(request) }
       case 'explain':
@@ -154,6 +158,13 @@ export class FakeServer {
         return { sections: this.#scan(request) }
       case 'getNext':
         return { sections: this.#getNext(request) }
+      case 'createRelation':
+      case 'dropRelation':
+      case 'createRelationIndex':
+      case 'listRelations':
+      case 'append':
+      case 'readRelation':
+        throw new WarpdexError('BAD_REQUEST', 'this server has no relations')
       default: {
         const index = this.#index(request.index)
         const known = `${client}/${request.writeId}`

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { KeyWords, Reduction } from '../../../gpu/primitives/primitives.js'
+import type { KeyWords, PairReduction, Reduction } from '../../../gpu/primitives/primitives.js'
 import { anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
 
 const REDUCTIONS: readonly Reduction[] = ['sum', 'wideSum', 'min', 'max', 'count']
@@ -153,4 +153,80 @@ t.test('runs of equal keys, and the sums of their values', (t) =>
       15,
     ),
   ),
+)
+
+const MODULUS = 2n ** 64n
+
+/** What a segment of u64 is reduced to. */
+const PAIR_ORACLES: Readonly<Record<Exclude<PairReduction, 'floatSum'>, (values: BigUint64Array) => bigint>> =
+  {
+    sum: (values) => values.reduce((sum, value) => (sum + value) % MODULUS, 0n),
+    min: (values) => values.reduce((least, value) => (value < least ? value : least), MODULUS - 1n),
+    max: (values) => values.reduce((most, value) => (value > most ? value : most), 0n),
+  }
+
+async function reducePairs(
+  run: Run,
+  pairs: Uint32Array,
+  lengths: readonly number[],
+  reductions: readonly PairReduction[],
+): Promise<Uint32Array[]> {
+  let start = 0
+  const starts = lengths.map((length) => {
+    start += length
+    return start - length
+  })
+  return run(async ({ primitives, recorder, scratch, upload }) => {
+    const reduce = await primitives.segmentedReduce()
+    const segments = { starts: upload(Uint32Array.from(starts)), count: lengths.length }
+    const column = upload(pairs)
+    const outputs = []
+    for (const reduction of reductions) {
+      const output = scratch.words(lengths.length * 2)
+      await reduce.recordPairs(recorder, scratch, column, start, segments, reduction, output)
+      outputs.push([output, lengths.length * 2] as const)
+    }
+    return outputs
+  })
+}
+
+const PAIR_LENGTHS = [0, 3, 13_000, 0, 1, 1, 4096, 1000, 9000]
+
+t.test('pairs of words: u64', (t) =>
+  withBothForms(t, async (_t, run) => {
+    const pairs = randomWords(3, 2 * PAIR_LENGTHS.reduce((sum, length) => sum + length))
+    const values = new BigUint64Array(pairs.buffer)
+    const reductions = ['sum', 'min', 'max'] as const
+    const found = await reducePairs(run, pairs, PAIR_LENGTHS, reductions)
+    reductions.forEach((reduction, i) => {
+      let start = 0
+      const wanted = PAIR_LENGTHS.map((length) => {
+        start += length
+        return PAIR_ORACLES[reduction](values.subarray(start - length, start))
+      })
+      same(found[i]!, new Uint32Array(BigUint64Array.from(wanted).buffer))
+    })
+  }),
+)
+
+t.test('sums of floats keep what single ones would lose', (t) =>
+  withBothForms(t, async (t, run) => {
+    const count = 27_101
+    const values = Float32Array.from(
+      randomWords(5, count),
+      (word, i) => (i % 2 === 0 ? 1e7 : -1e7) + word / 2 ** 32,
+    )
+    const pairs = new Uint32Array(2 * count)
+    new Uint32Array(values.buffer).forEach((bits, i) => {
+      pairs[2 * i] = bits
+    })
+    const [found] = await reducePairs(run, pairs, PAIR_LENGTHS, ['floatSum'])
+    const sums = new Float32Array(found!.buffer, found!.byteOffset, found!.length)
+    let start = 0
+    PAIR_LENGTHS.forEach((length, i) => {
+      start += length
+      const wanted = values.subarray(start - length, start).reduce((sum, value) => sum + value, 0)
+      t.ok(Math.abs(sums[2 * i]! - wanted) <= 1e-6 * Math.abs(wanted), `${sums[2 * i]} is about ${wanted}`)
+    })
+  }),
 )

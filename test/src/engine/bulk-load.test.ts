@@ -219,6 +219,7 @@ function beforeLogging(t: Test, task: () => Promise<void>): void {
           return log.append(index, record)
         },
         read: (index, after) => log.read(index, after),
+        readAppends: (relation, after) => log.readAppends(relation, after),
         trim: (index, through) => log.trim(index, through),
         first: (index) => log.first(index),
         last: (index) => log.last(index),

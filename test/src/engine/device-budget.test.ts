@@ -247,3 +247,46 @@ t.test('when the device is lost those who wait for a member that was to leave le
   await rest()
   t.same(came, ['used', 'away'])
 })
+
+t.test('those who use several at once get all of them, whatever others do', async (t) => {
+  const seed = freshSeed()
+  t.comment(`seed ${seed}`)
+  const random = new Random(seed)
+  const { budget, members } = budgetOf(100, 40, 40, 40, 30, 30, 90)
+  let wrong = 0
+  let done = 0
+  const tasks = Array.from({ length: 200 }, async () => {
+    const count = 1 + random.below(3)
+    const wanted = [...new Set(Array.from({ length: count }, () => random.pick(members)))]
+    const turns = random.below(5)
+    for (let i = random.below(300); i > 0; i--) await turn()
+    await (wanted.length === 1 ? budget.acquire(wanted[0]) : budget.acquireAll(wanted))
+    for (let i = 0; i <= turns; i++) {
+      if (!wanted.every(({ isHere }) => isHere)) wrong++
+      await turn()
+    }
+    for (const member of wanted) budget.release(member)
+    done++
+  })
+  await Promise.all(tasks)
+  t.equal(wrong, 0)
+  t.equal(done, 200)
+  await rest()
+  await use(budget, members[0])
+  await budget.settle(members[0])
+  t.ok(budget.bytes <= 100, 'what was passed is made up for')
+})
+
+t.test('a member that cannot come frees those that its companions have', async (t) => {
+  const { budget, members } = budgetOf(100, 60, 60)
+  const [one, other] = members
+  await use(budget, one)
+  await use(budget, other)
+  one.failure = new WarpdexError('INTERNAL', 'on purpose')
+  await t.rejects(budget.acquireAll([other, one]), { message: 'on purpose' })
+  one.failure = undefined
+  await budget.acquireAll([other, one])
+  t.equal(here(members), 'xx')
+  budget.release(one)
+  budget.release(other)
+})

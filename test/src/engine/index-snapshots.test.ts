@@ -36,6 +36,25 @@ t.test('a snapshot that failed is not tried again with every write', async (t) =
   t.equal(snapshots.due, true)
 })
 
+t.test('a large index is not written again for a little log', async (t) => {
+  const store = await Store.open(t.testdir())
+  t.teardown(() => store.close())
+  const definition = { name: 'i', keyType: 'u32', payloadKind: 'u32', unique: false } as const
+  const { id } = await store.createIndex(definition)
+  const structure = new ModelStructure({ keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 })
+  const snapshots = new IndexSnapshots(store, id, 100)
+  const numbers = u32(...Array.from({ length: 1000 }, (_, i) => i))
+  await store.log.append(id, { ops: WriteOp.insert, keys: numbers, payloads: numbers })
+  const prepared = await structure.prepare({ ops: WriteOp.insert, keys: numbers, payloads: numbers })
+  prepared.apply()
+  const { bytes } = await snapshots.take((task) => task(structure))
+  t.ok(bytes > 8000)
+  snapshots.logged(Math.ceil(bytes / 2) - 1)
+  t.equal(snapshots.due, false)
+  snapshots.logged(1)
+  t.equal(snapshots.due, true)
+})
+
 async function* failing(): AsyncGenerator<Uint8Array> {
   yield u32(1).subarray(0, 2)
   throw new Error('on purpose')

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Store } from '../../../persistence/store.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import { IndexWriter, type PendingWrite } from '../../../src/engine/index-writer.js'
 import { ModelStructure } from '../../model-structure.js'
@@ -13,6 +15,8 @@ async function openWriter(t: Test) {
   const index = await store.createIndex(definition)
   const structure = new ModelStructure(shape)
   const writer = new IndexWriter(store, index, shape, () => {})
+  /** When more writes come. */
+  let arrival = new Promise<void>(() => {})
   let sound = Promise.resolve(true)
   /** Writes that come together, one for each list of keys. */
   const writeAll = (...lists: number[][]) => {
@@ -31,11 +35,23 @@ async function openWriter(t: Test) {
           })
         }),
     )
-    sound = writer.run(structure, pending)
+    sound = writer.run(structure, pending, { arrival, goesOn: false })
     return answers
   }
   const write = (...keys: number[]) => writeAll(keys)[0]
-  return { store, structure, write, writeAll, isSound: () => sound, log: () => store.log.last(index.id) }
+  const expectMore = () => {
+    arrival = Promise.resolve()
+  }
+  return {
+    store,
+    structure,
+    writer,
+    write,
+    expectMore,
+    writeAll,
+    isSound: () => sound,
+    log: () => store.log.last(index.id),
+  }
 }
 
 t.test('a write that cannot be logged is reported and leaves no trace', async (t) => {
@@ -80,4 +96,49 @@ t.test('no write is settled by a structure that lacks a logged one', async (t) =
   await t.rejects(third, { code: 'DEVICE_LOST' })
   t.equal(await isSound(), false)
   t.equal(log(), 2, 'the third can be sent again')
+})
+
+t.test(
+  'a write with others behind it is applied while it is being logged, and answered when it is',
+  async (t) => {
+    const { store, structure, writer, write, expectMore, log } = await openWriter(t)
+    const append = store.log.append.bind(store.log)
+    let letGo = () => {}
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    store.log.append = async (index, record) => {
+      await held
+      return append(index, record)
+    }
+    expectMore()
+    const first = write(1)
+    let isAnswered = false
+    void first.then(() => {
+      isAnswered = true
+    })
+    while (structure.stats().payloads === 0) await setImmediate()
+    await setImmediate()
+    t.equal(isAnswered, false, 'applied, and not answered while the log is held up')
+    letGo()
+    await first
+    t.equal(log(), 1)
+    const second = write(2)
+    t.same([...(await first), ...(await second)], [ResultCode.inserted, ResultCode.inserted])
+    t.equal(await writer.settled(), true)
+    t.equal(log(), 2)
+  },
+)
+
+t.test('what was applied and could not be logged is fetched from disk again, once', async (t) => {
+  const { store, structure, writer, write, expectMore, isSound } = await openWriter(t)
+  store.log.append = () => Promise.reject(new WarpdexError('DISK_FULL', 'on purpose'))
+  expectMore()
+  await t.rejects(write(1), { code: 'DISK_FULL' })
+  t.equal(await isSound(), false, 'the structure must be rebuilt')
+  t.equal(await writer.settled(), false)
+  t.equal(structure.stats().payloads, 1)
+  await t.rejects(write(2), { code: 'DISK_FULL' })
+  t.equal(await isSound(), true, 'the second one was not applied')
+  t.equal(structure.stats().payloads, 1)
 })

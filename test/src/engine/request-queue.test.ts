@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { RequestQueue } from '../../../src/engine/request-queue.js'
+import { type Followers, RequestQueue } from '../../../src/engine/request-queue.js'
 
 /** A queue whose tasks are ended by hand, and the trace of what started. */
 function openQueue() {
@@ -55,3 +55,50 @@ t.test('a task that fails fails alone', async (t) => {
   await t.rejects(queue.exclusive(fail), { message: 'on purpose' })
   t.equal(await queue.read(async () => 7), 7)
 })
+
+t.test(
+  'a batch of writes is told of those behind it, if they are of its kind and no other request is between',
+  async (t) => {
+    const batches: string[] = []
+    const arrived: string[] = []
+    let followers: Followers<string> | undefined
+    let end = () => {}
+    const queue = new RequestQueue<string>(
+      (writes, behind) => {
+        batches.push(writes.join('+'))
+        followers = behind
+        return new Promise<void>((resolve) => {
+          end = resolve
+        })
+      },
+      () => 0.5,
+      (write) => write[0],
+    )
+    const expect = async (name: string) => {
+      void followers!.arrival().then(() => arrived.push(name))
+      await setImmediate()
+    }
+    queue.write('a1')
+    await expect('alone')
+    t.same(arrived, [])
+    t.same(followers!.take(), [])
+    queue.write('a2')
+    await setImmediate()
+    t.same(arrived, ['alone'])
+    queue.write('a3')
+    t.same(followers!.take(), ['a2', 'a3'])
+    const read = queue.read(async () => {})
+    queue.write('a4')
+    await expect('behind a read')
+    t.same(followers!.take(), [])
+    end()
+    await read
+    await setImmediate()
+    queue.write('b1')
+    await expect('of another kind')
+    t.same(followers!.take(), [])
+    t.same(arrived, ['alone'])
+    t.same(batches, ['a1', 'a4'])
+    end()
+  },
+)

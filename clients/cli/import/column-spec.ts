@@ -1,0 +1,23 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import { COLUMN_TYPES, type ColumnDefinition, parseColumns } from '../../../protocol/relation.js'
+
+/**
+ * Columns as people write them: `id:u32,city:string?`, where a question mark says that values may be missing.
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function parseColumnSpec(text: string): readonly ColumnDefinition[] {
+  const columns = text.split(',').map((part) => {
+    const match = /^\s*(.+?)\s*:\s*(\w+)(\??)\s*$/.exec(part)
+    if (match !== null) return { name: match[1], type: match[2], nullable: match[3] === '?' }
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `"${part}" is no column; one is NAME:TYPE, with a question mark behind it where values may be missing, and TYPE one of ${COLUMN_TYPES.join(', ')}`,
+    )
+  })
+  return parseColumns(columns)
+}
+
+/** Columns as `parseColumnSpec` reads them. */
+export function columnSpec(columns: readonly ColumnDefinition[]): string {
+  return columns.map(({ name, type, nullable }) => `${name}:${type}${nullable ? '?' : ''}`).join(',')
+}

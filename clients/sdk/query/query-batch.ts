@@ -1,0 +1,72 @@
+import { aligned } from '../../../protocol/columns.js'
+import type { BatchColumn, ResultBatch } from '../../../protocol/query/result.js'
+import type { ValueType } from '../../../protocol/query/tree.js'
+
+/** A value of a result: a bigint of 64-bit types, null where there is none. */
+export type Cell = number | bigint | string | boolean | null
+
+/** Values of a column as they come: places in `texts` of strings, 0 and 1 of booleans, 0 where there is none. */
+export type CellArray = Uint32Array | Int32Array | Float32Array | BigUint64Array | BigInt64Array
+
+const ARRAYS = {
+  u32: Uint32Array,
+  i32: Int32Array,
+  f32: Float32Array,
+  u64: BigUint64Array,
+  i64: BigInt64Array,
+  string: Uint32Array,
+  boolean: Uint32Array,
+} as const
+
+/** A column of some rows of a result. */
+export class ResultVector {
+  readonly name: string
+  readonly type: ValueType
+  readonly values: CellArray
+  /** Bit i of byte i >> 3: row i has a value. Absent where all rows have one. */
+  readonly validity: Uint8Array | undefined
+  /** Of strings: the distinct ones of these rows, in order. */
+  readonly texts: readonly string[] | undefined
+
+  constructor({ name, type, values, validity, texts }: BatchColumn) {
+    this.name = name
+    this.type = type
+    this.values = aligned<CellArray>(values, ARRAYS[type])
+    this.validity = validity
+    this.texts = texts
+  }
+
+  get length(): number {
+    return this.values.length
+  }
+
+  at(row: number): Cell {
+    if (this.validity !== undefined && ((this.validity[row >> 3]! >> (row & 7)) & 1) === 0) return null
+    const value = this.values[row]!
+    if (this.type === 'string') return this.texts?.[Number(value)] ?? ''
+    return this.type === 'boolean' ? value !== 0 : value
+  }
+}
+
+/** Some rows of a result, as columns. */
+export class QueryBatch {
+  readonly length: number
+  readonly columns: readonly ResultVector[]
+
+  constructor({ rows, columns }: ResultBatch) {
+    this.length = rows
+    this.columns = columns.map((column) => new ResultVector(column))
+  }
+
+  /** A column by name. */
+  column(name: string): ResultVector | undefined {
+    return this.columns.find((column) => column.name === name)
+  }
+
+  /** The rows as objects. */
+  *rows(): Generator<Record<string, Cell>, void, undefined> {
+    for (let row = 0; row < this.length; row++) {
+      yield Object.fromEntries(this.columns.map((column) => [column.name, column.at(row)]))
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import type {
+  AggregateFunction,
+  ArithmeticOp,
+  ComparisonOp,
+  Expression,
+  MatchKind,
+} from '../../../protocol/query/tree.js'
+import type { ColumnType } from '../../../protocol/relation.js'
+
+/** What an expression may be made of: another one, or a constant. */
+export type Operand = Value | number | bigint | string | boolean | null
+
+/** A value that a query computes for each row; columns are values by `col`, constants where they stand. */
+export class Value {
+  /** As it travels. */
+  readonly expression: Expression
+
+  constructor(expression: Expression) {
+    this.expression = expression
+  }
+
+  eq(other: Operand): Value {
+    return this.#with('=', other)
+  }
+
+  ne(other: Operand): Value {
+    return this.#with('<>', other)
+  }
+
+  lt(other: Operand): Value {
+    return this.#with('<', other)
+  }
+
+  le(other: Operand): Value {
+    return this.#with('<=', other)
+  }
+
+  gt(other: Operand): Value {
+    return this.#with('>', other)
+  }
+
+  ge(other: Operand): Value {
+    return this.#with('>=', other)
+  }
+
+  /** From `least` to `most`, both included. */
+  between(least: Operand, most: Operand): Value {
+    return and(this.ge(least), this.le(most))
+  }
+
+  /** Equal to one of these. */
+  in(...others: readonly Operand[]): Value {
+    return new Value({ op: 'in', args: [this.expression, ...others.map(expressionOf)] })
+  }
+
+  plus(other: Operand): Value {
+    return this.#with('+', other)
+  }
+
+  minus(other: Operand): Value {
+    return this.#with('-', other)
+  }
+
+  times(other: Operand): Value {
+    return this.#with('*', other)
+  }
+
+  /** As `f32`; null where the other is 0. */
+  over(other: Operand): Value {
+    return this.#with('/', other)
+  }
+
+  and(other: Operand): Value {
+    return and(this, other)
+  }
+
+  or(other: Operand): Value {
+    return or(this, other)
+  }
+
+  not(): Value {
+    return new Value({ op: 'not', args: [this.expression] })
+  }
+
+  isNull(): Value {
+    return new Value({ op: 'isNull', args: [this.expression] })
+  }
+
+  startsWith(text: string): Value {
+    return this.#matching('startsWith', text)
+  }
+
+  endsWith(text: string): Value {
+    return this.#matching('endsWith', text)
+  }
+
+  contains(text: string): Value {
+    return this.#matching('contains', text)
+  }
+
+  as(type: ColumnType): Value {
+    return new Value({ op: 'cast', args: [this.expression], type })
+  }
+
+  #with(op: ArithmeticOp | ComparisonOp, other: Operand): Value {
+    return new Value({ op, args: [this.expression, expressionOf(other)] })
+  }
+
+  #matching(op: MatchKind, text: string): Value {
+    return new Value({ op, args: [this.expression], text })
+  }
+}
+
+/** A column of what a query's operator works on. */
+export function col(name: string): Value {
+  return new Value({ column: name })
+}
+
+/** A constant where a value is needed, such as a column of a projection. */
+export function constant(value: number | bigint | string | boolean | null, type?: ColumnType): Value {
+  const { expression } = new Value(expressionOf(value))
+  return new Value(type === undefined || !('value' in expression) ? expression : { ...expression, type })
+}
+
+export function and(...conditions: readonly Operand[]): Value {
+  return new Value({ op: 'and', args: conditions.map(expressionOf) })
+}
+
+export function or(...conditions: readonly Operand[]): Value {
+  return new Value({ op: 'or', args: conditions.map(expressionOf) })
+}
+
+/** The value of the first condition that is true; null where none is and nothing is said for that. */
+export function when(
+  branches: readonly (readonly [condition: Operand, value: Operand])[],
+  otherwise: Operand = null,
+): Value {
+  const listed = branches.map(([condition, value]) => ({
+    condition: expressionOf(condition),
+    value: expressionOf(value),
+  }))
+  return new Value({ op: 'case', when: listed, otherwise: expressionOf(otherwise) })
+}
+
+/** A value of a group's rows. */
+export interface AggregateValue {
+  readonly function: AggregateFunction
+  readonly value?: Expression | undefined
+}
+
+/** Rows, or rows that have a value. */
+export function count(value?: Value | string): AggregateValue {
+  return { function: 'count', value: value === undefined ? undefined : columnOrValue(value) }
+}
+
+export function sum(value: Value | string): AggregateValue {
+  return { function: 'sum', value: columnOrValue(value) }
+}
+
+export function min(value: Value | string): AggregateValue {
+  return { function: 'min', value: columnOrValue(value) }
+}
+
+export function max(value: Value | string): AggregateValue {
+  return { function: 'max', value: columnOrValue(value) }
+}
+
+/** As `f32`; a sum and a count give more digits. */
+export function avg(value: Value | string): AggregateValue {
+  return { function: 'avg', value: columnOrValue(value) }
+}
+
+/** A column by its name, or a value. */
+export function columnOrValue(value: Value | string): Expression {
+  return typeof value === 'string' ? { column: value } : value.expression
+}
+
+/** Numbers past 2^53 travel as digits. */
+function expressionOf(operand: Operand): Expression {
+  if (operand instanceof Value) return operand.expression
+  if (typeof operand !== 'bigint') return { value: operand }
+  const small = operand >= Number.MIN_SAFE_INTEGER && operand <= Number.MAX_SAFE_INTEGER
+  if (small) return { value: Number(operand) }
+  return { value: String(operand), type: operand >= 2n ** 63n ? 'u64' : 'i64' }
+}

@@ -1,0 +1,210 @@
+import type { RecordBatch, Table } from 'apache-arrow'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { Op } from '../../protocol/messages.js'
+import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
+import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
+import { batchFromReply, sectionsOfBatch } from '../../protocol/relation-sections.js'
+import {
+  packBatch,
+  type RelationInput,
+  type RelationValue,
+  unpackColumn,
+} from '../../protocol/relation-values.js'
+import type { RelationStats } from '../../protocol/replies.js'
+import type { TreeLayout } from '../../protocol/traversal.js'
+import { arrowInput, toArrow } from './arrow.js'
+import type { Connection, Reply } from './connection.js'
+import { type Bounds, type CallOptions, toBounds } from './options.js'
+import { RememberedAnswer } from './remembered-answer.js'
+import { COLUMN_BYTES } from './write-pieces.js'
+
+/** Values that were read, by column name. */
+export type RelationRows = Readonly<Record<string, readonly RelationValue[]>>
+
+export interface ReadOptions extends CallOptions {
+  /** Names of columns; all by default. */
+  readonly columns?: readonly string[] | undefined
+  /** Number of the first row; 0 by default. */
+  readonly from?: number | undefined
+  /** Rows at most; all by default. */
+  readonly limit?: number | undefined
+}
+
+/**
+ * A relation of the server: rows in columns. All methods fail with a WarpdexError: with the server's codes, or `BAD_REQUEST` before
+ * anything is sent, `DEADLINE_EXCEEDED`, `CANCELLED`, or `CONNECTION_LOST`.
+ */
+export class Relation {
+  readonly name: string
+  readonly #connection: Connection
+  readonly #definition = new RememberedAnswer<RelationDefinition>(() => this.#stats(toBounds({})))
+
+  constructor(connection: Connection, name: string) {
+    this.name = name
+    this.#connection = connection
+  }
+
+  /** What the relation was created as; asked for once. */
+  async definition(options: CallOptions = {}): Promise<RelationDefinition> {
+    return this.#definition.get(this.#connection.bounds(options))
+  }
+
+  /** Rows of the relation and its memory. */
+  async stats(options: CallOptions = {}): Promise<RelationStats> {
+    return this.#stats(this.#connection.bounds(options))
+  }
+
+  /**
+   * Adds rows at the end. What is over the limits of a request goes out in several, one after the other, each of which is stored as a
+   * whole.
+   *
+   * @param input one value a row for each column; nullable columns may be missing
+   * @returns where the rows are
+   */
+  async append(input: RelationInput, options: CallOptions = {}): Promise<AppendedRows> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#definition.get(bounds)
+    let first: number | undefined
+    let rows = 0
+    for (const batch of batches(input, definition)) {
+      const appended = await this.#append(batch, definition, bounds)
+      first ??= appended.first
+      rows += appended.rows
+    }
+    return { first: first ?? 0, rows }
+  }
+
+  /**
+   * Creates an index over columns, with the rows that are there and those that are going to be appended. Its keys are the values of one
+   * column, or tuples of those of several, and its payloads numbers of rows; rows without a value in any of the columns are not in
+   * it. It goes with the relation, and takes no writes of its own.
+   *
+   * @param options with `ifNotExists` an equal index that is there already is right
+   * @returns whether it was made now
+   * @throws WarpdexError `INDEX_EXISTS`
+   */
+  async createIndex(
+    name: string,
+    columns: readonly string[],
+    options: CallOptions & TreeLayout & { readonly ifNotExists?: boolean } = {},
+  ): Promise<boolean> {
+    const { ifNotExists, structure, layout, allocation, partitionLevels, linked } = options
+    const form = { structure, layout, allocation, partitionLevels, linked }
+    const fields = { index: name, columns, ifNotExists, ...form }
+    const bounds = this.#connection.bounds(options)
+    return (await this.#request('createRelationIndex', fields, {}, bounds)).fields.created
+  }
+
+  /** Values of rows in the order in which they were appended, by column. */
+  async read(options: ReadOptions = {}): Promise<RelationRows> {
+    const read: Record<string, RelationValue[]> = {}
+    for await (const page of this.pages(options)) {
+      for (const [name, values] of Object.entries(page)) read[name] = (read[name] ?? []).concat(values)
+    }
+    return read
+  }
+
+  /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
+  async *pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
+    for await (const { columns, batch } of this.#batches(options)) {
+      yield Object.fromEntries(
+        columns.map(({ name, type }) => [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)]),
+      )
+    }
+  }
+
+  /** As `pages`, as Arrow record batches, in which strings are dictionaries. Needs the package `apache-arrow`. */
+  async *arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
+    for await (const { columns, batch } of this.#batches(options)) yield toArrow(columns, batch)
+  }
+
+  /**
+   * Adds the rows of an Arrow table or record batch; its columns go to those of the same names.
+   * @throws WarpdexError also `BAD_REQUEST` for a column that is not there, or cannot take such values
+   */
+  async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
+    const definition = await this.#definition.get(this.#connection.bounds(options))
+    return this.append(arrowInput(source, definition), options)
+  }
+
+  async *#batches(
+    options: ReadOptions,
+  ): AsyncGenerator<{ readonly columns: readonly ColumnDefinition[]; readonly batch: RelationBatch }> {
+    const { columns: names, limit = Number.POSITIVE_INFINITY } = options
+    let { from = 0 } = options
+    for (let left = limit; ; ) {
+      const bounds = this.#connection.bounds(options)
+      const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
+      const reply = await this.#request('readRelation', fields, {}, bounds)
+      const { rows, total, columns } = reply.fields
+      const batch = batchFromReply(
+        columns.map(({ name }) => name),
+        rows,
+        reply.sections,
+      )
+      yield { columns, batch }
+      from += rows
+      left -= rows
+      if (rows === 0 || left === 0 || from >= total) return
+    }
+  }
+
+  async #append(batch: RelationBatch, definition: RelationDefinition, bounds: Bounds): Promise<AppendedRows> {
+    const columns = [...batch.columns.keys()]
+    const fields = { rows: batch.rows, columns, writeId: this.#connection.newWriteId() }
+    const sections = sectionsOfBatch(batch, definition.columns)
+    return (await this.#request('append', fields, sections, bounds)).fields
+  }
+
+  async #stats(bounds: Bounds): Promise<RelationStats> {
+    const { fields } = await this.#request('stats', {}, {}, bounds)
+    return fields.relations[0]
+  }
+
+  async #request<O extends Op>(
+    op: O,
+    fields: object,
+    sections: Parameters<Connection['request']>[2],
+    bounds: Bounds,
+  ): Promise<Reply<O>> {
+    try {
+      return await this.#connection.request(op, { relation: this.name, ...fields }, sections, bounds)
+    } catch (error) {
+      // The relation may have been dropped, and made anew with other columns.
+      if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code)) this.#definition.forget()
+      throw error
+    }
+  }
+}
+
+const NO_VALUES = { values: new Uint8Array(0) }
+
+const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_RELATION', 'BAD_REQUEST']
+
+/** The rows in order, in batches that fit in a request. */
+function* batches(input: RelationInput, definition: RelationDefinition): Generator<RelationBatch> {
+  const rows = Math.max(0, ...Object.values(input).map(({ length }) => length))
+  for (let start = 0; start < rows || start === 0; ) {
+    let size = Math.min(rows - start, LIMITS.batchItems)
+    let batch = packBatch(sliceOf(input, start, start + size), definition)
+    while (batchBytes(batch) > COLUMN_BYTES && size > 1) {
+      size = Math.ceil(size / 2)
+      batch = packBatch(sliceOf(input, start, start + size), definition)
+    }
+    yield batch
+    if (rows === 0) return
+    start += size
+  }
+}
+
+function sliceOf(input: RelationInput, start: number, end: number): RelationInput {
+  const columns = Object.entries(input)
+  if (start === 0 && columns.every(([, values]) => values.length <= end)) return input
+  return Object.fromEntries(
+    columns.map(([name, values]) => [
+      name,
+      ArrayBuffer.isView(values) ? values.subarray(start, end) : values.slice(start, end),
+    ]),
+  )
+}

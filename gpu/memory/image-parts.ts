@@ -1,0 +1,92 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Device } from '../device/device.js'
+import type { ImagePart, StructureImage } from '../index-structure.js'
+import type { Region } from './region.js'
+
+/** Bytes that are read back at a time. */
+const CHUNK_BYTES = 16 * 1024 * 1024
+
+/** Reads the named part of an image, in order. */
+export type ReadPart = (name: string) => AsyncIterable<Uint8Array>
+
+/** Regions by the names of the parts that they become. */
+type NamedRegions = Iterable<readonly [name: string, region: Pick<Region, 'buffer' | 'usedBytes'>]>
+
+/** Regions as they are now: their content is copied on the device at once and read back as it is asked for. */
+export async function copiedParts(
+  device: Device,
+  regions: NamedRegions,
+): Promise<Pick<StructureImage, 'parts' | 'release'>> {
+  const parts: ImagePart[] = []
+  const copies: GPUBuffer[] = []
+  const release = (): void => {
+    for (const copy of copies) copy.destroy()
+  }
+  try {
+    const recorder = device.record()
+    for (const [name, { buffer, usedBytes }] of regions) {
+      const copy = await device.allocate(Math.max(usedBytes, 4), `image of ${name}`)
+      copies.push(copy)
+      recorder.copy(buffer, 0, copy, 0, usedBytes)
+      parts.push({ name, bytes: usedBytes, chunks: readBackOnce(device, copy, usedBytes) })
+    }
+    recorder.submit()
+  } catch (error) {
+    release()
+    throw error
+  }
+  return { parts, release }
+}
+
+/** Regions that are read themselves, and must not change meanwhile. */
+export function partsInPlace(device: Device, regions: NamedRegions): ImagePart[] {
+  return [...regions].map(([name, { buffer, usedBytes }]) => ({
+    name,
+    bytes: usedBytes,
+    chunks: readBack(device, buffer, usedBytes),
+  }))
+}
+
+/** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
+async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+  try {
+    yield* readBack(device, copy, bytes)
+  } finally {
+    copy.destroy()
+  }
+}
+
+async function* readBack(device: Device, buffer: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
+    const size = Math.min(CHUNK_BYTES, bytes - offset)
+    yield await device.read(buffer, size, (view) => view.slice(), offset)
+  }
+}
+
+/**
+ * Fills a region, which must have room, with what was read of a part.
+ * @throws WarpdexError `DAMAGED_FILE` when that is not as long as `records` records
+ */
+export async function fillRegion(
+  device: Device,
+  region: Region,
+  records: number,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  // A bitmap of removed tuples has the size that its sorted part gives it.
+  if (records < region.records) throw damagedLength(region)
+  region.take(records - region.records)
+  let offset = 0
+  for await (const chunk of chunks) {
+    if (offset + chunk.byteLength > region.usedBytes) break
+    device.upload(region.buffer, chunk, offset)
+    offset += chunk.byteLength
+  }
+  if (offset !== region.usedBytes) {
+    throw damagedLength(region)
+  }
+}
+
+function damagedLength({ label, usedBytes }: Region): WarpdexError {
+  return new WarpdexError('DAMAGED_FILE', `the image's ${label} are not ${usedBytes} bytes long`)
+}

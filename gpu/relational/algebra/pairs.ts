@@ -1,0 +1,139 @@
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import { unboundedCount } from '../../primitives/device-count.js'
+import type { ColumnShape, DeviceWord, Strategy } from '../../primitives/primitives.js'
+import type { Tuples } from './tuples.js'
+
+/** Two relations cut into pairs of ranges. */
+export interface Pairs {
+  readonly tiles: number
+  /** For each tile and past the last: tuples of the first relation before it. */
+  readonly cuts: GPUBuffer
+  /** Numbers of tuples of both. */
+  readonly sizes: GPUBuffer
+  /** For each tile: where the equals of its first tuple of the first relation begin in the second. */
+  readonly runs: GPUBuffer
+}
+
+/** Conditions of `elements.wesl`. */
+export function elementConditions(
+  shape: ColumnShape,
+  byTuple: boolean,
+): Readonly<Record<'wide' | 'payload' | 'wide_payload' | 'by_tuple' | 'pair' | 'quad', boolean>> {
+  const words = elementWords(shape, byTuple)
+  return {
+    wide: shape.keyWords === 2,
+    payload: shape.payloadWords > 0,
+    wide_payload: shape.payloadWords === 2,
+    by_tuple: comparesPayloads(shape, byTuple),
+    pair: words === 2,
+    quad: words === 4,
+  }
+}
+
+/** Words that an element takes when it is compared. */
+export function elementWords(shape: ColumnShape, byTuple: boolean): 1 | 2 | 4 {
+  const words = shape.keyWords + (comparesPayloads(shape, byTuple) ? shape.payloadWords : 0)
+  if (words > 2) return 4
+  return words === 2 ? 2 : 1
+}
+
+function comparesPayloads({ payloadWords }: ColumnShape, byTuple: boolean): boolean {
+  return byTuple && payloadWords > 0
+}
+
+/** Cuts pairs of relations into equal tiles (`cut.wesl`). */
+export class PairCutter {
+  readonly #kernel: Kernel
+  /** Whether the kernel reads payloads. */
+  readonly #byTuple: boolean
+  readonly #unbounded: DeviceWord
+
+  private constructor(kernel: Kernel, byTuple: boolean, unbounded: DeviceWord) {
+    this.#kernel = kernel
+    this.#byTuple = byTuple
+    this.#unbounded = unbounded
+  }
+
+  /** @param byTuple whether relations of this shape are compared by all words of their tuples instead of by key */
+  static async create(device: Device, shape: ColumnShape, byTuple: boolean): Promise<PairCutter> {
+    const { by_tuple } = elementConditions(shape, byTuple)
+    const [kernel, unbounded] = await Promise.all([
+      device.kernel({
+        module: 'relational/algebra/cut',
+        entryPoint: 'cut',
+        params: 6,
+        conditions: elementConditions(shape, byTuple),
+        bindings: ['read', 'read'],
+        further: [
+          ...(by_tuple
+            ? ([
+                [2, 'read'],
+                [3, 'read'],
+              ] as const)
+            : []),
+          [4, 'read'],
+          [5, 'read'],
+          [6, 'write'],
+          [7, 'write'],
+          [8, 'write'],
+        ],
+      }),
+      unboundedCount(device),
+    ])
+    return new PairCutter(kernel, by_tuple, unbounded)
+  }
+
+  /** @param tileSize elements of a tile */
+  record(recorder: Recorder, scratch: Scratch, first: Tuples, second: Tuples, tileSize: number): Pairs {
+    const tiles = Math.ceil((first.rows + second.rows) / tileSize)
+    const cuts = scratch.words(tiles + 1)
+    const sizes = scratch.words(2)
+    const runs = scratch.words(tiles + 1)
+    const { count: firstLive = this.#unbounded } = first
+    const { count: secondLive = this.#unbounded } = second
+    recorder.dispatchGroups(
+      this.#kernel,
+      [
+        first.columns.keys,
+        second.columns.keys,
+        ...(this.#byTuple ? payloadsOf(first, second) : []),
+        firstLive.buffer,
+        secondLive.buffer,
+        cuts,
+        sizes,
+        runs,
+      ],
+      [first.rows, second.rows, firstLive.index, secondLive.index, tiles, tileSize],
+      Math.ceil((tiles + 1) / CUTS_OF_GROUP),
+    )
+    return { tiles, cuts, sizes, runs }
+  }
+}
+
+/** Invocations of a workgroup of `cut.wesl`: few, so that the searches, which wait for memory, are spread over the device. */
+const CUTS_OF_GROUP = 64
+
+/** Columns of payloads of both relations, where there are any. */
+export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {
+  return [first.columns.payloads, second.columns.payloads].filter((buffer) => buffer !== undefined)
+}
+
+/** Elements of an invocation, of set operators and of JOIN, by the words of an element; as in `merge-path.wesl`. */
+const OWN = { set: { 1: 30, 2: 14, 4: 7 }, join: { 1: 15, 2: 7, 4: 3 } }
+const SERIAL_TILE = 512
+
+/** Words of the path of a tile: two for each invocation. */
+export const PATH_WORDS = 512
+
+/** Elements of a tile that is merged. */
+export function pathTile(
+  strategy: Strategy,
+  operator: 'set' | 'join',
+  shape: ColumnShape,
+  byTuple: boolean,
+): number {
+  return strategy === 'serial' ? SERIAL_TILE : 256 * OWN[operator][elementWords(shape, byTuple)]
+}

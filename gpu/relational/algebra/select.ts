@@ -1,0 +1,119 @@
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import { columnBuffers, columnConditions, ifPayload } from '../../primitives/columns.js'
+import { unboundedCount } from '../../primitives/device-count.js'
+import type { ColumnShape, DeviceWord, Primitives, Strategy } from '../../primitives/primitives.js'
+import { groupsFor } from '../../primitives/strategy.js'
+import type { TupleLayout } from './attributes.js'
+import { type Predicate, readsPayload, type Term, termsOf, termWords } from './predicate.js'
+import { scratchTuples, type Tuples } from './tuples.js'
+
+/** Words of bits of a tile; as in `select.wesl`. */
+const TILE_WORDS = { cooperative: 256, serial: 32 }
+
+/** Terms that a dispatch evaluates: its parameters have room for no more. */
+const MOST_TERMS = 4
+
+/** SELECT over tuples of one shape (`select.wesl`): mark, scan, emit. More than four terms go through it again. */
+export class Select {
+  readonly #primitives: Primitives
+  readonly #tileWords: number
+  readonly #groups: (tiles: number) => number
+  readonly #mark: Kernel
+  readonly #emit: Kernel
+  readonly #unbounded: DeviceWord
+
+  private constructor(
+    primitives: Primitives,
+    strategy: Strategy,
+    mark: Kernel,
+    emit: Kernel,
+    unbounded: DeviceWord,
+  ) {
+    this.#primitives = primitives
+    this.#tileWords = strategy === 'serial' ? TILE_WORDS.serial : TILE_WORDS.cooperative
+    this.#groups = (tiles) => groupsFor(strategy, tiles)
+    this.#mark = mark
+    this.#emit = emit
+    this.#unbounded = unbounded
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    strategy: Strategy,
+    shape: ColumnShape,
+  ): Promise<Select> {
+    const common = {
+      module: 'relational/algebra/select',
+      params: 16,
+      conditions: { ...columnConditions(shape), serial: strategy === 'serial' },
+      bindings: ['read'] as const,
+    }
+    const [mark, emit, unbounded] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'mark',
+        further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [3, 'write'], [4, 'write']],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'emit',
+        further: [
+          ...ifPayload(shape, [1, 'read']),
+          [3, 'read'],
+          [4, 'read'],
+          [5, 'write'],
+          ...ifPayload(shape, [6, 'write']),
+        ],
+      }),
+      unboundedCount(device),
+    ])
+    return new Select(primitives, strategy, mark, emit, unbounded)
+  }
+
+  /**
+   * The tuples for which all comparisons hold, in scratch memory.
+   * @throws WarpdexError `BAD_REQUEST` if the predicate names no attribute of the layout or compares with no u32
+   */
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    tuples: Tuples,
+    layout: TupleLayout,
+    predicate: Predicate,
+  ): Tuples {
+    const terms = termsOf(layout, predicate)
+    let result = tuples
+    let first = 0
+    do {
+      result = this.#select(recorder, scratch, result, terms.slice(first, first + MOST_TERMS))
+      first += MOST_TERMS
+    } while (first < terms.length)
+    return result
+  }
+
+  #select(recorder: Recorder, scratch: Scratch, tuples: Tuples, terms: readonly Term[]): Tuples {
+    const { shape, columns, rows, order, count: live = this.#unbounded } = tuples
+    const tiles = Math.ceil(rows / (32 * this.#tileWords))
+    const count = { buffer: scratch.words(1), index: 0 }
+    const result = scratchTuples(scratch, shape, rows, order, count)
+    const counts = scratch.words(tiles)
+    const bits = scratch.words(tiles * this.#tileWords)
+    const params = [
+      rows,
+      live.index,
+      tiles,
+      terms.length | (terms.some(readsPayload) ? 256 : 0),
+      ...terms.flatMap(termWords),
+    ]
+    const input = columnBuffers(columns)
+    recorder.dispatchGroups(this.#mark, [...input, live.buffer, counts, bits], params, this.#groups(tiles))
+    this.#primitives.scan(recorder, scratch, counts, counts, tiles, count)
+    const output = columnBuffers(result.columns)
+    recorder.dispatchGroups(this.#emit, [...input, counts, bits, ...output], params, this.#groups(tiles))
+    return result
+  }
+}

@@ -1,0 +1,151 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import { columnBuffers } from '../../primitives/columns.js'
+import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
+import { groupsFor } from '../../primitives/strategy.js'
+import { elementConditions, PATH_WORDS, PairCutter, pathTile, payloadsOf } from './pairs.js'
+import type { SortTuples } from './sort-tuples.js'
+import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
+
+/**
+ * * `intersect`: tuples of the first relation that the second has
+ * * `difference`: tuples of the first relation that the second has not
+ * * `union`: all tuples of the first relation, and those of the second that the first has not
+ *
+ * Tuples that come several times in one relation are kept or left out together, so that sets give sets.
+ */
+export type SetOperation = 'intersect' | 'difference' | 'union'
+
+export interface SetOperatorOptions {
+  readonly operation: SetOperation
+  readonly shape: ColumnShape
+  /** Whether a relation has a tuple if it has its key, as Diamos Table 1 defines it, or only if it has all of it. */
+  readonly by: 'key' | 'tuple'
+}
+
+/** Conditions of the kernels; `union` is reserved there. */
+const CONDITIONS = { intersect: 'intersect', difference: 'difference', union: 'unite' }
+
+/** A set operator (`set-operators.wesl`): cut, merge, scan, gather. */
+export class SetOperator {
+  readonly #primitives: Primitives
+  readonly #sort: SortTuples
+  readonly #options: SetOperatorOptions
+  readonly #strategy: Strategy
+  readonly #cutter: PairCutter
+  readonly #merge: Kernel
+  readonly #gather: Kernel
+
+  private constructor(
+    primitives: Primitives,
+    sort: SortTuples,
+    options: SetOperatorOptions,
+    strategy: Strategy,
+    cutter: PairCutter,
+    [merge, gather]: readonly [Kernel, Kernel],
+  ) {
+    this.#primitives = primitives
+    this.#sort = sort
+    this.#options = options
+    this.#strategy = strategy
+    this.#cutter = cutter
+    this.#merge = merge
+    this.#gather = gather
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    sort: SortTuples,
+    strategy: Strategy,
+    options: SetOperatorOptions,
+  ): Promise<SetOperator> {
+    const { operation, shape } = options
+    const byTuple = options.by === 'tuple'
+    const conditions = elementConditions(shape, byTuple)
+    const serial = strategy === 'serial'
+    const common = {
+      module: 'relational/algebra/set-operators',
+      params: 1,
+      conditions: { ...conditions, serial, [CONDITIONS[operation]]: true },
+      bindings: ['read', 'read'] as const,
+    }
+    const payloads = [
+      [2, 'read'],
+      [3, 'read'],
+    ] as const
+    const [cutter, merge, gather] = await Promise.all([
+      PairCutter.create(device, shape, byTuple),
+      device.kernel({
+        ...common,
+        entryPoint: 'merge',
+        conditions: { ...common.conditions, counting: true },
+        further: [
+          ...(conditions.by_tuple ? payloads : []),
+          [4, 'read'],
+          [5, 'read'],
+          [6, 'write'],
+          ...(serial ? [] : ([[7, 'write']] as const)),
+        ],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'gather',
+        further: [
+          ...(conditions.payload ? payloads : []),
+          [4, 'read'],
+          [5, 'read'],
+          [6, 'read'],
+          ...(serial ? [] : ([[7, 'read']] as const)),
+          [8, 'write'],
+          ...(conditions.payload ? ([[9, 'write']] as const) : []),
+        ],
+      }),
+    ])
+    return new SetOperator(primitives, sort, options, strategy, cutter, [merge, gather])
+  }
+
+  /**
+   * The result in scratch memory. By tuple, relations that are not in the order of their tuples are sorted first.
+   * @throws WarpdexError `BAD_REQUEST` if a relation has another shape
+   */
+  record(recorder: Recorder, scratch: Scratch, left: Tuples, right: Tuples): Tuples {
+    const { operation, shape, by } = this.#options
+    for (const tuples of [left, right]) {
+      if (!sameShape(tuples.shape, shape)) {
+        throw new WarpdexError(
+          'BAD_REQUEST',
+          `${operation} takes two relations of the shape that it was made for`,
+        )
+      }
+    }
+    const [first, second] = [left, right].map((tuples) =>
+      by === 'tuple' ? this.#sort.recordByTuple(recorder, scratch, tuples) : tuples,
+    ) as [Tuples, Tuples]
+    const serial = this.#strategy === 'serial'
+    const tileSize = pathTile(this.#strategy, 'set', shape, by === 'tuple')
+    const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
+    const count = { buffer: scratch.words(1), index: 0 }
+    const rows = operation === 'union' ? first.rows + second.rows : first.rows
+    const inOrder = isInTupleOrder(first) && (operation !== 'union' || by === 'tuple')
+    const result = scratchTuples(scratch, shape, rows, inOrder ? 'tuple' : 'key', count)
+    const counts = scratch.words(tiles)
+    const path = serial ? [] : [scratch.words(tiles * PATH_WORDS)]
+    const keys = [first.columns.keys, second.columns.keys]
+    const payloads = payloadsOf(first, second)
+    const merged = by === 'tuple' ? payloads : []
+    const groups = groupsFor(this.#strategy, tiles)
+    recorder.dispatchGroups(this.#merge, [...keys, ...merged, cuts, sizes, counts, ...path], [tiles], groups)
+    this.#primitives.scan(recorder, scratch, counts, counts, tiles, count)
+    recorder.dispatchGroups(
+      this.#gather,
+      [...keys, ...payloads, cuts, sizes, counts, ...path, ...columnBuffers(result.columns)],
+      [tiles],
+      groups,
+    )
+    return result
+  }
+}

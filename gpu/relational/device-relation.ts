@@ -1,0 +1,33 @@
+import type { ColumnType } from '../../protocol/relation.js'
+
+/** The distinct strings of a column, ascending by their UTF-8 bytes, so that the order of numbers is that of strings. */
+export interface StringDictionary {
+  readonly size: number
+  /** The string with a number below `size`. */
+  at(code: number): string
+  /** The number of the first string that is not less than `text`; `size` if all are. */
+  lowerBound(text: string): number
+}
+
+/**
+ * A column on the device.
+ *
+ * ```
+ * values    | value: 1 or 2 words, the low one first | …    what a null has here is 0
+ * validity  | bit r % 32 of word r / 32: row r has a value |    absent where all rows have one
+ * ```
+ * Integers and floats are as on the wire, not in an ordered form; strings are their numbers in `dictionary`.
+ */
+export interface DeviceColumnData {
+  readonly type: ColumnType
+  readonly values: GPUBuffer
+  readonly validity: GPUBuffer | undefined
+  /** Of strings only. */
+  readonly dictionary: StringDictionary | undefined
+}
+
+/** Equally long columns on the device, by name, in the order of the relation's definition. */
+export interface DeviceRelation {
+  readonly rows: number
+  readonly columns: ReadonlyMap<string, DeviceColumnData>
+}

@@ -1,0 +1,107 @@
+import type { Device } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import type { Expansion, PairColumns } from './expand.js'
+import type { JoinTuning } from './join-types.js'
+import type { Matches, PairWriter } from './matches.js'
+import type { Tallies, Tally } from './tally.js'
+
+/** Pairs of a slice, at most, unless a request says otherwise: places of pairs are counted in 32 bits. */
+const MOST_SLICE_PAIRS = 2 ** 32 - 1
+
+/** What pairs are written with. */
+export interface PairParts {
+  readonly device: Device
+  readonly primitives: Primitives
+  readonly tallies: Tallies
+  readonly expansion: Expansion
+}
+
+/** Writes the pairs that were counted, in as many passes as it takes (He §4.2). */
+export class PairPasses {
+  readonly #parts: PairParts
+  readonly #matches: Matches
+  readonly #tuning: JoinTuning
+  readonly #marks: GPUBuffer | undefined
+
+  /** @param marks a bit for each build row, to be set for those that are written; none are marked without it */
+  constructor(parts: PairParts, matches: Matches, tuning: JoinTuning, marks: GPUBuffer | undefined) {
+    this.#parts = parts
+    this.#matches = matches
+    this.#tuning = tuning
+    this.#marks = marks
+  }
+
+  /**
+   * Submits a pass, and the next one when it is asked for.
+   * @param capacity pairs that the columns have room for
+   * @returns of each pass its number of pairs
+   */
+  async *write(output: PairColumns, capacity: number): AsyncGenerator<number, void, undefined> {
+    const { device } = this.#parts
+    for await (const [first, probes, { sum }] of this.#slices(0, this.#matches.probes, this.#matches.tally)) {
+      const scratch = device.scratch()
+      const starting = device.record()
+      try {
+        const writer = await this.#start(starting, scratch, first, probes)
+        for (let begin = 0; begin < sum; begin += capacity) {
+          const end = Math.min(begin + capacity, sum)
+          const recorder = begin === 0 ? starting : device.record()
+          const own = device.scratch()
+          writer(recorder, own, { begin, end }, output, this.#marks)
+          recorder.submit()
+          own.release()
+          yield end - begin
+        }
+      } finally {
+        scratch.release()
+      }
+    }
+  }
+
+  /** Records what says where the pairs of a slice's probes go. */
+  async #start(recorder: Recorder, scratch: Scratch, first: number, probes: number): Promise<PairWriter> {
+    const { primitives, expansion } = this.#parts
+    const { counts, probes: all, rewrite, tally } = this.#matches
+    const mark = this.#marks !== undefined
+    if (rewrite === undefined && tally.largest <= 1 && probes === all && !this.#tuning.scansSingle) {
+      const positions = scratch.words(probes)
+      primitives.compact(recorder, scratch, counts, probes, positions, { buffer: scratch.words(1), index: 0 })
+      return expansion.single(this.#matches, positions, mark)
+    }
+    const offsets = scratch.words(probes + 1)
+    let own = counts
+    if (probes < all) {
+      own = scratch.words(probes)
+      recorder.copy(counts, first * 4, own, 0, probes * 4)
+    }
+    primitives.scan(recorder, scratch, own, offsets, probes, { buffer: offsets, index: probes })
+    const slice = { first, probes, offsets }
+    return rewrite?.(slice) ?? expansion.runs(this.#matches, slice, mark)
+  }
+
+  /** Cuts probes into slices of fewer than 2^32 pairs, and leaves those without pairs out. */
+  async *#slices(
+    first: number,
+    probes: number,
+    tally: Tally,
+  ): AsyncGenerator<readonly [first: number, probes: number, tally: Tally], void, undefined> {
+    if (tally.sum === 0) return
+    if (probes === 1 || tally.sum <= (this.#tuning.slicePairs ?? MOST_SLICE_PAIRS)) {
+      yield [first, probes, tally]
+      return
+    }
+    const { device, tallies } = this.#parts
+    const { counts } = this.#matches
+    const half = Math.floor(probes / 2)
+    const scratch = device.scratch()
+    const [front, back] = await tallies.submit(device.record(), scratch, [
+      { counts, first, count: half },
+      { counts, first: first + half, count: probes - half },
+    ])
+    scratch.release()
+    yield* this.#slices(first, half, front!)
+    yield* this.#slices(first + half, probes - half, back!)
+  }
+}

@@ -1,0 +1,95 @@
+import type { Device, DeviceColumn } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import type { QueryKernels } from './query-kernels.js'
+
+/**
+ * What the steps of one query record with. What is recorded is submitted when something is read, or by `submit`; memory is the query's
+ * until its scratch is released.
+ */
+export class DeviceWork {
+  readonly device: Device
+  readonly kernels: QueryKernels
+  readonly scratch: Scratch
+  /** Bound where a kernel has a binding that it does not read. */
+  readonly absent: GPUBuffer
+  /** The same for a binding that it does not write. */
+  readonly unwritten: GPUBuffer
+  /** A word that is set once a result is a fault: an expression has overflowed. */
+  readonly faults: GPUBuffer
+  /** Whether some result may be a fault, of which nobody has looked yet. */
+  mayHaveFault = false
+  /** Bytes that steps have read and written, as far as they are told. */
+  movedBytes = 0
+  #recorder: Recorder | undefined
+
+  constructor(device: Device, kernels: QueryKernels, scratch: Scratch) {
+    this.device = device
+    this.kernels = kernels
+    this.scratch = scratch
+    this.absent = scratch.words(1)
+    this.unwritten = scratch.words(1)
+    this.faults = scratch.words(1)
+    this.recorder.clear(this.faults, 0, 4)
+  }
+
+  get recorder(): Recorder {
+    this.#recorder ??= this.device.record()
+    return this.#recorder
+  }
+
+  /** A buffer for results, which count as moved. */
+  words(count: number): GPUBuffer {
+    this.movedBytes += count * 4
+    return this.scratch.words(count)
+  }
+
+  /** A buffer that begins with these bytes. */
+  upload(bytes: Uint8Array): GPUBuffer {
+    const buffer = this.scratch.bytes(bytes.byteLength)
+    this.device.upload(buffer, bytes, 0, this.recorder)
+    return buffer
+  }
+
+  /** A validity of so many rows which all have a value. */
+  ones(rows: number): GPUBuffer {
+    const words = Math.ceil(rows / 32)
+    const buffer = this.words(words)
+    this.kernels.primitives.fill(this.recorder, buffer, words, 0xffffffff)
+    return buffer
+  }
+
+  submit(): void {
+    this.#recorder?.submit()
+    this.#recorder = undefined
+  }
+
+  /** Gives back all memory but these buffers. */
+  keepOnly(buffers: Iterable<GPUBuffer>): void {
+    this.submit()
+    this.scratch.releaseAllBut(new Set([this.absent, this.unwritten, this.faults, ...buffers]))
+  }
+
+  /** Submits, and waits for some words. */
+  async read(words: readonly DeviceWord[]): Promise<number[]> {
+    const columns = words.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 }))
+    const read = await this.readColumns(columns)
+    return read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
+  }
+
+  /** Whether a result was a fault. Waits for the device only if there can be one. */
+  async hasFault(): Promise<boolean> {
+    if (!this.mayHaveFault) return false
+    this.mayHaveFault = false
+    const [fault] = await this.read([{ buffer: this.faults, index: 0 }])
+    return fault !== 0
+  }
+
+  /** Submits, and waits for columns. */
+  readColumns(columns: readonly DeviceColumn[]): Promise<Uint8Array[]> {
+    const { recorder } = this
+    this.#recorder = undefined
+    return this.device.submitAndRead(recorder, columns)
+  }
+}

@@ -1,0 +1,97 @@
+import type { MatchKind } from '../../../protocol/query/tree.js'
+import type { StringDictionary } from '../device-relation.js'
+
+/** Order of strings by their UTF-8 bytes, which is that of their code points. */
+export function compareStrings(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return rank(x) - rank(y)
+  }
+  return a.length - b.length
+}
+
+/** Halves of surrogate pairs stand for code points past all others, but have smaller numbers than the last of those. */
+function rank(unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
+}
+
+/** A dictionary of strings that are in order and differ. */
+export function dictionaryOf(strings: readonly string[]): StringDictionary {
+  return {
+    size: strings.length,
+    at: (code) => strings[code]!,
+    lowerBound: (text) => {
+      let low = 0
+      let high = strings.length
+      while (low < high) {
+        const middle = (low + high) >> 1
+        if (compareStrings(strings[middle]!, text) < 0) low = middle + 1
+        else high = middle
+      }
+      return low
+    },
+  }
+}
+
+/** What a text's number in a dictionary is; undefined where it is not in it. */
+export function codeOf(dictionary: StringDictionary, text: string): number | undefined {
+  const code = dictionary.lowerBound(text)
+  return code < dictionary.size && dictionary.at(code) === text ? code : undefined
+}
+
+/** The strings of two dictionaries as one, with the new number of each old one. */
+export interface MergedDictionary {
+  readonly dictionary: StringDictionary
+  readonly left: Uint32Array
+  readonly right: Uint32Array
+}
+
+/** Kept, because queries over the same columns come again. */
+const merged = new WeakMap<StringDictionary, WeakMap<StringDictionary, MergedDictionary>>()
+
+export function mergeDictionaries(left: StringDictionary, right: StringDictionary): MergedDictionary {
+  const known = merged.get(left)?.get(right)
+  if (known !== undefined) return known
+  const made = merge(left, right)
+  const ofLeft = merged.get(left) ?? new WeakMap()
+  merged.set(left, ofLeft.set(right, made))
+  return made
+}
+
+function merge(left: StringDictionary, right: StringDictionary): MergedDictionary {
+  const strings: string[] = []
+  const codes = { left: new Uint32Array(left.size), right: new Uint32Array(right.size) }
+  let l = 0
+  let r = 0
+  while (l < left.size || r < right.size) {
+    const order = l === left.size ? 1 : r === right.size ? -1 : compareStrings(left.at(l), right.at(r))
+    const code = strings.push(order <= 0 ? left.at(l) : right.at(r)) - 1
+    if (order <= 0) codes.left[l++] = code
+    if (order >= 0) codes.right[r++] = code
+  }
+  return { dictionary: dictionaryOf(strings), ...codes }
+}
+
+/** A bit for each string of a dictionary, 32 a word: whether it is one in which the text is found. */
+export function matchTable(dictionary: StringDictionary, match: MatchKind, text: string): Uint32Array {
+  const table = new Uint32Array(Math.ceil(dictionary.size / 32))
+  const set = (code: number) => {
+    table[code >> 5]! |= 1 << (code & 31)
+  }
+  if (match === 'startsWith') {
+    // Whatever begins with the text follows it without a gap.
+    for (let code = dictionary.lowerBound(text); code < dictionary.size; code++) {
+      if (!dictionary.at(code).startsWith(text)) break
+      set(code)
+    }
+    return table
+  }
+  for (let code = 0; code < dictionary.size; code++) {
+    const string = dictionary.at(code)
+    if (match === 'endsWith' ? string.endsWith(text) : string.includes(text)) set(code)
+  }
+  return table
+}

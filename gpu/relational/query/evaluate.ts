@@ -1,0 +1,55 @@
+import { asBytes } from '../../../protocol/columns.js'
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { DeviceWork } from './device-work.js'
+import { PROGRAM_COLUMNS, type Program } from './program.js'
+
+/** As in `evaluate.wesl`. */
+const NULLABLE = 16
+
+/** Runs programs over rows (`evaluate.wesl`). */
+export class Evaluation {
+  readonly #kernel: Kernel
+
+  private constructor(kernel: Kernel) {
+    this.#kernel = kernel
+  }
+
+  static async create(device: Device): Promise<Evaluation> {
+    const columns = Array.from({ length: 2 * PROGRAM_COLUMNS }, () => 'read' as const)
+    const kernel = await device.kernel({
+      module: 'relational/query/evaluate',
+      entryPoint: 'evaluate',
+      bindings: ['read', ...columns, 'write', 'write', 'write'],
+      params: 4,
+    })
+    return new Evaluation(kernel)
+  }
+
+  /**
+   * @param rows of every column
+   * @param words of a result
+   * @param validity gets the rows that have a result, if some may have none
+   * @returns the results
+   */
+  record(
+    work: DeviceWork,
+    { words: text, length, columns, fallible }: Program,
+    rows: number,
+    words: 1 | 2,
+    validity: GPUBuffer | undefined,
+  ): GPUBuffer {
+    work.mayHaveFault ||= fallible
+    const output = work.words(rows * words)
+    const program = work.upload(asBytes(text))
+    let flags = validity === undefined ? 0 : NULLABLE
+    const inputs = Array.from({ length: PROGRAM_COLUMNS }, (_, i) => {
+      const column = columns[i]
+      if (column?.validity !== undefined) flags |= 1 << i
+      return [column?.values ?? work.absent, column?.validity ?? work.absent]
+    }).flat()
+    const buffers = [program, ...inputs, output, validity ?? work.unwritten, work.faults]
+    work.recorder.dispatch(this.#kernel, buffers, [rows, words, length, flags], rows)
+    return output
+  }
+}

@@ -1,0 +1,25 @@
+import type { ValueType } from '../../../protocol/query/tree.js'
+import { columnWords } from '../../../protocol/relation.js'
+import type { DeviceColumnData, StringDictionary } from '../device-relation.js'
+
+/** A column within a query: a relation's, or a computed one, which may also be of booleans (words 0 and 1). */
+export interface QueryColumn extends Omit<DeviceColumnData, 'type'> {
+  readonly type: ValueType
+}
+
+/** u32 words of one value. */
+export function valueWords(type: ValueType): 1 | 2 {
+  return type === 'boolean' ? 1 : columnWords(type)
+}
+
+/** Bits in which the values of a column differ at most: of strings those of their numbers. */
+export function valueBits(type: ValueType, dictionary: StringDictionary | undefined): number {
+  if (type === 'boolean') return 1
+  if (type === 'string') return bitsFor(dictionary?.size ?? 0)
+  return valueWords(type) * 32
+}
+
+/** Bits for the numbers below `count`; one at least. */
+export function bitsFor(count: number): number {
+  return Math.max(1, Math.ceil(Math.log2(Math.max(count, 1))))
+}

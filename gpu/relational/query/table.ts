@@ -1,0 +1,95 @@
+import type { DeviceRelation } from '../device-relation.js'
+import type { DeviceWork } from './device-work.js'
+import type { RowNumbers } from './fetch.js'
+import type { QueryColumn } from './query-column.js'
+
+/** A number that is no row's: a row of nulls. `fetch.wesl` has the same. */
+export const NO_ROW = 0xffffffff
+
+/** A column of a table: that of something else, at given rows, or at all of them in their order. */
+export interface TableColumn {
+  readonly source: QueryColumn
+  readonly rows: RowNumbers | undefined
+}
+
+/**
+ * Rows between two steps of a query. Most steps only choose rows, so a table is columns of relations and the numbers of the rows that
+ * are left; columns that come from one side share these. Values move when they are asked for (late materialisation).
+ */
+export class Table {
+  readonly rows: number
+  readonly columns: readonly TableColumn[]
+  readonly #dense = new Map<TableColumn, QueryColumn>()
+
+  constructor(rows: number, columns: readonly TableColumn[]) {
+    this.rows = rows
+    this.columns = columns
+  }
+
+  static ofRelation({ rows, columns }: DeviceRelation): Table {
+    return Table.ofColumns(rows, [...columns.values()])
+  }
+
+  static ofColumns(rows: number, columns: readonly QueryColumn[]): Table {
+    return new Table(
+      rows,
+      columns.map((source) => ({ source, rows: undefined })),
+    )
+  }
+
+  /** A column with a value for each row of the table, in their order. */
+  dense(work: DeviceWork, index: number): QueryColumn {
+    const column = this.columns[index]!
+    if (column.rows === undefined) return column.source
+    let values = this.#dense.get(column)
+    if (values === undefined) {
+      values = work.kernels.fetch.values(work, column.source, column.rows, this.rows)
+      this.#dense.set(column, values)
+    }
+    return values
+  }
+
+  /** The rows with these numbers, which may repeat, be in any order, or be `NO_ROW`. */
+  pick(work: DeviceWork, numbers: RowNumbers, count: number): Table {
+    const composed = new Map<RowNumbers | undefined, RowNumbers>([[undefined, numbers]])
+    const columns = this.columns.map(({ source, rows }) => {
+      let picked = composed.get(rows)
+      if (picked === undefined && rows !== undefined) {
+        picked = work.kernels.fetch.compose(work, rows, numbers, count)
+        composed.set(rows, picked)
+      }
+      return { source, rows: picked }
+    })
+    return new Table(count, columns)
+  }
+
+  /** Neighbouring rows. */
+  slice(work: DeviceWork, first: number, count: number): Table {
+    if (first === 0 && count >= this.rows) return this
+    const buffer = work.words(count)
+    work.kernels.primitives.iota(work.recorder, buffer, count, first)
+    return this.pick(work, { buffer, outer: false }, count)
+  }
+
+  /** The columns with these numbers. */
+  choose(indices: readonly number[]): Table {
+    return new Table(
+      this.rows,
+      indices.map((index) => this.columns[index]!),
+    )
+  }
+
+  /** Every buffer that the table needs. */
+  *buffers(): Generator<GPUBuffer> {
+    for (const { source, rows } of this.columns) {
+      yield* columnBuffers(source)
+      if (rows !== undefined) yield rows.buffer
+    }
+    for (const column of this.#dense.values()) yield* columnBuffers(column)
+  }
+}
+
+function* columnBuffers({ values, validity }: QueryColumn): Generator<GPUBuffer> {
+  yield values
+  if (validity !== undefined) yield validity
+}

@@ -1,0 +1,83 @@
+import { aligned } from '../../../protocol/columns.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { ColumnDefinition } from '../../../protocol/relation.js'
+import { concatenate } from '../../../protocol/rows.js'
+import type { Device } from '../../device/device.js'
+import type { StructureImage } from '../../index-structure.js'
+import { fillRegion, type ReadPart } from '../../memory/image-parts.js'
+import type { Region } from '../../memory/region.js'
+import type { Recode } from './recode.js'
+import { SortedStrings } from './sorted-strings.js'
+import { StoredColumn, validityRegion, valuesRegion } from './stored-column.js'
+
+/** Where a column's parts are. */
+export interface ColumnImage {
+  readonly meta: StructureImage['meta']
+  /** The column's place among those of its relation, with which the names of its parts begin. */
+  readonly number: number
+  readonly readPart: ReadPart
+}
+
+/**
+ * Brings a column back.
+ * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
+ */
+export async function columnFromImage(
+  device: Device,
+  definition: ColumnDefinition,
+  recode: Recode,
+  { meta, number, readPart }: ColumnImage,
+): Promise<StoredColumn> {
+  const rows = meta.rows
+  if (typeof rows !== 'number')
+    throw new WarpdexError('DAMAGED_FILE', 'the image does not say how many rows it has')
+  const values = await valuesRegion(device, definition, rows)
+  let validity: Region | undefined
+  try {
+    await fillRegion(device, values, rows, readPart(`${number}.values`))
+    let lastWord = 0
+    if (meta[`${number}.nulls`] === true) {
+      const words = Math.ceil(rows / 32)
+      validity = await validityRegion(device, definition, words)
+      await fillRegion(
+        device,
+        validity,
+        words,
+        watched(readPart(`${number}.validity`), (word) => {
+          lastWord = word
+        }),
+      )
+    }
+    const strings = definition.type === 'string' ? await readStrings(number, readPart) : undefined
+    return new StoredColumn(device, definition, recode, { values, validity, lastWord, strings })
+  } catch (error) {
+    values.destroy()
+    validity?.destroy()
+    throw error
+  }
+}
+
+/** Hands chunks on, and tells the last word of each. */
+async function* watched(
+  chunks: AsyncIterable<Uint8Array>,
+  onWord: (word: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    if (chunk.byteLength >= 4) onWord(aligned(chunk.slice(-4), Uint32Array)[0])
+    yield chunk
+  }
+}
+
+async function readStrings(number: number, readPart: ReadPart): Promise<SortedStrings> {
+  const [bytes, offsets] = [
+    await wholeOf(readPart(`${number}.strings`)),
+    await wholeOf(readPart(`${number}.offsets`)),
+  ]
+  return new SortedStrings(bytes, aligned(offsets, Uint32Array))
+}
+
+async function wholeOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = []
+  for await (const chunk of chunks) all.push(chunk.slice())
+  return all.length === 0 ? new Uint8Array(0) : concatenate(all)
+}

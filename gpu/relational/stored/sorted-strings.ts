@@ -1,0 +1,153 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { compareBytes } from '../../../protocol/relation-batch.js'
+import type { Rows } from '../../../protocol/rows.js'
+import type { StringDictionary } from '../device-relation.js'
+
+/** What becomes of two lists of strings when they are one: the number that each string has then. */
+export interface MergedStrings {
+  readonly strings: SortedStrings
+  /** Numbers of those that were there; undefined where they keep theirs. */
+  readonly moved: Uint32Array | undefined
+  /** Numbers of those that came. */
+  readonly added: Uint32Array
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+const encoder = new TextEncoder()
+
+/** Different strings in the order of their bytes. It does not change: a column that gets new ones gets another list. */
+export class SortedStrings implements StringDictionary {
+  readonly bytes: Uint8Array
+  readonly offsets: Uint32Array
+
+  /** @param offsets string i is bytes offsets[i] to offsets[i + 1] */
+  constructor(bytes: Uint8Array = new Uint8Array(0), offsets: Uint32Array = Uint32Array.of(0)) {
+    this.bytes = bytes
+    this.offsets = offsets
+  }
+
+  get size(): number {
+    return this.offsets.length - 1
+  }
+
+  at(code: number): string {
+    return decoder.decode(this.bytesAt(code))
+  }
+
+  /** The UTF-8 of a string, as a view. */
+  bytesAt(code: number): Uint8Array {
+    return this.bytes.subarray(this.offsets[code], this.offsets[code + 1])
+  }
+
+  lowerBound(text: string): number {
+    const bytes = encoder.encode(text)
+    return this.#lowerBound(bytes, 0, bytes.length, 0)
+  }
+
+  /**
+   * The strings of both lists.
+   * @param others ascending too
+   * @throws WarpdexError `TOO_LARGE` over `columnStringBytes`
+   */
+  merge(others: Rows & { readonly offsets: Uint32Array }): MergedStrings {
+    const added = new Uint32Array(others.offsets.length - 1)
+    const places = this.#placesOf(others, added)
+    const fresh = places.filter(({ isNew }) => isNew)
+    if (fresh.length === 0) return { strings: this, moved: undefined, added }
+    const strings = this.#with(others, fresh)
+    // Those that come last move nobody.
+    const moved = fresh[0].before === this.size ? undefined : movedBy(fresh, this.size)
+    let before = 0
+    places.forEach(({ before: place, isNew }, i) => {
+      added[i] = place + before
+      if (isNew) before++
+    })
+    return { strings, moved, added }
+  }
+
+  /** For each of the others how many of these come before it, and whether it is not here; `added` gets the former. */
+  #placesOf(others: Rows & { readonly offsets: Uint32Array }, added: Uint32Array): Place[] {
+    const { bytes, offsets } = others
+    const places: Place[] = []
+    let low = 0
+    for (let i = 0; i < added.length; i++) {
+      const [from, to] = [offsets[i], offsets[i + 1]]
+      low = this.#lowerBound(bytes, from, to, low)
+      const isNew = low === this.size || this.#compare(low, bytes, from, to) !== 0
+      places.push({ before: low, isNew, number: i })
+      added[i] = low
+    }
+    return places
+  }
+
+  /** The first string from number `low` on that is not less than the given bytes. Near ones are found in few steps. */
+  #lowerBound(bytes: Uint8Array, from: number, to: number, low: number): number {
+    let step = 1
+    let start = low
+    while (start + step <= this.size && this.#compare(start + step - 1, bytes, from, to) < 0) {
+      start += step
+      step *= 2
+    }
+    let end = Math.min(this.size, start + step - 1)
+    while (start < end) {
+      const middle = (start + end) >>> 1
+      if (this.#compare(middle, bytes, from, to) < 0) start = middle + 1
+      else end = middle
+    }
+    return start
+  }
+
+  #compare(code: number, bytes: Uint8Array, from: number, to: number): number {
+    return compareBytes(this.bytes, this.offsets[code], this.offsets[code + 1], bytes, from, to)
+  }
+
+  #with(others: Rows & { readonly offsets: Uint32Array }, fresh: readonly Place[]): SortedStrings {
+    const length = fresh.reduce(
+      (sum, { number }) => sum + others.offsets[number + 1] - others.offsets[number],
+      this.bytes.length,
+    )
+    if (length > LIMITS.columnStringBytes) {
+      throw new WarpdexError(
+        'TOO_LARGE',
+        `the different strings of the column would have ${length} bytes; ${LIMITS.columnStringBytes} are allowed`,
+      )
+    }
+    const bytes = new Uint8Array(length)
+    const offsets = new Uint32Array(this.size + fresh.length + 1)
+    let count = 0
+    let end = 0
+    const take = (source: Rows & { readonly offsets: Uint32Array }, first: number, after: number) => {
+      const start = source.offsets[first]
+      bytes.set(source.bytes.subarray(start, source.offsets[after]), end)
+      for (let i = first + 1; i <= after; i++) offsets[++count] = end + source.offsets[i] - start
+      end = offsets[count]
+    }
+    let taken = 0
+    for (const { before, number } of fresh) {
+      take(this, taken, before)
+      take(others, number, number + 1)
+      taken = before
+    }
+    take(this, taken, this.size)
+    return new SortedStrings(bytes, offsets)
+  }
+}
+
+interface Place {
+  /** How many of the strings that are there come before it. */
+  readonly before: number
+  readonly isNew: boolean
+  /** Its number among those that come. */
+  readonly number: number
+}
+
+function movedBy(fresh: readonly Place[], size: number): Uint32Array {
+  const moved = new Uint32Array(size)
+  let passed = 0
+  for (let i = 0; i < size; i++) {
+    while (passed < fresh.length && fresh[passed].before <= i) passed++
+    moved[i] = i + passed
+  }
+  return moved
+}

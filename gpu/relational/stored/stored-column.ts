@@ -1,0 +1,206 @@
+import { asBytes } from '../../../protocol/columns.js'
+import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
+import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
+import type { Rows } from '../../../protocol/rows.js'
+import type { Device } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import { Region } from '../../memory/region.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceColumnData } from '../device-relation.js'
+import type { Recode } from './recode.js'
+import { SortedStrings } from './sorted-strings.js'
+import { validityWords } from './validity-words.js'
+
+/** Rows of one word of a validity bitmap. */
+const WORD_ROWS = 32
+
+/** What an append makes of a column's strings. */
+interface PreparedStrings {
+  readonly strings: SortedStrings
+  /** New numbers of the strings that are there, if any changes. */
+  readonly moved: Uint32Array | undefined
+  /** Numbers of the strings of each batch. */
+  readonly added: readonly Uint32Array[]
+}
+
+/** Batches for which a column has room, and which have changed nothing yet. */
+export interface PreparedValues {
+  readonly batches: readonly (ColumnValues & { readonly rows: number })[]
+  readonly strings: PreparedStrings | undefined
+  /** A bitmap for a column that has had none, with its words. */
+  readonly validity: Region | undefined
+}
+
+/** What a column on the device needs beside its definition. */
+export interface ColumnParts {
+  readonly values: Region
+  readonly validity?: Region | undefined
+  /** The validity of the last rows, the last word of the bitmap. */
+  readonly lastWord?: number
+  readonly strings?: SortedStrings | undefined
+}
+
+/** A column of a stored relation on the device. It grows at its end; the layout is that of `DeviceColumnData`. */
+export class StoredColumn {
+  readonly definition: ColumnDefinition
+  readonly #device: Device
+  readonly #recode: Recode
+  readonly #values: Region
+  #validity: Region | undefined
+  #lastWord: number
+  #strings: SortedStrings | undefined
+
+  constructor(device: Device, definition: ColumnDefinition, recode: Recode, parts: ColumnParts) {
+    this.#device = device
+    this.definition = definition
+    this.#recode = recode
+    this.#values = parts.values
+    this.#validity = parts.validity
+    this.#lastWord = parts.lastWord ?? 0
+    this.#strings = definition.type === 'string' ? (parts.strings ?? new SortedStrings()) : undefined
+  }
+
+  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
+  static async create(device: Device, definition: ColumnDefinition, recode: Recode): Promise<StoredColumn> {
+    return new StoredColumn(device, definition, recode, { values: await valuesRegion(device, definition, 0) })
+  }
+
+  get rows(): number {
+    return this.#values.records
+  }
+
+  get strings(): SortedStrings | undefined {
+    return this.#strings
+  }
+
+  get data(): DeviceColumnData {
+    return {
+      type: this.definition.type,
+      values: this.#values.buffer,
+      validity: this.#validity?.buffer,
+      dictionary: this.#strings,
+    }
+  }
+
+  /** Its device memory by role. */
+  get regions(): readonly (readonly [role: 'values' | 'validity', region: Region])[] {
+    const values = ['values', this.#values] as const
+    return this.#validity === undefined ? [values] : [values, ['validity', this.#validity]]
+  }
+
+  /** Bytes of device memory that it would have with so many more rows, some of them null if it may have nulls. */
+  bytesWith(rows: number, isTight: boolean): number {
+    const values = isTight ? this.#values.leastBytes(rows) : this.#values.reservedBytes(rows)
+    if (!this.definition.nullable) return values
+    const words = Math.ceil((this.rows + rows) / WORD_ROWS)
+    return values + Math.max(this.#validity?.bytes ?? 0, words * 4)
+  }
+
+  /**
+   * Makes room for batches.
+   * @param isTight whether to make no more room than they need
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed
+   */
+  async prepare(batches: readonly RelationBatch[], isTight: boolean): Promise<PreparedValues> {
+    const own = batches.map(({ rows, columns }) => ({ rows, ...columnOf(columns, this.definition) }))
+    const rows = own.reduce((sum, batch) => sum + batch.rows, 0)
+    const strings = this.#strings && mergeAll(this.#strings, own)
+    await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
+    const words = Math.ceil((this.rows + rows) / WORD_ROWS)
+    if (this.#validity !== undefined) {
+      await this.#validity.reserve(words - this.#validity.records)
+      return { batches: own, strings, validity: undefined }
+    }
+    const hasNulls = own.some(({ validity }) => validity !== undefined)
+    const validity = hasNulls ? await validityRegion(this.#device, this.definition, words) : undefined
+    return { batches: own, strings, validity }
+  }
+
+  discard({ validity }: PreparedValues): void {
+    validity?.destroy()
+  }
+
+  /** Adds the values of prepared batches. What is recorded must be submitted before anything reads the column. */
+  apply({ batches, strings, validity }: PreparedValues, recorder: Recorder, scratch: Scratch): void {
+    const before = this.rows
+    if (validity !== undefined) {
+      this.#validity = validity
+      this.#addValidity(0, before, undefined, recorder)
+    }
+    if (strings?.moved !== undefined) this.#renumber(strings.moved, 0, before, recorder, scratch)
+    batches.forEach((batch, i) => {
+      const first = this.#values.take(batch.rows)
+      const width = columnWords(this.definition.type) * 4
+      this.#device.upload(this.#values.buffer, batch.values, first * width, recorder)
+      if (this.#validity !== undefined) this.#addValidity(first, batch.rows, batch.validity, recorder)
+      if (strings !== undefined) this.#renumber(strings.added[i], first, batch.rows, recorder, scratch)
+    })
+    if (strings !== undefined) this.#strings = strings.strings
+  }
+
+  destroy(): void {
+    this.#values.destroy()
+    this.#validity?.destroy()
+  }
+
+  #addValidity(first: number, rows: number, validity: Uint8Array | undefined, recorder: Recorder): void {
+    const region = this.#validity
+    if (region === undefined || rows === 0) return
+    const words = validityWords(this.#lastWord, first, rows, validity)
+    region.take(Math.ceil((first + rows) / WORD_ROWS) - region.records)
+    this.#lastWord = words[words.length - 1]
+    this.#device.upload(region.buffer, asBytes(words), Math.floor(first / WORD_ROWS) * 4, recorder)
+  }
+
+  #renumber(numbers: Uint32Array, first: number, count: number, recorder: Recorder, scratch: Scratch): void {
+    if (count === 0 || numbers.length === 0) return
+    const map = scratch.words(numbers.length)
+    this.#device.upload(map, asBytes(numbers), 0, recorder)
+    this.#recode.record(recorder, this.#values.buffer, this.#validity?.buffer, map, { first, count })
+  }
+}
+
+/** Room for the values of so many rows. */
+export function valuesRegion(
+  device: Device,
+  { name, type }: ColumnDefinition,
+  rows: number,
+): Promise<Region> {
+  return Region.create(device, `values of ${name}`, columnWords(type), rows)
+}
+
+/** Room for so many words of a bitmap. */
+export function validityRegion(device: Device, { name }: ColumnDefinition, words: number): Promise<Region> {
+  return Region.create(device, `validity of ${name}`, 1, words)
+}
+
+/** Batches have the columns of their relation, which `settleBatch` sees to. */
+function columnOf(columns: RelationBatch['columns'], { name, type }: ColumnDefinition): ColumnValues {
+  return columns.get(name) ?? { values: new Uint8Array(0), ...(type === 'string' ? { strings: NONE } : {}) }
+}
+
+const NONE = { bytes: new Uint8Array(0), offsets: Uint32Array.of(0) }
+
+function mergeAll(known: SortedStrings, batches: readonly ColumnValues[]): PreparedStrings {
+  let strings = known
+  let moved: Uint32Array | undefined
+  const added: Uint32Array[] = []
+  for (const batch of batches) {
+    const merged = strings.merge(requireOffsets(batch.strings ?? NONE))
+    strings = merged.strings
+    const { moved: next } = merged
+    if (next !== undefined) {
+      moved = moved === undefined ? next.slice(0, known.size) : moved.map((number) => next[number])
+      for (const numbers of added) numbers.set(numbers.map((number) => next[number]))
+    }
+    added.push(merged.added)
+  }
+  return { strings, moved, added }
+}
+
+function requireOffsets({
+  bytes,
+  offsets = Uint32Array.of(0),
+}: Rows): Rows & { readonly offsets: Uint32Array } {
+  return { bytes, offsets }
+}

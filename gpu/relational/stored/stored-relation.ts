@@ -1,0 +1,220 @@
+import { asBytes } from '../../../protocol/columns.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
+import type { RelationBatch } from '../../../protocol/relation-batch.js'
+import type { Device } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
+import { copiedParts, partsInPlace, type ReadPart } from '../../memory/image-parts.js'
+import type { Region } from '../../memory/region.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceRelation } from '../device-relation.js'
+import { Recode } from './recode.js'
+import { columnFromImage } from './restore-column.js'
+import { StoredColumn } from './stored-column.js'
+
+/** Raised whenever the parts of an image change. */
+const LAYOUT_VERSION = 1
+
+/** Batches whose memory is made sure of, but which have changed nothing yet. */
+export interface PreparedAppend {
+  /** Adds the rows: whatever is submitted after this returns sees all of them. */
+  apply(): void
+  /** Gives the batches up without a trace. */
+  discard(): void
+}
+
+export interface RelationFigures {
+  readonly rows: number
+  /** Bytes of device memory that the relation owns. */
+  readonly deviceBytes: number
+  /** Bytes of it that hold values; the rest is room to grow. */
+  readonly usedBytes: number
+  /** Bytes of the different strings of its columns, in host memory. */
+  readonly stringBytes: number
+  readonly regions: readonly RegionStats[]
+}
+
+/** The columns of one relation on the device. Reads may overlap each other; none is under way when an append is applied. */
+export class StoredRelation {
+  readonly #device: Device
+  readonly #columns: readonly StoredColumn[]
+  /** Nothing of it goes on beside requests. */
+  readonly background = undefined
+
+  private constructor(device: Device, columns: readonly StoredColumn[]) {
+    this.#device = device
+    this.#columns = columns
+  }
+
+  /**
+   * A relation without rows.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async create(device: Device, definitions: readonly ColumnDefinition[]): Promise<StoredRelation> {
+    const recode = await Recode.create(device)
+    return StoredRelation.#of(device, definitions, (column) => StoredColumn.create(device, column, recode))
+  }
+
+  /**
+   * Brings a relation back.
+   * @throws WarpdexError `DAMAGED_FILE` when the image is not that of such a relation, `OUT_OF_DEVICE_MEMORY`
+   */
+  static async restore(
+    device: Device,
+    definitions: readonly ColumnDefinition[],
+    meta: StructureImage['meta'],
+    readPart: ReadPart,
+  ): Promise<StoredRelation> {
+    if (meta.layout !== LAYOUT_VERSION) {
+      const message = `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`
+      throw new WarpdexError('DAMAGED_FILE', message)
+    }
+    const recode = await Recode.create(device)
+    return StoredRelation.#of(device, definitions, (column, i) =>
+      columnFromImage(device, column, recode, { meta, number: i, readPart }),
+    )
+  }
+
+  static async #of(
+    device: Device,
+    definitions: readonly ColumnDefinition[],
+    make: (definition: ColumnDefinition, number: number) => Promise<StoredColumn>,
+  ): Promise<StoredRelation> {
+    const columns: StoredColumn[] = []
+    try {
+      for (const [i, definition] of definitions.entries()) columns.push(await make(definition, i))
+      return new StoredRelation(device, columns)
+    } catch (error) {
+      for (const column of columns) column.destroy()
+      throw error
+    }
+  }
+
+  get rows(): number {
+    return this.#columns[0].rows
+  }
+
+  /** Its columns as they are now: they change with the next append. */
+  get relation(): DeviceRelation {
+    const columns = this.#columns.map((column) => [column.definition.name, column.data] as const)
+    return { rows: this.rows, columns: new Map(columns) }
+  }
+
+  /**
+   * Makes room for batches, which `settleBatch` must have settled, one after the other.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed
+   */
+  async prepare(batches: readonly RelationBatch[]): Promise<PreparedAppend> {
+    const rows = batches.reduce((sum, batch) => sum + batch.rows, 0)
+    const isTight = this.#requireRoom(rows)
+    const prepared: (() => void)[] = []
+    const apply: ((recorder: Recorder, scratch: Scratch) => void)[] = []
+    const discard = () => {
+      for (const each of prepared) each()
+    }
+    try {
+      for (const column of this.#columns) {
+        const values = await column.prepare(batches, isTight)
+        prepared.push(() => column.discard(values))
+        apply.push((recorder, scratch) => column.apply(values, recorder, scratch))
+      }
+    } catch (error) {
+      discard()
+      throw error
+    }
+    return {
+      discard,
+      apply: () => {
+        const recorder = this.#device.record()
+        const scratch = this.#device.scratch()
+        for (const each of apply) each(recorder, scratch)
+        recorder.submit()
+        scratch.release()
+      },
+    }
+  }
+
+  /** As `IndexStructure.image`. */
+  async image(options: { readonly inPlace: boolean } = { inPlace: false }): Promise<StructureImage> {
+    const regions = this.#namedRegions()
+    const { parts, release } = options.inPlace
+      ? { parts: partsInPlace(this.#device, regions), release: () => {} }
+      : await copiedParts(this.#device, regions)
+    const meta: Record<string, number | boolean> = { layout: LAYOUT_VERSION, rows: this.rows }
+    const strings: ImagePart[] = []
+    this.#columns.forEach((column, i) => {
+      meta[`${i}.nulls`] = column.data.validity !== undefined
+      if (column.strings === undefined) return
+      const { bytes, offsets } = column.strings
+      meta[`${i}.strings`] = column.strings.size
+      strings.push(hostPart(`${i}.strings`, bytes), hostPart(`${i}.offsets`, asBytes(offsets)))
+    })
+    return { meta, parts: [...parts, ...strings], release }
+  }
+
+  stats(): RelationFigures {
+    const regions = this.#columns.flatMap(({ definition, regions }) =>
+      regions.map(([role, { bytes, usedBytes }]) => {
+        return { role: `${role} of ${definition.name}`, bytes, usedBytes, garbageBytes: 0 }
+      }),
+    )
+    const stringBytes = this.#columns.reduce(
+      (sum, { strings }) =>
+        sum + (strings === undefined ? 0 : strings.bytes.byteLength + strings.offsets.byteLength),
+      0,
+    )
+    return {
+      rows: this.rows,
+      deviceBytes: regions.reduce((sum, { bytes }) => sum + bytes, 0),
+      usedBytes: regions.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
+      stringBytes,
+      regions,
+    }
+  }
+
+  destroy(): void {
+    for (const column of this.#columns) column.destroy()
+  }
+
+  /**
+   * Each column must be bound as a whole, and all together are one structure.
+   * @returns whether there is no room to grow beyond what these rows need
+   */
+  #requireRoom(added: number): boolean {
+    const rows = this.rows + added
+    const { regionBytes, structureBytes } = this.#device
+    const widest = Math.max(...this.#columns.map(({ definition }) => columnWords(definition.type) * 4))
+    const most = Math.floor(regionBytes / widest)
+    if (rows > most) {
+      throw new WarpdexError(
+        'OUT_OF_DEVICE_MEMORY',
+        `the relation would have ${rows} rows; with a column of ${widest} bytes a value this device holds ${most}`,
+      )
+    }
+    const least = this.#columns.reduce((sum, column) => sum + column.bytesWith(added, true), 0)
+    if (least > structureBytes) {
+      throw new WarpdexError(
+        'OUT_OF_DEVICE_MEMORY',
+        `the relation would need ${least} bytes of device memory; ${structureBytes} are allowed`,
+      )
+    }
+    return this.#columns.reduce((sum, column) => sum + column.bytesWith(added, false), 0) > structureBytes
+  }
+
+  #namedRegions(): (readonly [string, Region])[] {
+    return this.#columns.flatMap(({ regions }, i) =>
+      regions.map(([role, region]) => [`${i}.${role}`, region] as const),
+    )
+  }
+}
+
+function hostPart(name: string, bytes: Uint8Array): ImagePart {
+  return {
+    name,
+    bytes: bytes.byteLength,
+    chunks: (async function* () {
+      yield bytes
+    })(),
+  }
+}

@@ -1,0 +1,102 @@
+import { WarpdexError } from '../errors.js'
+import type { BatchColumn, ResultBatch } from './result.js'
+import type { ResultColumn } from './tree.js'
+
+/** Where a column of a batch lies in its section, in bytes from the section's start; all are multiples of 8. */
+export interface ColumnPlace extends ResultColumn {
+  readonly values: number
+  /** Absent where all rows have a value. */
+  readonly validity?: number | undefined
+  /** Of strings: where the ends of the distinct ones are, u32 each from 0 on, and their UTF-8 right behind. */
+  readonly texts?: { readonly offset: number; readonly count: number } | undefined
+}
+
+/** A batch as fields of a header and one section. */
+export interface PlacedBatch {
+  readonly rows: number
+  readonly columns: readonly ColumnPlace[]
+}
+
+/** Bytes of a value in a batch. */
+export function valueBytes({ type }: ResultColumn): 4 | 8 {
+  return type === 'u64' || type === 'i64' ? 8 : 4
+}
+
+export function encodeBatch({ rows, columns }: ResultBatch): {
+  readonly batch: PlacedBatch
+  readonly data: Uint8Array
+} {
+  const pieces: { readonly at: number; readonly bytes: Uint8Array }[] = []
+  let end = 0
+  const place = (bytes: Uint8Array) => {
+    const at = Math.ceil(end / 8) * 8
+    pieces.push({ at, bytes })
+    end = at + bytes.byteLength
+    return at
+  }
+  const places = columns.map(
+    ({ name, type, nullable, values, validity, texts }): ColumnPlace => ({
+      name,
+      type,
+      nullable,
+      values: place(values),
+      validity: validity && place(validity),
+      texts: texts && { offset: place(encodeTexts(texts)), count: texts.length },
+    }),
+  )
+  const data = new Uint8Array(end)
+  for (const { at, bytes } of pieces) data.set(bytes, at)
+  return { batch: { rows, columns: places }, data }
+}
+
+/**
+ * The batch of a reply. Columns are views of the section's memory.
+ * @throws WarpdexError `INTERNAL` where the section is shorter than the header says
+ */
+export function decodeBatch({ rows, columns }: PlacedBatch, data: Uint8Array): ResultBatch {
+  const piece = (at: number, bytes: number) => {
+    if (at + bytes > data.byteLength) throw new WarpdexError('INTERNAL', 'a batch of rows is cut short')
+    return data.subarray(at, at + bytes)
+  }
+  const decoded = columns.map(
+    ({ name, type, nullable, values, validity, texts }): BatchColumn => ({
+      name,
+      type,
+      nullable,
+      values: piece(values, rows * valueBytes({ name, type, nullable })),
+      validity: validity === undefined ? undefined : piece(validity, Math.ceil(rows / 8)),
+      texts: texts && decodeTexts(texts.count, data.subarray(texts.offset)),
+    }),
+  )
+  return { rows, columns: decoded }
+}
+
+function encodeTexts(texts: readonly string[]): Uint8Array {
+  const encoded = texts.map((text) => new TextEncoder().encode(text))
+  const ends = new Uint32Array(texts.length)
+  let bytes = 0
+  encoded.forEach((text, i) => {
+    bytes += text.byteLength
+    ends[i] = bytes
+  })
+  const section = new Uint8Array(ends.byteLength + bytes)
+  section.set(new Uint8Array(ends.buffer))
+  let at = ends.byteLength
+  for (const text of encoded) {
+    section.set(text, at)
+    at += text.byteLength
+  }
+  return section
+}
+
+function decodeTexts(count: number, section: Uint8Array): string[] {
+  const view = new DataView(section.buffer, section.byteOffset, section.byteLength)
+  const decoder = new TextDecoder()
+  let begin = count * 4
+  return Array.from({ length: count }, (_, i) => {
+    const end = count * 4 + view.getUint32(i * 4, true)
+    const text = decoder.decode(section.subarray(begin, end))
+    begin = end
+    return text
+  })
+}

@@ -1,0 +1,222 @@
+import { LIMITS } from '../limits.js'
+import { COLUMN_TYPES } from '../relation.js'
+import { constantOf, nullOf } from './constants.js'
+import { faultAt, type NodeReader, type QueryBudget } from './node-reader.js'
+import {
+  ARITHMETIC,
+  type ArithmeticOp,
+  COMPARISONS,
+  type ComparisonOp,
+  MATCHES,
+  type MatchKind,
+  type ResultColumn,
+  type ValueType,
+} from './tree.js'
+import type { TypedExpression } from './typed.js'
+import { commonType, commonTypeOfAll, converted, isNumeric } from './value-types.js'
+
+const OTHER_OPS = ['and', 'or', 'in', 'not', 'isNull', 'cast', 'case'] as const
+const EXPRESSION_OPS = [...ARITHMETIC, ...COMPARISONS, ...MATCHES, ...OTHER_OPS]
+
+type Pair = readonly [TypedExpression, TypedExpression]
+
+/**
+ * Checks an expression and settles the types of all that it consists of.
+ *
+ * @param columns of the input of the node that has the expression
+ * @throws WarpdexError `BAD_REQUEST` with the way to the fault
+ */
+export function checkExpression(
+  reader: NodeReader,
+  columns: readonly ResultColumn[],
+  budget: QueryBudget,
+): TypedExpression {
+  return new ExpressionChecker(columns, budget).check(reader)
+}
+
+/** An expression that is true, false or null. */
+export function checkCondition(
+  reader: NodeReader,
+  columns: readonly ResultColumn[],
+  budget: QueryBudget,
+): TypedExpression {
+  return new ExpressionChecker(columns, budget).condition(reader)
+}
+
+class ExpressionChecker {
+  readonly #columns: readonly ResultColumn[]
+  readonly #budget: QueryBudget
+
+  constructor(columns: readonly ResultColumn[], budget: QueryBudget) {
+    this.#columns = columns
+    this.#budget = budget
+  }
+
+  check(reader: NodeReader): TypedExpression {
+    if (--this.#budget.expressions < 0) {
+      throw reader.fault(`the expressions of a query have at most ${LIMITS.queryExpressions} parts`)
+    }
+    const typed = this.#checkForm(reader)
+    reader.finish()
+    return typed
+  }
+
+  condition(reader: NodeReader): TypedExpression {
+    const typed = converted(this.check(reader), 'boolean')
+    if (typed === undefined) throw reader.fault('a condition is needed, which is true or false')
+    return typed
+  }
+
+  #checkForm(reader: NodeReader): TypedExpression {
+    if (reader.has('column')) {
+      const index = columnNumber(reader.path, reader.text('column'), this.#columns)
+      const { type, nullable } = this.#columns[index]!
+      return { kind: 'column', index, type, nullable }
+    }
+    if (reader.value('value') !== undefined) return constantOf(reader)
+    const op = reader.choice('op', EXPRESSION_OPS)
+    switch (op) {
+      case 'and':
+      case 'or':
+        return this.#joined(op, this.#arguments(reader, 1, LIMITS.queryExpressions))
+      case 'in':
+        return this.#in(reader)
+      case 'not':
+        return this.#logic(op, this.condition(this.#only(reader)))
+      case 'isNull': {
+        const value = this.check(this.#only(reader))
+        return { kind: op, args: [value], type: 'boolean', nullable: false }
+      }
+      case 'cast':
+        return this.#cast(reader)
+      case 'case':
+        return this.#case(reader)
+      case 'startsWith':
+      case 'endsWith':
+      case 'contains':
+        return this.#match(op, reader)
+      default:
+        return this.#binary(op, reader)
+    }
+  }
+
+  #arguments(reader: NodeReader, least: number, most: number): readonly NodeReader[] {
+    return reader.children('args', least, most)
+  }
+
+  #only(reader: NodeReader): NodeReader {
+    return this.#arguments(reader, 1, 1)[0]!
+  }
+
+  #logic(kind: 'not', condition: TypedExpression): TypedExpression {
+    return { kind, args: [condition], type: 'boolean', nullable: condition.nullable }
+  }
+
+  /** As a balanced tree, which needs few registers. */
+  #joined(kind: 'and' | 'or', readers: readonly NodeReader[]): TypedExpression {
+    return balanced(
+      kind,
+      readers.map((argument) => this.condition(argument)),
+    )
+  }
+
+  #in(reader: NodeReader): TypedExpression {
+    const [first, ...others] = this.#arguments(reader, 2, LIMITS.queryExpressions)
+    const value = this.check(first!)
+    const equal = others.map((other) => comparison('=', this.#unified(other, [value, this.check(other)])))
+    return balanced('or', equal)
+  }
+
+  #binary(op: ArithmeticOp | ComparisonOp, reader: NodeReader): TypedExpression {
+    const [left, right] = this.#arguments(reader, 2, 2)
+    const pair: Pair = [this.check(left!), this.check(right!)]
+    const compares = COMPARISONS.find((candidate) => candidate === op)
+    if (compares !== undefined) return comparison(compares, this.#unified(reader, pair))
+    const arithmetic = ARITHMETIC.find((candidate) => candidate === op)!
+    const unified = this.#unified(reader, pair)
+    if (!isNumeric(unified[0].type)) throw reader.fault(`"${op}" needs numbers, not ${unified[0].type}`)
+    const type = arithmetic === '/' ? 'f32' : wideType(unified[0].type)
+    const args: Pair = [converted(unified[0], type)!, converted(unified[1], type)!]
+    const nullable = arithmetic === '/' || args.some((argument) => argument.nullable)
+    return { kind: 'arithmetic', op: arithmetic, args, type, nullable }
+  }
+
+  #unified(reader: NodeReader, pair: Pair): Pair {
+    const type = commonType(pair[0], pair[1])
+    if (type === undefined) {
+      throw reader.fault(`${pair[0].type} and ${pair[1].type} do not go together; a cast makes them alike`)
+    }
+    return [converted(pair[0], type)!, converted(pair[1], type)!]
+  }
+
+  #match(match: MatchKind, reader: NodeReader): TypedExpression {
+    const value = converted(this.check(this.#only(reader)), 'string')
+    if (value === undefined) throw reader.fault(`"${match}" looks into strings only`)
+    const text = reader.text('text')
+    return { kind: 'match', match, text, args: [value], type: 'boolean', nullable: value.nullable }
+  }
+
+  #cast(reader: NodeReader): TypedExpression {
+    const value = this.check(this.#only(reader))
+    const type = reader.choice('type', COLUMN_TYPES)
+    const free = converted(value, type)
+    if (free !== undefined) return free
+    if (!isNumeric(value.type) || !isNumeric(type) || value.type === 'f32') {
+      throw reader.fault(`${value.type} cannot be cast to ${type}; integers can, to any type of number`)
+    }
+    return { kind: 'convert', args: [value], type, nullable: value.nullable }
+  }
+
+  #case(reader: NodeReader): TypedExpression {
+    const branches = reader.children('when', 1, LIMITS.queryExpressions).map((branch) => {
+      const read = {
+        condition: this.condition(branch.child('condition')),
+        value: this.check(branch.child('value')),
+      }
+      branch.finish()
+      return read
+    })
+    const absent = nullOf(branches[0]!.value.type)
+    const otherwise = reader.has('otherwise') ? this.check(reader.child('otherwise')) : absent
+    const values = [...branches.map(({ value }) => value), otherwise]
+    const type = commonTypeOfAll(values)
+    const alike = values.map((value) => type && converted(value, type))
+    if (type === undefined || alike.includes(undefined)) {
+      throw reader.fault('the values of a case must go together; a cast makes them alike')
+    }
+    return branches.reduceRight<TypedExpression>((rest, { condition }, i) => {
+      const value = alike[i]!
+      return {
+        kind: 'choose',
+        args: [condition, value, rest],
+        type,
+        nullable: value.nullable || rest.nullable,
+      }
+    }, alike.at(-1)!)
+  }
+}
+
+/** The number of a column by its name. */
+export function columnNumber(path: string, name: string, columns: readonly ResultColumn[]): number {
+  const index = columns.findIndex((column) => column.name === name)
+  if (index >= 0) return index
+  const names = columns.map((column) => column.name).join(', ')
+  throw faultAt(path, `no column "${name.slice(0, 80)}"; the columns are ${names.slice(0, 800)}`)
+}
+
+function comparison(op: ComparisonOp, args: Pair): TypedExpression {
+  const nullable = args.some((argument) => argument.nullable)
+  return { kind: 'comparison', op, args, type: 'boolean', nullable }
+}
+
+function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): TypedExpression {
+  if (conditions.length === 1) return conditions[0]!
+  const middle = conditions.length >> 1
+  const args: Pair = [balanced(kind, conditions.slice(0, middle)), balanced(kind, conditions.slice(middle))]
+  return { kind, args, type: 'boolean', nullable: args.some((argument) => argument.nullable) }
+}
+
+/** The type that integers of a type are added and multiplied in. */
+function wideType(type: ValueType): ValueType {
+  return type === 'u32' || type === 'i32' ? 'i64' : type
+}

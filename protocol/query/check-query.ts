@@ -1,0 +1,179 @@
+import { LIMITS } from '../limits.js'
+import { checkAggregates, checkNamed } from './check-columns.js'
+import { checkCondition, columnNumber } from './check-expression.js'
+import { checkJoin } from './check-join.js'
+import { NodeReader, type QueryBudget, queryBudget } from './node-reader.js'
+import { type ResultColumn, SET_OPERATORS, type SetOperator } from './tree.js'
+import { inputsOf, type TypedNode } from './typed.js'
+
+/** Columns of a relation by its name; throws where there is no such relation. */
+export type SchemaOf = (relation: string) => readonly ResultColumn[]
+
+const NODE_OPS = [
+  'scan',
+  'where',
+  'project',
+  'join',
+  'product',
+  ...SET_OPERATORS,
+  'distinct',
+  'groupBy',
+  'orderBy',
+  'limit',
+] as const
+
+/**
+ * Checks a tree of operators as it came off the wire: its form, names, types and limits.
+ *
+ * @returns the same tree with every name resolved and every type settled
+ * @throws WarpdexError `BAD_REQUEST` whose message begins with the way to the fault, such as `query.input.on[0]`; what `schemaOf` throws
+ */
+export function checkQuery(query: unknown, schemaOf: SchemaOf): TypedNode {
+  return new QueryChecker(schemaOf, queryBudget()).check(new NodeReader(query, 'query'))
+}
+
+/** Relations that a checked tree reads, each once. */
+export function relationsOf(node: TypedNode): readonly string[] {
+  if (node.op === 'scan') return [node.relation]
+  return [...new Set(inputsOf(node).flatMap(relationsOf))]
+}
+
+class QueryChecker {
+  readonly #schemaOf: SchemaOf
+  readonly #budget: QueryBudget
+
+  constructor(schemaOf: SchemaOf, budget: QueryBudget) {
+    this.#schemaOf = schemaOf
+    this.#budget = budget
+  }
+
+  check(reader: NodeReader): TypedNode {
+    if (--this.#budget.nodes < 0) throw reader.fault(`a query has at most ${LIMITS.queryNodes} operators`)
+    const node = this.#checkOp(reader)
+    reader.finish()
+    const { length } = node.columns
+    if (length > LIMITS.queryColumns) {
+      throw reader.fault(`this gives ${length} columns; ${LIMITS.queryColumns} are allowed`)
+    }
+    const names = new Set<string>()
+    for (const { name } of node.columns) {
+      if (names.has(name)) {
+        throw reader.fault(
+          `two columns are named "${name}"; "as" of a scan, or a projection, tells them apart`,
+        )
+      }
+      names.add(name)
+    }
+    return node
+  }
+
+  #input(reader: NodeReader, name: 'input' | 'left' | 'right' = 'input'): TypedNode {
+    return this.check(reader.child(name))
+  }
+
+  #checkOp(reader: NodeReader): TypedNode {
+    const op = reader.choice('op', NODE_OPS)
+    const { path } = reader
+    switch (op) {
+      case 'scan':
+        return this.#scan(reader)
+      case 'where': {
+        const input = this.#input(reader)
+        const condition = checkCondition(reader.child('condition'), input.columns, this.#budget)
+        return { op, input, condition, columns: input.columns, path }
+      }
+      case 'project': {
+        const input = this.#input(reader)
+        const named = checkNamed(reader, 'columns', 1, input.columns, this.#budget)
+        return { op, input, path, ...named }
+      }
+      case 'join':
+        return checkJoin(reader, this.#input(reader, 'left'), this.#input(reader, 'right'))
+      case 'product': {
+        const left = this.#input(reader, 'left')
+        const right = this.#input(reader, 'right')
+        return { op, left, right, path, columns: [...left.columns, ...right.columns] }
+      }
+      case 'distinct': {
+        const input = this.#input(reader)
+        return { op, input, columns: input.columns, path }
+      }
+      case 'groupBy':
+        return this.#groupBy(reader)
+      case 'orderBy':
+        return this.#orderBy(reader)
+      case 'limit': {
+        const input = this.#input(reader)
+        const most = Number.MAX_SAFE_INTEGER
+        const rows = reader.has('rows') ? reader.whole('rows', most) : most
+        const offset = reader.has('offset') ? reader.whole('offset', most) : 0
+        return { op, input, rows, offset, columns: input.columns, path }
+      }
+      default:
+        return this.#setOperator(op, reader)
+    }
+  }
+
+  #scan(reader: NodeReader): TypedNode {
+    const relation = reader.text('relation')
+    const as = reader.optionalText('as')
+    const columns = this.#schemaOf(relation).map((column) =>
+      as === undefined ? column : { ...column, name: `${as}.${column.name}` },
+    )
+    return { op: 'scan', relation, kept: [...columns.keys()], columns, path: reader.path }
+  }
+
+  #groupBy(reader: NodeReader): TypedNode {
+    const input = this.#input(reader)
+    const keys = checkNamed(reader, 'keys', 0, input.columns, this.#budget)
+    const aggregates = checkAggregates(reader, input.columns, keys.values.length > 0, this.#budget)
+    return {
+      op: 'groupBy',
+      input,
+      keys: keys.values,
+      aggregates: aggregates.aggregates,
+      columns: [...keys.columns, ...aggregates.columns],
+      path: reader.path,
+    }
+  }
+
+  #orderBy(reader: NodeReader): TypedNode {
+    const input = this.#input(reader)
+    const by = reader.children('by', 1, LIMITS.queryKeys).map((key) => {
+      const column = columnNumber(key.path, key.text('column'), input.columns)
+      const descending = key.flag('descending')
+      const nullsFirst = key.choice('nulls', ['first', 'last'], 'last') === 'first'
+      key.finish()
+      return { column, descending, nullsFirst }
+    })
+    return { op: 'orderBy', input, by, columns: input.columns, path: reader.path }
+  }
+
+  #setOperator(op: SetOperator, reader: NodeReader): TypedNode {
+    const left = this.#input(reader, 'left')
+    const right = this.#input(reader, 'right')
+    if (left.columns.length !== right.columns.length) {
+      const numbers = `${left.columns.length} and ${right.columns.length}`
+      throw reader.fault(`both sides need equally many columns of the same types; they have ${numbers}`)
+    }
+    const columns = left.columns.map(({ name, type, nullable }, i) => {
+      const other = right.columns[i]!
+      if (other.type !== type) {
+        throw reader.fault(`column "${name}" is ${type} on the left, and ${other.type} on the right`)
+      }
+      return { name, type, nullable: nullable || (op === 'union' && other.nullable) }
+    })
+    const all = reader.flag('all')
+    const byKey = reader.has('byKey') ? this.#setKey(reader, left.columns) : undefined
+    if (all && byKey !== undefined) throw reader.fault('"all" is for whole rows, so not beside "byKey"')
+    return { op, left, right, all, byKey, columns, path: reader.path }
+  }
+
+  #setKey(reader: NodeReader, columns: readonly ResultColumn[]): readonly number[] {
+    return reader.list('byKey', 1, LIMITS.queryKeys).map((name) => {
+      const index = columnNumber(reader.path, String(name), columns)
+      if (columns[index]!.nullable) throw reader.fault(`column "${name}" may be null, which no key may`)
+      return index
+    })
+  }
+}

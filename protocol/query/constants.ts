@@ -1,0 +1,68 @@
+import { COLUMN_TYPES } from '../relation.js'
+import { describe, type NodeReader } from './node-reader.js'
+import type { ValueType } from './tree.js'
+import type { TypedExpression } from './typed.js'
+
+type Constant = Extract<TypedExpression, { kind: 'constant' }>
+
+/** What integers of a type are at least and at most; undefined for what is no integer. */
+export const INTEGER_RANGES: Readonly<Partial<Record<ValueType, readonly [least: bigint, most: bigint]>>> = {
+  u32: [0n, 2n ** 32n - 1n],
+  i32: [-(2n ** 31n), 2n ** 31n - 1n],
+  u64: [0n, 2n ** 64n - 1n],
+  i64: [-(2n ** 63n), 2n ** 63n - 1n],
+}
+
+const DIGITS = /^-?\d{1,20}$/
+
+/** A null, which goes with any type. */
+export function nullOf(type: ValueType): Constant {
+  return { kind: 'constant', value: null, type, nullable: true }
+}
+
+/**
+ * Reads a constant: a number, a text, true, false or null, or digits of a number beside a `type`.
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function constantOf(reader: NodeReader): Constant {
+  const type = reader.has('type') ? reader.choice('type', COLUMN_TYPES) : undefined
+  const value = reader.value('value')
+  if (value === null) return nullOf(type ?? 'i64')
+  const constant = freeConstant(value, type)
+  if (constant === undefined) throw reader.fault(`${describe(value)} is no constant`)
+  if (type === undefined) return constant
+  const fitting = constantAs(constant, type)
+  if (fitting === undefined) throw reader.fault(`${describe(value)} is no ${type}`)
+  return fitting
+}
+
+function freeConstant(value: unknown, type: ValueType | undefined): Constant | undefined {
+  if (typeof value === 'boolean') return { kind: 'constant', value, type: 'boolean', nullable: false }
+  if (typeof value === 'number') {
+    return Number.isSafeInteger(value) ? integer(BigInt(value)) : fraction(value)
+  }
+  if (typeof value !== 'string') return undefined
+  const isNumber = type !== undefined && type !== 'string'
+  if (!isNumber) return { kind: 'constant', value, type: 'string', nullable: false }
+  return DIGITS.test(value) ? integer(BigInt(value)) : undefined
+}
+
+function integer(value: bigint): Constant {
+  const type = value > INTEGER_RANGES.i64![1] ? 'u64' : 'i64'
+  return { kind: 'constant', value, type, nullable: false }
+}
+
+function fraction(value: number): Constant {
+  return { kind: 'constant', value: Math.fround(value), type: 'f32', nullable: false }
+}
+
+/** A constant as one of another type; undefined where it does not fit. */
+export function constantAs(constant: Constant, type: ValueType): Constant | undefined {
+  const { value } = constant
+  if (value === null) return nullOf(type)
+  if (constant.type === type) return constant
+  if (typeof value !== 'bigint') return undefined
+  if (type === 'f32') return fraction(Number(value))
+  const range = INTEGER_RANGES[type]
+  return range !== undefined && value >= range[0] && value <= range[1] ? { ...constant, type } : undefined
+}

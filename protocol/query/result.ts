@@ -1,0 +1,17 @@
+import type { ResultColumn } from './tree.js'
+
+/** A column of some rows of a result. */
+export interface BatchColumn extends ResultColumn {
+  /** Little-endian values of 4 or 8 bytes; of booleans words 0 and 1, of strings places in `texts`. 0 where there is none. */
+  readonly values: Uint8Array
+  /** Bit i of byte i >> 3: row i has a value. Absent where all rows have one. */
+  readonly validity: Uint8Array | undefined
+  /** The distinct strings of the batch, in order. */
+  readonly texts: readonly string[] | undefined
+}
+
+/** Some rows of a result, as columns. */
+export interface ResultBatch {
+  readonly rows: number
+  readonly columns: readonly BatchColumn[]
+}

@@ -1,0 +1,127 @@
+import type { ColumnType } from '../relation.js'
+
+/** What a value within a query may be: that of a column, or true or false. */
+export type ValueType = ColumnType | 'boolean'
+
+export const ARITHMETIC = ['+', '-', '*', '/'] as const
+export type ArithmeticOp = (typeof ARITHMETIC)[number]
+
+export const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='] as const
+export type ComparisonOp = (typeof COMPARISONS)[number]
+
+/** Where a text must be found in a string. */
+export const MATCHES = ['startsWith', 'endsWith', 'contains'] as const
+export type MatchKind = (typeof MATCHES)[number]
+
+/**
+ * An expression over the columns of a node's input, as it travels. Null is what SQL makes of it: an operator over null is null, except for
+ * `and`, `or`, `isNull` and `case`.
+ *
+ * * A constant takes the type of what it meets; 64-bit numbers past 2^53 are texts of digits with a `type`.
+ * * `+ - *` on integers give `i64`, or `u64` where one side is; what does not fit fails the query. `/` gives `f32`, and null for a divisor
+ *   of 0. With an `f32` on either side all give `f32`.
+ * * `case` gives the value of the first condition that is true, else `otherwise`, null if absent.
+ */
+export type Expression =
+  | { readonly column: string }
+  | { readonly value: number | string | boolean | null; readonly type?: ColumnType | undefined }
+  | { readonly op: ArithmeticOp | ComparisonOp; readonly args: readonly [Expression, Expression] }
+  | { readonly op: 'and' | 'or' | 'in'; readonly args: readonly Expression[] }
+  | { readonly op: 'not' | 'isNull'; readonly args: readonly [Expression] }
+  | { readonly op: MatchKind; readonly args: readonly [Expression]; readonly text: string }
+  | { readonly op: 'cast'; readonly args: readonly [Expression]; readonly type: ColumnType }
+  | {
+      readonly op: 'case'
+      readonly when: readonly { readonly condition: Expression; readonly value: Expression }[]
+      readonly otherwise?: Expression | undefined
+    }
+
+export interface NamedExpression {
+  readonly name: string
+  readonly value: Expression
+}
+
+export const AGGREGATES = ['count', 'sum', 'min', 'max', 'avg'] as const
+export type AggregateFunction = (typeof AGGREGATES)[number]
+
+export interface Aggregate {
+  readonly name: string
+  readonly function: AggregateFunction
+  /** Nulls of it are left out. Only `count` can do without: it counts rows then. */
+  readonly value?: Expression | undefined
+}
+
+export const JOIN_KINDS = ['inner', 'left', 'right', 'full', 'semi', 'anti'] as const
+export type JoinKind = (typeof JOIN_KINDS)[number]
+
+/** Algorithms of He et al. §4; `auto` leaves the choice to the server. */
+export const JOIN_ALGORITHMS = ['auto', 'ninlj', 'inlj', 'smj', 'hj'] as const
+export type JoinAlgorithm = (typeof JOIN_ALGORITHMS)[number]
+
+export interface SortColumn {
+  readonly column: string
+  readonly descending?: boolean | undefined
+  /** Last by default, whatever the direction. */
+  readonly nulls?: 'first' | 'last' | undefined
+}
+
+/** The nodes with two inputs whose rows are looked at as a whole. */
+export const SET_OPERATORS = ['union', 'intersect', 'except'] as const
+export type SetOperator = (typeof SET_OPERATORS)[number]
+
+/** A tree of operators, as it travels: plain msgpack values. Every node gives rows of named columns to the one that it is an input of. */
+export type QueryNode =
+  /** All rows of a relation. With `as` its columns are named `as.column`. */
+  | { readonly op: 'scan'; readonly relation: string; readonly as?: string | undefined }
+  /** The rows for which the condition is true. */
+  | { readonly op: 'where'; readonly input: QueryNode; readonly condition: Expression }
+  | { readonly op: 'project'; readonly input: QueryNode; readonly columns: readonly NamedExpression[] }
+  /**
+   * Pairs of rows whose columns are equal (`on`) or for which left ≤ right ≤ left + width (`band`): one of the two. `semi` and `anti` give rows
+   * of the left side only.
+   */
+  | {
+      readonly op: 'join'
+      readonly left: QueryNode
+      readonly right: QueryNode
+      readonly kind?: JoinKind | undefined
+      readonly on?: readonly (readonly [left: string, right: string])[] | undefined
+      readonly band?: { readonly left: string; readonly right: string; readonly width: number } | undefined
+      readonly algorithm?: JoinAlgorithm | undefined
+    }
+  | { readonly op: 'product'; readonly left: QueryNode; readonly right: QueryNode }
+  /**
+   * By whole rows, as SQL has them: nulls are equal, and rows come once each unless `all`. With `byKey`, as Diamos et al. Table 1 has
+   * them: rows of the left side whose key is on the right (`intersect`) or not (`except`), or those of the left and of the right those
+   * whose key is not on the left (`union`).
+   */
+  | {
+      readonly op: SetOperator
+      readonly left: QueryNode
+      readonly right: QueryNode
+      readonly all?: boolean | undefined
+      readonly byKey?: readonly string[] | undefined
+    }
+  | { readonly op: 'distinct'; readonly input: QueryNode }
+  /** A row for each combination of keys; one for all rows, even for none, where there are no keys. */
+  | {
+      readonly op: 'groupBy'
+      readonly input: QueryNode
+      readonly keys: readonly NamedExpression[]
+      readonly aggregates: readonly Aggregate[]
+    }
+  /** Stable: rows that are equal in all columns stay in their order. */
+  | { readonly op: 'orderBy'; readonly input: QueryNode; readonly by: readonly SortColumn[] }
+  | {
+      readonly op: 'limit'
+      readonly input: QueryNode
+      readonly rows?: number | undefined
+      readonly offset?: number | undefined
+    }
+
+/** A column of a result. */
+export interface ResultColumn {
+  readonly name: string
+  readonly type: ValueType
+  readonly nullable: boolean
+}

@@ -1,0 +1,146 @@
+import type {
+  AggregateFunction,
+  ArithmeticOp,
+  ComparisonOp,
+  JoinAlgorithm,
+  JoinKind,
+  MatchKind,
+  ResultColumn,
+  SetOperator,
+  ValueType,
+} from './tree.js'
+
+/** What every checked expression says of itself. */
+interface Valued {
+  readonly type: ValueType
+  readonly nullable: boolean
+}
+
+/** A constant's value: a bigint for integers, a number for `f32`, null for none. */
+export type ConstantValue = bigint | number | string | boolean | null
+
+/** An expression that was checked: columns are numbers in the input, and both sides of an operator have one type. */
+export type TypedExpression =
+  | (Valued & { readonly kind: 'column'; readonly index: number })
+  | (Valued & { readonly kind: 'constant'; readonly value: ConstantValue })
+  | (Valued & { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair })
+  | (Valued & { readonly kind: 'comparison'; readonly op: ComparisonOp; readonly args: Pair })
+  | (Valued & { readonly kind: 'and' | 'or'; readonly args: Pair })
+  | (Valued & { readonly kind: 'not' | 'isNull' | 'convert'; readonly args: readonly [TypedExpression] })
+  | (Valued & {
+      readonly kind: 'match'
+      readonly match: MatchKind
+      readonly text: string
+      readonly args: readonly [TypedExpression]
+    })
+  /** Condition, value if it is true, value if not. */
+  | (Valued & { readonly kind: 'choose'; readonly args: readonly [TypedExpression, ...Pair] })
+
+type Pair = readonly [TypedExpression, TypedExpression]
+
+export interface TypedAggregate {
+  readonly function: AggregateFunction
+  /** Undefined where rows are counted. */
+  readonly value: TypedExpression | undefined
+}
+
+export interface SortKey {
+  /** Number of the column in the input. */
+  readonly column: number
+  readonly descending: boolean
+  readonly nullsFirst: boolean
+}
+
+/** Pairs of column numbers that must be equal, or one pair and the width of a band. */
+export interface JoinCondition {
+  readonly pairs: readonly (readonly [left: number, right: number])[]
+  readonly width: number | undefined
+}
+
+interface Schemed {
+  readonly columns: readonly ResultColumn[]
+  /** Where the node is in the tree that was sent, such as `query.input.left`. */
+  readonly path: string
+}
+
+/** A node that was checked, with the columns that it gives. */
+export type TypedNode =
+  | (Schemed & {
+      readonly op: 'scan'
+      readonly relation: string
+      /** Numbers of the relation's columns that are given. */
+      readonly kept: readonly number[]
+    })
+  | (Schemed & { readonly op: 'where'; readonly input: TypedNode; readonly condition: TypedExpression })
+  | (Schemed & {
+      readonly op: 'project'
+      readonly input: TypedNode
+      readonly values: readonly TypedExpression[]
+    })
+  | (Schemed & {
+      readonly op: 'join'
+      readonly left: TypedNode
+      readonly right: TypedNode
+      readonly kind: JoinKind
+      readonly condition: JoinCondition
+      readonly algorithm: JoinAlgorithm
+    })
+  | (Schemed & { readonly op: 'product'; readonly left: TypedNode; readonly right: TypedNode })
+  | (Schemed & {
+      readonly op: SetOperator
+      readonly left: TypedNode
+      readonly right: TypedNode
+      readonly all: boolean
+      /** Numbers of the key's columns; undefined where whole rows are compared. */
+      readonly byKey: readonly number[] | undefined
+    })
+  | (Schemed & { readonly op: 'distinct'; readonly input: TypedNode })
+  | (Schemed & {
+      readonly op: 'groupBy'
+      readonly input: TypedNode
+      readonly keys: readonly TypedExpression[]
+      readonly aggregates: readonly TypedAggregate[]
+    })
+  | (Schemed & { readonly op: 'orderBy'; readonly input: TypedNode; readonly by: readonly SortKey[] })
+  | (Schemed & {
+      readonly op: 'limit'
+      readonly input: TypedNode
+      readonly rows: number
+      readonly offset: number
+    })
+
+/** The inputs of a node, the left one first. */
+export function inputsOf(node: TypedNode): readonly TypedNode[] {
+  if (node.op === 'scan') return []
+  return 'left' in node ? [node.left, node.right] : [node.input]
+}
+
+/** What an expression consists of. */
+export function argumentsOf(expression: TypedExpression): readonly TypedExpression[] {
+  return 'args' in expression ? expression.args : []
+}
+
+/** The same expression over other arguments, one for each. */
+export function mapArguments(
+  expression: TypedExpression,
+  map: (argument: TypedExpression) => TypedExpression,
+): TypedExpression {
+  switch (expression.kind) {
+    case 'column':
+    case 'constant':
+      return expression
+    case 'not':
+    case 'isNull':
+    case 'convert':
+    case 'match':
+      return { ...expression, args: [map(expression.args[0])] }
+    case 'choose': {
+      const [condition, value, otherwise] = expression.args
+      return { ...expression, args: [map(condition), map(value), map(otherwise)] }
+    }
+    default: {
+      const [left, right] = expression.args
+      return { ...expression, args: [map(left), map(right)] }
+    }
+  }
+}

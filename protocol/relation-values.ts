@@ -1,0 +1,191 @@
+import { aligned, asBytes, KEY_ARRAYS } from './columns.js'
+import { WarpdexError } from './errors.js'
+import { type ColumnDefinition, type ColumnType, type RelationDefinition, unknownColumn } from './relation.js'
+import { type ColumnValues, compareBytes, hasValue, type RelationBatch } from './relation-batch.js'
+import { rowCount, rowsOf } from './rows.js'
+import { hasLoneSurrogate } from './tuple-key.js'
+
+/** One value of a column: numbers of 64 bits are bigints, and null is a missing one. */
+export type RelationValue = number | bigint | string | null
+
+/** Values to store: a typed array of the column's type, or single values, among which null and undefined are missing ones. */
+export type ColumnInput =
+  | Uint32Array
+  | Int32Array
+  | Float32Array
+  | BigUint64Array
+  | BigInt64Array
+  | readonly (RelationValue | undefined)[]
+
+/** Values to store, by column name. */
+export type RelationInput = Readonly<Record<string, ColumnInput>>
+
+const RANGES = {
+  u32: { least: 0, most: 2 ** 32 - 1 },
+  i32: { least: -(2 ** 31), most: 2 ** 31 - 1 },
+} as const
+const WIDE_RANGES = {
+  u64: { least: 0n, most: 2n ** 64n - 1n },
+  i64: { least: -(2n ** 63n), most: 2n ** 63n - 1n },
+} as const
+
+/**
+ * Values as a column of a batch.
+ * @throws WarpdexError `BAD_REQUEST` that names column and row of a value that the column cannot hold
+ */
+export function packColumn(input: ColumnInput, column: ColumnDefinition): ColumnValues {
+  if (ArrayBuffer.isView(input)) return packArray(input, column)
+  const { type } = column
+  const validity = validityOf(input, column)
+  if (type === 'string') return { ...packStrings(input, column), validity }
+  // Whole numbers may come as numbers for columns of 64 bits; each value is checked before it is stored.
+  const wide = type === 'u64' || type === 'i64'
+  const numbers = input.map((value, row) =>
+    wide ? wideNumber(value, column, row) : number(value, column, row),
+  )
+  const values = wide
+    ? WIDE_FROM[type](numbers as readonly bigint[])
+    : NUMBERS_FROM[type](numbers as readonly number[])
+  return { values: asBytes(values), validity }
+}
+
+const WIDE_FROM = {
+  u64: (values: readonly bigint[]) => BigUint64Array.from(values),
+  i64: (values: readonly bigint[]) => BigInt64Array.from(values),
+} as const
+const NUMBERS_FROM = {
+  u32: (values: readonly number[]) => Uint32Array.from(values),
+  i32: (values: readonly number[]) => Int32Array.from(values),
+  f32: (values: readonly number[]) => Float32Array.from(values),
+} as const
+
+function packArray(input: ArrayBufferView, column: ColumnDefinition): ColumnValues {
+  const { type } = column
+  if (type !== 'string' && input instanceof Object(KEY_ARRAYS[type])) return { values: asBytes(input) }
+  const right = type === 'string' ? 'an array of strings' : `a ${KEY_ARRAYS[type].name} or an array`
+  throw bad(`column ${JSON.stringify(column.name)} (${type}) takes ${right}, not a ${input.constructor.name}`)
+}
+
+function validityOf(
+  values: readonly (RelationValue | undefined)[],
+  { name, type, nullable }: ColumnDefinition,
+): Uint8Array | undefined {
+  let validity: Uint8Array | undefined
+  values.forEach((value, row) => {
+    if (value !== null && value !== undefined) return
+    if (!nullable) {
+      throw bad(`column ${JSON.stringify(name)} (${type}) has no value in row ${row}, and must have one`)
+    }
+    validity ??= new Uint8Array(Math.ceil(values.length / 8)).fill(0xff)
+    validity[row >> 3] &= ~(1 << (row & 7))
+  })
+  return validity
+}
+
+/** The different strings, ascending by their bytes, and the number of each row's. */
+function packStrings(
+  values: readonly (RelationValue | undefined)[],
+  column: ColumnDefinition,
+): Pick<ColumnValues, 'values' | 'strings'> {
+  const numbers = new Uint32Array(values.length)
+  const known = new Map<string, number>()
+  values.forEach((value, row) => {
+    if (value === null || value === undefined) return
+    if (typeof value !== 'string') throw misfit(value, column, row)
+    const number = known.get(value) ?? known.size
+    if (number === known.size) known.set(value, number)
+    numbers[row] = number
+  })
+  const texts = inByteOrder([...known.keys()])
+  const ranks = new Uint32Array(texts.length)
+  texts.forEach((text, rank) => {
+    ranks[known.get(text) ?? 0] = rank
+  })
+  for (let row = 0; row < numbers.length; row++) numbers[row] = ranks[numbers[row]] ?? 0
+  return { values: asBytes(numbers), strings: rowsOf(texts.map((text) => encodeText(text, column))) }
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Texts in the order of their UTF-8. That of JavaScript's strings differs only from the surrogates on. */
+function inByteOrder(texts: string[]): string[] {
+  if (!texts.some((text) => /[\ud800-\uffff]/.test(text))) return texts.sort()
+  return texts
+    .map((text) => ({ text, bytes: encoder.encode(text) }))
+    .sort(({ bytes: a }, { bytes: b }) => compareBytes(a, 0, a.length, b, 0, b.length))
+    .map(({ text }) => text)
+}
+
+function encodeText(text: string, { name }: ColumnDefinition): Uint8Array {
+  if (!hasLoneSurrogate(text)) return encoder.encode(text)
+  throw bad(
+    `column ${JSON.stringify(name)} has a string with half of a surrogate pair, which UTF-8 cannot hold`,
+  )
+}
+
+function number(value: RelationValue | undefined, column: ColumnDefinition, row: number): number {
+  if (value === null || value === undefined) return 0
+  const { type } = column
+  if (typeof value !== 'number') throw misfit(value, column, row)
+  if (type !== 'u32' && type !== 'i32') return value
+  const { least, most } = RANGES[type]
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw misfit(value, column, row)
+}
+
+function wideNumber(value: RelationValue | undefined, column: ColumnDefinition, row: number): bigint {
+  if (value === null || value === undefined) return 0n
+  const { type } = column
+  const whole = typeof value === 'bigint' || Number.isSafeInteger(value)
+  if (!whole || (type !== 'u64' && type !== 'i64')) throw misfit(value, column, row)
+  const { least, most } = WIDE_RANGES[type]
+  const wide = BigInt(value)
+  if (wide >= least && wide <= most) return wide
+  throw misfit(value, column, row)
+}
+
+function misfit(value: RelationValue, { name, type }: ColumnDefinition, row: number): WarpdexError {
+  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : String(value)
+  return bad(`row ${row} of column ${JSON.stringify(name)} has ${text}, which is no ${type}`)
+}
+
+/** The values of a column, one a row. */
+export function unpackColumn({ values, validity, strings }: ColumnValues, type: ColumnType): RelationValue[] {
+  if (type === 'string') {
+    const { bytes, offsets = Uint32Array.of(0) } = strings ?? { bytes: new Uint8Array(0) }
+    const texts = Array.from({ length: rowCount({ bytes, offsets }, undefined) }, (_, i) =>
+      decoder.decode(bytes.slice(offsets[i], offsets[i + 1])),
+    )
+    return Array.from(aligned(values, Uint32Array), (number, row) =>
+      hasValue(validity, row) ? (texts[number] ?? null) : null,
+    )
+  }
+  const numbers: ArrayLike<number | bigint> = aligned<ArrayLike<number | bigint>>(values, KEY_ARRAYS[type])
+  return Array.from(numbers, (number, row) => (hasValue(validity, row) ? number : null))
+}
+
+/**
+ * Rows as a batch.
+ * @param input values by column name; those of nullable columns may be missing
+ * @throws WarpdexError `BAD_REQUEST` for an unknown column and for columns of different lengths, else as `packColumn`
+ */
+export function packBatch(input: RelationInput, definition: RelationDefinition): RelationBatch {
+  const columns = Object.entries(input).map(([name, values]) => {
+    const column = definition.columns.find((candidate) => candidate.name === name)
+    if (column !== undefined) return { name, rows: values.length, values: packColumn(values, column) }
+    throw unknownColumn(name, definition)
+  })
+  const rows = columns[0]?.rows ?? 0
+  const other = columns.find((column) => column.rows !== rows)
+  if (other !== undefined) {
+    throw bad(
+      `column ${JSON.stringify(columns[0].name)} has ${rows} rows, column ${JSON.stringify(other.name)} ${other.rows}; all need as many`,
+    )
+  }
+  return { rows, columns: new Map(columns.map(({ name, values }) => [name, values])) }
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}

@@ -1,0 +1,102 @@
+import { WarpdexError } from './errors.js'
+import { LIMITS } from './limits.js'
+import { isName } from './names.js'
+
+/** What the values of a relation's column may be. Strings are UTF-8, in the order of their bytes. */
+export const COLUMN_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const
+export type ColumnType = (typeof COLUMN_TYPES)[number]
+
+export interface ColumnDefinition {
+  readonly name: string
+  readonly type: ColumnType
+  /** Whether values may be missing. */
+  readonly nullable: boolean
+}
+
+/** What the creator of a relation decides. */
+export interface RelationDefinition {
+  readonly name: string
+  /** In order; names differ. */
+  readonly columns: readonly ColumnDefinition[]
+}
+
+/** A relation, and the indexes over its columns. */
+export interface RelationInfo extends RelationDefinition {
+  readonly indexes: readonly { readonly name: string; readonly columns: readonly string[] }[]
+}
+
+/** u32 words of one value on the device, and on the wire, where a string is its number in a dictionary. */
+export function columnWords(type: ColumnType): 1 | 2 {
+  return type === 'u64' || type === 'i64' ? 2 : 1
+}
+
+/**
+ * The columns of a relation as somebody sent them.
+ *
+ * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for too many
+ */
+export function parseColumns(value: unknown): readonly ColumnDefinition[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw bad('a relation needs "columns", a list of at least one {name, type, nullable}')
+  }
+  if (value.length > LIMITS.relationColumns) {
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `a relation has ${value.length} columns; ${LIMITS.relationColumns} are allowed`,
+    )
+  }
+  const columns = value.map((entry, i) => parseColumn(entry, `column ${i + 1}`))
+  const names = new Set<string>()
+  for (const { name } of columns) {
+    if (names.has(name)) throw bad(`two columns have the name ${JSON.stringify(name)}`)
+    names.add(name)
+  }
+  return columns
+}
+
+function parseColumn(entry: unknown, place: string): ColumnDefinition {
+  const { name, type, nullable = false, ...others } = { ...Object(entry) } as Record<string, unknown>
+  if (typeof name !== 'string' || !isName(name)) {
+    throw bad(
+      `${place} needs a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`,
+    )
+  }
+  const known = COLUMN_TYPES.find((candidate) => candidate === type)
+  const column = `column ${JSON.stringify(name)}`
+  if (known === undefined) throw bad(`${column} needs a "type" out of ${COLUMN_TYPES.join(', ')}`)
+  if (typeof nullable !== 'boolean') throw bad(`"nullable" of ${column} is true or false`)
+  const [other] = Object.keys(others)
+  if (other !== undefined) {
+    throw bad(
+      `${column} has an unknown ${JSON.stringify(other.slice(0, 40))}; its fields are name, type, nullable`,
+    )
+  }
+  return { name, type: known, nullable }
+}
+
+/**
+ * The columns of those names, in their order.
+ * @throws WarpdexError `BAD_REQUEST` for a name that none has
+ */
+export function pickColumns(
+  definition: RelationDefinition,
+  names: readonly string[],
+): readonly ColumnDefinition[] {
+  return names.map((wanted) => {
+    const column = definition.columns.find(({ name }) => name === wanted)
+    if (column !== undefined) return column
+    throw unknownColumn(wanted, definition)
+  })
+}
+
+/** For a name that none of a relation's columns has. */
+export function unknownColumn(name: string, { name: relation, columns }: RelationDefinition): WarpdexError {
+  const names = columns.map((column) => column.name).join(', ')
+  return bad(
+    `relation ${JSON.stringify(relation)} has no column ${JSON.stringify(name)}; its columns are ${names}`,
+  )
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}

@@ -1,0 +1,144 @@
+import { ERROR_CODES, WarpdexError } from './errors.js'
+import type { Frame } from './frame.js'
+import type { LIMITS } from './limits.js'
+import type { LoadCounts } from './load.js'
+import type { Op } from './messages.js'
+import type { PlacedBatch } from './query/batch-section.js'
+import type { QueryExplanation } from './query/explanation.js'
+import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
+import type { AppendedRows } from './relation-batch.js'
+import type { Explanation } from './traversal.js'
+import type { IndexDefinition } from './types.js'
+
+export interface AdapterInfo {
+  readonly name: string
+  /** True when a CPU does the device's work. */
+  readonly software: boolean
+}
+
+export interface IndexStats extends IndexDefinition {
+  readonly keys: number
+  readonly payloads: number
+  readonly deviceBytes: number
+  /** Further figures; they may differ between versions. */
+  readonly [figure: string]: unknown
+}
+
+export interface RelationStats extends RelationInfo {
+  readonly rows: number
+  readonly deviceBytes: number
+  /** Further figures; they may differ between versions. */
+  readonly [figure: string]: unknown
+}
+
+export interface SnapshotFigures {
+  /** Position in the write log that the snapshot stands for. */
+  readonly position: number
+  readonly bytes: number
+}
+
+/** A snapshot of an index or of a relation. */
+export type SnapshotInfo = SnapshotFigures &
+  (
+    | { readonly index: string; readonly relation?: undefined }
+    | { readonly relation: string; readonly index?: undefined }
+  )
+
+/** A backup that was made. */
+export interface BackupInfo {
+  /** Of its folder on the server's host. */
+  readonly path: string
+  readonly bytes: number
+  readonly indexes: number
+  readonly relations: number
+}
+
+/** A backup that is being made. */
+export interface BackupProgress {
+  readonly path: string
+  /** Bytes that were copied or checked, and how many that are going to be, as far as that is known. */
+  readonly done: number
+  readonly total: number
+}
+
+type NoFields = Readonly<Record<never, never>>
+
+/** Header fields of a successful reply, beside `id` and `ok`. Columns come as sections, see `docs/protocol.md`. */
+export interface ReplyFields {
+  readonly hello: {
+    readonly server: string
+    readonly protocol: number
+    readonly adapter: AdapterInfo
+    readonly limits: Pick<
+      typeof LIMITS,
+      'frameBytes' | 'batchItems' | 'scanEntries' | 'keyBytes' | 'payloadBytes'
+    >
+  }
+  readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
+  readonly dropIndex: { readonly dropped: boolean }
+  readonly listIndexes: { readonly indexes: readonly IndexDefinition[] }
+  readonly stats: {
+    readonly server: Readonly<Record<string, unknown>>
+    readonly indexes: readonly IndexStats[]
+    readonly relations: readonly RelationStats[]
+  }
+  readonly createRelation: { readonly definition: RelationDefinition; readonly created: boolean }
+  readonly dropRelation: { readonly dropped: boolean }
+  readonly createRelationIndex: { readonly definition: IndexDefinition; readonly created: boolean }
+  readonly listRelations: { readonly relations: readonly RelationInfo[] }
+  readonly append: AppendedRows
+  readonly readRelation: {
+    readonly columns: readonly ColumnDefinition[]
+    /** Rows of the reply, and of the relation. */
+    readonly rows: number
+    readonly total: number
+  }
+  readonly get: NoFields
+  readonly explain: { readonly explanation: Explanation }
+  readonly count: NoFields
+  readonly scan: NoFields
+  readonly getNext: NoFields
+  readonly insert: NoFields
+  readonly delete: NoFields
+  readonly write: NoFields
+  readonly load: LoadCounts
+  readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
+  readonly backup: BackupInfo
+  readonly query: {
+    /** Absent where the query was explained. */
+    readonly batch?: PlacedBatch | undefined
+    /** How to get the rows that follow, where there are any. */
+    readonly cursor?: number | undefined
+    readonly explanation?: QueryExplanation | undefined
+  }
+  readonly queryNext: { readonly batch: PlacedBatch; readonly more: boolean }
+  readonly queryEnd: NoFields
+  readonly cancel: { readonly cancelled: boolean }
+}
+
+/** Header of a successful reply. */
+export function replyHeader<O extends Op>(id: number, fields: ReplyFields[O]): object {
+  return { id, ok: true, ...fields }
+}
+
+/** Longest message of an error reply in characters: messages quote what was sent, and a header has a limit. */
+const ERROR_MESSAGE_LENGTH = 2000
+
+/** Header of an error reply; `id` is null when the request's could not be read. */
+export function errorHeader(id: number | null, { code, message }: WarpdexError): object {
+  return { id, ok: false, error: { code, message: message.slice(0, ERROR_MESSAGE_LENGTH) } }
+}
+
+/** The error that a reply carries, or undefined for a successful one. */
+export function replyError({ header }: Frame): WarpdexError | undefined {
+  if (header.ok === true) return undefined
+  const { code, message } = Object(header.error)
+  const known = ERROR_CODES.find((candidate) => candidate === code) ?? 'INTERNAL'
+  return new WarpdexError(known, typeof message === 'string' ? message : 'the server gave no reason')
+}
+
+/** The fields of a successful reply. The server is trusted to keep to the protocol: they are not checked one by one. */
+export function replyFields<O extends Op>({ header }: Frame): ReplyFields[O] {
+  const { id: _id, ok: _ok, ...fields } = header
+  return fields as unknown as ReplyFields[O]
+}

@@ -1,0 +1,32 @@
+import type { AdapterChoice } from '../../gpu/device/adapter.js'
+import type { Device } from '../../gpu/device/device.js'
+import type { EngineMeter } from '../observe/meter.js'
+import type { ReplayProgress } from './index-loader.js'
+import type { StructureFactory } from './structures.js'
+
+export interface EngineOptions {
+  /** Folder that holds all data; made where it is missing. */
+  readonly directory: string
+  readonly adapter?: AdapterChoice | undefined
+  /** Bytes of write log of an index after which a snapshot of it is taken. */
+  readonly snapshotLogBytes?: number | undefined
+  /** Bytes of payloads of kind `bytes` to keep in memory. */
+  readonly payloadCacheBytes?: number | undefined
+  /** Bytes of device memory that indexes may take; those that do not fit wait in host memory. Unlimited by default. */
+  readonly deviceMemory?: number | undefined
+  /** Measures the costs of the traversal strategies anew, even if they are on disk. */
+  readonly recalibrate?: boolean | undefined
+  /** Folder that backups are made in; without it none are made. */
+  readonly backupDirectory?: string | undefined
+  readonly structures?: StructureFactory | undefined
+  /** Opens a device, at first and after a loss; by default the adapter's. */
+  readonly openDevice?: (() => Promise<Device>) | undefined
+  /** Told of long work at the start. */
+  readonly onProgress?: ((progress: ReplayProgress) => void) | undefined
+  /** Gives up the opening, with the signal's reason, once it is aborted. */
+  readonly stop?: AbortSignal | undefined
+  /** Told of what went wrong without a request to answer. */
+  readonly onWarning?: ((message: string) => void) | undefined
+  /** Told of work and how long it took. */
+  readonly meter?: EngineMeter | undefined
+}

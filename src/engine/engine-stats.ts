@@ -1,0 +1,28 @@
+import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
+import type { RelationFacts } from './named-relation.js'
+
+export interface ServerStats {
+  readonly version: string
+  readonly uptimeSeconds: number
+  readonly adapter: { readonly name: string; readonly software: boolean }
+  /** Bytes of device memory that indexes and relations own. */
+  readonly deviceBytes: number
+  /** Bytes of device memory that they may own; absent when nobody has limited it. */
+  readonly deviceLimitBytes?: number
+  /** Indexes and relations that are paged out, and bytes of host memory that they take. */
+  readonly pagedOutIndexes: number
+  readonly pagedOutRelations: number
+  readonly pagedOutBytes: number
+  /** Bytes of the store on disk. */
+  readonly storeBytes: number
+  /** Bytes of payloads of kind `bytes` in memory. */
+  readonly cachedPayloadBytes: number
+  /** How far the backup is that is being made, in bytes. */
+  readonly backup?: BackupProgress
+}
+
+export interface EngineStats {
+  readonly server: ServerStats & Readonly<Record<string, unknown>>
+  readonly indexes: readonly IndexStats[]
+  readonly relations: readonly RelationFacts[]
+}

@@ -1,0 +1,54 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import { pickColumns, type RelationDefinition } from '../../protocol/relation.js'
+import type { TreeLayout } from '../../protocol/traversal.js'
+import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
+import { type IndexDefinition, parseKeyType } from '../../protocol/types.js'
+import { keyTypeOf } from './relation-keys.js'
+import { settleStructure } from './structure-choice.js'
+
+/** What the creator of an index over columns decides. */
+export interface RelationIndexDefinition extends TreeLayout {
+  readonly name: string
+  readonly relation: string
+  readonly columns: readonly string[]
+}
+
+/**
+ * The definition of an index over columns: its keys are the values of one, or tuples of those of several.
+ * @throws WarpdexError `BAD_REQUEST` for columns that the relation lacks, none, or too many
+ */
+export function definitionOver(
+  definition: RelationDefinition,
+  { relation, columns: names, ...others }: RelationIndexDefinition,
+): IndexDefinition {
+  const columns = pickColumns(definition, names)
+  if (columns.length === 0) throw new WarpdexError('BAD_REQUEST', 'an index needs one column at least')
+  const keyType = parseKeyType(keyTypeOf(columns))
+  return { ...others, keyType, payloadKind: 'u32', unique: false, of: { relation, columns: names } }
+}
+
+/**
+ * A definition as it is stored, with a layout in its one form.
+ * @param existing that of the index of that name, should there be one
+ * @throws WarpdexError `BAD_REQUEST` for a layout that is none, or not for such keys
+ */
+export function settleDefinition(
+  given: IndexDefinition,
+  existing: IndexDefinition | undefined,
+): IndexDefinition {
+  const { name, keyType, payloadKind, unique, of } = given
+  const layout = parseLayout(given)
+  checkLayout(layout, keyType)
+  const form = settleStructure(layout, existing)
+  return { name, keyType, payloadKind, unique, ...(of && { of }), ...form }
+}
+
+export function sameDefinition(one: IndexDefinition, other: IndexDefinition): boolean {
+  return (
+    one.keyType === other.keyType &&
+    one.payloadKind === other.payloadKind &&
+    one.unique === other.unique &&
+    JSON.stringify(one.of) === JSON.stringify(other.of) &&
+    sameLayout(one, other)
+  )
+}

@@ -1,0 +1,145 @@
+import type { StoredIndex } from '../../persistence/dictionary.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { IndexStats } from '../../protocol/replies.js'
+import type { IndexDefinition } from '../../protocol/types.js'
+import {
+  definitionOver,
+  type RelationIndexDefinition,
+  sameDefinition,
+  settleDefinition,
+} from './index-definitions.js'
+import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
+import { Index, type IndexHost } from './named-index.js'
+import type { Relation, RelationHost } from './named-relation.js'
+import type { PagedStats } from './paged-index.js'
+import type { Relations } from './relations.js'
+
+/** All indexes of an engine, those over columns of its relations among them. */
+export class Indexes {
+  readonly #host: IndexHost & RelationHost
+  readonly #relations: Relations
+
+  constructor(host: IndexHost & RelationHost, relations: Relations) {
+    this.#host = host
+    this.#relations = relations
+  }
+
+  /** Brings a stored index to the device; its relation is there. */
+  async open(stored: StoredIndex): Promise<void> {
+    const { definition } = stored
+    try {
+      if (definition.of === undefined)
+        await this.#host.indexes.add(new Index(definition, this.#host)).open(stored)
+      else await this.#relations.get(definition.of.relation).openIndex(stored, this.#host)
+    } catch (thrown) {
+      throw notLoaded('index', definition.name, thrown)
+    }
+  }
+
+  /** As `Engine.createIndex`. */
+  create(given: IndexDefinition, options: { ifNotExists?: boolean }): Promise<boolean> {
+    return this.#createOnce({ ...given, of: undefined }, options, (definition) =>
+      this.#host.indexes.create(new Index(definition, this.#host)),
+    )
+  }
+
+  /** As `Engine.createRelationIndex`. */
+  createOver(
+    relation: Relation,
+    given: RelationIndexDefinition,
+    options: { ifNotExists?: boolean },
+  ): Promise<boolean> {
+    return this.#createOnce(definitionOver(relation.definition, given), options, (definition) =>
+      relation.createIndex(definition, this.#host),
+    )
+  }
+
+  async #createOnce(
+    given: IndexDefinition,
+    options: { ifNotExists?: boolean },
+    create: (definition: IndexDefinition) => Promise<void>,
+  ): Promise<boolean> {
+    const existing = this.#host.indexes.get(given.name)
+    const definition = settleDefinition(given, existing?.definition)
+    if (existing === undefined) {
+      await create(definition)
+      return true
+    }
+    if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
+      throw indexExists(existing.definition)
+    }
+    await existing.ready()
+    return false
+  }
+
+  /** As `Engine.dropIndex`. */
+  async drop(name: string, options: { ifExists?: boolean }): Promise<boolean> {
+    const index = this.#host.indexes.get(name)
+    if (index === undefined) {
+      if (options.ifExists === true) return false
+      throw unknownIndex(name)
+    }
+    const { of } = index.definition
+    if (of === undefined) await this.#host.indexes.drop(index)
+    else await this.#relations.get(of.relation).dropIndex(index)
+    return true
+  }
+
+  /** @throws WarpdexError `UNKNOWN_INDEX` */
+  get(name: string): Index {
+    const index = this.#host.indexes.get(name)
+    if (index === undefined) throw unknownIndex(name)
+    return index
+  }
+
+  /** As `Engine.locate`. */
+  async locate(name: string): Promise<number> {
+    const { indexes, names } = this.#host
+    const index = indexes.get(name)
+    await (index?.ready() ?? indexes.dropOf(name))
+    if (indexes.get(name) !== index) return this.locate(name)
+    const expected = index?.id
+    const id = await names.find(name)
+    if (id !== expected) {
+      throw new WarpdexError(
+        'INTERNAL',
+        `the dictionary on the device has ${id ?? 'no id'} for ${JSON.stringify(name)}, not ${expected ?? 'none'}; restart the server`,
+      )
+    }
+    if (id === undefined) throw unknownIndex(name)
+    return id
+  }
+
+  all(): readonly Index[] {
+    return this.#host.indexes.all()
+  }
+
+  /** Definitions of those that are there, as opposed to being created. */
+  list(): readonly IndexDefinition[] {
+    return this.all()
+      .filter(({ exists }) => exists)
+      .map(({ definition }) => definition)
+  }
+
+  /** All drops that are under way. */
+  drops(): readonly Promise<void>[] {
+    return this.#host.indexes.drops()
+  }
+
+  /** Figures of all, without their regions. */
+  stats(): readonly ReturnType<Index['summary']>[] {
+    return this.all()
+      .filter(({ isLoaded }) => isLoaded)
+      .map((index) => index.summary())
+  }
+
+  /** As `Engine.largest`. */
+  largest(count: number): readonly (IndexStats & PagedStats)[] {
+    return this.all()
+      .filter(({ isLoaded }) => isLoaded)
+      .map((index) => ({ index, bytes: index.bytes }))
+      .sort((one, other) => other.bytes - one.bytes)
+      .slice(0, count)
+      .map(({ index }) => index.stats())
+  }
+}

@@ -1,0 +1,320 @@
+import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
+import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import {
+  type ColumnDefinition,
+  pickColumns,
+  type RelationDefinition,
+  type RelationInfo,
+} from '../../protocol/relation.js'
+import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
+import type { SnapshotInfo } from '../../protocol/replies.js'
+import type { IndexDefinition } from '../../protocol/types.js'
+import { unknownIndex, unknownRelation } from './index-errors.js'
+import type { ReplayProgress } from './index-loader.js'
+import type { Cancellation, Reader, WriteId } from './index-requests.js'
+import { Index, type IndexHost } from './named-index.js'
+import { NamedStructure, type StructureHost } from './named-structure.js'
+import { PagedStructure, type PlaceStats } from './paged-structure.js'
+import type { Registry } from './registry.js'
+import { RelationIndexes } from './relation-indexes.js'
+import { loadRelation } from './relation-loader.js'
+import { type RowsToRead, readRows } from './relation-reader.js'
+import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
+import { SnapshotUpkeep } from './snapshot-upkeep.js'
+
+/** What a relation needs of its engine. */
+export interface RelationHost extends StructureHost {
+  /** Where indexes over columns are entered. */
+  readonly indexes: Registry<Index>
+  onProgress(progress: ReplayProgress): void
+}
+
+interface RelationParts {
+  readonly stored: StoredDefinition
+  readonly writer: RelationWriter
+  readonly upkeep: SnapshotUpkeep
+}
+
+type PagedRelation = PagedStructure<StoredRelation>
+
+/** A relation whose turn it is, until that is released. */
+export interface HeldRelation {
+  readonly structure: PagedRelation
+  release(): void
+}
+
+/**
+ * One named relation: the order of its requests, and their way to the columns on the device and to the store. Requests run in the
+ * order of the calls, and an append is seen as a whole by all that is called after it.
+ *
+ * Every request may throw WarpdexError `UNKNOWN_RELATION` once the relation is dropped, `SHUTTING_DOWN` once it is closed, `CANCELLED`
+ * when it was cancelled before its turn came, `DEVICE_LOST`, and what structure and store throw.
+ */
+export class Relation extends NamedStructure<
+  RelationDefinition,
+  RelationParts,
+  PagedRelation,
+  PendingAppend
+> {
+  readonly #host: RelationHost
+  readonly #indexes: RelationIndexes
+
+  constructor(definition: RelationDefinition, host: RelationHost) {
+    super(definition, host, 'relation', { weigh: weighAppend })
+    this.#host = host
+    this.#indexes = new RelationIndexes(definition)
+  }
+
+  /**
+   * Adds rows at the end; resolves when they are durable and visible.
+   *
+   * @param id with it the rows are added once, and a repeat is answered as the first was
+   * @throws WarpdexError also what `settleBatch` throws
+   */
+  async append(batch: RelationBatch, id?: WriteId, cancellation?: Cancellation): Promise<AppendedRows> {
+    this.refuse()
+    const settled = settleBatch(batch, this.definition)
+    const { appended } = await new Promise<{ readonly appended?: AppendedRows | undefined }>(
+      (resolve, reject) => {
+        this.queue.write({ batch: settled, id, cancellation, resolve, reject })
+      },
+    )
+    return appended ?? { first: 0, rows: 0 }
+  }
+
+  /**
+   * Runs a task on the columns as of the last append, which stay as they are and on the device meanwhile. The task may be run twice,
+   * if the device had no room for it at first. Not to be called within such a task; see `Engine.useRelations` for several relations.
+   */
+  async use<T>(run: (relation: DeviceRelation) => Promise<T>, reader?: Reader): Promise<T> {
+    this.refuse()
+    return this.queue.read(async () => {
+      requireWanted(reader)
+      return this.live().structure.use((stored) => run(stored.relation))
+    })
+  }
+
+  /**
+   * Rows in the order in which they were appended.
+   *
+   * @param request names columns, or none for all
+   * @throws WarpdexError `BAD_REQUEST` for a column that is not there; also what `readRows` throws
+   */
+  async read(
+    { columns: names, ...rows }: RowsToRead & { readonly columns: readonly string[] },
+    reader?: Reader,
+  ): Promise<ReadRows> {
+    const columns = names.length === 0 ? this.definition.columns : pickColumns(this.definition, names)
+    const order = columns.map(({ name }) => name)
+    return this.use(async (relation) => {
+      const device = await this.#host.device()
+      return { columns, batch: await readRows(device, relation, order, rows), total: relation.rows }
+    }, reader)
+  }
+
+  /** Takes its turn, as a read, and keeps it until it is released. Takes its place in the queue before it returns. */
+  hold(reader?: Reader): Promise<HeldRelation> {
+    return new Promise((resolve, reject) => {
+      const held = async () => {
+        requireWanted(reader)
+        const { structure } = this.live()
+        await new Promise<void>((release) => resolve({ structure, release }))
+      }
+      this.refuse()
+      this.queue.read(held).catch(reject)
+    })
+  }
+
+  /** The indexes over its columns. */
+  get indexes(): readonly Index[] {
+    return this.#indexes.all()
+  }
+
+  /**
+   * Creates an index over its columns, with all rows that were appended before the call. Requests to the index may be made at once;
+   * they wait.
+   */
+  async createIndex(definition: IndexDefinition, host: IndexHost): Promise<void> {
+    const index = this.#indexOver(definition, host)
+    const turn = this.#holdAlone()
+    try {
+      await this.#host.indexes.create(index, turn)
+      this.#indexes.add(index)
+    } finally {
+      await turn.then(
+        ({ release }) => release(),
+        () => {},
+      )
+    }
+  }
+
+  /** Makes a stored index over its columns again. */
+  openIndex(stored: StoredIndex, host: IndexHost): Promise<void> {
+    return this.queue.exclusive(async () => {
+      const index = this.#host.indexes.add(this.#indexOver(stored.definition, host))
+      await index.open(stored)
+      this.#indexes.add(index)
+    })
+  }
+
+  /** Drops an index over its columns. */
+  dropIndex(index: Index): Promise<void> {
+    return this.queue.exclusive(() => this.#dropIndex(index))
+  }
+
+  async #dropIndex(index: Index): Promise<void> {
+    const { name } = index.definition
+    const { indexes } = this.#host
+    if (indexes.get(name) !== index) throw unknownIndex(name)
+    await indexes.drop(index)
+    this.#indexes.remove(index)
+  }
+
+  /** Takes a snapshot of all that was appended before the call. */
+  async snapshot(): Promise<SnapshotInfo> {
+    return { relation: this.definition.name, ...(await this.takeSnapshot()) }
+  }
+
+  /** What it was created as, and the indexes over its columns. */
+  info(): RelationInfo {
+    const indexes = this.indexes.map(({ definition: { name, of } }) => ({ name, columns: of?.columns ?? [] }))
+    return { ...this.definition, indexes }
+  }
+
+  stats(): RelationFacts {
+    const { stored, structure, upkeep } = this.live()
+    const { id } = stored
+    const { log } = this.#host.store
+    return {
+      ...this.info(),
+      ...structure.stats(),
+      logPosition: log.last(id),
+      logRecords: log.last(id) + 1 - log.first(id),
+      snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
+    }
+  }
+
+  protected override enterStore(): Promise<StoredDefinition> {
+    return this.#host.store.createRelation(this.definition)
+  }
+
+  /** The indexes go before it, so that there is never one without its relation. */
+  protected override async leaveStore(id: number): Promise<void> {
+    for (const index of this.indexes) await this.#dropIndex(index)
+    await this.#host.store.drop(id)
+  }
+
+  protected override async enterNames(): Promise<void> {}
+
+  protected override leaveNames(): void {}
+
+  protected override unknown(): WarpdexError {
+    return unknownRelation(this.definition.name)
+  }
+
+  protected override makeParts(stored: StoredDefinition): RelationParts {
+    const { store, snapshotLogBytes } = this.#host
+    const { id } = stored
+    const upkeep = new SnapshotUpkeep({
+      store,
+      id,
+      snapshotLogBytes,
+      inTurn: (task) => this.queue.read(async () => task(this.live().structure)),
+      warn: (what, thrown) => this.warn(what, thrown),
+      onSnapshot: () => this.#host.meter?.happened('snapshot'),
+    })
+    const writer = new RelationWriter(store, id, (bytes, appends, milliseconds) => {
+      upkeep.snapshots.logged(bytes)
+      this.#host.meter?.logged(appends, bytes, milliseconds)
+    })
+    return { stored, writer, upkeep }
+  }
+
+  protected override async build({ stored, upkeep }: RelationParts): Promise<PagedRelation> {
+    const { definition } = this
+    const { budget } = this.#host
+    const device = await this.#host.device()
+    const options = { ...this.#host, device, id: stored.id, definition }
+    const loaded = await budget.withRoom(() => loadRelation(options))
+    const structure = new PagedStructure(loaded.structure, this.#host, (device, image) =>
+      StoredRelation.restore(device, definition.columns, image.meta, (part) => image.readPart(part)),
+    )
+    await budget.settle(structure)
+    upkeep.snapshots.replayed(loaded.replayedBytes)
+    return structure
+  }
+
+  protected override async runWrites(
+    { structure, writer, upkeep }: RelationParts & { readonly structure: PagedRelation },
+    appends: readonly PendingAppend[],
+  ): Promise<boolean> {
+    const held = await this.#indexes.hold()
+    try {
+      return await PagedStructure.changeAll([structure, ...held.structures], async () => {
+        const sound = await writer.run(structure, held, appends)
+        if (sound) await held.afterWrites()
+        return sound
+      })
+    } finally {
+      held.release()
+      upkeep.takeIfDue()
+    }
+  }
+
+  protected override async rebuildInTurn(): Promise<void> {
+    await super.rebuildInTurn()
+    for (const index of this.indexes) await index.rebuild()
+  }
+
+  protected override async recover(): Promise<void> {
+    await super.recover()
+    for (const index of this.indexes) await index.remake()
+  }
+
+  /** An index over its columns, which is made from its rows in its turn. */
+  #indexOver(definition: IndexDefinition, host: IndexHost): Index {
+    return new Index(definition, host, (structure) =>
+      this.#indexes.fill(structure, definition, async (names, from, limit) => {
+        const device = await this.#host.device()
+        return this.live().structure.use((stored) =>
+          readRows(device, stored.relation, names, { from, limit }),
+        )
+      }),
+    )
+  }
+
+  /** Takes its turn with nothing beside it, and keeps it until it is released. */
+  #holdAlone(): Promise<{ release(): void }> {
+    return new Promise((resolve, reject) => {
+      const held = async () => {
+        this.live()
+        await new Promise<void>((release) => resolve({ release }))
+      }
+      this.refuse()
+      this.queue.exclusive(held).catch(reject)
+    })
+  }
+}
+
+export interface RelationFacts extends RelationInfo, RelationFigures, PlaceStats {
+  readonly logPosition: number
+  readonly logRecords: number
+  readonly snapshotPosition: number
+  readonly [figure: string]: unknown
+}
+
+/** Rows that were read. */
+export interface ReadRows {
+  /** Those of the batch, in its order. */
+  readonly columns: readonly ColumnDefinition[]
+  readonly batch: RelationBatch
+  /** Rows of the relation. */
+  readonly total: number
+}
+
+function requireWanted(reader: Reader | undefined): void {
+  if (reader?.cancelled !== true) return
+  throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
+}

@@ -1,0 +1,282 @@
+import type { Store } from '../../persistence/store.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { SnapshotFigures } from '../../protocol/replies.js'
+import { rebuilding } from './index-errors.js'
+import type { DeviceStructure, PagedStructure, PagingHost } from './paged-structure.js'
+import { type Followers, RequestQueue } from './request-queue.js'
+
+/** What an index or a relation needs of its engine. */
+export interface StructureHost extends PagingHost {
+  readonly store: Store
+  readonly snapshotLogBytes: number
+  /** Ends the loading once it is aborted. */
+  readonly stop: AbortSignal | undefined
+  onWarning(message: string): void
+}
+
+/** What an index or a relation has from its creation on, whatever becomes of the device. */
+export interface StructureParts {
+  readonly stored: { readonly id: number }
+  readonly upkeep: {
+    takeSnapshot(): Promise<SnapshotFigures>
+    end(isLoaded: boolean): Promise<void>
+    stop(): Promise<void>
+  }
+}
+
+/** How a queue takes writes together; see `RequestQueue`. */
+export interface WriteKinds<Write> {
+  readonly weigh: (write: Write) => number
+  readonly kindOf?: (write: Write) => unknown
+}
+
+/**
+ * What has a name, an order of requests, a log, and a structure on the device, which is there from its creation or its loading to its
+ * drop or the end, but for a rebuild after the loss of a device.
+ */
+export abstract class NamedStructure<
+  Definition extends { readonly name: string },
+  Parts extends StructureParts,
+  Paged extends PagedStructure<DeviceStructure>,
+  Write extends { readonly reject: (error: WarpdexError) => void },
+> {
+  readonly definition: Definition
+  readonly #host: StructureHost
+  readonly #kind: 'index' | 'relation'
+  protected readonly queue: RequestQueue<Write>
+  #parts: Parts | undefined
+  /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
+  #loaded: (Parts & { readonly structure: Paged }) | undefined
+  /** Why new requests are refused for good. */
+  #refusal: WarpdexError | undefined
+  /** Why the structure could not be rebuilt. */
+  #failure: WarpdexError | undefined
+
+  protected constructor(
+    definition: Definition,
+    host: StructureHost,
+    kind: 'index' | 'relation',
+    writes: WriteKinds<Write>,
+  ) {
+    this.definition = definition
+    this.#host = host
+    this.#kind = kind
+    this.queue = new RequestQueue(
+      (batch, followers) => this.#runWrites(batch, followers),
+      writes.weigh,
+      writes.kindOf,
+      (milliseconds) => host.meter?.waited(milliseconds),
+    )
+  }
+
+  /** Enters it into the store. */
+  protected abstract enterStore(): Promise<Parts['stored']>
+  /** Removes it from the store, and whatever else goes with it. */
+  protected abstract leaveStore(id: number): Promise<void>
+  /** Makes it known under its name; `leaveNames` undoes that. */
+  protected abstract enterNames(id: number): Promise<void>
+  protected abstract leaveNames(): void
+  protected abstract makeParts(stored: Parts['stored']): Parts
+  /** Brings what is stored to the device. */
+  protected abstract build(parts: Parts): Promise<Paged>
+  /** Answers writes in their turn. @returns whether the structure holds what the log holds; if not, it is rebuilt */
+  protected abstract runWrites(
+    loaded: Parts & { readonly structure: Paged },
+    writes: readonly Write[],
+    followers: Followers<Write>,
+  ): Promise<boolean>
+  /** The error for whoever asks for it when it is not there. */
+  protected abstract unknown(): WarpdexError
+
+  /** Its id, once it is there. */
+  get id(): number | undefined {
+    return this.#parts?.stored.id
+  }
+
+  /** Whether it is there, as opposed to being created. It is there while it is rebuilt. */
+  get exists(): boolean {
+    return this.#parts !== undefined
+  }
+
+  /** Whether it can be used. It may be paged out. */
+  get isLoaded(): boolean {
+    return this.#loaded !== undefined
+  }
+
+  /** Bytes of memory that it takes, on the device or on the host; 0 while it is not loaded. */
+  get bytes(): number {
+    if (this.#loaded === undefined) return 0
+    const { deviceBytes, hostBytes } = this.#loaded.structure.stats()
+    return deviceBytes + hostBytes
+  }
+
+  /** Resolves when everything before the call is done; rejects when it did not come to be. */
+  ready(): Promise<void> {
+    return this.queue.read(async () => void this.live())
+  }
+
+  /** Brings it from the store to the device. Requests may be made at once; they wait. */
+  open(stored: Parts['stored']): Promise<void> {
+    return this.#start(() => this.#load(stored))
+  }
+
+  /**
+   * Creates it. Requests may be made at once; they wait.
+   * @param after what must be done before, if anything
+   */
+  create(after: Promise<void> | undefined): Promise<void> {
+    return this.#start(async () => {
+      await after
+      const stored = await this.enterStore()
+      try {
+        await this.#load(stored)
+      } catch (error) {
+        this.leaveNames()
+        await this.#host.store.drop(stored.id)
+        throw error
+      }
+    })
+  }
+
+  /** Brings it to another device, unless it is on none. Requests that are running fail, those made after the call wait. */
+  rebuild(): Promise<void> {
+    return this.queue.exclusive(() => this.rebuildInTurn())
+  }
+
+  /** As `rebuild`, wherever it is. */
+  remake(): Promise<void> {
+    return this.queue.exclusive(() => this.recover())
+  }
+
+  protected async rebuildInTurn(): Promise<void> {
+    if (this.#parts === undefined || this.#loaded?.structure.isOnHost === true) return
+    await this.#reload(this.#parts)
+  }
+
+  /** Builds the structure anew, in its turn. */
+  protected async recover(): Promise<void> {
+    if (this.#parts !== undefined) await this.#reload(this.#parts)
+  }
+
+  /** Answers what came before, then removes it for good. If the store cannot do that, it stays. */
+  drop(): Promise<void> {
+    const before = this.#refusal
+    this.#refusal = this.unknown()
+    return this.queue.exclusive(async () => {
+      this.leaveNames()
+      await this.#unload()
+      if (this.#parts === undefined) return
+      const { id } = this.#parts.stored
+      try {
+        await this.leaveStore(id)
+      } catch (error) {
+        this.#refusal = before
+        await this.enterNames(id)
+        await this.recover()
+        throw error
+      }
+    })
+  }
+
+  /** Answers what came before, takes a snapshot if that is worthwhile, and gives the device memory back. */
+  async close(): Promise<void> {
+    this.#refusal ??= new WarpdexError(
+      'SHUTTING_DOWN',
+      'the server is shutting down; try again when it is back',
+    )
+    await this.queue.exclusive(async () => {})
+    await this.#parts?.upkeep.end(this.#loaded !== undefined)
+    await this.queue.exclusive(() => this.#unload())
+  }
+
+  /** Takes a snapshot of all that was written before the call. */
+  protected async takeSnapshot(): Promise<SnapshotFigures> {
+    this.refuse()
+    await this.ready()
+    const { position, bytes } = await this.live().upkeep.takeSnapshot()
+    return { position, bytes }
+  }
+
+  /** What there is, for a request in its turn. */
+  protected live(): Parts & { readonly structure: Paged } {
+    if (this.#loaded !== undefined) return this.#loaded
+    throw this.#absence()
+  }
+
+  /** Throws for a new request that is refused. */
+  protected refuse(): void {
+    if (this.#refusal !== undefined) throw this.#refusal
+  }
+
+  /** Whether it is about to go. */
+  protected get isGoing(): boolean {
+    return this.#refusal !== undefined
+  }
+
+  protected warn(what: string, thrown: unknown): void {
+    const { name } = this.definition
+    this.#host.onWarning(`${this.#kind} ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
+  }
+
+  /** Builds the structure anew from what is stored. If that fails it answers nothing. */
+  async #reload(parts: Parts): Promise<void> {
+    await this.#unload()
+    try {
+      this.#loaded = { ...parts, structure: await this.build(parts) }
+    } catch (thrown) {
+      const { code, message } = toWarpdexError(thrown)
+      this.warn('could not be rebuilt', thrown)
+      const failure = `the ${this.#kind} could not be rebuilt: ${message}; restart the server`
+      this.#failure = new WarpdexError(code, failure)
+    }
+  }
+
+  #start(load: () => Promise<void>): Promise<void> {
+    return this.queue.exclusive(async () => {
+      try {
+        await load()
+      } catch (error) {
+        this.#refusal = toWarpdexError(error)
+        throw error
+      }
+    })
+  }
+
+  async #load(stored: Parts['stored']): Promise<void> {
+    await this.enterNames(stored.id)
+    const parts = this.makeParts(stored)
+    const structure = await this.build(parts)
+    this.#parts = parts
+    this.#loaded = { ...parts, structure }
+  }
+
+  /** Called with nothing else of it running. */
+  async #unload(): Promise<void> {
+    const loaded = this.#loaded
+    this.#loaded = undefined
+    this.#failure = undefined
+    await loaded?.upkeep.stop()
+    await loaded?.structure.destroy()
+  }
+
+  async #runWrites(writes: readonly Write[], followers: Followers<Write>): Promise<void> {
+    const loaded = this.#loaded
+    if (loaded === undefined) {
+      for (const { reject } of writes) reject(this.#absence())
+      return
+    }
+    try {
+      const sound = await this.runWrites(loaded, writes, followers)
+      if (!sound) await this.recover()
+    } catch (thrown) {
+      // Every write is answered by whoever runs it, so it did not come to that: the structure was not to be had.
+      for (const { reject } of writes) reject(toWarpdexError(thrown))
+    }
+  }
+
+  /** Why there is no structure. */
+  #absence(): WarpdexError {
+    if (this.#parts === undefined) return this.#refusal ?? this.unknown()
+    return this.#failure ?? this.#refusal ?? rebuilding(this.#kind, this.definition.name)
+  }
+}

@@ -1,0 +1,120 @@
+import { aligned, asBytes } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { type ColumnDefinition, columnWords } from '../../protocol/relation.js'
+import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
+import { unpackColumn } from '../../protocol/relation-values.js'
+import { type Rows, rowCount } from '../../protocol/rows.js'
+import { TupleEncoder } from '../../protocol/tuple-key.js'
+import type { KeyType } from '../../protocol/types.js'
+
+/** Keys of an index over columns, and as their payloads the numbers of the rows that have them. */
+export interface RowKeys {
+  readonly keys: Uint8Array
+  readonly keyOffsets?: Uint32Array | undefined
+  /** u32. */
+  readonly payloads: Uint8Array
+}
+
+/** A column and its values. */
+interface KeyPart {
+  readonly column: ColumnDefinition
+  readonly values: ColumnValues
+}
+
+/** The type of keys that are the values of one column, or tuples of those of several. */
+export function keyTypeOf(columns: readonly ColumnDefinition[]): KeyType {
+  return columns.length === 1 ? columns[0].type : `tuple(${columns.map(({ type }) => type).join(',')})`
+}
+
+/**
+ * The keys of rows. Rows in which a column has no value, or a NaN, have none.
+ *
+ * @param columns those that the index is over
+ * @param first number of the batch's first row in its relation
+ * @throws WarpdexError `TOO_LARGE` for a key of more than `keyBytes`
+ */
+export function keysOfRows(
+  { rows, columns: all }: RelationBatch,
+  columns: readonly ColumnDefinition[],
+  first: number,
+): RowKeys {
+  const parts = columns.flatMap((column) => {
+    const values = all.get(column.name)
+    return values === undefined ? [] : [{ column, values }]
+  })
+  const live = rowsWithKeys(parts, rows)
+  const payloads = asBytes(live.map((row) => first + row))
+  const [part] = parts
+  if (parts.length > 1) return { ...variable(tupleKeys(parts, live), columns), payloads }
+  if (part.column.type === 'string') return { ...variable(stringKeys(part.values, live), columns), payloads }
+  return { keys: fixedKeys(part, live, rows), payloads }
+}
+
+/** Numbers within the batch, ascending. */
+function rowsWithKeys(parts: readonly KeyPart[], rows: number): Uint32Array {
+  const floats = parts
+    .filter(({ column }) => column.type === 'f32')
+    .map(({ values }) => aligned(values.values, Float32Array))
+  const isWhole = floats.length === 0 && parts.every(({ values }) => values.validity === undefined)
+  const live = new Uint32Array(rows)
+  let count = 0
+  for (let row = 0; row < rows; row++) {
+    const has =
+      isWhole ||
+      (parts.every(({ values }) => hasValue(values.validity, row)) &&
+        !floats.some((column) => Number.isNaN(column[row])))
+    if (has) live[count++] = row
+  }
+  return live.subarray(0, count)
+}
+
+function fixedKeys({ column, values: { values } }: KeyPart, live: Uint32Array, rows: number): Uint8Array {
+  if (live.length === rows) return values
+  const words = columnWords(column.type)
+  const source = aligned(values, Uint32Array)
+  const keys = new Uint32Array(live.length * words)
+  for (let i = 0; i < live.length; i++) {
+    for (let word = 0; word < words; word++) keys[i * words + word] = source[live[i] * words + word]
+  }
+  return asBytes(keys)
+}
+
+function stringKeys({ values, strings }: ColumnValues, live: Uint32Array): Required<Rows> {
+  const numbers = aligned(values, Uint32Array)
+  const { bytes, offsets = Uint32Array.of(0) } = strings ?? { bytes: new Uint8Array(0) }
+  const keyOffsets = new Uint32Array(live.length + 1)
+  live.forEach((row, i) => {
+    const number = numbers[row]
+    keyOffsets[i + 1] = keyOffsets[i] + offsets[number + 1] - offsets[number]
+  })
+  const keys = new Uint8Array(keyOffsets[live.length])
+  live.forEach((row, i) => {
+    const number = numbers[row]
+    keys.set(bytes.subarray(offsets[number], offsets[number + 1]), keyOffsets[i])
+  })
+  return { bytes: keys, offsets: keyOffsets }
+}
+
+function tupleKeys(parts: readonly KeyPart[], live: Uint32Array): Rows {
+  const encoder = new TupleEncoder(parts.map(({ column }) => column.type))
+  const columns = parts.map(({ column, values }) => unpackColumn(values, column.type))
+  // Rows in which any column is null are not among them.
+  for (const row of live) encoder.add(columns.map((values) => values[row] ?? 0))
+  return encoder.rows()
+}
+
+function variable(rows: Rows, columns: readonly ColumnDefinition[]): Omit<RowKeys, 'payloads'> {
+  const { bytes: keys, offsets: keyOffsets = Uint32Array.of(0) } = rows
+  const count = rowCount({ bytes: keys, offsets: keyOffsets }, undefined)
+  for (let i = 0; i < count; i++) {
+    const length = keyOffsets[i + 1] - keyOffsets[i]
+    if (length <= LIMITS.keyBytes) continue
+    const names = columns.map(({ name }) => JSON.stringify(name)).join(', ')
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `there is an index over ${names}, and a key of ${length} bytes; ${LIMITS.keyBytes} are allowed`,
+    )
+  }
+  return { keys, keyOffsets }
+}

@@ -1,0 +1,154 @@
+import type { PreparedAppend, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { Store } from '../../persistence/store.js'
+import type { WriteOutcome } from '../../persistence/write-outcomes.js'
+import { toWarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
+import type { PagedStructure } from './paged-structure.js'
+import type { HeldIndexes } from './relation-indexes.js'
+import { type IdentifiedWrite, rememberedOutcome, sortWrites, unsound } from './write-identity.js'
+
+/** Rows that wait to be appended, settled by `settleBatch`. */
+export interface PendingAppend extends IdentifiedWrite {
+  readonly batch: RelationBatch
+}
+
+/** The indexes over columns of the relation. */
+type ColumnIndexes = Pick<HeldIndexes, 'prepare'>
+
+/** Told of the bytes of each log record, of how many appends are in it, and how long it took until it was synced. */
+type OnLogged = (bytes: number, appends: number, milliseconds: number) => void
+
+/**
+ * How appends to one relation become durable and visible, in this order: prepared, logged, applied, acknowledged. Those that come
+ * together share a commit, and each has a record of its own.
+ */
+export class RelationWriter {
+  readonly #store: Store
+  readonly #id: number
+  readonly #onLogged: OnLogged
+
+  constructor(store: Store, id: number, onLogged: OnLogged) {
+    this.#store = store
+    this.#id = id
+    this.#onLogged = onLogged
+  }
+
+  /**
+   * Answers all appends. They go together; where that fails, each goes alone, so that none fails for another's sake.
+   * @param indexes over its columns, which change with it
+   * @returns whether relation and indexes hold what the log holds; if not, they must be rebuilt
+   */
+  async run(
+    relation: PagedStructure<StoredRelation>,
+    indexes: ColumnIndexes,
+    appends: readonly PendingAppend[],
+  ): Promise<boolean> {
+    const { fresh, repeats } = sortWrites(appends, ({ id }) =>
+      rememberedOutcome(this.#store, this.#id, id, 'appended'),
+    )
+    const sound = fresh.length === 0 || (await this.#runFresh(relation, indexes, fresh))
+    if (sound) return repeats.length === 0 || this.run(relation, indexes, repeats)
+    for (const { reject } of repeats) reject(unsound())
+    return false
+  }
+
+  async #runFresh(
+    relation: PagedStructure<StoredRelation>,
+    indexes: ColumnIndexes,
+    appends: readonly PendingAppend[],
+  ): Promise<boolean> {
+    let prepared: PreparedAppend
+    try {
+      const batches = appends.map(({ batch }) => batch)
+      prepared = await prepare(relation, indexes, batches)
+    } catch (thrown) {
+      if (appends.length === 1) {
+        appends[0].reject(toWarpdexError(thrown))
+        return true
+      }
+      let sound = true
+      for (const append of appends) {
+        if (sound) sound = await this.#runFresh(relation, indexes, [append])
+        else append.reject(unsound())
+      }
+      return sound
+    }
+    return this.#logAndApply(prepared, relation.current.rows, appends)
+  }
+
+  /** A commit takes all records or none, unless others fill it: then some may be durable and others not, and the log decides. */
+  async #logAndApply(
+    prepared: PreparedAppend,
+    rows: number,
+    appends: readonly PendingAppend[],
+  ): Promise<boolean> {
+    const answers = rowsOf(appends, rows)
+    const logged = await Promise.allSettled(appends.map((append, i) => this.#log(append, answers[i])))
+    const isWhole = logged.every(({ status }) => status === 'fulfilled')
+    const isNothing = logged.every(({ status }) => status === 'rejected')
+    const sound = isWhole ? applied(prepared) : isNothing
+    if (!isWhole) prepared.discard()
+    logged.forEach((outcome, i) => {
+      if (outcome.status === 'fulfilled') appends[i].resolve({ appended: answers[i] })
+      else appends[i].reject(toWarpdexError(outcome.reason))
+    })
+    return sound
+  }
+
+  async #log({ batch, id }: PendingAppend, appended: AppendedRows): Promise<void> {
+    const since = performance.now()
+    const outcomes: WriteOutcome[] =
+      id === undefined ? [] : [{ client: id.client, write: id.number, appended }]
+    const { bytes } = await this.#store.log.append(this.#id, { batch, outcomes })
+    this.#onLogged(bytes, 1, performance.now() - since)
+  }
+}
+
+/** Makes room in the relation and in its indexes; all change or none. */
+async function prepare(
+  relation: PagedStructure<StoredRelation>,
+  indexes: ColumnIndexes,
+  batches: readonly RelationBatch[],
+): Promise<PreparedAppend> {
+  const rows = await relation.reserve((stored) => stored.prepare(batches))
+  try {
+    const all = [rows, ...(await indexes.prepare(batches, relation.current.rows))]
+    return {
+      apply: () => {
+        for (const each of all) each.apply()
+      },
+      discard: () => {
+        for (const each of all) each.discard()
+      },
+    }
+  } catch (error) {
+    rows.discard()
+    throw error
+  }
+}
+
+/** The share that an append takes of those that go together. */
+export function weighAppend({ batch }: PendingAppend): number {
+  return Math.max(batch.rows / LIMITS.batchItems, batchBytes(batch) / LIMITS.frameBytes)
+}
+
+/** Where the rows of each append come to lie, behind those that are there. */
+function rowsOf(appends: readonly PendingAppend[], rows: number): AppendedRows[] {
+  let first = rows
+  return appends.map(({ batch }) => {
+    const place = { first, rows: batch.rows }
+    first += batch.rows
+    return place
+  })
+}
+
+/** Once it is logged an append counts, so that a failure here means a rebuild and not an error for its writers. */
+function applied(prepared: PreparedAppend): boolean {
+  try {
+    prepared.apply()
+    return true
+  } catch {
+    return false
+  }
+}

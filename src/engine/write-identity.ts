@@ -1,0 +1,79 @@
+import type { Store } from '../../persistence/store.js'
+import type { Answer, StoredOutcome } from '../../persistence/write-outcomes.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { Cancellation, WriteId } from './index-requests.js'
+
+/** A write that waits for its answer. */
+export interface IdentifiedWrite {
+  readonly id: WriteId | undefined
+  readonly cancellation: Cancellation | undefined
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: WarpdexError) => void
+}
+
+/** One name for each write of all clients. */
+export function nameOf({ client, number }: WriteId): string {
+  return `${number} ${client}`
+}
+
+/**
+ * Answers the writes that need no work. Of writes with the same id the later ones are repeats, to be answered by the first's outcome.
+ *
+ * @param remembered the answer to a write that was done before; throws where it must not be done
+ */
+export function sortWrites<W extends IdentifiedWrite>(
+  writes: readonly W[],
+  remembered: (write: W, before: ReadonlySet<string>) => Answer | undefined,
+): { readonly fresh: readonly W[]; readonly repeats: readonly W[] } {
+  const fresh: W[] = []
+  const repeats: W[] = []
+  const ids = new Set<string>()
+  for (const write of writes) {
+    if (write.cancellation?.cancelled === true) {
+      write.reject(new WarpdexError('CANCELLED', 'the write was cancelled before it began'))
+      continue
+    }
+    try {
+      const answer = remembered(write, ids)
+      if (answer !== undefined) {
+        write.resolve(answer)
+        continue
+      }
+    } catch (thrown) {
+      write.reject(toWarpdexError(thrown))
+      continue
+    }
+    const id = write.id && nameOf(write.id)
+    if (id !== undefined && ids.has(id)) repeats.push(write)
+    else fresh.push(write)
+    if (id !== undefined) ids.add(id)
+  }
+  return { fresh, repeats }
+}
+
+/**
+ * What became of a write to an index or a relation, while that is remembered.
+ * @param target the id of the index or relation
+ * @throws WarpdexError `BAD_REQUEST` when it was another kind of write, or one to something else
+ */
+export function rememberedOutcome(
+  store: Store,
+  target: number,
+  id: WriteId | undefined,
+  kind: keyof Answer,
+): StoredOutcome | undefined {
+  const outcome = id && store.outcome(id.client, id.number)
+  if (outcome === undefined) return undefined
+  if (outcome.index !== target)
+    throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write to another index`)
+  if (outcome[kind] !== undefined) return outcome
+  throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write of another kind`)
+}
+
+/** For writes that come to a structure which lacks a logged one: their outcomes would be wrong. */
+export function unsound(): WarpdexError {
+  return new WarpdexError(
+    'DEVICE_LOST',
+    'what it is written to must be rebuilt after an error of its device; try again',
+  )
+}

@@ -1,0 +1,231 @@
+import type { Device } from '../../gpu/device/device.js'
+import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
+import { DeviceWork } from '../../gpu/relational/query/device-work.js'
+import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
+import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import type { ResultColumn } from '../../protocol/query/tree.js'
+import type { TypedNode } from '../../protocol/query/typed.js'
+import { execute } from './execute.js'
+import { explain } from './explain.js'
+import { pruneColumns } from './prune-columns.js'
+import { type CursorStep, QueryCursor } from './query-cursor.js'
+import { QueryRun } from './query-run.js'
+import { batchRows, readBatch } from './read-batches.js'
+
+/** Who reads a result, and whether it still wants to. */
+export interface QueryReader {
+  readonly cancelled: boolean
+  /** Nobody else may go on with what it began. */
+  readonly owner?: unknown
+  /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */
+  authorise?(relation: string): void
+}
+
+/** What queries need of their engine. */
+export interface QueryHost {
+  /** @throws WarpdexError `UNKNOWN_RELATION` */
+  columnsOf(relation: string): readonly ResultColumn[]
+  /** Runs a task on relations that stay as they are, and on the device, meanwhile. It may run the task twice. */
+  useRelations<T>(
+    names: readonly string[],
+    run: (relations: ReadonlyMap<string, DeviceRelation>) => Promise<T>,
+    reader?: QueryReader,
+  ): Promise<T>
+  device(): Promise<Device>
+}
+
+/** The first rows of a result; `cursor` is how to get the rest, where there is one. */
+export interface FirstRows extends CursorStep {
+  readonly cursor: number | undefined
+}
+
+interface OpenCursor {
+  readonly cursor: QueryCursor
+  readonly owner: unknown
+}
+
+/** Queries of one engine: each checked, carried out, and read a batch at a time. */
+export class Queries {
+  readonly #host: QueryHost
+  readonly #memoryBytes: number
+  readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
+  readonly #open = new Map<number, OpenCursor>()
+  readonly #running = new Set<QueryCursor>()
+  #lastCursor = 0
+
+  /** @param memoryBytes of device memory that one query may take beside its relations */
+  constructor(host: QueryHost, memoryBytes: number = LIMITS.queryDeviceBytes) {
+    this.#host = host
+    this.#memoryBytes = memoryBytes
+  }
+
+  /**
+   * Begins a query.
+   * @param query a tree as it came off the wire
+   * @throws WarpdexError `BAD_REQUEST` with the way to the fault, `UNKNOWN_RELATION`, what `reader.authorise` throws, `TOO_LARGE` where it needs more memory than it may have,
+   * `OVERLOADED`, `CANCELLED`
+   */
+  async start(query: unknown, reader: QueryReader): Promise<FirstRows> {
+    const node = this.#check(query, reader)
+    const cursor = new QueryCursor()
+    this.#running.add(cursor)
+    this.#run(node, cursor, reader)
+      .then(
+        () => cursor.end(),
+        (error: unknown) => cursor.end(error),
+      )
+      .finally(() => this.#running.delete(cursor))
+    const first = await cursor.next()
+    if (!first.more) return { ...first, cursor: undefined }
+    if (this.#open.size >= LIMITS.queryCursors) {
+      cursor.cancel()
+      throw new WarpdexError(
+        'OVERLOADED',
+        `${LIMITS.queryCursors} results are being read; try again after a pause`,
+      )
+    }
+    const number = ++this.#lastCursor
+    this.#open.set(number, { cursor, owner: reader.owner })
+    return { ...first, cursor: number }
+  }
+
+  /**
+   * More rows of a result.
+   * @throws WarpdexError `BAD_REQUEST` for a cursor that is not open, or another's; what the query failed with
+   */
+  async next(number: number, reader: QueryReader): Promise<CursorStep> {
+    const cursor = this.#cursor(number, reader)
+    try {
+      const step = await cursor.next()
+      if (!step.more) this.#open.delete(number)
+      return step
+    } catch (error) {
+      this.#open.delete(number)
+      throw error
+    }
+  }
+
+  /** Ends a result before it is read. */
+  end(number: number, reader: QueryReader): void {
+    this.#cursor(number, reader).cancel()
+    this.#open.delete(number)
+  }
+
+  /** Ends all results of a reader who is gone. */
+  endAll(owner: unknown): void {
+    for (const [number, open] of this.#open) {
+      if (open.owner !== owner) continue
+      open.cursor.cancel()
+      this.#open.delete(number)
+    }
+  }
+
+  /** Ends all queries that hold relations still. */
+  close(): void {
+    for (const cursor of this.#running) cursor.cancel()
+  }
+
+  /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
+  async explain(query: unknown, reader: QueryReader): Promise<QueryExplanation> {
+    const node = this.#check(query, reader)
+    return this.#withRun(
+      node,
+      () => reader.cancelled,
+      reader,
+      async (run) => {
+        for await (const table of execute(run, node)) run.drop(table)
+        return explain(run, node)
+      },
+    )
+  }
+
+  #check(query: unknown, reader: QueryReader): TypedNode {
+    const node = checkQuery(query, (relation) => {
+      reader.authorise?.(relation)
+      return this.#host.columnsOf(relation)
+    })
+    return pruneColumns(node)
+  }
+
+  async #run(node: TypedNode, cursor: QueryCursor, reader: QueryReader): Promise<void> {
+    let pushed = 0
+    const isCancelled = () => cursor.cancelled || reader.cancelled
+    await this.#withRun(node, isCancelled, reader, async (run) => {
+      if (pushed > 0)
+        throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
+      const most = batchRows(node.columns)
+      for await (const table of execute(run, node)) {
+        for (let first = 0; first < table.rows; first += most) {
+          const rows = Math.min(most, table.rows - first)
+          const batch = await run.measure(node, () => readBatch(run.work, table, node.columns, first, rows))
+          pushed++
+          await cursor.push(batch)
+        }
+        run.drop(table)
+      }
+      if (pushed === 0) await cursor.push(emptyBatch(node.columns))
+    })
+  }
+
+  #withRun<T>(
+    node: TypedNode,
+    isCancelled: () => boolean,
+    reader: QueryReader,
+    use: (run: QueryRun) => Promise<T>,
+  ): Promise<T> {
+    const names = relationsOf(node)
+    return this.#host.useRelations(
+      names,
+      async (relations) => {
+        const device = await this.#host.device()
+        const kernels = await this.#kernelsOf(device)
+        const scratch = device.scratch((bytes) => this.#admit(bytes))
+        try {
+          return await use(new QueryRun(new DeviceWork(device, kernels, scratch), relations, isCancelled))
+        } finally {
+          scratch.release()
+        }
+      },
+      reader,
+    )
+  }
+
+  #admit(bytes: number): void {
+    if (bytes <= this.#memoryBytes) return
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `the query needs more than the ${this.#memoryBytes} bytes of device memory that it may have; conditions before its joins, groups and orders, or a limit on its inputs, make it smaller`,
+    )
+  }
+
+  #cursor(number: number, { owner }: QueryReader): QueryCursor {
+    const open = this.#open.get(number)
+    if (open?.owner === owner && open !== undefined) return open.cursor
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `no result ${number} is open; it was read to its end, ended, or never begun`,
+    )
+  }
+
+  #kernelsOf(device: Device): Promise<QueryKernels> {
+    const known = this.#kernels.get(device)
+    if (known !== undefined) return known
+    const making = QueryKernels.create(device)
+    this.#kernels.set(device, making)
+    making.catch(() => this.#kernels.delete(device))
+    return making
+  }
+}
+
+function emptyBatch(columns: readonly ResultColumn[]) {
+  const empty = columns.map((column) => ({
+    ...column,
+    values: new Uint8Array(0),
+    validity: undefined,
+    texts: column.type === 'string' ? [] : undefined,
+  }))
+  return { rows: 0, columns: empty }
+}

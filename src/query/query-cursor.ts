@@ -1,0 +1,94 @@
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { ResultBatch } from '../../protocol/query/result.js'
+
+/** Rows of a result, and whether more follow. */
+export interface CursorStep {
+  readonly batch: ResultBatch
+  readonly more: boolean
+}
+
+/**
+ * What lies between a query and whoever reads its result: batches up to a bound. The query waits when that is reached, and is given up when
+ * nobody reads on for long, since it holds its relations meanwhile.
+ */
+export class QueryCursor {
+  readonly #batches: ResultBatch[] = []
+  #bytes = 0
+  #ended = false
+  #failure: WarpdexError | undefined
+  #cancelled = false
+  #onChange: (() => void)[] = []
+
+  /** Whether nobody wants the rest any more. */
+  get cancelled(): boolean {
+    return this.#cancelled
+  }
+
+  /**
+   * Adds a batch, when there is room for it.
+   * @throws WarpdexError `CANCELLED` where nobody wants it
+   */
+  async push(batch: ResultBatch): Promise<void> {
+    let idle = false
+    const timer = setTimeout(() => {
+      idle = true
+      this.#changed()
+    }, LIMITS.stallSeconds * 1000)
+    try {
+      while (this.#bytes >= LIMITS.queryQueuedBytes && !this.#cancelled && !idle) await this.#change()
+    } finally {
+      clearTimeout(timer)
+    }
+    if (this.#cancelled) throw new WarpdexError('CANCELLED', 'the query was cancelled')
+    if (idle) {
+      const message = `the result was not read on for ${LIMITS.stallSeconds} seconds; ask again, and for less at a time`
+      throw new WarpdexError('CANCELLED', message)
+    }
+    this.#batches.push(batch)
+    this.#bytes += bytesOf(batch)
+    this.#changed()
+  }
+
+  /** No more batches follow: all are there, or the query has failed. */
+  end(failure?: unknown): void {
+    this.#ended = true
+    if (failure !== undefined) this.#failure = toWarpdexError(failure)
+    this.#changed()
+  }
+
+  /**
+   * The next batch. With the last one it says that nothing follows, so it waits until that is known.
+   * @throws WarpdexError what the query failed with
+   */
+  async next(): Promise<CursorStep> {
+    while (this.#batches.length < 2 && !this.#ended) await this.#change()
+    if (this.#failure !== undefined) throw this.#failure
+    const batch = this.#batches.shift()
+    if (batch === undefined) throw new WarpdexError('BAD_REQUEST', 'the result has been read to its end')
+    this.#bytes -= bytesOf(batch)
+    this.#changed()
+    return { batch, more: this.#batches.length > 0 }
+  }
+
+  /** Has the query end before its next step. */
+  cancel(): void {
+    this.#cancelled = true
+    this.#changed()
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#onChange.push(resolve))
+  }
+
+  #changed(): void {
+    for (const resolve of this.#onChange.splice(0)) resolve()
+  }
+}
+
+function bytesOf({ columns }: ResultBatch): number {
+  return columns.reduce(
+    (sum, { values, validity }) => sum + values.byteLength + (validity?.byteLength ?? 0),
+    0,
+  )
+}

@@ -1,0 +1,124 @@
+import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
+import type { DeviceWork } from '../../gpu/relational/query/device-work.js'
+import type { Table } from '../../gpu/relational/query/table.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { TypedNode } from '../../protocol/query/typed.js'
+import { StepFigures } from './step-figures.js'
+
+/**
+ * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
+ * that a step hands on is held until the one that takes it drops it; whatever no held table needs is given back then.
+ */
+export class QueryRun {
+  readonly work: DeviceWork
+  readonly relations: ReadonlyMap<string, DeviceRelation>
+  readonly #figures = new Map<TypedNode, StepFigures>()
+  readonly #held = new Set<Table>()
+  readonly #kept = new Set<readonly GPUBuffer[]>()
+  readonly #isCancelled: () => boolean
+
+  /**
+   * @param relations every one that the query names
+   * @param isCancelled whether nobody waits for the result any more; asked before each step
+   */
+  constructor(
+    work: DeviceWork,
+    relations: ReadonlyMap<string, DeviceRelation>,
+    isCancelled: () => boolean = () => false,
+  ) {
+    this.work = work
+    this.relations = relations
+    this.#isCancelled = isCancelled
+  }
+
+  figures(node: TypedNode): StepFigures {
+    const figures = this.#figures.get(node) ?? new StepFigures()
+    this.#figures.set(node, figures)
+    return figures
+  }
+
+  /**
+   * Runs a step of a node, which makes a table of others.
+   * @param inputs what it takes, dropped when it is done
+   * @throws WarpdexError `CANCELLED`; `BAD_REQUEST` where an expression has overflowed
+   */
+  async step(node: TypedNode, inputs: readonly Table[], make: () => Promise<Table> | Table): Promise<Table> {
+    const made = await this.replace(node, inputs, make)
+    const figures = this.figures(node)
+    figures.rows += made.rows
+    figures.steps++
+    return made
+  }
+
+  /** As a step, but what it makes was counted before: the tables of a node as one. */
+  async replace(
+    node: TypedNode,
+    inputs: readonly Table[],
+    make: () => Promise<Table> | Table,
+  ): Promise<Table> {
+    this.#refuseCancelled()
+    return this.measure(node, async () => {
+      let made: Table | undefined
+      try {
+        made = await make()
+        return made
+      } finally {
+        for (const input of inputs) this.#held.delete(input)
+        if (made !== undefined) this.#held.add(made)
+        this.#giveBack()
+      }
+    })
+  }
+
+  /** Counts the time and the bytes of something as a node's. Memory that it takes is given back after the next step unless it is kept. */
+  async measure<T>(node: TypedNode, work: () => Promise<T>): Promise<T> {
+    const figures = this.figures(node)
+    const begin = { time: performance.now(), bytes: this.work.movedBytes }
+    try {
+      return await work()
+    } finally {
+      figures.milliseconds += performance.now() - begin.time
+      figures.bytes += this.work.movedBytes - begin.bytes
+    }
+  }
+
+  /**
+   * Keeps buffers that are no table's.
+   * @returns lets them go
+   */
+  keep(buffers: readonly GPUBuffer[]): () => void {
+    this.#kept.add(buffers)
+    return () => {
+      this.#kept.delete(buffers)
+      this.#giveBack()
+    }
+  }
+
+  /** A table is not needed any more. */
+  drop(table: Table): void {
+    this.#held.delete(table)
+    this.#giveBack()
+  }
+
+  /** @throws WarpdexError `BAD_REQUEST` where an expression of the node, or of one before it, has overflowed */
+  async checkFaults(node: TypedNode): Promise<void> {
+    if (!(await this.work.hasFault())) return
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `${node.path}: a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead`,
+    )
+  }
+
+  #refuseCancelled(): void {
+    if (this.#isCancelled()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
+  }
+
+  #giveBack(): void {
+    this.work.keepOnly(this.#heldBuffers())
+  }
+
+  *#heldBuffers(): Generator<GPUBuffer> {
+    for (const buffers of this.#kept) yield* buffers
+    for (const table of this.#held) yield* table.buffers()
+  }
+}

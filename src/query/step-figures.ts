@@ -1,0 +1,10 @@
+/** What the steps of one operator have done so far. */
+export class StepFigures {
+  rows = 0
+  steps = 0
+  /** Written to the device's memory by its kernels, results and what they need on the way. */
+  bytes = 0
+  milliseconds = 0
+  /** How it was done, where there was a choice. */
+  method: string | undefined
+}

@@ -1,0 +1,51 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Request } from '../../protocol/messages.js'
+import { encodeBatch } from '../../protocol/query/batch-section.js'
+import type { ResultBatch } from '../../protocol/query/result.js'
+import type { ReplyFields } from '../../protocol/replies.js'
+import type { Queries, QueryReader } from '../query/queries.js'
+import type { Asker, Reply } from './asker.js'
+
+type QueryRequest = Extract<Request, { op: 'query' | 'queryNext' | 'queryEnd' }>
+
+/** Begins, goes on with, or ends the result of a query. */
+export async function runQuery(queries: Queries, request: QueryRequest, asker: Asker): Promise<Reply> {
+  const reader = readerOf(asker)
+  if (request.op === 'queryEnd') {
+    queries.end(request.cursor, reader)
+    return { fields: {} }
+  }
+  if (request.op === 'queryNext') {
+    const { batch, more } = await queries.next(request.cursor, reader)
+    return batchReply<'queryNext'>(batch, (batch) => ({ batch, more }))
+  }
+  if (request.explain) {
+    const fields: ReplyFields['query'] = { explanation: await queries.explain(request.query, reader) }
+    return { fields }
+  }
+  const { batch, cursor } = await queries.start(request.query, reader)
+  return batchReply<'query'>(batch, (batch) => ({ batch, cursor }))
+}
+
+/** A query names its relations itself, so that the right to read them is asked for as each is come across. */
+function readerOf({ cancellation, rights }: Asker): QueryReader {
+  return {
+    get cancelled() {
+      return cancellation.cancelled
+    },
+    owner: cancellation.owner,
+    authorise: (relation) => {
+      if (rights.may('read', relation)) return
+      const name = JSON.stringify(relation)
+      throw new WarpdexError('UNAUTHORISED', `query needs the right "read" on ${name}; the asker lacks it`)
+    },
+  }
+}
+
+function batchReply<O extends 'query' | 'queryNext'>(
+  rows: ResultBatch,
+  fieldsOf: (batch: ReplyFields['queryNext']['batch']) => ReplyFields[O],
+): Reply {
+  const { batch, data } = encodeBatch(rows)
+  return { fields: fieldsOf(batch), sections: { data: { type: 'bytes', bytes: data } } }
+}

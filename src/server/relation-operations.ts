@@ -1,0 +1,65 @@
+import type { AppendRequest, ReadRelationRequest, Request } from '../../protocol/messages.js'
+import { batchFromSections, sectionsOfBatch } from '../../protocol/relation-sections.js'
+import type { Engine } from '../engine/engine.js'
+import { type Asker, type Reply, reply, writeIdOf } from './asker.js'
+
+/** The requests that concern relations only. */
+export type RelationRequest = Extract<
+  Request,
+  {
+    op:
+      | 'createRelation'
+      | 'dropRelation'
+      | 'createRelationIndex'
+      | 'listRelations'
+      | 'append'
+      | 'readRelation'
+  }
+>
+
+/** Hands a request to the engine before it returns. */
+export async function runRelationRequest(
+  engine: Engine,
+  request: RelationRequest,
+  asker: Asker,
+): Promise<Reply> {
+  switch (request.op) {
+    case 'createRelation': {
+      const { relation: name, columns, ifNotExists } = request
+      const definition = { name, columns }
+      const created = await engine.createRelation(definition, { ifNotExists })
+      return reply<'createRelation'>({ definition, created })
+    }
+    case 'dropRelation': {
+      const { relation, ifExists } = request
+      return reply<'dropRelation'>({ dropped: await engine.dropRelation(relation, { ifExists }) })
+    }
+    case 'createRelationIndex': {
+      const { id: _id, op: _op, index, ifNotExists, ...fields } = request
+      const created = await engine.createRelationIndex({ name: index, ...fields }, { ifNotExists })
+      return reply<'createRelationIndex'>({ definition: engine.index(index).definition, created })
+    }
+    case 'listRelations':
+      return reply<'listRelations'>({
+        relations: engine.relations().filter(({ name }) => asker.rights.may('stats', name)),
+      })
+    case 'append':
+      return append(engine, request, asker)
+    case 'readRelation':
+      return read(engine, request, asker)
+  }
+}
+
+async function append(engine: Engine, request: AppendRequest, asker: Asker): Promise<Reply> {
+  const relation = engine.relation(request.relation)
+  const batch = batchFromSections(request.columns, request.rows, relation.definition)
+  const id = writeIdOf(request.writeId, asker)
+  return reply<'append'>(await relation.append(batch, id, asker.cancellation))
+}
+
+async function read(engine: Engine, request: ReadRelationRequest, asker: Asker): Promise<Reply> {
+  const relation = engine.relation(request.relation)
+  const { columns, batch, total } = await relation.read(request, asker.cancellation)
+  const { fields } = reply<'readRelation'>({ columns, rows: batch.rows, total })
+  return { fields, sections: sectionsOfBatch(batch, columns) }
+}

@@ -1,0 +1,111 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RecordBatchStreamWriter, Table, tableFromArrays, tableFromIPC, tableToIPC } from 'apache-arrow'
+import t from 'tap'
+import { parseColumnSpec } from '../../../clients/cli/import/column-spec.js'
+import { importRelation } from '../../../clients/cli/import/relation-import.js'
+import { connect } from '../../../clients/sdk/index.js'
+import { start } from '../../src/server/start.js'
+import { cliOf, compileCli } from './run-cli.js'
+
+void t.test('relations from files', async (t) => {
+  const directory = t.testdir({
+    'orders.csv': 'id,price,city\n1,2.5,Aachen\n2,,"Łódź, PL"\n3,-1e3,\n',
+    'late.csv': `n\n${Array.from({ length: 10_500 }, (_, i) => i).join('\n')}\nx\n`,
+    'events.ndjson': '{"at":1700000000000,"who":"a"}\n\n{"at":9,"who":null,"ok":true}\n',
+    'bad.ndjson': '{"at":1}\n{"at":',
+    'deep.ndjson': '{"at":1}\n{"at":{}}',
+    'short.csv': 'a,b\n1,2\n3\n',
+    'none.arrow': 'no Arrow at all',
+  })
+  const server = await start(t, { directory: join(directory, 'data') })
+  const file = (name: string) => join(directory, name)
+  const client = await connect(server.url)
+  t.teardown(() => client.close())
+  const load = (name: string, relation: string, columns?: string) =>
+    importRelation(client, {
+      file: file(name),
+      relation,
+      format: undefined,
+      columns: columns === undefined ? undefined : parseColumnSpec(columns),
+      onProgress: () => {},
+    })
+  const refused = async (message: RegExp, ...args: Parameters<typeof load>) => {
+    await t.rejects(load(...args), { message })
+  }
+
+  await t.test('CSV', async (t) => {
+    t.equal(await load('orders.csv', 'orders'), 3)
+    t.same((await client.relation('orders').stats()).columns, [
+      { name: 'id', type: 'u32', nullable: true },
+      { name: 'price', type: 'f32', nullable: true },
+      { name: 'city', type: 'string', nullable: true },
+    ])
+    t.equal(await load('orders.csv', 'orders', 'id:u32?, price:f32?, city:string?'), 3)
+    const rows = { id: [1, 2, 3], price: [2.5, null, -1000], city: ['Aachen', 'Łódź, PL', null] }
+    t.same(await client.relation('orders').read({ from: 3 }), rows)
+    await refused(/of columns id:u32\?,price:f32\?/, 'orders.csv', 'orders', 'id:u64')
+    const strict = /^line 3: column "price" has no value; .*price:f32\?/
+    await refused(strict, 'orders.csv', 'strict', 'id:u32,price:f32,city:string')
+    await refused(/^line 2: .*no column "price"/, 'orders.csv', 'few', 'id:u32')
+    await refused(/^line 10502: "x" is no number; column "n" .*n:u32\?, say --columns/, 'late.csv', 'late')
+    await refused(/^line 3: it has 1 columns; the first line names 2/, 'short.csv', 'short')
+    await refused(/say --format/, 'orders', 'orders')
+    await refused(/cannot be imported/, 'missing.csv', 'orders')
+    t.throws(() => parseColumnSpec('id'), { message: /NAME:TYPE/ })
+    t.throws(() => parseColumnSpec('id:f64'), { message: /u32, i32, f32/ })
+  })
+
+  await t.test('NDJSON', async (t) => {
+    t.equal(await load('events.ndjson', 'events'), 2)
+    const rows = { at: [1700000000000n, 9n], who: ['a', null], ok: [null, 1] }
+    t.same(await client.relation('events').read(), rows)
+    await refused(/^line 2: it is no JSON/, 'bad.ndjson', 'events')
+    await refused(/^line 2: \{\} in column "at" is no number/, 'deep.ndjson', 'events')
+  })
+
+  await t.test('Arrow, in and out', async (t) => {
+    const table = tableFromArrays({
+      id: Uint32Array.of(1, 2, 3),
+      total: BigInt64Array.of(-5n, 6n, 7n),
+      city: ['Aachen', null, 'Zürich'],
+    })
+    writeFileSync(file('t.arrow'), tableToIPC(table, 'file'))
+    t.equal(await load('t.arrow', 'arrow'), 3)
+    writeFileSync(file('t.arrows'), RecordBatchStreamWriter.writeAll(table).toUint8Array(true))
+    t.equal(await load('t.arrows', 'arrow'), 3)
+    const arrow = client.relation('arrow')
+    t.same(await arrow.appendArrow(table), { first: 6, rows: 3 })
+    const rows = { id: [1, 2, 3], total: [-5n, 6n, 7n], city: ['Aachen', null, 'Zürich'] }
+    for (const from of [0, 3, 6]) t.same(await arrow.read({ from, limit: 3 }), rows)
+    for await (const batch of arrow.arrowBatches({ from: 6 })) {
+      // As another program reads it.
+      const read = tableFromIPC(tableToIPC(new Table([batch]), 'stream'))
+      t.same(
+        read.toArray().map((row) => row.toJSON()),
+        rows.id.map((id, i) => ({ id, total: rows.total[i], city: rows.city[i] })),
+      )
+    }
+    await refused(/is no Arrow file or stream/, 'none.arrow', 'none')
+    await t.rejects(arrow.appendArrow(tableFromArrays({ size: Int32Array.of(1) })), {
+      message: /no column "size"/,
+    })
+    const texts = tableFromArrays({ id: ['a'] })
+    await t.rejects(arrow.appendArrow(texts), { message: /"id" \(u32\) cannot take values of Arrow's type/ })
+  })
+
+  await t.test('by the command', async (t) => {
+    const cli = cliOf(compileCli(directory), { WARPDEX_URL: server.url })
+    await client.relation('orders').createIndex('by id', ['id'])
+    const input = 'id,city\n2,Bonn\n'
+    const load = ['import', '-', '--relation', 'orders', '--format', 'csv']
+    t.match(await cli(load, input), { code: 0, out: /^1 rows, /, err: '' })
+    t.match(await cli(['relations']), {
+      code: 0,
+      out: /orders +id:u32\?,price:f32\?,city:string\? +7 .*by id \(id\)/,
+    })
+    t.match(await cli(['get', 'by id', '2', '--json', '--all']), { code: 0, out: /"payloads":\[1,4,6\]/ })
+    t.match(await cli(['drop', 'orders', '--relation']), { code: 0, out: 'dropped\n' })
+    t.match(await cli(['get', 'by id', '2']), { code: 2, err: /UNKNOWN_INDEX/ })
+  })
+})

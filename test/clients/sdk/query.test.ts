@@ -1,0 +1,118 @@
+import t from 'tap'
+import {
+  and,
+  avg,
+  col,
+  connect,
+  count,
+  descending,
+  type Query,
+  type QueryExplanation,
+  relation,
+  sum,
+  when,
+} from '../../../clients/sdk/index.js'
+import { loadConfig, startServer } from '../../../src/server/index.js'
+import { freshSeed, Random } from '../../random.js'
+import { appendRelation } from '../../src/query/append-relation.js'
+import { DuckOracle, difference } from '../../src/query/duck-oracle.js'
+import type { Cell } from '../../src/query/host-relation.js'
+import { randomRelation } from '../../src/query/relations.js'
+
+async function rowsOf(query: AsyncIterable<{ rows(): Iterable<Record<string, Cell>> }>): Promise<Cell[][]> {
+  const rows: Cell[][] = []
+  for await (const batch of query) for (const row of batch.rows()) rows.push(Object.values(row))
+  return rows
+}
+
+t.test('queries of a client', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const relations = [randomRelation(random, 'r', 500), randomRelation(random, 'q', 300)]
+  const oracle = await DuckOracle.open(relations)
+  t.teardown(() => oracle.close())
+  const server = await startServer(loadConfig({ flags: { port: 0, ioThreads: 1, directory: t.testdir() } }))
+  t.teardown(() => server.close())
+  for (const each of relations) await appendRelation(server.engine, each)
+  const client = await connect(server.url)
+  t.teardown(() => client.close())
+
+  const joined = relation('r', 'r')
+    .where(and(col('r.u').lt(15), col('r.ns').startsWith('P').or(col('r.nu').between(3, 9))))
+    .join(relation('q', 'q').where(col('q.i').ne(0)), { on: [['r.i', 'q.i']], kind: 'left' })
+    .groupBy(['r.s'], {
+      rows: count(),
+      total: sum(when([[col('q.nu').in(1, 2, 3), col('r.u')]], 0)),
+      mean: avg('q.u'),
+    })
+    .where(col('rows').gt(2))
+    .orderBy(descending('rows'), 'r.s')
+    .limit(10)
+
+  await t.test('a query gives what it gives in SQL', async (t) => {
+    const sql = `select r.s, count(*) n, sum(case when q.nu in (1, 2, 3) then r.u else 0 end), avg(q.u)
+      from r left join (select * from q where i <> 0) q on r.i = q.i
+      where r.u < 15 and (starts_with(r.ns, 'P') or r.nu between 3 and 9)
+      group by r.s having count(*) > 2 order by n desc, r.s limit 10`
+    const floats = [false, false, false, true]
+    t.equal(difference(await rowsOf(client.query(joined)), await oracle.rows(sql), floats, true), undefined)
+    const columns = await client.query(relation('r').select(['ul', 'ns'])).columns()
+    t.strictSame(columns.ul, (await oracle.rows('select ul from r')).flat())
+    t.strictSame(columns.ns, (await oracle.rows('select ns from r')).flat())
+    t.strictSame(await client.query(relation('r').limit(0)).rows(), [])
+  })
+
+  const product = relation('r', 'a')
+    .select(['a.ul', 'a.il', 'a.id'])
+    .product(relation('q', 'b').select(['b.ul', 'b.ns', 'b.id']))
+  await t.test('a long result comes in batches, and may be left', async (t) => {
+    let rows = 0
+    let batches = 0
+    for await (const batch of client.query(product)) {
+      rows += batch.length
+      batches++
+    }
+    t.equal(rows, 500 * 300)
+    t.ok(batches > 1, `${batches} batches`)
+    for await (const batch of client.query(product)) {
+      t.ok(batch.length > 0, 'the first batch')
+      break
+    }
+    await appendRelation(server.engine, { ...relations[0]!, name: 'later' })
+    const left = relation('later').groupBy([], { rows: count() })
+    t.strictSame(await client.query(left).rows(), [{ rows: 500 }])
+  })
+
+  await t.test('what is wrong with a query is said with its place', async (t) => {
+    const rejected = (query: Query, code: string, message: RegExp) =>
+      t.rejects(client.query(query).rows(), { code, message })
+    await rejected(relation('nowhere'), 'UNKNOWN_RELATION', /nowhere/)
+    const missing = relation('r')
+      .join(relation('q', 'q'), { on: [['custkey', 'q.u']] })
+      .limit(3)
+    await rejected(
+      missing,
+      'BAD_REQUEST',
+      /^query\.input\.on\[0\]\[0\]: no column "custkey"; the columns are id, u/,
+    )
+    await rejected(
+      relation('r').where(col('s').plus(1).gt(1)),
+      'BAD_REQUEST',
+      /^query\.condition\.args\[0\]: string and i64/,
+    )
+    await rejected(relation('r').product(relation('q')), 'BAD_REQUEST', /^query: two columns are named "id"/)
+  })
+
+  await t.test('a query is explained', async (t) => {
+    const explanation = await client.explainQuery(joined)
+    const ops: string[] = []
+    const walk = (step: QueryExplanation) => {
+      ops.push(step.op)
+      for (const input of step.inputs) walk(input)
+    }
+    walk(explanation)
+    t.strictSame(ops, ['limit', 'orderBy', 'where', 'groupBy', 'join', 'where', 'scan', 'where', 'scan'])
+    t.match(explanation.inputs[0]?.inputs[0]?.inputs[0]?.inputs[0]?.method, /built on the (left|right) side/)
+  })
+})

@@ -1,0 +1,80 @@
+import t from 'tap'
+import { chooseJoin, type JoinFacts } from '../../../../gpu/relational/joins/join-choice.js'
+
+const MILLION = 1_000_000
+
+/** A join of so many rows by equal keys, with what is said otherwise. */
+function facts(left: number, right: number, other: Partial<JoinFacts> = {}): JoinFacts {
+  const side = { sorted: false, indexed: false }
+  return {
+    left: { count: left, ...side },
+    right: { count: right, ...side },
+    keyWords: 1,
+    band: false,
+    kind: 'inner',
+    software: false,
+    ...other,
+  }
+}
+
+t.test('few rows are compared one by one', async (t) => {
+  t.equal(chooseJoin(facts(100, 100)).algorithm, 'ninlj')
+  t.equal(chooseJoin(facts(0, 0)).algorithm, 'ninlj')
+  t.not(chooseJoin(facts(MILLION, MILLION)).algorithm, 'ninlj')
+})
+
+t.test('a CPU compares fewer rows one by one', async (t) => {
+  t.equal(chooseJoin(facts(8000, 8000)).algorithm, 'ninlj')
+  t.equal(chooseJoin(facts(8000, 8000, { software: true })).algorithm, 'inlj')
+})
+
+t.test('an index is used, on whichever side it is', async (t) => {
+  const indexed = { count: 16 * MILLION, sorted: true, indexed: true }
+  const right = chooseJoin(facts(MILLION, 0, { right: indexed }))
+  t.equal(right.algorithm, 'inlj')
+  t.equal(right.build, 'right')
+  const left = chooseJoin(facts(0, MILLION, { left: indexed }))
+  t.equal(left.algorithm, 'inlj')
+  t.equal(left.build, 'left')
+})
+
+t.test('large sides in no order are hashed, if keys are to be equal', async (t) => {
+  t.equal(chooseJoin(facts(16 * MILLION, 16 * MILLION)).algorithm, 'hj')
+  t.not(chooseJoin(facts(16 * MILLION, 16 * MILLION, { band: true })).algorithm, 'hj')
+})
+
+t.test('the smaller side is built on', async (t) => {
+  for (const algorithm of ['hj', 'inlj'] as const) {
+    t.equal(chooseJoin(facts(MILLION, 16 * MILLION), { algorithm }).build, 'left')
+    t.equal(chooseJoin(facts(16 * MILLION, MILLION), { algorithm }).build, 'right')
+  }
+})
+
+t.test('semi and anti joins probe with their left rows', async (t) => {
+  for (const kind of ['semi', 'anti'] as const) {
+    t.equal(chooseJoin(facts(MILLION, 16 * MILLION, { kind })).build, 'right')
+  }
+})
+
+t.test('costs are told for all that can do it, and the least is chosen', async (t) => {
+  const choice = chooseJoin(facts(MILLION, 2 * MILLION))
+  t.same(Object.keys(choice.costs).sort(), ['hj', 'inlj', 'ninlj', 'smj'])
+  t.equal(choice.costs[choice.algorithm], Math.min(...Object.values(choice.costs)))
+  t.same(Object.keys(chooseJoin(facts(MILLION, MILLION, { band: true })).costs).sort(), [
+    'inlj',
+    'ninlj',
+    'smj',
+  ])
+})
+
+t.test('the side to build on can be given', async (t) => {
+  for (const build of ['left', 'right'] as const) {
+    t.equal(chooseJoin(facts(MILLION, 16 * MILLION), { algorithm: 'hj', build }).build, build)
+  }
+})
+
+t.test('what is asked for is not chosen otherwise', async (t) => {
+  for (const algorithm of ['ninlj', 'inlj', 'smj', 'hj'] as const) {
+    t.equal(chooseJoin(facts(MILLION, 10), { algorithm }).algorithm, algorithm)
+  }
+})

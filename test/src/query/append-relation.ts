@@ -1,0 +1,25 @@
+import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
+import type { ColumnValues } from '../../../protocol/relation-batch.js'
+import { rowsOf } from '../../../protocol/rows.js'
+import type { Engine } from '../../../src/engine/index.js'
+import { columnBytes, type HostColumn, type HostRelation, validityBytes } from './host-relation.js'
+
+/** Creates a relation in an engine, with all rows. */
+export async function appendRelation(engine: Engine, { name, rows, columns }: HostRelation): Promise<void> {
+  await engine.createRelation({
+    name,
+    columns: columns.map(({ name, type, nullable }) => ({ name, type, nullable })),
+  })
+  const values = new Map(columns.map((column) => [column.name, columnValues(column)]))
+  if (rows > 0) await engine.relation(name).append({ rows, columns: values })
+}
+
+function columnValues({ type, nullable, cells }: HostColumn): ColumnValues {
+  const validity = nullable ? { validity: validityBytes(cells).subarray(0, Math.ceil(cells.length / 8)) } : {}
+  if (type !== 'string') return { values: columnBytes(type, cells), ...validity }
+  const texts = [...new Set(cells.filter((cell) => typeof cell === 'string'))].sort(compareStrings)
+  const codes = new Map(texts.map((text, code) => [text, code]))
+  const values = cells.map((cell) => (typeof cell === 'string' ? codes.get(cell)! : null))
+  const strings = rowsOf(texts.map((text) => new TextEncoder().encode(text)))
+  return { values: columnBytes('u32', values), strings, ...validity }
+}

@@ -1,0 +1,91 @@
+import t from 'tap'
+import { LIMITS } from '../../../protocol/limits.js'
+import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
+import { freshSeed, Random } from '../../random.js'
+import { QueryBed } from './query-bed.js'
+import { randomRelation } from './relations.js'
+
+const col = (column: string): Expression => ({ column })
+const scan = (relation: string, as: string): QueryNode => ({ op: 'scan', relation, as })
+const pick = (input: QueryNode, ...names: string[]): QueryNode => ({
+  op: 'project',
+  input,
+  columns: names.map((name) => ({ name, value: col(name) })),
+})
+const product: QueryNode = { op: 'product', left: scan('r', 'a'), right: scan('r', 'b') }
+const READER = { cancelled: false }
+
+t.test('queries within their memory, and past it', async (t) => {
+  const { queryPassBytes, queryQueuedBytes, queryBatchBytes } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { queryPassBytes, queryQueuedBytes, queryBatchBytes }))
+  Object.assign(LIMITS, { queryPassBytes: 8 * 2500, queryQueuedBytes: 100_000, queryBatchBytes: 20_000 })
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const bed = await QueryBed.open(t, [randomRelation(new Random(seed), 'r', 140)], 2 ** 20)
+
+  await t.test('products and joins in passes', async (t) => {
+    const few: Expression = { op: '<', args: [col('a.u'), col('b.i')] }
+    const query = pick({ op: 'where', input: product, condition: few }, 'a.id', 'b.ns')
+    await bed.same(t, 'product', query, 'select a.id, b.ns from r a, r b where a.u < b.i')
+    const join: QueryNode = {
+      op: 'join',
+      left: scan('r', 'a'),
+      right: scan('r', 'b'),
+      kind: 'full',
+      on: [['a.nu', 'b.u']],
+    }
+    const sql = 'select a.id, b.id, b.ns from r a full join r b on a.nu = b.u'
+    await bed.same(t, 'join', pick(join, 'a.id', 'b.id', 'b.ns'), sql)
+  })
+
+  await t.test('what takes all of a product is refused', async (t) => {
+    const by = [{ column: 'a.id' }]
+    await t.rejects(bed.batches({ op: 'orderBy', input: product, by }), {
+      code: 'TOO_LARGE',
+      message: /device memory/,
+    })
+    const counted: QueryNode = {
+      op: 'groupBy',
+      input: { op: 'limit', input: product, rows: 10_000 },
+      keys: [],
+      aggregates: [{ name: 'n', function: 'count' }],
+    }
+    t.equal((await bed.rows(counted))[0]![0], 10_000, 'the rest is not made')
+  })
+
+  await t.test('a result that is not read holds the query up, and may be ended', async (t) => {
+    const { cursor, more } = await bed.queries.start(product, READER)
+    t.ok(more)
+    await t.rejects(bed.queries.next(cursor!, { ...READER, owner: 'another' }), { code: 'BAD_REQUEST' })
+    t.ok((await bed.queries.next(cursor!, READER)).more)
+    bed.queries.end(cursor!, READER)
+    await t.rejects(bed.queries.next(cursor!, READER), { code: 'BAD_REQUEST', message: /no result/ })
+    const closed = await bed.queries.start(product, READER)
+    bed.queries.close()
+    const readOn = async () => {
+      while ((await bed.queries.next(closed.cursor!, READER)).more);
+    }
+    await t.rejects(readOn(), { code: 'CANCELLED' })
+    const owned = await bed.queries.start(product, { ...READER, owner: 7 })
+    bed.queries.endAll(7)
+    await t.rejects(bed.queries.next(owned.cursor!, { ...READER, owner: 7 }), { code: 'BAD_REQUEST' })
+    let asked = 0
+    const reader = {
+      get cancelled() {
+        return ++asked > 3
+      },
+    }
+    await t.rejects(
+      bed.queries.start(
+        {
+          op: 'groupBy',
+          input: pick(product, 'a.id'),
+          keys: [],
+          aggregates: [{ name: 'n', function: 'count' }],
+        },
+        reader,
+      ),
+      { code: 'CANCELLED' },
+    )
+  })
+})

@@ -1,0 +1,119 @@
+import { type DuckDBConnection, DuckDBDecimalValue, DuckDBInstance } from '@duckdb/node-api'
+import type { Cell, HostColumn, HostRelation } from './host-relation.js'
+
+const DUCK_TYPES = {
+  u32: 'UINTEGER',
+  i32: 'INTEGER',
+  f32: 'FLOAT',
+  u64: 'UBIGINT',
+  i64: 'BIGINT',
+  string: 'VARCHAR',
+} as const
+
+/** DuckDB with the same relations, which says what a query gives. */
+export class DuckOracle {
+  readonly #connection: DuckDBConnection
+
+  private constructor(connection: DuckDBConnection) {
+    this.#connection = connection
+  }
+
+  static async open(relations: readonly HostRelation[]): Promise<DuckOracle> {
+    const connection = await (await DuckDBInstance.create(':memory:')).connect()
+    const oracle = new DuckOracle(connection)
+    for (const relation of relations) await oracle.#load(relation)
+    return oracle
+  }
+
+  async rows(sql: string): Promise<Cell[][]> {
+    const result = await this.#connection.runAndReadAll(sql)
+    return result.getRows().map((row) => row.map(cellOf))
+  }
+
+  close(): void {
+    this.#connection.closeSync()
+  }
+
+  async #load({ name, rows, columns }: HostRelation): Promise<void> {
+    const list = columns.map((column) => `"${column.name}" ${DUCK_TYPES[column.type]}`)
+    await this.#connection.run(`create or replace table "${name}" (${list.join(', ')})`)
+    const appender = await this.#connection.createAppender(name)
+    for (let row = 0; row < rows; row++) {
+      for (const column of columns) append(appender, column, row)
+      appender.endRow()
+    }
+    appender.closeSync()
+  }
+}
+
+type Appender = Awaited<ReturnType<DuckDBConnection['createAppender']>>
+
+function append(appender: Appender, { type, cells }: HostColumn, row: number): void {
+  const cell = cells[row]
+  if (cell === null || cell === undefined) appender.appendNull()
+  else if (type === 'string') appender.appendVarchar(String(cell))
+  else if (type === 'u32') appender.appendUInteger(Number(cell))
+  else if (type === 'i32') appender.appendInteger(Number(cell))
+  else if (type === 'f32') appender.appendFloat(Number(cell))
+  else if (type === 'u64') appender.appendUBigInt(BigInt(cell))
+  else appender.appendBigInt(BigInt(cell))
+}
+
+function cellOf(value: unknown): Cell {
+  if (value === null || ['number', 'bigint', 'string', 'boolean'].includes(typeof value)) return value as Cell
+  if (value instanceof DuckDBDecimalValue) return value.toDouble()
+  throw new Error(`the oracle gave ${String(value)}, which no column holds`)
+}
+
+/** How far floats may be apart, relative to the larger one: sums and quotients are rounded in other places there. */
+const TOLERANCE = 2e-6
+
+/**
+ * What tells two lists of rows apart, whatever their order unless `ordered`; undefined where nothing does.
+ * @param floats which columns need not be exactly equal
+ */
+export function difference(
+  found: readonly Cell[][],
+  wanted: readonly Cell[][],
+  floats: readonly boolean[],
+  ordered = false,
+): string | undefined {
+  if (found.length !== wanted.length) return `${found.length} rows instead of ${wanted.length}`
+  const [a, b] = ordered ? [found, wanted] : [inOrder(found, floats), inOrder(wanted, floats)]
+  for (let row = 0; row < b.length; row++) {
+    if (!a[row]!.every((cell, i) => alike(cell, b[row]![i]!, floats[i]!))) {
+      return `row ${row} is ${show(a[row]!)} instead of ${show(b[row]!)}`
+    }
+  }
+  return undefined
+}
+
+function alike(a: Cell, b: Cell, float: boolean): boolean {
+  if (!float || a === null || b === null) return exact(a) === exact(b)
+  const [x, y] = [Number(a), Number(b)]
+  return Object.is(x, y) || Math.abs(x - y) <= TOLERANCE * Math.max(Math.abs(x), Math.abs(y))
+}
+
+/** Floats come last: they are near each other, not equal, so they must not decide the order before the others have. */
+function inOrder(rows: readonly Cell[][], floats: readonly boolean[]): Cell[][] {
+  const keyed = rows.map((row) => ({
+    row,
+    key: row.map((cell, i) => (floats[i] && cell !== null ? '' : exact(cell))).join('\u0001'),
+    floats: row.filter((cell, i) => floats[i] && cell !== null).map(Number),
+  }))
+  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : compareFloats(a.floats, b.floats)))
+  return keyed.map(({ row }) => row)
+}
+
+function compareFloats(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, i) => value !== b[i])
+  return at < 0 ? 0 : a[at]! - b[at]!
+}
+
+function exact(cell: Cell): string {
+  return cell === null ? '\u0000' : String(cell)
+}
+
+function show(row: readonly Cell[]): string {
+  return `[${row.map((cell) => (cell === null ? 'null' : String(cell))).join(', ')}]`
+}

@@ -1,0 +1,61 @@
+// `npm run tpch -- --scale S`: the questions of TPC-H at any scale against DuckDB, with the time of both and what the steps did.
+import yargs from 'yargs'
+import { hideBin } from 'yargs/helpers'
+import { Device } from '../../gpu/device/device.js'
+import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import { freshSeed } from '../random.js'
+import { QueryBed } from '../src/query/query-bed.js'
+import { generateTpch } from './generator.js'
+import { QUESTIONS } from './questions.js'
+
+const options = await yargs(hideBin(process.argv))
+  .usage('npm run tpch -- [options]')
+  .option('scale', { type: 'number', default: 0.01, describe: '1 for 6 million line items' })
+  .option('seed', { type: 'number', describe: 'of the relations [a fresh one]' })
+  .option('rounds', {
+    type: 'number',
+    default: 3,
+    describe: 'times that a question is asked; the fastest counts',
+  })
+  .option('steps', { type: 'boolean', default: false, describe: 'show what each operator did' })
+  .option('adapter', { choices: ['auto', 'hardware', 'software'] as const, default: 'auto' as const })
+  .strict()
+  .parseAsync()
+
+const seed = options.seed ?? freshSeed()
+const device = await Device.open(options.adapter)
+console.log(`adapter: ${device.facts.name}; --scale ${options.scale} --seed ${seed}`)
+const bed = await QueryBed.fill(device, generateTpch(options.scale, seed))
+let failed = false
+for (const { name, query, sql, ordered } of QUESTIONS) {
+  const { difference, rows } = await bed.compare(query.tree, sql, ordered)
+  failed ||= difference !== undefined
+  const own = await fastest(() => bed.batches(query.tree))
+  const duck = await fastest(() => bed.oracle.rows(sql))
+  const verdict = difference ?? `${rows} rows, equal`
+  console.log(`${name}: ${own.toFixed(1)} ms, DuckDB ${duck.toFixed(1)} ms; ${verdict}`)
+  if (options.steps) show(await bed.explain(query.tree), 1)
+}
+bed.oracle.close()
+device.destroy()
+if (failed) process.exitCode = 1
+
+async function fastest(work: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0; round < options.rounds; round++) {
+    const begin = performance.now()
+    await work()
+    least = Math.min(least, performance.now() - begin)
+  }
+  return least
+}
+
+function show(
+  { op, method, estimatedRows, rows, bytes, milliseconds, inputs }: QueryExplanation,
+  depth: number,
+): void {
+  const how = method === undefined ? '' : ` (${method})`
+  const figures = `${rows} rows (${estimatedRows} estimated), ${(bytes / 2 ** 20).toFixed(1)} MiB, ${milliseconds.toFixed(2)} ms`
+  console.log(`${'  '.repeat(depth)}${op}${how}: ${figures}`)
+  for (const input of inputs) show(input, depth + 1)
+}

@@ -1,0 +1,12 @@
+import t from 'tap'
+import { freshSeed } from '../random.js'
+import { QueryBed } from '../src/query/query-bed.js'
+import { generateTpch } from './generator.js'
+import { QUESTIONS } from './questions.js'
+
+t.test('questions of TPC-H', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const bed = await QueryBed.open(t, generateTpch(0.001, seed))
+  for (const { name, query, sql, ordered } of QUESTIONS) await bed.same(t, name, query.tree, sql, ordered)
+})
