@@ -1,0 +1,103 @@
+import type { MatchKind } from '../../../protocol/query/tree.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { QueryColumn } from '../query/query-column.js'
+
+/** Neighbouring values, both ends included, as unsigned numbers in the order of what they stand for. */
+export interface Interval {
+  readonly low: bigint
+  readonly high: bigint
+}
+
+/** Which values of a column satisfy a condition: disjoint intervals, ascending and not touching, and perhaps null. */
+export interface ValueSet {
+  readonly intervals: readonly Interval[]
+  readonly nulls: boolean
+}
+
+/**
+ * A condition on rows. Columns are numbers among those that are given with it.
+ *
+ * - `values`: the column's value is in a set; all comparisons of one column with constants come to this.
+ * - `match`: the column's string matches a text, found by looking at its bytes: the expensive predicate of Sitaridi and Ross §3.2.
+ *   A null satisfies neither it nor its opposite.
+ * - `any`: all conditions of some branch are satisfied.
+ * - `expression`: anything else, evaluated by the program of `evaluate.wesl`. It stands alone in its kernel.
+ */
+export type Condition =
+  | { readonly kind: 'values'; readonly column: number; readonly set: ValueSet }
+  | {
+      readonly kind: 'match'
+      readonly column: number
+      readonly match: MatchKind
+      readonly text: string
+      readonly negated: boolean
+    }
+  | { readonly kind: 'any'; readonly branches: readonly (readonly Condition[])[] }
+  | { readonly kind: 'expression'; readonly expression: TypedExpression }
+
+/**
+ * One kernel of a plan (Sitaridi and Ross §3.1): numbers of conditions in the order in which they are evaluated. Those of a group are all
+ * evaluated (`&`); between groups a row that has failed goes no further (`&&`). S211 is `[[0, 1], [2], [3]]`.
+ */
+export interface KernelPlan {
+  readonly groups: readonly (readonly number[])[]
+  /**
+   * What it hands to the next kernel (§3.2): numbers of rows, or the values of the columns that are still needed, with
+   * the numbers if the output needs them. Of the last kernel it says nothing.
+   */
+  readonly hands: 'rows' | 'columns'
+}
+
+/** Kernels one after the other; K21 has two, of which the first evaluates two conditions. */
+export interface SelectionPlan {
+  readonly kernels: readonly KernelPlan[]
+}
+
+/** What is wanted of the rows that satisfy all conditions: how many they are, their numbers, or the values of columns. */
+export type SelectionOutput =
+  | { readonly kind: 'count' }
+  | { readonly kind: 'rows' }
+  | { readonly kind: 'columns'; readonly columns: readonly number[] }
+
+/** What a selection ran over and gave. */
+export interface Selected {
+  readonly count: number
+  /** Numbers of rows, ascending; of the output `rows`. */
+  readonly rows: GPUBuffer | undefined
+  /** Of the output `columns`, in its order. */
+  readonly columns: readonly QueryColumn[]
+  /** Rows that each kernel of the plan left. */
+  readonly left: readonly number[]
+}
+
+/** How columns are read, which is what costs depend on: values of one word or of two. */
+export type ColumnWidth = 'word' | 'wide'
+
+/**
+ * What selections cost on an adapter, in nanoseconds a row unless said otherwise (Sitaridi and Ross §3.1 and §4, "Model calibration").
+ */
+export interface SelectionCosts {
+  /** Invocations of a workgroup for which these are measured, the fastest of those tried. */
+  readonly workgroup: number
+  /** A branch-free scan of one column that counts. */
+  readonly scan: Readonly<Record<ColumnWidth, number>>
+  /** r_k: what a branch-free scan of k columns takes, as a part of k scans of one; of k = 1 at first. The last holds for all beyond. */
+  readonly rates: Readonly<Record<ColumnWidth, readonly number[]>>
+  /** Rows whose values are fetched together where a branch decides: the paper's w. */
+  readonly granule: number
+  /** A value that is read at a row number, for rows that lie a `granule` or more apart. */
+  readonly gather: Readonly<Record<ColumnWidth, number>>
+  /** A value or a row number that is written, a word. */
+  readonly write: number
+  /** Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string matched. */
+  readonly predicate: {
+    readonly interval: number
+    readonly search: number
+    readonly table: number
+    readonly matchByte: number
+    readonly expression: number
+  }
+  /** A kernel, and what it takes to learn how many rows it has left, in nanoseconds each. */
+  readonly launch: number
+  readonly roundTrip: number
+}
