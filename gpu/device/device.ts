@@ -3,6 +3,7 @@ import { BufferPool } from '../memory/buffer-pool.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import { Staging } from '../memory/staging.js'
+import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
@@ -58,6 +59,8 @@ export class Device {
   regionBytes: number
   /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
   traversalCosts: Readonly<Record<string, number>> | undefined
+  /** What selections cost here, once that is known; see `relational/selection/calibrate.ts`. */
+  selectionCosts: SelectionCosts | undefined
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
   readonly #found: FoundAdapter

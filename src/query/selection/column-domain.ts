@@ -3,7 +3,7 @@ import { codeOf } from '../../../gpu/relational/query/dictionaries.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
-import { between, complement, NOTHING, unionOf, withoutNulls } from './value-sets.js'
+import { between, complement, hasAllValues, NOTHING, withoutNulls } from './value-sets.js'
 
 /** What of a column decides which values it may have. */
 export interface ColumnFacts {
@@ -48,7 +48,10 @@ export function orderedNumber(value: bigint | number | boolean, type: ValueType)
 }
 
 /** The value that a number of `orderedNumber` stands for. */
-export function restoredNumber(ordered: bigint, type: Exclude<ValueType, 'string'>): bigint | number | boolean {
+export function restoredNumber(
+  ordered: bigint,
+  type: Exclude<ValueType, 'string'>,
+): bigint | number | boolean {
   if (type === 'boolean') return ordered !== 0n
   if (type !== 'f32') return ordered - (SHIFT[type] ?? 0n)
   const word = Number(ordered)
@@ -115,8 +118,7 @@ export function allValues(facts: ColumnFacts): ValueSet {
   return between(0n, lastValue(facts))
 }
 
-/** All that a column may have. */
+/** Whether a set, whose intervals do not touch, has all that a column may have. */
 export function isTautology(set: ValueSet, facts: ColumnFacts): boolean {
-  const missing = complement(unionOf([set]), lastValue(facts))
-  return missing.intervals.length === 0 && (!facts.nullable || set.nulls)
+  return hasAllValues(set, lastValue(facts)) && (!facts.nullable || set.nulls)
 }

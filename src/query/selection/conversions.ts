@@ -21,7 +21,8 @@ export function convertedColumn(expression: TypedExpression): ColumnExpression |
  */
 export function sourceSet(facts: ColumnFacts, type: ValueType, set: ValueSet): ValueSet {
   if (facts.type === type) return set
-  const restored = type === 'f32' ? roundedFrom(facts, set.intervals) : sameIntegers(facts, type, set.intervals)
+  const restored =
+    type === 'f32' ? roundedFrom(facts, set.intervals) : sameIntegers(facts, type, set.intervals)
   return { intervals: restored, nulls: set.nulls }
 }
 

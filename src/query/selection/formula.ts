@@ -61,15 +61,19 @@ export class FormulaBuilder {
     const merged = this.#merge(parts.filter(isValues), intersectionOf, false)
     if (merged === undefined) return false
     const others = parts.filter((part) => !isValues(part))
-    const expressions = others.filter((part) => part.kind === 'expression')
+    const expressions = joinedExpressions(others)
     const kept = [
       ...merged,
       ...distinct(others.filter((part) => part.kind !== 'expression')),
-      ...joinedExpressions(expressions),
+      ...new Set(expressions.values()),
     ]
     if (kept.length === 0) return true
     if (kept.length === 1 && implied.length === 0) return kept[0]!
-    return { kind: 'and', parts: kept, implied }
+    return {
+      kind: 'and',
+      parts: kept,
+      implied: implied.map(({ condition, part }) => ({ condition, part: expressions.get(part) ?? part })),
+    }
   }
 
   /** @param source the same in the words of the query, for what has to be evaluated as it is */
@@ -186,18 +190,24 @@ function hasExpression(parts: readonly (Condition | Or)[]): boolean {
   return parts.some((part) => part.kind === 'expression')
 }
 
-/** Neighbouring expressions as one where one program evaluates both: each would need a kernel of its own. */
-function joinedExpressions(conditions: readonly (Condition | Or)[]): Condition[] {
-  const joined: TypedExpression[] = []
-  for (const condition of conditions) {
-    if (condition.kind !== 'expression') continue
-    const { expression } = condition
-    const last = joined.at(-1)
-    const both = last && conjunction(last, expression)
-    if (both !== undefined && fitsProgram(both, new Map())) joined[joined.length - 1] = both
-    else joined.push(expression)
+/**
+ * Neighbouring expressions as one where one program evaluates both: each would need a kernel of its own.
+ * @returns by each what it is in now
+ */
+function joinedExpressions(parts: readonly (Condition | Or)[]): Map<Condition | Or, Condition> {
+  const joined = new Map<Condition | Or, Condition>()
+  let current: TypedExpression | undefined
+  let members: Condition[] = []
+  for (const part of parts) {
+    if (part.kind !== 'expression') continue
+    const both = current && conjunction(current, part.expression)
+    const isJoined = both !== undefined && fitsProgram(both, new Map())
+    current = isJoined ? both : part.expression
+    members = isJoined ? [...members, part] : [part]
+    const condition: Condition = { kind: 'expression', expression: current }
+    for (const member of members) joined.set(member, condition)
   }
-  return joined.map((expression) => ({ kind: 'expression', expression }))
+  return joined
 }
 
 function conjunction(a: TypedExpression, b: TypedExpression): TypedExpression {

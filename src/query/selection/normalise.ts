@@ -232,10 +232,7 @@ function conditionsOf(formula: Condition | And | Or, columns: readonly ColumnFac
       conditions[same] = { kind: 'values', column, set: both }
       continue
     }
-    // An expression may have been put together with others.
-    const place = parts.indexOf(part)
-    const by = place >= 0 ? place : conditions.findIndex(({ kind }) => kind === 'expression')
-    implied.push({ condition, by })
+    implied.push({ condition, by: parts.indexOf(part) })
   }
   const isNone = conditions.some((condition) => isValues(condition) && isEmpty(condition.set))
   return isNone ? { kind: 'none' } : { kind: 'all', conditions, implied }
