@@ -4,10 +4,15 @@ import { groupsFor, type Strategy, subgroupTile } from '../../primitives/strateg
 /** Entries of a word of bits. */
 const WORD_ENTRIES = 32
 
+/** Quads of an invocation that a GPU loads side by side, enough to keep its memory busy; each takes four registers. */
+const LOADS = 8
+
 /** How entries are cut into tiles (`selection-tile.wesl`). */
 export interface SelectionTile {
   /** Words of bits of a tile. */
   readonly words: number
+  /** Loads of an invocation that are under way at a time. */
+  readonly loads: number
   /** What the kernels are made with. */
   readonly conditions: Readonly<Record<string, boolean>>
   /** Tiles of so many entries. */
@@ -22,11 +27,18 @@ export function selectionTile(device: Device, strategy: Strategy): SelectionTile
   if (strategy !== 'subgroups') {
     const serial = strategy === 'serial'
     const words = serial ? 32 : 256
-    return { words, conditions: { serial, subgroups: false }, tiles: cut(words), groups }
+    return {
+      words,
+      loads: serial ? 1 : LOADS,
+      conditions: { serial, subgroups: false },
+      tiles: cut(words),
+      groups,
+    }
   }
   const { invocations, conditions } = subgroupTile(device, 'runs')
   return {
     words: invocations,
+    loads: LOADS,
     conditions: { ...conditions, subgroups: true },
     tiles: cut(invocations),
     groups,
