@@ -68,7 +68,7 @@ export function generatePredicate(shape: PredicateShape, loads: number): string 
   const each = (line: (q: number) => string) => Array.from({ length: quads }, (_, q) => line(q))
   const left = each((q) => `left_${q}`)
   return [
-    `import package::relational::selection::tests::{${HELPERS.join(', ')}};`,
+    `import package::relational::selection::value_tests::{${HELPERS.join(', ')}};`,
     'import package::relational::selection::arguments::argument;',
     'import package::relational::selection::entries::listed_rows;',
     `import package::relational::selection::match::{${MATCHES.map((match) => `match_${match}`).join(', ')}};`,

@@ -21,26 +21,25 @@ export interface SelectionTile {
   groups(tiles: number): number
 }
 
-export function selectionTile(device: Device, strategy: Strategy): SelectionTile {
+/** Invocations of a workgroup that kernels for subgroups can have. */
+export type SelectionWorkgroup = 256 | 512
+
+/** @param workgroup invocations of a workgroup where subgroups of 32 lanes are used; others have their own */
+export function selectionTile(
+  device: Device,
+  strategy: Strategy,
+  workgroup: SelectionWorkgroup,
+): SelectionTile {
   const groups = (tiles: number) => groupsFor(strategy, tiles)
   const cut = (words: number) => (entries: number) => Math.ceil(entries / (words * WORD_ENTRIES))
   if (strategy !== 'subgroups') {
     const serial = strategy === 'serial'
     const words = serial ? 32 : 256
-    return {
-      words,
-      loads: serial ? 1 : LOADS,
-      conditions: { serial, subgroups: false },
-      tiles: cut(words),
-      groups,
-    }
+    const conditions = { serial, subgroups: false }
+    return { words, loads: serial ? 1 : LOADS, conditions, tiles: cut(words), groups }
   }
-  const { invocations, conditions } = subgroupTile(device, 'runs')
-  return {
-    words: invocations,
-    loads: LOADS,
-    conditions: { ...conditions, subgroups: true },
-    tiles: cut(invocations),
-    groups,
-  }
+  const tile = subgroupTile(device, workgroup === 512 ? 'scan' : 'runs')
+  const { invocations } = tile
+  const conditions = { ...tile.conditions, subgroups: true }
+  return { words: invocations, loads: LOADS, conditions, tiles: cut(invocations), groups }
 }
