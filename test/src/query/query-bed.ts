@@ -36,6 +36,10 @@ export class QueryBed {
       columnsOf: (name: string) => schemas.get(name)!,
       useRelations: <T>(_: readonly string[], run: (all: typeof relations) => Promise<T>) => run(relations),
       device: async () => device,
+      results: {
+        refuse: () => {},
+        put: async () => {},
+      },
     }
     return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts))
   }
