@@ -25,7 +25,6 @@ export function addQuery(cli: Argv): Argv {
         })
         .option('explain', {
           type: 'boolean',
-          default: false,
           describe: 'Say what each operator did instead',
         })
         .option('keep', {
@@ -52,7 +51,7 @@ export function addQuery(cli: Argv): Argv {
     (options) =>
       withClient(options, async (client) => {
         const query = new Query(readTree(options.file))
-        if (options.explain) {
+        if (options.explain === true) {
           const explanation = await client.explainQuery(query)
           return printLines(options.json ? [asJson(explanation)] : explanationLines(explanation, ''))
         }
