@@ -15,16 +15,18 @@ const READER = { cancelled: false }
 export class QueryBed {
   readonly queries: Queries
   readonly oracle: DuckOracle
+  readonly #buffers: readonly GPUBuffer[]
 
-  private constructor(queries: Queries, oracle: DuckOracle) {
+  private constructor(queries: Queries, oracle: DuckOracle, buffers: readonly GPUBuffer[]) {
     this.queries = queries
     this.oracle = oracle
+    this.#buffers = buffers
   }
 
   /** For all tests of a file. */
   static async open(t: Test, hosts: readonly HostRelation[], memoryBytes?: number): Promise<QueryBed> {
     const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes)
-    t.teardown(() => bed.oracle.close())
+    t.teardown(() => bed.close())
     return bed
   }
 
@@ -41,7 +43,15 @@ export class QueryBed {
         put: async () => {},
       },
     }
-    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts))
+    const columns = [...relations.values()].flatMap((relation) => [...relation.columns.values()])
+    const buffers = columns.flatMap(({ values, validity }) => [values, ...(validity ? [validity] : [])])
+    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts), buffers)
+  }
+
+  /** Gives the relations back. */
+  close(): void {
+    this.oracle.close()
+    for (const buffer of this.#buffers) buffer.destroy()
   }
 
   async batches(query: QueryNode): Promise<ResultBatch[]> {
