@@ -4,7 +4,7 @@ import type { Random } from '../../../random.js'
 import { type HostRelation, hostRelation } from '../host-relation.js'
 import { QueryBed } from '../query-bed.js'
 import { randomRelation } from '../relations.js'
-import { RandomTrees } from './random-tree.js'
+import { type FuzzTree, RandomTrees } from './random-tree.js'
 
 const ROWS = [0, 1, 20, 33, 64, 100, 130]
 
@@ -46,18 +46,38 @@ export async function runQueries(
   let rows = 0
   try {
     for (let i = 0; i < queries; i++) {
-      const { tree, sql, ordered } = trees.query(1 + random.below(depth))
-      const said = await bed.compare(tree, sql, ordered).catch((error) => {
-        throw new Error(`${error.message}\n${JSON.stringify(tree)}\n${sql}`, { cause: error })
-      })
-      if (said.difference !== undefined) {
-        throw new Error(`${said.difference}\n${JSON.stringify(tree)}\n${sql}`)
-      }
-      rows += said.rows
+      const query = trees.query(1 + random.below(depth))
+      const found = await compare(bed, query, query.ordered)
+      if (found.fault !== undefined) throw new Error(await smallest(bed, query, found.fault))
+      rows += found.rows
     }
   } finally {
     Object.assign(LIMITS, { queryPassBytes, queryBatchBytes })
     bed.close()
   }
   return { rows }
+}
+
+interface Comparison {
+  /** What is wrong, if anything. */
+  readonly fault: string | undefined
+  readonly rows: number
+}
+
+async function compare(bed: QueryBed, { tree, sql }: FuzzTree, ordered: boolean): Promise<Comparison> {
+  try {
+    const { difference, rows } = await bed.compare(tree, sql, ordered)
+    return { fault: difference, rows }
+  } catch (error) {
+    return { fault: String(error), rows: 0 }
+  }
+}
+
+/** The part of a tree that is at fault itself, or becomes it in its place, as both sides have it. */
+async function smallest(bed: QueryBed, tree: FuzzTree, fault: string): Promise<string> {
+  for (const input of tree.inputs) {
+    const found = await compare(bed, input, false)
+    if (found.fault !== undefined) return smallest(bed, input, found.fault)
+  }
+  return `${fault}\n${JSON.stringify(tree.tree)}\n${tree.sql}`
 }

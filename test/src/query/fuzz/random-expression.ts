@@ -161,8 +161,7 @@ export class RandomExpressions {
       const sql = `'${cell}'::${SQL_TYPES[type]}`
       return { expression: { value: String(cell), type: type === 'u64' ? 'u64' : 'i64' }, sql }
     }
-    const text = typeof cell === 'string' ? `'${cell}'` : String(cell)
-    return { expression: { value: cell }, sql: `${text}::${SQL_TYPES[type]}` }
+    return { expression: { value: cell }, sql: `'${cell}'::${SQL_TYPES[type]}` }
   }
 
   #copy(): FuzzValue {

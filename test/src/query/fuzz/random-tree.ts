@@ -1,3 +1,4 @@
+import { LIMITS } from '../../../../protocol/limits.js'
 import {
   JOIN_ALGORITHMS,
   JOIN_KINDS,
@@ -22,6 +23,8 @@ export interface FuzzTree {
   readonly columns: readonly FuzzColumn[]
   /** Rows, at most. */
   readonly most: number
+  /** What its root takes, or near to it. */
+  readonly inputs: readonly FuzzTree[]
 }
 
 /** A tree whose rows are in an order, if `ordered`. */
@@ -55,9 +58,9 @@ export class RandomTrees {
   /** A query of up to so many levels of operators. */
   query(depth: number): FuzzQuery {
     const tree = this.#tree(depth)
-    if (!this.#random.chance(0.3) || tree.columns.some(({ exact }) => !exact))
-      return { ...tree, ordered: false }
-    return { ...this.#ordered(tree), ordered: true }
+    const sortable = this.#random.chance(0.3) ? this.#exactOf(tree) : undefined
+    if (sortable === undefined) return { ...tree, ordered: false }
+    return { ...this.#ordered(sortable), ordered: true }
   }
 
   #tree(depth: number): FuzzTree {
@@ -103,6 +106,7 @@ export class RandomTrees {
       sql: `select ${list.join(', ')} from ${quoted(relation)}`,
       columns,
       most: rows,
+      inputs: [],
     }
     const some = this.#some(columns, 1 + this.#random.below(7))
     return this.#random.chance(0.2)
@@ -118,6 +122,7 @@ export class RandomTrees {
     const { expression, sql } = this.#expressions(input).condition()
     return {
       ...input,
+      inputs: [input],
       tree: { op: 'where', input: input.tree, condition: expression },
       sql: `select * from (${input.sql}) where ${sql}`,
     }
@@ -141,6 +146,7 @@ export class RandomTrees {
         return { name: names[i]!, type, nullable, exact, small }
       }),
       most: input.most,
+      inputs: [input],
     }
   }
 
@@ -168,6 +174,7 @@ export class RandomTrees {
         ? left.columns
         : [...rows(['right', 'full'], left.columns), ...rows(['left', 'full'], right.columns)],
       most: isHalf ? left.most : left.most * right.most + left.most + right.most,
+      inputs: [left, right],
     }
   }
 
@@ -194,6 +201,7 @@ export class RandomTrees {
       sql: `select * from (${left.sql}), (${right.sql})`,
       columns: [...left.columns, ...right.columns],
       most: left.most * right.most,
+      inputs: [left, right],
     }
   }
 
@@ -232,6 +240,7 @@ export class RandomTrees {
       sql: `select * from ((${left.sql}) ${op} ${all ? 'all' : ''} (${right.sql}))`,
       columns,
       most: left.most + right.most,
+      inputs: [left, right],
     }
   }
 
@@ -261,6 +270,7 @@ export class RandomTrees {
       sql: sql[op],
       columns: left.columns,
       most: left.most + right.most,
+      inputs: [left, right],
     }
   }
 
@@ -269,6 +279,7 @@ export class RandomTrees {
     if (exact === undefined) return input
     return {
       ...exact,
+      inputs: [exact],
       tree: { op: 'distinct', input: exact.tree },
       sql: `select distinct * from (${exact.sql})`,
     }
@@ -308,6 +319,7 @@ export class RandomTrees {
         }),
       ],
       most: Math.max(1, input.most),
+      inputs: [input],
     }
   }
 
@@ -322,6 +334,7 @@ export class RandomTrees {
     )
     return {
       ...input,
+      inputs: [input],
       tree: { op: 'orderBy', input: input.tree, by },
       sql: `select * from (${input.sql}) order by ${list.join(', ')}`,
     }
@@ -331,12 +344,14 @@ export class RandomTrees {
     const exact = this.#exactOf(input)
     if (exact === undefined) return input
     const { rows, offset } = this.#part(exact.most)
-    const { tree, sql, columns } = this.#ordered(exact)
+    const ordered = this.#ordered(exact)
+    const { tree, sql, columns } = ordered
     return {
       tree: { op: 'limit', input: tree, rows, offset },
       sql: `${sql} limit ${rows} offset ${offset}`,
       columns,
       most: Math.min(exact.most, rows),
+      inputs: [ordered],
     }
   }
 
@@ -350,6 +365,7 @@ export class RandomTrees {
       sql: `select count(*)::uinteger as ${quoted(name)} from (select * from (${input.sql}) limit ${rows} offset ${offset})`,
       columns: [{ name, type: 'u32', nullable: false, exact: true, small: true }],
       most: 1,
+      inputs: [input],
     }
   }
 
@@ -359,8 +375,9 @@ export class RandomTrees {
     return { rows: random.below(most + 2), offset: random.chance(0.5) ? 0 : random.below(most + 2) }
   }
 
+  /** A tree without columns that may not decide anything, and no more than one may sort by. */
   #exactOf(input: FuzzTree): FuzzTree | undefined {
-    const exact = input.columns.filter((column) => column.exact)
+    const exact = input.columns.filter((column) => column.exact).slice(0, LIMITS.queryKeys)
     if (exact.length === input.columns.length) return input
     if (exact.length === 0) return undefined
     return this.#select(
