@@ -24,8 +24,7 @@ const { minutes, seed, steps, queries, adapter } = await yargs(hideBin(process.a
 /** Of a region, where an index is to be cut into shards. */
 const SMALL_SHARD_BYTES = 128 * 1024
 
-/** Operators from the root of a query to a relation, at most. */
-const DEPTH = 5
+const QUERIES = { queries: steps, depth: 5, mostRows: 900 }
 
 /** A program over an index. @returns how many keys it wrote */
 async function runIndex(device: Device, random: Random): Promise<number> {
@@ -54,9 +53,7 @@ let programs = 0
 for (let program = seed ?? freshSeed(); performance.now() < end; program++) {
   const random = new Random(program)
   try {
-    count += queries
-      ? (await runQueries(device, random, { queries: steps, depth: DEPTH })).rows
-      : await runIndex(device, random)
+    count += queries ? (await runQueries(device, random, QUERIES)).rows : await runIndex(device, random)
   } catch (error) {
     console.error(`--seed ${program} --steps ${steps}${queries ? ' --queries' : ''} failed`)
     throw error

@@ -1,9 +1,11 @@
 import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
+import type { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
-import type { QueryNode } from '../../../protocol/query/tree.js'
+import type { QueryNode, ResultColumn } from '../../../protocol/query/tree.js'
+import type { RelationDefinition } from '../../../protocol/relation.js'
 import { Queries } from '../../../src/query/queries.js'
 import { openDevice } from '../../gpu/open-device.js'
 import { DuckOracle, difference } from './duck-oracle.js'
@@ -15,12 +17,12 @@ const READER = { cancelled: false }
 export class QueryBed {
   readonly queries: Queries
   readonly oracle: DuckOracle
-  readonly #buffers: readonly GPUBuffer[]
+  readonly #destroy: () => void
 
-  private constructor(queries: Queries, oracle: DuckOracle, buffers: readonly GPUBuffer[]) {
+  private constructor(queries: Queries, oracle: DuckOracle, destroy: () => void) {
     this.queries = queries
     this.oracle = oracle
-    this.#buffers = buffers
+    this.#destroy = destroy
   }
 
   /** For all tests of a file. */
@@ -33,25 +35,37 @@ export class QueryBed {
   static async fill(device: Device, hosts: readonly HostRelation[], memoryBytes?: number): Promise<QueryBed> {
     const relations = new Map<string, DeviceRelation>()
     for (const host of hosts) relations.set(host.name, await uploadRelation(device, host))
-    const schemas = new Map(hosts.map((host) => [host.name, schemaOf(host)]))
+    const kept = new Map<string, StoredRelation>()
+    const schemas = new Map<string, readonly ResultColumn[]>(hosts.map((host) => [host.name, schemaOf(host)]))
     const host = {
       columnsOf: (name: string) => schemas.get(name)!,
       useRelations: <T>(_: readonly string[], run: (all: typeof relations) => Promise<T>) => run(relations),
       device: async () => device,
       results: {
         refuse: () => {},
-        put: async () => {},
+        put: async ({ name, columns }: RelationDefinition, _: number, result: StoredRelation) => {
+          kept.get(name)?.destroy()
+          kept.set(name, result)
+          schemas.set(name, columns)
+          relations.set(name, result.relation)
+        },
       },
     }
     const columns = [...relations.values()].flatMap((relation) => [...relation.columns.values()])
-    const buffers = columns.flatMap(({ values, validity }) => [values, ...(validity ? [validity] : [])])
-    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts), buffers)
+    const destroy = () => {
+      for (const result of kept.values()) result.destroy()
+      for (const { values, validity } of columns) {
+        values.destroy()
+        validity?.destroy()
+      }
+    }
+    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts), destroy)
   }
 
   /** Gives the relations back. */
   close(): void {
     this.oracle.close()
-    for (const buffer of this.#buffers) buffer.destroy()
+    this.#destroy()
   }
 
   async batches(query: QueryNode): Promise<ResultBatch[]> {
@@ -66,6 +80,11 @@ export class QueryBed {
 
   async rows(query: QueryNode): Promise<Cell[][]> {
     return rowsOf(await this.batches(query))
+  }
+
+  /** Keeps a result as a relation. */
+  async keep(query: QueryNode, name: string): Promise<void> {
+    await this.queries.keep(query, { name, seconds: 1 }, READER)
   }
 
   explain(query: QueryNode): Promise<QueryExplanation> {

@@ -8,6 +8,7 @@ import {
 } from '../../../../protocol/query/tree.js'
 import type { Random } from '../../../random.js'
 import type { HostRelation } from '../host-relation.js'
+import { byKeySql } from './by-key-sql.js'
 import {
   columnValue,
   type FuzzColumn,
@@ -32,8 +33,9 @@ export interface FuzzQuery extends FuzzTree {
   readonly ordered: boolean
 }
 
-/** Rows that an operator may give at most: more would take long to compare. */
+/** Rows that a product may give at most, and a join if all pairs matched: more would take long to compare. */
 const MOST_ROWS = 20_000
+const MOST_PAIRS = 100_000
 
 const SQL_JOINS: Readonly<Record<JoinKind, string>> = {
   inner: 'join',
@@ -156,7 +158,7 @@ export class RandomTrees {
       right.columns.flatMap((r) => (l.exact && r.exact && l.type === r.type ? [[l, r] as const] : [])),
     )
     if (pairs.length === 0) return this.#product(left, right)
-    const isLarge = left.most * right.most + left.most + right.most > MOST_ROWS
+    const isLarge = left.most * right.most + left.most + right.most > MOST_PAIRS
     const kind = isLarge ? random.pick(['semi', 'anti'] as const) : random.pick(JOIN_KINDS)
     const bands = pairs.filter(([{ type }]) => type === 'u32' || type === 'i32')
     const isBand = bands.length > 0 && random.chance(0.15)
@@ -250,24 +252,9 @@ export class RandomTrees {
     const { left, right } = sides
     const op = this.#random.pick(SET_OPERATORS)
     const byKey = this.#some(left.columns, 1 + this.#random.below(2)).map(({ name }) => name)
-    const key = `(${byKey.map(quoted).join(', ')})`
-    const within = ({ sql }: FuzzTree) => `(select ${byKey.map(quoted).join(', ')} from (${sql}))`
-    const keys = byKey.length === 1 ? key.slice(1, -1) : key
-    const isIn = (side: FuzzTree) =>
-      byKey.length === 1
-        ? `${keys} in ${within(side)}`
-        : `exists (select 1 from ${within(side)} o where ${byKey
-            .map((name) => `o.${quoted(name)} = x.${quoted(name)}`)
-            .join(' and ')})`
-    const rows = (side: FuzzTree, condition: string) => `select * from (${side.sql}) x where ${condition}`
-    const sql = {
-      intersect: rows(left, isIn(right)),
-      except: rows(left, `not (${isIn(right)})`),
-      union: `select * from ((${left.sql}) union all (${rows(right, `not (${isIn(left)})`)}))`,
-    }
     return {
       tree: { op, left: left.tree, right: right.tree, byKey },
-      sql: sql[op],
+      sql: byKeySql(op, left.sql, right.sql, byKey),
       columns: left.columns,
       most: left.most + right.most,
       inputs: [left, right],
