@@ -118,6 +118,12 @@ export const LIMITS = {
   queryCursors: 64,
   /** Bytes of the columns of one batch of a query's result: enough for a copy at full speed, few enough to be kept for a slow client. */
   queryBatchBytes: 4 * MIB,
+  /** Results of queries that are kept at a time: each takes some pages of device memory a column, and nobody but time clears them away. */
+  keptResults: 256,
+  /** Seconds after its last use for which a kept result stays unless its query says otherwise: a person at a console thinks for minutes. */
+  keptSeconds: 600,
+  /** The most that a query may ask for: what is wanted for longer than a day is worth a relation, which survives restarts. */
+  keptSecondsMost: 86_400,
   /** Characters of a result column's name. */
   columnNameLength: 128,
 } as const

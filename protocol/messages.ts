@@ -1,5 +1,6 @@
 import type { Section } from './frame.js'
 import type { KeySections, RangeSections } from './key-sections.js'
+import type { Keep } from './query/keep.js'
 import type { ColumnDefinition } from './relation.js'
 import type { ColumnSections } from './relation-sections.js'
 import type { Traversal, TreeLayout } from './traversal.js'
@@ -197,6 +198,8 @@ export interface QueryRequest {
   readonly query: unknown
   /** Answer with what its steps did, not with its rows. */
   readonly explain: boolean
+  /** Keep the result on the device and answer with what it is, not with its rows. */
+  readonly keep?: Keep | undefined
 }
 
 /** For more rows of a query's result. */

@@ -2,7 +2,15 @@ import { WarpdexError } from './errors.js'
 import type { Frame } from './frame.js'
 import type { KeySections } from './key-sections.js'
 import { LIMITS } from './limits.js'
-import { type ChangeRequest, INSERT_MODES, type Op, type OptionalTarget, type Request } from './messages.js'
+import {
+  type ChangeRequest,
+  INSERT_MODES,
+  type Op,
+  type OptionalTarget,
+  type QueryRequest,
+  type Request,
+} from './messages.js'
+import { parseKeep } from './query/keep.js'
 import { parseColumns } from './relation.js'
 import { columnNames, columnSections } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
@@ -115,10 +123,17 @@ const PARSERS: Parsers = {
   }),
   snapshot: target,
   backup: (r) => ({ name: r.optionalText('name') }),
-  query: (r) => ({ query: r.value('query'), explain: r.flag('explain') }),
+  query: (r) => ({ query: r.value('query'), ...resultOf(r) }),
   queryNext: (r) => ({ cursor: r.whole('cursor') }),
   queryEnd: (r) => ({ cursor: r.whole('cursor') }),
   cancel: (r) => ({ target: r.whole('target') }),
+}
+
+/** What is to become of a query's result. */
+function resultOf(r: RequestReader): Pick<QueryRequest, 'explain' | 'keep'> {
+  const wanted = { explain: r.flag('explain'), keep: parseKeep(r.value('keep')) }
+  if (!wanted.explain || wanted.keep === undefined) return wanted
+  throw new WarpdexError('BAD_REQUEST', 'query takes "explain" or "keep", not both')
 }
 
 /** An index, or a relation, or neither. */

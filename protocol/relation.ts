@@ -20,9 +20,19 @@ export interface RelationDefinition {
   readonly columns: readonly ColumnDefinition[]
 }
 
+/** How long the kept result of a query stays. */
+export interface Lifetime {
+  /** Seconds for which it stays while nobody uses it. */
+  readonly seconds: number
+  /** Those of them that are left. */
+  readonly secondsLeft: number
+}
+
 /** A relation, and the indexes over its columns. */
 export interface RelationInfo extends RelationDefinition {
   readonly indexes: readonly { readonly name: string; readonly columns: readonly string[] }[]
+  /** Of the kept result of a query only. */
+  readonly kept?: Lifetime | undefined
 }
 
 /** u32 words of one value on the device, and on the wire, where a string is its number in a dictionary. */

@@ -5,6 +5,7 @@ import type { LoadCounts } from './load.js'
 import type { Op } from './messages.js'
 import type { PlacedBatch } from './query/batch-section.js'
 import type { QueryExplanation } from './query/explanation.js'
+import type { KeptRelation } from './query/keep.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
 import type { Explanation } from './traversal.js'
@@ -105,11 +106,12 @@ export interface ReplyFields {
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
   readonly backup: BackupInfo
   readonly query: {
-    /** Absent where the query was explained. */
+    /** Absent where the query was explained, or its result kept. */
     readonly batch?: PlacedBatch | undefined
     /** How to get the rows that follow, where there are any. */
     readonly cursor?: number | undefined
     readonly explanation?: QueryExplanation | undefined
+    readonly kept?: KeptRelation | undefined
   }
   readonly queryNext: { readonly batch: PlacedBatch; readonly more: boolean }
   readonly queryEnd: NoFields

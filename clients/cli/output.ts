@@ -42,11 +42,15 @@ export function bytesText(bytes: number): string {
 
 /** A table of relations. */
 export function relationLines(relations: readonly RelationStats[]): string[] {
-  const rows = relations.map(({ name, columns, indexes, rows, deviceBytes }) => {
-    const over = indexes.map((index) => `${index.name} (${index.columns.join(', ')})`)
-    return [name, columnSpec(columns), rows, bytesText(deviceBytes), over.join(', ')]
+  const anyKept = relations.some(({ kept }) => kept !== undefined)
+  const rows = relations.map(({ name, columns, indexes, rows, deviceBytes, kept }) => {
+    const over = indexes.map((index) => `${index.name} (${index.columns.join(', ')})`).join(', ')
+    const expiry = kept === undefined ? '' : `in ${grouped(kept.secondsLeft)} of ${grouped(kept.seconds)} s`
+    const last = anyKept ? [over, expiry] : [over]
+    return [name, columnSpec(columns), rows, bytesText(deviceBytes), ...last]
   })
-  return table(['relation', 'columns', 'rows', 'on the device', 'indexes'], rows)
+  const heads = ['relation', 'columns', 'rows', 'on the device', 'indexes']
+  return table(anyKept ? [...heads, 'expires'] : heads, rows)
 }
 
 /** How many indexes and, where there are any, relations something holds. */

@@ -160,7 +160,7 @@ export class Client {
    * `CONNECTION_LOST` where the connection is lost between two batches
    */
   query(query: Query, options: CallOptions = {}): QueryResult {
-    return new QueryResult(this.#connection, query, options)
+    return new QueryResult(this.#connection, query, options, (name) => this.#relations.delete(name))
   }
 
   /** Carries a query out, and says what each of its operators did. Its rows are dropped. */

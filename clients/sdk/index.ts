@@ -4,11 +4,13 @@ export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type { InsertMode } from '../../protocol/messages.js'
 export type { QueryExplanation, SelectionExplanation } from '../../protocol/query/explanation.js'
+export type { KeptRelation } from '../../protocol/query/keep.js'
 export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, ValueType } from '../../protocol/query/tree.js'
 export {
   COLUMN_TYPES,
   type ColumnDefinition,
   type ColumnType,
+  type Lifetime,
   type RelationDefinition,
   type RelationInfo,
 } from '../../protocol/relation.js'

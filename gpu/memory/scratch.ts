@@ -1,28 +1,34 @@
 import type { BufferPool } from './buffer-pool.js'
 
+/** Bytes of all buffers that are held by those who share it. */
+interface Account {
+  bytes: number
+}
+
 /** Storage buffers that one operation needs for its duration, given back together. */
 export class Scratch {
   readonly #pool: BufferPool
   readonly #admit: (bytes: number) => void
+  readonly #account: Account
   #buffers: GPUBuffer[] = []
-  #heldBytes = 0
 
   /** @param admit is told the bytes that would be held with the next buffer, and throws where they are too many */
-  constructor(pool: BufferPool, admit: (bytes: number) => void = () => {}) {
+  constructor(pool: BufferPool, admit: (bytes: number) => void = () => {}, account: Account = { bytes: 0 }) {
     this.#pool = pool
     this.#admit = admit
+    this.#account = account
   }
 
-  /** Bytes of all buffers that are not given back. */
-  get heldBytes(): number {
-    return this.#heldBytes
+  /** Another one for a part of the operation: given back on its own, but what it holds counts with what this one holds. */
+  part(): Scratch {
+    return new Scratch(this.#pool, this.#admit, this.#account)
   }
 
   /** A storage buffer of at least this many bytes with undefined content. */
   bytes(bytes: number): GPUBuffer {
-    this.#admit(this.#heldBytes + bytes)
+    this.#admit(this.#account.bytes + bytes)
     const buffer = this.#pool.acquire(bytes)
-    this.#heldBytes += buffer.size
+    this.#account.bytes += buffer.size
     this.#buffers.push(buffer)
     return buffer
   }
@@ -41,7 +47,7 @@ export class Scratch {
   releaseAllBut(kept: ReadonlySet<GPUBuffer>): void {
     for (const buffer of this.#buffers) {
       if (kept.has(buffer)) continue
-      this.#heldBytes -= buffer.size
+      this.#account.bytes -= buffer.size
       this.#pool.release(buffer)
     }
     this.#buffers = this.#buffers.filter((buffer) => kept.has(buffer))

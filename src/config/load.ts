@@ -50,6 +50,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     snapshotLogBytes: pick('snapshotLogBytes'),
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
+    queryMemory: pick('queryMemory'),
     recalibrate: pick('recalibrate'),
     ioThreads: pick('ioThreads'),
     maxConnections: pick('maxConnections'),

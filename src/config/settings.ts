@@ -18,6 +18,7 @@ export interface Config {
   readonly snapshotLogBytes: number
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
+  readonly queryMemory: number
   readonly recalibrate: boolean
   readonly ioThreads: number
   readonly maxConnections: number
@@ -90,6 +91,12 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     expected: `0 or a whole number from ${MIB} to ${2 ** 50}`,
     accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
   },
+  queryMemory: whole(
+    'Bytes of device memory that one query may take beside its relations',
+    LIMITS.queryDeviceBytes,
+    MIB,
+    MOST_BYTES,
+  ),
   ioThreads: whole(
     'Threads for sockets beside that of the engine; 0 does all in one',
     defaultIoThreads(),

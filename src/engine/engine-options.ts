@@ -1,6 +1,7 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import type { Device } from '../../gpu/device/device.js'
 import type { EngineMeter } from '../observe/meter.js'
+import type { Clock } from './clock.js'
 import type { ReplayProgress } from './index-loader.js'
 import type { StructureFactory } from './structures.js'
 
@@ -14,6 +15,8 @@ export interface EngineOptions {
   readonly payloadCacheBytes?: number | undefined
   /** Bytes of device memory that indexes may take; those that do not fit wait in host memory. Unlimited by default. */
   readonly deviceMemory?: number | undefined
+  /** Bytes of device memory that one query may take beside its relations; `queryDeviceBytes` by default. */
+  readonly queryMemory?: number | undefined
   /** Measures the costs of the traversal strategies anew, even if they are on disk. */
   readonly recalibrate?: boolean | undefined
   /** Folder that backups are made in; without it none are made. */
@@ -27,6 +30,8 @@ export interface EngineOptions {
   readonly stop?: AbortSignal | undefined
   /** Told of what went wrong without a request to answer. */
   readonly onWarning?: ((message: string) => void) | undefined
+  /** The system's by default. */
+  readonly clock?: Clock | undefined
   /** Told of work and how long it took. */
   readonly meter?: EngineMeter | undefined
 }

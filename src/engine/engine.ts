@@ -6,10 +6,11 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import { Queries } from '../query/queries.js'
+import { Queries, type QueryHost } from '../query/queries.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
 import { Calibrator } from './calibrator.js'
+import { SYSTEM_CLOCK } from './clock.js'
 import { DeviceBudget } from './device-budget.js'
 import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
@@ -18,6 +19,8 @@ import type { RelationIndexDefinition } from './index-definitions.js'
 import { IndexNames } from './index-names.js'
 import type { Reader } from './index-requests.js'
 import { Indexes } from './indexes.js'
+import type { KeptResult } from './kept-result.js'
+import type { KeptHost } from './kept-results.js'
 import { meteredStructures } from './metered-structures.js'
 import type { Index, IndexHost } from './named-index.js'
 import type { Relation, RelationHost } from './named-relation.js'
@@ -37,15 +40,11 @@ export class Engine {
   readonly #names: IndexNames
   readonly #structures: StructureFactory
   readonly #calibrator: Calibrator
-  readonly #host: IndexHost & RelationHost
+  readonly #host: IndexHost & RelationHost & KeptHost
   readonly #indexes: Indexes
   readonly #relations: Relations
   /** Queries over the relations. */
-  readonly queries = new Queries({
-    columnsOf: (relation) => this.relation(relation).definition.columns,
-    useRelations: (names, run, reader) => this.useRelations(names, run, reader),
-    device: () => this.#device,
-  })
+  readonly queries: Queries
   readonly #openedAt = performance.now()
   #device: Promise<Device>
   #adapter: AdapterFacts
@@ -86,6 +85,7 @@ export class Engine {
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
       device: () => this.#device,
+      clock: options.clock ?? SYSTEM_CLOCK,
       onProgress,
       onWarning,
       stop: options.stop,
@@ -93,6 +93,7 @@ export class Engine {
     }
     this.#relations = new Relations(this.#host)
     this.#indexes = new Indexes(this.#host, this.#relations)
+    this.queries = new Queries(this.#queryHost(), options.queryMemory)
     this.#device = Promise.resolve(device)
     this.#adapter = device.facts
     this.#watch(device)
@@ -212,10 +213,16 @@ export class Engine {
     return this.#relations.list()
   }
 
-  /** @throws WarpdexError `UNKNOWN_RELATION`, `SHUTTING_DOWN` */
+  /** @throws WarpdexError `UNKNOWN_RELATION`, `SHUTTING_DOWN`, and `BAD_REQUEST` for the kept result of a query */
   relation(name: string): Relation {
     this.#refuse()
     return this.#relations.get(name)
+  }
+
+  /** @throws WarpdexError `UNKNOWN_RELATION`, `SHUTTING_DOWN` */
+  readableRelation(name: string): Relation | KeptResult {
+    this.#refuse()
+    return this.#relations.readable(name)
   }
 
   /**
@@ -316,6 +323,7 @@ export class Engine {
     const first = Promise.allSettled(closings)
     for (const index of this.#indexes.all())
       closings.push(index.isDerived ? first.then(() => close(index)) : close(index))
+    closings.push(this.#relations.kept.close())
     await Promise.allSettled([...closings, ...this.#indexes.drops(), ...this.#relations.drops()])
     await this.#store.close()
     const device = await this.#device.catch(() => undefined)
@@ -342,6 +350,7 @@ export class Engine {
       const replacement = this.#replace()
       this.#device = replacement
       this.#names.move(replacement)
+      this.#relations.kept.lose()
       // Every rebuild reports a failure itself.
       const own = this.#indexes.all().filter(({ isDerived }) => !isDerived)
       const rebuilds = [...own, ...this.#relations.all()].map((each) => each.rebuild())
@@ -355,6 +364,15 @@ export class Engine {
         if (this.#device === replacement) this.#interruption = failure
       })
     })
+  }
+
+  #queryHost(): QueryHost {
+    return {
+      columnsOf: (relation) => this.readableRelation(relation).definition.columns,
+      useRelations: (names, run, reader) => this.useRelations(names, run, reader),
+      device: () => this.#device,
+      results: this.#relations.kept,
+    }
   }
 
   async #replace(): Promise<Device> {

@@ -16,8 +16,27 @@ export function indexExists(definition: IndexDefinition): WarpdexError {
   )
 }
 
-export function unknownRelation(name: string): WarpdexError {
-  return new WarpdexError('UNKNOWN_RELATION', `there is no relation ${JSON.stringify(name)}; create it first`)
+/** @param kept what became of the kept result of a query that had the name, if one had */
+export function unknownRelation(name: string, kept?: string): WarpdexError {
+  const right =
+    kept === undefined ? '; create it first' : `: it was a kept result, which ${kept}; ask the query again`
+  return new WarpdexError('UNKNOWN_RELATION', `there is no relation ${JSON.stringify(name)}${right}`)
+}
+
+/** For what a kept result cannot do. */
+export function onlyKept(name: string): WarpdexError {
+  return new WarpdexError(
+    'BAD_REQUEST',
+    `${JSON.stringify(name)} is the kept result of a query, which takes no appends, indexes or snapshots; create a relation for these`,
+  )
+}
+
+/** For a relation that would have the name of a kept result. */
+export function keptExists(name: string): WarpdexError {
+  return new WarpdexError(
+    'RELATION_EXISTS',
+    `the result of a query is kept as ${JSON.stringify(name)}; drop it first or choose another name`,
+  )
 }
 
 export function relationExists({ name, columns }: RelationDefinition): WarpdexError {

@@ -6,6 +6,7 @@ export type { ColumnDefinition, RelationDefinition, RelationInfo } from '../../p
 export type { AppendedRows, ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 export { packBatch, unpackColumn } from '../../protocol/relation-values.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
+export type { Clock } from './clock.js'
 export { Engine } from './engine.js'
 export type { EngineOptions } from './engine-options.js'
 export type { EngineStats, ServerStats } from './engine-stats.js'
@@ -20,6 +21,7 @@ export type {
   WriteId,
 } from './index-requests.js'
 export type { Index } from './named-index.js'
-export type { ReadRows, Relation, RelationFacts } from './named-relation.js'
+export type { Relation, RelationFacts } from './named-relation.js'
 export type { PayloadColumns } from './payload-reader.js'
+export type { ReadRows } from './relation-reader.js'
 export type { PartReader, StructureFactory } from './structures.js'

@@ -2,12 +2,7 @@ import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import {
-  type ColumnDefinition,
-  pickColumns,
-  type RelationDefinition,
-  type RelationInfo,
-} from '../../protocol/relation.js'
+import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
 import type { SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
@@ -20,7 +15,7 @@ import { PagedStructure, type PlaceStats } from './paged-structure.js'
 import type { Registry } from './registry.js'
 import { RelationIndexes } from './relation-indexes.js'
 import { loadRelation } from './relation-loader.js'
-import { type RowsToRead, readRows } from './relation-reader.js'
+import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
 import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
 
@@ -60,6 +55,7 @@ export class Relation extends NamedStructure<
 > {
   readonly #host: RelationHost
   readonly #indexes: RelationIndexes
+  #appends = 0
 
   constructor(definition: RelationDefinition, host: RelationHost) {
     super(definition, host, 'relation', { weigh: weighAppend })
@@ -102,16 +98,11 @@ export class Relation extends NamedStructure<
    * @param request names columns, or none for all
    * @throws WarpdexError `BAD_REQUEST` for a column that is not there; also what `readRows` throws
    */
-  async read(
-    { columns: names, ...rows }: RowsToRead & { readonly columns: readonly string[] },
-    reader?: Reader,
-  ): Promise<ReadRows> {
-    const columns = names.length === 0 ? this.definition.columns : pickColumns(this.definition, names)
-    const order = columns.map(({ name }) => name)
-    return this.use(async (relation) => {
-      const device = await this.#host.device()
-      return { columns, batch: await readRows(device, relation, order, rows), total: relation.rows }
-    }, reader)
+  async read(request: RowsOfColumns, reader?: Reader): Promise<ReadRows> {
+    return this.use(
+      async (relation) => readColumns(await this.#host.device(), relation, this.definition, request),
+      reader,
+    )
   }
 
   /** Takes its turn, as a read, and keeps it until it is released. Takes its place in the queue before it returns. */
@@ -193,6 +184,7 @@ export class Relation extends NamedStructure<
       logPosition: log.last(id),
       logRecords: log.last(id) + 1 - log.first(id),
       snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
+      appends: this.#appends,
     }
   }
 
@@ -227,6 +219,7 @@ export class Relation extends NamedStructure<
     })
     const writer = new RelationWriter(store, id, (bytes, appends, milliseconds) => {
       upkeep.snapshots.logged(bytes)
+      this.#appends += appends
       this.#host.meter?.logged(appends, bytes, milliseconds)
     })
     return { stored, writer, upkeep }
@@ -298,23 +291,18 @@ export class Relation extends NamedStructure<
   }
 }
 
+/** Figures of a relation; those of its log and of its appends are missing of a kept result, which has none. */
 export interface RelationFacts extends RelationInfo, RelationFigures, PlaceStats {
-  readonly logPosition: number
-  readonly logRecords: number
-  readonly snapshotPosition: number
+  readonly logPosition?: number
+  readonly logRecords?: number
+  readonly snapshotPosition?: number
+  /** Appends since it was loaded. */
+  readonly appends?: number
   readonly [figure: string]: unknown
 }
 
-/** Rows that were read. */
-export interface ReadRows {
-  /** Those of the batch, in its order. */
-  readonly columns: readonly ColumnDefinition[]
-  readonly batch: RelationBatch
-  /** Rows of the relation. */
-  readonly total: number
-}
-
-function requireWanted(reader: Reader | undefined): void {
+/** @throws WarpdexError `CANCELLED` where nobody waits for an answer any more */
+export function requireWanted(reader: Reader | undefined): void {
   if (reader?.cancelled !== true) return
   throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
 }

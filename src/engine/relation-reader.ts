@@ -7,7 +7,12 @@ import type {
 import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { columnWords } from '../../protocol/relation.js'
+import {
+  type ColumnDefinition,
+  columnWords,
+  pickColumns,
+  type RelationDefinition,
+} from '../../protocol/relation.js'
 import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
 import { rowsOf } from '../../protocol/rows.js'
 
@@ -17,6 +22,35 @@ export interface RowsToRead {
   readonly from: number
   /** Rows at most. */
   readonly limit: number
+}
+
+/** Which rows of which columns to read; of all where none are named. */
+export interface RowsOfColumns extends RowsToRead {
+  readonly columns: readonly string[]
+}
+
+/** Rows that were read. */
+export interface ReadRows {
+  /** Those of the batch, in its order. */
+  readonly columns: readonly ColumnDefinition[]
+  readonly batch: RelationBatch
+  /** Rows of the relation. */
+  readonly total: number
+}
+
+/**
+ * Rows of some columns in the order in which they were appended.
+ * @throws WarpdexError `BAD_REQUEST` for a column that is not there; also what `readRows` throws
+ */
+export async function readColumns(
+  device: Device,
+  relation: DeviceRelation,
+  definition: RelationDefinition,
+  { columns: names, ...rows }: RowsOfColumns,
+): Promise<ReadRows> {
+  const columns = names.length === 0 ? definition.columns : pickColumns(definition, names)
+  const order = columns.map(({ name }) => name)
+  return { columns, batch: await readRows(device, relation, order, rows), total: relation.rows }
 }
 
 /** Bytes of columns of one reply. */

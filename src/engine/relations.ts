@@ -1,19 +1,24 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import type { StoredRelation } from '../../persistence/dictionary.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
-import { notLoaded, relationExists, unknownRelation } from './index-errors.js'
+import { keptExists, notLoaded, onlyKept, relationExists } from './index-errors.js'
 import type { Reader } from './index-requests.js'
+import type { KeptResult } from './kept-result.js'
+import { type KeptHost, KeptResults } from './kept-results.js'
 import { Relation, type RelationFacts, type RelationHost } from './named-relation.js'
 import { PagedStructure } from './paged-structure.js'
 import { Registry } from './registry.js'
 
-/** All relations of an engine. */
+/** All relations of an engine, and the kept results of queries, which share their names. */
 export class Relations {
+  readonly kept: KeptResults
   readonly #host: RelationHost
   readonly #registry = new Registry<Relation>()
 
-  constructor(host: RelationHost) {
+  constructor(host: RelationHost & KeptHost) {
     this.#host = host
+    this.kept = new KeptResults(host, (name) => this.#refuseStored(name))
   }
 
   /** Brings a stored relation to the device. */
@@ -28,8 +33,11 @@ export class Relations {
 
   /** As `Engine.createRelation`. */
   async create(definition: RelationDefinition, options: { ifNotExists?: boolean }): Promise<boolean> {
-    const existing = this.#registry.get(definition.name)
+    const { name } = definition
+    if (this.kept.get(name) !== undefined) throw keptExists(name)
+    const existing = this.#registry.get(name)
     if (existing === undefined) {
+      this.kept.forget(name)
       await this.#registry.create(new Relation(definition, this.#host))
       return true
     }
@@ -43,23 +51,24 @@ export class Relations {
   /** As `Engine.dropRelation`. */
   async drop(name: string, options: { ifExists?: boolean }): Promise<boolean> {
     const relation = this.#registry.get(name)
-    if (relation === undefined) {
-      if (options.ifExists === true) return false
-      throw unknownRelation(name)
-    }
-    await this.#registry.drop(relation)
+    const kept = this.kept.get(name)
+    if (relation !== undefined) await this.#registry.drop(relation)
+    else if (kept !== undefined) await this.kept.drop(kept)
+    else if (options.ifExists === true) return false
+    else throw this.kept.unknown(name)
     return true
   }
 
   list(): readonly RelationInfo[] {
-    return this.existing().map((relation) => relation.info())
+    return [...this.existing(), ...this.kept.all()].map((relation) => relation.info())
   }
 
-  /** Those that are there, as opposed to being created. */
+  /** Those that are stored and there, as opposed to being created. */
   existing(): readonly Relation[] {
     return this.all().filter(({ exists }) => exists)
   }
 
+  /** All that are stored. */
   all(): readonly Relation[] {
     return this.#registry.all()
   }
@@ -69,17 +78,23 @@ export class Relations {
     return this.#registry.drops()
   }
 
-  /** @throws WarpdexError `UNKNOWN_RELATION` */
+  /** @throws WarpdexError `UNKNOWN_RELATION`, and `BAD_REQUEST` for a kept result */
   get(name: string): Relation {
-    const relation = this.#registry.get(name)
-    if (relation === undefined) throw unknownRelation(name)
+    const relation = this.readable(name)
+    if (relation instanceof Relation) return relation
+    throw onlyKept(name)
+  }
+
+  /** @throws WarpdexError `UNKNOWN_RELATION` */
+  readable(name: string): Relation | KeptResult {
+    const relation = this.#registry.get(name) ?? this.kept.get(name)
+    if (relation === undefined) throw this.kept.unknown(name)
     return relation
   }
 
   stats(): readonly RelationFacts[] {
-    return this.all()
-      .filter(({ isLoaded }) => isLoaded)
-      .map((relation) => relation.stats())
+    const loaded = this.all().filter(({ isLoaded }) => isLoaded)
+    return [...loaded, ...this.kept.all()].map((relation) => relation.stats())
   }
 
   /** As `Engine.useRelations`. */
@@ -88,7 +103,7 @@ export class Relations {
     run: (relations: ReadonlyMap<string, DeviceRelation>) => Promise<T>,
     reader: Reader | undefined,
   ): Promise<T> {
-    const relations = [...new Set(names)].map((name) => this.get(name))
+    const relations = [...new Set(names)].map((name) => this.readable(name))
     // All queues are entered in one step, so that tasks on the same relations never wait for each other crosswise.
     const holds = await Promise.allSettled(relations.map((relation) => relation.hold(reader)))
     const held = holds.flatMap((hold) => (hold.status === 'fulfilled' ? [hold.value] : []))
@@ -104,6 +119,16 @@ export class Relations {
       })
     } finally {
       for (const { release } of held) release()
+    }
+  }
+
+  /** Refuses the name of a stored relation for a result. */
+  #refuseStored(name: string): void {
+    const relation = this.#registry.get(name)
+    if (relation !== undefined) throw relationExists(relation.definition)
+    if (this.#registry.dropOf(name) !== undefined) {
+      const message = `the relation ${JSON.stringify(name)} is being dropped; try again, or choose another name`
+      throw new WarpdexError('RELATION_EXISTS', message)
     }
   }
 }

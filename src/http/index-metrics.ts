@@ -3,18 +3,12 @@ import type { IndexStats } from '../../protocol/replies.js'
 import type { Engine } from '../engine/engine.js'
 import type { EngineStats, ServerStats } from '../engine/engine-stats.js'
 import type { PagedStats } from '../engine/paged-index.js'
+import { METERED_MEMBERS, type MemberFigure, memberGauges, numberOf } from './member-gauges.js'
 import { gauge } from './metrics.js'
-
-/** Indexes that metrics tell apart: each has two or three dozen series. These are the largest; the others are one series together. */
-export const METERED_INDEXES = 100
-
-/** The label of all indexes that are not told apart; no index has an empty name. */
-const OTHERS = ''
-
-type Figure = (stats: IndexStats) => number
+import { relationMetrics } from './relation-metrics.js'
 
 /** What metrics say of an index, beside its memory. */
-const FIGURES: readonly (readonly [name: string, help: string, figure: Figure])[] = [
+const FIGURES: readonly MemberFigure<IndexStats>[] = [
   ['keys', 'Keys of an index.', ({ keys }) => keys],
   ['payloads', 'Payloads of an index.', ({ payloads }) => payloads],
   ['shards', 'Pieces by ranges of keys that an index is held in.', ({ shards }) => numberOf(shards)],
@@ -39,11 +33,7 @@ const FIGURES: readonly (readonly [name: string, help: string, figure: Figure])[
   ],
 ]
 
-function numberOf(figure: unknown): number {
-  return typeof figure === 'number' ? figure : 0
-}
-
-/** Enters what the engine knows of itself and of its indexes. */
+/** Enters what the engine knows of itself, of its indexes and of its relations. */
 export function engineMetrics(registry: Registry, engine: () => Engine | undefined): void {
   let stats: EngineStats | undefined
   let largest: readonly (IndexStats & PagedStats)[] = []
@@ -57,7 +47,7 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
       // Metrics are asked in the order of their registration: this one brings the figures for those behind it.
       collect() {
         stats = engine()?.stats()
-        largest = engine()?.largest(METERED_INDEXES) ?? []
+        largest = engine()?.largest(METERED_MEMBERS) ?? []
         this.set(stats?.indexes.length ?? 0)
       },
     }),
@@ -65,41 +55,26 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
   server('uptime_seconds', 'Time since the engine was opened.', ({ uptimeSeconds }) => uptimeSeconds)
   server(
     'device_limit_bytes',
-    'Device memory that indexes may own; 0 without a limit.',
+    'Device memory that indexes and relations may own; 0 without a limit.',
     ({ deviceLimitBytes }) => deviceLimitBytes ?? 0,
   )
   server('paged_out_indexes', 'Indexes that are paged out.', ({ pagedOutIndexes }) => pagedOutIndexes)
+  server(
+    'paged_out_relations',
+    'Relations that are paged out, and kept results.',
+    ({ pagedOutRelations }) => pagedOutRelations,
+  )
   server('store_bytes', 'Data file and snapshots on disk.', ({ storeBytes }) => storeBytes)
   server(
     'payload_cache_bytes',
     'Payloads of kind bytes in memory.',
     ({ cachedPayloadBytes }) => cachedPayloadBytes,
   )
-  for (const [name, help, figure] of FIGURES) {
-    registry.registerMetric(
-      new Gauge({
-        name: `warpdex_index_${name}`,
-        help: `${help} The label is empty for all but the ${METERED_INDEXES} largest together.`,
-        labelNames: ['index'],
-        registers: [],
-        collect() {
-          this.reset()
-          for (const index of largest) this.set({ index: index.name }, figure(index))
-          const shown = new Set(largest.map(({ name }) => name))
-          const others = stats?.indexes.filter(({ name }) => !shown.has(name)) ?? []
-          if (others.length === 0) return
-          this.set(
-            { index: OTHERS },
-            others.reduce((sum, index) => sum + figure(index), 0),
-          )
-        },
-      }),
-    )
-  }
+  memberGauges(registry, 'index', FIGURES, () => ({ largest, all: stats?.indexes ?? [] }))
   registry.registerMetric(
     new Gauge({
       name: 'warpdex_index_region_bytes',
-      help: `Device memory of the ${METERED_INDEXES} largest indexes by region and by what is in it: live, garbage or free.`,
+      help: `Device memory of the ${METERED_MEMBERS} largest indexes by region and by what is in it: live, garbage or free.`,
       labelNames: ['index', 'region', 'content'],
       registers: [],
       collect() {
@@ -114,4 +89,5 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
       },
     }),
   )
+  relationMetrics(registry, () => stats?.relations ?? [])
 }

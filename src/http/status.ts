@@ -1,6 +1,7 @@
 import type { IndexStats } from '../../protocol/replies.js'
 import type { Engine } from '../engine/engine.js'
 import type { ServerStats } from '../engine/engine-stats.js'
+import type { RelationFacts } from '../engine/named-relation.js'
 import type { PagedStats } from '../engine/paged-index.js'
 import type { HistoryField } from '../observe/history.js'
 import type { LogHistogram } from '../observe/log-histogram.js'
@@ -8,10 +9,11 @@ import { STAGES, type Stage } from '../observe/meters.js'
 import type { Monitor, Notice } from '../observe/monitor.js'
 import { json } from './answer.js'
 import type { Availability } from './health.js'
+import { largestRelations } from './relation-metrics.js'
 import type { Route } from './site.js'
 
-/** Indexes that the status page lists: the largest. */
-export const LISTED_INDEXES = 100
+/** Indexes, and relations, that the status page lists: the largest. */
+export const LISTED = 100
 
 /** How long a status is good for, so that many pages cost no more than one. */
 const FRESH_MS = 500
@@ -22,6 +24,23 @@ interface Times {
   readonly p50: number
   readonly p99: number
 }
+
+/** What it shows of a relation. */
+export type RelationStatus = Pick<
+  RelationFacts,
+  | 'name'
+  | 'columns'
+  | 'indexes'
+  | 'kept'
+  | 'rows'
+  | 'deviceBytes'
+  | 'hostBytes'
+  | 'stringBytes'
+  | 'resident'
+  | 'appends'
+  | 'logPosition'
+  | 'snapshotPosition'
+>
 
 /** What the status page shows. Times are in microseconds. */
 export interface ServerStatus extends Availability {
@@ -45,6 +64,9 @@ export interface ServerStatus extends Availability {
   readonly indexes: readonly (IndexStats & PagedStats)[]
   /** Indexes that are not listed. */
   readonly unlisted: number
+  /** Kept results of queries are among them. */
+  readonly relations: readonly RelationStatus[]
+  readonly unlistedRelations: number
   readonly notices: readonly Notice[]
 }
 
@@ -70,7 +92,8 @@ export function statusRoute(source: StatusSource): Route {
 function serverStatus({ monitor, availability, engine }: StatusSource): ServerStatus {
   const { meters, history, notices } = monitor
   const stats = engine()?.stats()
-  const indexes = engine()?.largest(LISTED_INDEXES) ?? []
+  const indexes = engine()?.largest(LISTED) ?? []
+  const relations = largestRelations(stats?.relations ?? [], LISTED)
   const ops = [...meters.ops.values()].filter(({ latency }) => latency.count > 0)
   return {
     now: Date.now(),
@@ -96,6 +119,8 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
     history: history.columns(),
     indexes,
     unlisted: (stats?.indexes.length ?? 0) - indexes.length,
+    relations: relations.map(({ regions: _regions, ...facts }) => facts),
+    unlistedRelations: (stats?.relations.length ?? 0) - relations.length,
     notices,
   }
 }

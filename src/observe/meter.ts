@@ -2,8 +2,19 @@ import type { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 
-/** What happens beside requests and is worth counting; a compaction goes on between writes, a merge in the background. */
-export const ENGINE_EVENTS = ['compaction', 'merge', 'snapshot', 'pageOut', 'pageIn', 'deviceLoss'] as const
+/**
+ * What happens beside requests and is worth counting; a compaction goes on between writes, a merge in the background, and an expiry is that
+ * of a query's kept result.
+ */
+export const ENGINE_EVENTS = [
+  'compaction',
+  'merge',
+  'snapshot',
+  'pageOut',
+  'pageIn',
+  'deviceLoss',
+  'expiry',
+] as const
 export type EngineEvent = (typeof ENGINE_EVENTS)[number]
 
 /**

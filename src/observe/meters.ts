@@ -87,6 +87,7 @@ export class Meters implements ServerMeter, EngineMeter {
     pageOut: 0,
     pageIn: 0,
     deviceLoss: 0,
+    expiry: 0,
   }
   /** Latencies of the present second, in microseconds; whoever keeps the history clears them. */
   readonly latest = { reads: new LogHistogram(), writes: new LogHistogram() }

@@ -28,7 +28,7 @@ export async function* joinTables(
   const makeTable = tableMaker(work, kind, left, right)
   const keys = await run.measure(node, () => joinKeys(work, left, right, spec.condition.pairs))
   const letGo = run.keep([...sideBuffers(keys.left), ...sideBuffers(keys.right)])
-  const result = await run.measure(node, () => work.kernels.joins.join(requestOf(spec, keys)))
+  const result = await run.measure(node, () => work.kernels.joins.join(requestOf(spec, keys, work)))
   run.figures(node).method = `${result.choice.algorithm}, built on the ${result.choice.build} side`
   let tables = 0
   const step = (make: () => Table) => {
@@ -48,7 +48,11 @@ export async function* joinTables(
   }
 }
 
-function requestOf({ kind, algorithm, condition: { width } }: JoinSpec, keys: JoinKeys): JoinRequest {
+function requestOf(
+  { kind, algorithm, condition: { width } }: JoinSpec,
+  keys: JoinKeys,
+  { scratch }: DeviceWork,
+): JoinRequest {
   return {
     left: keys.left.side,
     right: keys.right.side,
@@ -56,6 +60,7 @@ function requestOf({ kind, algorithm, condition: { width } }: JoinSpec, keys: Jo
     kind,
     algorithm,
     passBytes: LIMITS.queryPassBytes,
+    scratch,
     ...(width === undefined ? {} : { predicate: { type: 'band', delta: BigInt(width) } }),
   }
 }

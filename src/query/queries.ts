@@ -2,18 +2,22 @@ import type { Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { DeviceWork } from '../../gpu/relational/query/device-work.js'
 import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
+import type { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
 import type { TypedNode } from '../../protocol/query/typed.js'
+import type { RelationDefinition } from '../../protocol/relation.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
 import { type CursorStep, QueryCursor } from './query-cursor.js'
 import { QueryRun } from './query-run.js'
 import { batchRows, readBatch } from './read-batches.js'
+import { storeResult } from './store-result.js'
 
 /** Who reads a result, and whether it still wants to. */
 export interface QueryReader {
@@ -22,6 +26,21 @@ export interface QueryReader {
   readonly owner?: unknown
   /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */
   authorise?(relation: string): void
+}
+
+/** Where results are kept. */
+export interface ResultStore {
+  /**
+   * Refuses a name that no result may be kept under at the moment.
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`
+   */
+  refuse(name: string): void
+  /**
+   * Takes a result over, in place of a former one of its name.
+   * @param device that it lies on
+   * @throws WarpdexError as `refuse`, and `DEVICE_LOST`; then the result is the caller's still
+   */
+  put(definition: RelationDefinition, seconds: number, result: StoredRelation, device: Device): Promise<void>
 }
 
 /** What queries need of their engine. */
@@ -35,6 +54,7 @@ export interface QueryHost {
     reader?: QueryReader,
   ): Promise<T>
   device(): Promise<Device>
+  readonly results: ResultStore
 }
 
 /** The first rows of a result; `cursor` is how to get the rest, where there is one. */
@@ -53,7 +73,7 @@ export class Queries {
   readonly #memoryBytes: number
   readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
-  readonly #running = new Set<QueryCursor>()
+  readonly #running = new Set<{ cancel(): void }>()
   #lastCursor = 0
 
   /** @param memoryBytes of device memory that one query may take beside its relations */
@@ -126,6 +146,41 @@ export class Queries {
   /** Ends all queries that hold relations still. */
   close(): void {
     for (const cursor of this.#running) cursor.cancel()
+  }
+
+  /**
+   * Carries a query out to its end, and keeps its rows on the device as a relation.
+   * @throws WarpdexError as `start`; `RELATION_EXISTS` where a stored relation has the name; `OUT_OF_DEVICE_MEMORY`; `BAD_REQUEST` for
+   * columns that no relation can have
+   */
+  async keep(query: unknown, { name, seconds }: Keep, reader: QueryReader): Promise<KeptRelation> {
+    const node = this.#check(query, reader)
+    const columns = keptColumns(node.columns)
+    const { results } = this.#host
+    results.refuse(name)
+    let closed = false
+    const running = {
+      cancel: () => {
+        closed = true
+      },
+    }
+    this.#running.add(running)
+    const isCancelled = () => closed || reader.cancelled
+    try {
+      const rows = await this.#withRun(node, isCancelled, reader, async (run) => {
+        const stored = await storeResult(run, node, columns)
+        try {
+          await results.put({ name, columns }, seconds, stored, run.work.device)
+          return stored.rows
+        } catch (error) {
+          stored.destroy()
+          throw error
+        }
+      })
+      return { name, seconds, columns, rows }
+    } finally {
+      this.#running.delete(running)
+    }
   }
 
   /** Carries a query out to its end, and says what its steps did; its rows are dropped. */

@@ -73,7 +73,7 @@ export class QueryRun {
     inputs: readonly Table[],
     make: () => Promise<Table> | Table,
   ): Promise<Table> {
-    this.#refuseCancelled()
+    this.refuseCancelled()
     return this.measure(node, async () => {
       let made: Table | undefined
       try {
@@ -117,6 +117,11 @@ export class QueryRun {
     this.#giveBack()
   }
 
+  /** @throws WarpdexError `CANCELLED` where nobody waits for the result any more */
+  refuseCancelled(): void {
+    if (this.#isCancelled()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
+  }
+
   /** @throws WarpdexError `BAD_REQUEST` where an expression of the node, or of one before it, has overflowed */
   async checkFaults(node: TypedNode): Promise<void> {
     if (!(await this.work.hasFault())) return
@@ -124,10 +129,6 @@ export class QueryRun {
       'BAD_REQUEST',
       `${node.path}: a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead`,
     )
-  }
-
-  #refuseCancelled(): void {
-    if (this.#isCancelled()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
   }
 
   #giveBack(): void {

@@ -81,7 +81,11 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
 /** Figures of one index or relation, or of all. */
 function statsOf(engine: Engine, { index, relation }: StatsRequest): EngineStats {
   if (relation === undefined) return engine.stats(index)
-  return { server: engine.stats().server, indexes: [], relations: [engine.relation(relation).stats()] }
+  return {
+    server: engine.stats().server,
+    indexes: [],
+    relations: [engine.readableRelation(relation).stats()],
+  }
 }
 
 /** Of one index or relation, or of all that the asker may have snapshots taken of. */
@@ -95,7 +99,8 @@ async function snapshot(
   const may = ({ name }: { readonly name: string }) => rights.may('snapshot', name)
   const taken: SnapshotInfo[] = []
   for (const { name } of engine.list().filter(may)) taken.push(...(await engine.snapshot(name)))
-  for (const { name } of engine.relations().filter(may)) taken.push(await engine.relation(name).snapshot())
+  const stored = engine.relations().filter(({ kept }) => kept === undefined)
+  for (const { name } of stored.filter(may)) taken.push(await engine.relation(name).snapshot())
   return taken
 }
 

@@ -8,7 +8,7 @@ import type { Asker, Reply } from './asker.js'
 
 type QueryRequest = Extract<Request, { op: 'query' | 'queryNext' | 'queryEnd' }>
 
-/** Begins, goes on with, or ends the result of a query. */
+/** Begins, goes on with, ends or keeps the result of a query. */
 export async function runQuery(queries: Queries, request: QueryRequest, asker: Asker): Promise<Reply> {
   const reader = readerOf(asker)
   if (request.op === 'queryEnd') {
@@ -21,6 +21,10 @@ export async function runQuery(queries: Queries, request: QueryRequest, asker: A
   }
   if (request.explain) {
     const fields: ReplyFields['query'] = { explanation: await queries.explain(request.query, reader) }
+    return { fields }
+  }
+  if (request.keep !== undefined) {
+    const fields: ReplyFields['query'] = { kept: await queries.keep(request.query, request.keep, reader) }
     return { fields }
   }
   const { batch, cursor } = await queries.start(request.query, reader)

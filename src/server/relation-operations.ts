@@ -58,7 +58,7 @@ async function append(engine: Engine, request: AppendRequest, asker: Asker): Pro
 }
 
 async function read(engine: Engine, request: ReadRelationRequest, asker: Asker): Promise<Reply> {
-  const relation = engine.relation(request.relation)
+  const relation = engine.readableRelation(request.relation)
   const { columns, batch, total } = await relation.read(request, asker.cancellation)
   const { fields } = reply<'readRelation'>({ columns, rows: batch.rows, total })
   return { fields, sections: sectionsOfBatch(batch, columns) }

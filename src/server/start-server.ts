@@ -90,7 +90,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   try {
     const port = await front.listen(host, config.port)
     monitor.log.info({ host, port }, 'listening; opening the data directory')
-    const memory = { payloadCacheBytes, deviceMemory }
+    const memory = { payloadCacheBytes, deviceMemory, queryMemory: config.queryMemory }
     const settings = { directory, adapter, snapshotLogBytes, recalibrate, backupDirectory, ...memory }
     const engine = await Engine.open({ ...settings, ...options, onWarning, meter: monitor.meters })
     opened = engine

@@ -3,11 +3,13 @@ import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
 import {
   type Cell,
+  type KeptRelation,
   Query,
   type QueryExplanation,
   type QueryNode,
   type SelectionExplanation,
 } from '../../sdk/index.js'
+import { columnSpec } from '../import/column-spec.js'
 import { asJson, bytesText, grouped, printLines } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
@@ -24,19 +26,39 @@ export function addQuery(cli: Argv): Argv {
         })
         .option('explain', {
           type: 'boolean',
-          default: false,
           describe: 'Say what each operator did instead',
         })
-        .option('json', { type: 'boolean', default: false, describe: 'The explanation as one JSON object' })
+        .option('keep', {
+          type: 'string',
+          requiresArg: true,
+          conflicts: 'explain',
+          describe: 'Keep the rows on the server as a relation of that name instead',
+        })
+        .option('keep-seconds', {
+          type: 'number',
+          requiresArg: true,
+          implies: 'keep',
+          describe: 'Seconds for which it stays after its last use; 600 by default',
+        })
+        .option('json', {
+          type: 'boolean',
+          default: false,
+          describe: 'The explanation, or what was kept, as one JSON object',
+        })
         .example('$0 query revenue.json', 'a JSON object a row; numbers of 64 bits are texts')
         .example('$0 query revenue.json --explain', 'rows, bytes and time of each operator')
+        .example('$0 query revenue.json --keep revenue', 'for other queries to read')
         .epilogue('docs/queries.md has the operators.'),
     (options) =>
       withClient(options, async (client) => {
         const query = new Query(readTree(options.file))
-        if (options.explain) {
+        if (options.explain === true) {
           const explanation = await client.explainQuery(query)
           return printLines(options.json ? [asJson(explanation)] : explanationLines(explanation, ''))
+        }
+        if (options.keep !== undefined) {
+          const kept = await client.query(query).keep(options.keep, { seconds: options.keepSeconds })
+          return printLines([options.json ? asJson(kept) : keptText(kept)])
         }
         for await (const batch of client.query(query)) await printLines(Array.from(batch.rows(), rowText))
       }),
@@ -51,6 +73,10 @@ function readTree(file: string): QueryNode {
     const reason = error instanceof Error ? error.message : String(error)
     throw new WarpdexError('BAD_REQUEST', `${file} holds no query as JSON: ${reason}`, { cause: error })
   }
+}
+
+function keptText({ name, rows, columns, seconds }: KeptRelation): string {
+  return `kept ${grouped(rows)} rows as ${name} (${columnSpec(columns)}), for ${grouped(seconds)} seconds after each use`
 }
 
 function rowText(row: Record<string, Cell>): string {

@@ -1,4 +1,6 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
+import type { KeptRelation } from '../../../protocol/query/keep.js'
 import type { Connection } from '../connection.js'
 import type { CallOptions } from '../options.js'
 import type { Query } from './query.js'
@@ -13,11 +15,19 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   readonly #connection: Connection
   readonly #query: Query
   readonly #options: CallOptions
+  readonly #onKept: (name: string) => void
 
-  constructor(connection: Connection, query: Query, options: CallOptions) {
+  /** @param onKept told of names that mean something else from now on */
+  constructor(
+    connection: Connection,
+    query: Query,
+    options: CallOptions,
+    onKept: (name: string) => void = () => {},
+  ) {
     this.#connection = connection
     this.#query = query
     this.#options = options
+    this.#onKept = onKept
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<QueryBatch, void, undefined> {
@@ -57,6 +67,24 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
       }
     }
     return columns
+  }
+
+  /**
+   * Carries the query out, and keeps its rows on the server's device as a relation that is not stored: other queries may name it, and
+   * `Client.relation` reads it. It is there until nobody has used it for some time, it is dropped, or the server stops or loses its device.
+   * It takes the place of a former result of its name.
+   *
+   * @param options `seconds` for which it stays after its last use; ten minutes by default
+   * @throws WarpdexError also `RELATION_EXISTS` where a stored relation has the name, `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`
+   */
+  async keep(
+    name: string,
+    { seconds }: { readonly seconds?: number | undefined } = {},
+  ): Promise<KeptRelation> {
+    const { fields } = await this.#request('query', { query: this.#query.tree, keep: { name, seconds } })
+    this.#onKept(name)
+    if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server did not keep the result')
+    return fields.kept
   }
 
   #request<O extends 'query' | 'queryNext'>(op: O, fields: object) {

@@ -110,8 +110,8 @@ export class JoinResult {
     const capacity = this.#capacity(this.pairs)
     const columns = { left: this.#scratch.words(capacity), right: this.#scratch.words(capacity) }
     const passes = new PairPasses(this.#parts, this.#matches, tuning, this.marks[choice.build])
-    for await (const count of passes.write(rolesOf(columns, choice.build), capacity))
-      yield { ...columns, count }
+    const written = passes.write(this.#scratch, rolesOf(columns, choice.build), capacity)
+    for await (const count of written) yield { ...columns, count }
   }
 
   /** Rows of a side that match something, or nothing. */
@@ -123,7 +123,7 @@ export class JoinResult {
   ): AsyncGenerator<JoinPass, void, undefined> {
     if (side.count === 0) return
     const { device, matched } = this.#parts
-    const scratch = device.scratch()
+    const scratch = this.#scratch.part()
     try {
       const list = await matched.list(device.record(), scratch, side, this.marks[name]!, marked)
       const capacity = this.#capacity(list.count)

@@ -1,3 +1,4 @@
+import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords } from '../../primitives/primitives.js'
 import type { IndexSearch } from './index-join.js'
 import type { JoinIndex } from './join-index.js'
@@ -52,6 +53,8 @@ export interface JoinRequest {
   readonly passBytes: number
   /** Sides of which `JoinResult.marks` is to tell the rows that match, besides those whose kind of join needs it. */
   readonly marks?: readonly SideName[]
+  /** Whose memory the join's own counts with; it counts for itself if absent. */
+  readonly scratch?: Scratch
   readonly tuning?: JoinTuning
 }
 

@@ -121,14 +121,14 @@ export class Joins {
 
   /**
    * Finds and counts the pairs of rows that match. `JoinResult.passes` writes them.
-   * @throws WarpdexError `BAD_REQUEST` for what no algorithm can do, `OUT_OF_DEVICE_MEMORY`
+   * @throws WarpdexError `BAD_REQUEST` for what no algorithm can do, `OUT_OF_DEVICE_MEMORY`, and what the given scratch memory throws
    */
   async join(request: JoinRequest): Promise<JoinResult> {
     const { left, right, keyWords, kind = 'inner', passBytes, tuning = {} } = request
     const predicate = request.predicate ?? { type: 'equal' }
     const choice = choose(request, predicate, this.#device.facts.software)
     const marked = [...new Set([...markedSides(kind), ...(request.marks ?? [])])]
-    const scratch = this.#device.scratch()
+    const scratch = request.scratch?.part() ?? this.#device.scratch()
     try {
       const roles = rolesOf({ left, right }, choice.build)
       const matches =

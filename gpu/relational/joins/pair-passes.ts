@@ -35,20 +35,26 @@ export class PairPasses {
 
   /**
    * Submits a pass, and the next one when it is asked for.
+   * @param memory whose bytes those of the passes count with
    * @param capacity pairs that the columns have room for
    * @returns of each pass its number of pairs
    */
-  async *write(output: PairColumns, capacity: number): AsyncGenerator<number, void, undefined> {
+  async *write(
+    memory: Scratch,
+    output: PairColumns,
+    capacity: number,
+  ): AsyncGenerator<number, void, undefined> {
     const { device } = this.#parts
-    for await (const [first, probes, { sum }] of this.#slices(0, this.#matches.probes, this.#matches.tally)) {
-      const scratch = device.scratch()
+    const { probes: all, tally } = this.#matches
+    for await (const [first, probes, { sum }] of this.#slices(memory, 0, all, tally)) {
+      const scratch = memory.part()
       const starting = device.record()
       try {
         const writer = await this.#start(starting, scratch, first, probes)
         for (let begin = 0; begin < sum; begin += capacity) {
           const end = Math.min(begin + capacity, sum)
           const recorder = begin === 0 ? starting : device.record()
-          const own = device.scratch()
+          const own = memory.part()
           writer(recorder, own, { begin, end }, output, this.#marks)
           recorder.submit()
           own.release()
@@ -83,6 +89,7 @@ export class PairPasses {
 
   /** Cuts probes into slices of fewer than 2^32 pairs, and leaves those without pairs out. */
   async *#slices(
+    memory: Scratch,
     first: number,
     probes: number,
     tally: Tally,
@@ -95,13 +102,13 @@ export class PairPasses {
     const { device, tallies } = this.#parts
     const { counts } = this.#matches
     const half = Math.floor(probes / 2)
-    const scratch = device.scratch()
+    const scratch = memory.part()
     const [front, back] = await tallies.submit(device.record(), scratch, [
       { counts, first, count: half },
       { counts, first: first + half, count: probes - half },
     ])
     scratch.release()
-    yield* this.#slices(first, half, front!)
-    yield* this.#slices(first + half, probes - half, back!)
+    yield* this.#slices(memory, first, half, front!)
+    yield* this.#slices(memory, first + half, probes - half, back!)
   }
 }

@@ -1,4 +1,4 @@
-import { asBytes } from '../../../protocol/columns.js'
+import { aligned, asBytes } from '../../../protocol/columns.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Rows } from '../../../protocol/rows.js'
@@ -7,8 +7,11 @@ import type { Recorder } from '../../device/recorder.js'
 import { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceColumnData } from '../device-relation.js'
+import type { DeviceWork } from '../query/device-work.js'
+import type { QueryColumn } from '../query/query-column.js'
 import type { Recode } from './recode.js'
 import { SortedStrings } from './sorted-strings.js'
+import { usedStrings } from './used-strings.js'
 import { validityWords } from './validity-words.js'
 
 /** Rows of one word of a validity bitmap. */
@@ -21,6 +24,14 @@ interface PreparedStrings {
   readonly moved: Uint32Array | undefined
   /** Numbers of the strings of each batch. */
   readonly added: readonly Uint32Array[]
+}
+
+/** What a column's strings become when another's come. */
+interface TakenStrings {
+  readonly strings: SortedStrings
+  /** New numbers of those that are there, if any changes, and of all of the other's, if they are others there. */
+  readonly moved?: Uint32Array | undefined
+  readonly added?: Uint32Array | undefined
 }
 
 /** Batches for which a column has room, and which have changed nothing yet. */
@@ -138,9 +149,80 @@ export class StoredColumn {
     if (strings !== undefined) this.#strings = strings.strings
   }
 
+  /**
+   * Adds the values of a column on the device, of a type that is kept as this one's is. What was recorded before is submitted.
+   * @param isTight whether to make no more room than they need
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with no rows added
+   */
+  async take(work: DeviceWork, source: QueryColumn, rows: number, isTight: boolean): Promise<void> {
+    const strings = this.#strings && (await this.#mergeUsed(work, source, rows))
+    work.submit()
+    await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
+    const validity = this.definition.nullable ? source.validity : undefined
+    if (validity !== undefined || this.#validity !== undefined) await this.#takeValidity(work, validity, rows)
+    const before = this.rows
+    if (strings?.moved !== undefined) {
+      this.#renumber(strings.moved, 0, before, work.recorder, work.scratch)
+    }
+    const first = this.#values.take(rows)
+    const width = columnWords(this.definition.type) * 4
+    work.recorder.copy(source.values, 0, this.#values.buffer, first * width, rows * width)
+    if (strings === undefined) return
+    if (strings.added !== undefined) {
+      this.#renumber(strings.added, first, rows, work.recorder, work.scratch)
+    }
+    this.#strings = strings.strings
+  }
+
+  /** Gives back what is beyond its rows, and learns what it must know of them to be appended to. */
+  async settle(): Promise<void> {
+    await this.#values.fit(0)
+    if (this.#validity === undefined) return
+    await this.#validity.fit(0)
+    const { records, buffer } = this.#validity
+    if (records === 0) return
+    const place = { buffer, bytes: 4, offset: (records - 1) * 4 }
+    const [word] = await this.#device.submitAndRead(this.#device.record(), [place])
+    this.#lastWord = aligned(word, Uint32Array)[0]
+  }
+
   destroy(): void {
     this.#values.destroy()
     this.#validity?.destroy()
+  }
+
+  async #takeValidity(work: DeviceWork, validity: GPUBuffer | undefined, rows: number): Promise<void> {
+    const { appendBits } = work.kernels
+    const before = this.rows
+    const words = Math.ceil((before + rows) / WORD_ROWS)
+    if (this.#validity === undefined) {
+      this.#validity = await validityRegion(this.#device, this.definition, words)
+      appendBits.record(work, undefined, this.#validity.buffer, 0, before)
+    } else {
+      await this.#validity.reserve(words - this.#validity.records)
+    }
+    this.#validity.take(words - this.#validity.records)
+    appendBits.record(work, validity, this.#validity.buffer, before, rows)
+  }
+
+  /** One dictionary for what is there and what comes: the other one as it is where it can be, else only what its rows have of it. */
+  async #mergeUsed(
+    work: DeviceWork,
+    { values, validity, dictionary }: QueryColumn,
+    rows: number,
+  ): Promise<TakenStrings> {
+    const known = this.#strings ?? new SortedStrings()
+    if (dictionary === undefined || dictionary === known || rows === 0) return { strings: known }
+    if (this.rows === 0 && dictionary instanceof SortedStrings && dictionary.size <= rows) {
+      return { strings: dictionary }
+    }
+    const used = await usedStrings(work, { values, validity, dictionary }, rows)
+    const { strings, moved, added } = known.merge(used.strings)
+    const numbers = new Uint32Array(dictionary.size)
+    used.numbers.forEach((number, i) => {
+      numbers[number] = added[i]
+    })
+    return { strings, moved, added: numbers }
   }
 
   #addValidity(first: number, rows: number, validity: Uint8Array | undefined, recorder: Recorder): void {

@@ -9,6 +9,8 @@ import { copiedParts, partsInPlace, type ReadPart } from '../../memory/image-par
 import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceRelation } from '../device-relation.js'
+import type { DeviceWork } from '../query/device-work.js'
+import type { Table } from '../query/table.js'
 import { SampleKeeper } from '../relation-sample.js'
 import { Recode } from './recode.js'
 import { columnFromImage } from './restore-column.js'
@@ -138,6 +140,26 @@ export class StoredRelation {
         scratch.release()
       },
     }
+  }
+
+  /**
+   * Adds the rows of a query's table, whose columns are those of the relation in their order; booleans are numbers. What was recorded
+   * before is submitted. Once this has failed the relation is good for nothing.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`
+   */
+  async take(work: DeviceWork, table: Table): Promise<void> {
+    const { rows } = table
+    if (rows === 0) return
+    const isTight = this.#requireRoom(rows)
+    for (const [i, column] of this.#columns.entries()) {
+      await column.take(work, table.dense(work, i), rows, isTight)
+    }
+    work.submit()
+  }
+
+  /** Gives back room to grow, after the last table was taken. */
+  async settle(): Promise<void> {
+    for (const column of this.#columns) await column.settle()
   }
 
   /** As `IndexStructure.image`. */

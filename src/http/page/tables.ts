@@ -1,4 +1,4 @@
-import type { ServerStatus } from '../status.js'
+import type { RelationStatus, ServerStatus } from '../status.js'
 import { byId, type Keyed, rows, setText } from './dom.js'
 import { amount, bytes, microseconds, whole } from './format.js'
 import { holdsOf, type IndexStatus, structureOf } from './memory-map.js'
@@ -15,9 +15,10 @@ const STAGE_NAMES: Readonly<Record<StageStatus['stage'], readonly [name: string,
   reply: ['reply', 'from the result to the frame'],
 }
 
-/** The tables of indexes, operations and stages. */
+/** The tables of indexes, relations, operations and stages. */
 export class Tables {
   readonly #indexes: Keyed<IndexStatus>
+  readonly #relations: Keyed<RelationStatus>
   readonly #ops: Keyed<OpStatus>
   readonly #stages: Keyed<StageStatus>
 
@@ -36,6 +37,15 @@ export class Tables {
         className: 'number wide',
       },
     ])
+    this.#relations = rows<RelationStatus>(byId('relations'), [
+      { text: ({ name }) => name, below: contentsOf },
+      { text: ({ rows }) => whole(rows), className: number },
+      { text: (relation) => bytes(memoryOf(relation)), className: number },
+      { text: bytesARow, className: 'number wide' },
+      { text: ({ appends }) => (appends === undefined ? '–' : whole(appends)), className: 'number wide' },
+      { text: ({ resident }) => placeText(resident), className: 'wide' },
+      { text: recordsSinceSnapshot, className: 'number wide' },
+    ])
     this.#ops = rows<OpStatus>(byId('ops'), [
       { text: ({ op }) => op },
       { text: ({ count }) => amount(count), className: number },
@@ -52,20 +62,50 @@ export class Tables {
     ])
   }
 
-  update({ indexes, unlisted, ops, stages, server }: ServerStatus): void {
+  update({ indexes, unlisted, relations, unlistedRelations, ops, stages, server }: ServerStatus): void {
     this.#indexes.show(indexes, ({ name }) => name)
+    this.#relations.show(relations, ({ name }) => name)
     this.#ops.show(ops, ({ op }) => op)
     this.#stages.show(stages, ({ stage }) => stage)
     byId('no-indexes').hidden = server === undefined || indexes.length > 0
     byId('loading').hidden = server !== undefined
     byId('no-ops').hidden = ops.length > 0
-    const left = byId('unlisted')
-    left.hidden = unlisted === 0
-    setText(left, `and ${whole(unlisted)} smaller ones; “warpdex stats” has them all`)
+    byId('relations-section').hidden = relations.length === 0
+    tellOthers(byId('unlisted'), unlisted, 'stats')
+    tellOthers(byId('unlisted-relations'), unlistedRelations, 'relations')
   }
 }
 
-function memoryOf({ deviceBytes, hostBytes }: IndexStatus): number {
+/** Says how many are not in a table, and what lists them. */
+function tellOthers(element: HTMLElement, count: number, command: string): void {
+  element.hidden = count === 0
+  setText(element, `and ${whole(count)} smaller ones; “warpdex ${command}” has them all`)
+}
+
+function contentsOf({ columns, indexes, kept }: RelationStatus): string {
+  const parts = [amountOf(columns.length, 'column', 'columns')]
+  if (indexes.length > 0) parts.push(amountOf(indexes.length, 'index', 'indexes'))
+  if (kept !== undefined) parts.push(`a result, kept for ${whole(kept.secondsLeft)} s`)
+  return parts.join(', ')
+}
+
+function amountOf(count: number, one: string, many: string): string {
+  return `${whole(count)} ${count === 1 ? one : many}`
+}
+
+function bytesARow(relation: RelationStatus): string {
+  return relation.rows === 0 ? '–' : (memoryOf(relation) / relation.rows).toFixed(1)
+}
+
+function recordsSinceSnapshot({ logPosition, snapshotPosition = 0 }: RelationStatus): string {
+  return logPosition === undefined ? '–' : whole(logPosition - snapshotPosition)
+}
+
+function placeText(resident: boolean): string {
+  return resident ? 'on the device' : 'paged out'
+}
+
+function memoryOf({ deviceBytes, hostBytes }: IndexStatus | RelationStatus): number {
   return deviceBytes + hostBytes
 }
 
@@ -74,5 +114,5 @@ function bytesAKey(index: IndexStatus): string {
 }
 
 function whereText({ resident, shards }: IndexStatus): string {
-  return `${resident ? 'on the device' : 'paged out'}${shards > 1 ? `, ${shards} shards` : ''}`
+  return `${placeText(resident)}${shards > 1 ? `, ${shards} shards` : ''}`
 }

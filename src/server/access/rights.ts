@@ -70,7 +70,7 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
  * @throws WarpdexError `UNAUTHORISED` that says which right is missing
  */
 export function authorise(rights: Rights, who: string, request: Request): void {
-  const right = NEEDED[request.op]
+  const right = request.op === 'query' && request.keep !== undefined ? 'create' : NEEDED[request.op]
   if (right === undefined) return
   const index = targetOf(request)
   if (index === undefined) {
@@ -95,6 +95,7 @@ export function authorise(rights: Rights, who: string, request: Request): void {
 
 /** The name of the index or relation that a request is on. */
 function targetOf(request: Request): string | undefined {
+  if (request.op === 'query') return request.keep?.name
   const index = 'index' in request ? request.index : undefined
   return index ?? ('relation' in request ? request.relation : undefined)
 }

@@ -27,4 +27,15 @@ t.test('a query out of a file', async (t) => {
     out: /^where \(S1\): 1 rows .*\n\| 1\. k <= 0 or k between 2 and 8\n\| S1 .* ms estimated\n {2}scan: 3 rows/,
   })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
+
+  const kept = /^kept 2 rows as few \(k:i64\), for 600 seconds after each use\n$/
+  t.match(await cli(['query', file, '--keep', 'few']), { code: 0, out: kept })
+  t.match(await cli(['query', file, '--keep', 'few', '--keep-seconds', '90', '--json']), {
+    code: 0,
+    out: /^{"name":"few","seconds":90,"columns":\[.*],"rows":2}\n$/,
+  })
+  t.match(await cli(['relations']), { out: /indexes +expires\nr +k:i64 .*\nfew +k:i64 .* in \d+ of 90 s\n$/ })
+  t.match(await cli(['query', file, '--keep', 'few', '--explain']), { code: 2, err: /mutually exclusive/ })
+  t.match(await cli(['query', file, '--keep', 'r']), { code: 2, err: /there is a relation "r" already/ })
+  t.match(await cli(['drop', '--relation', 'few']), { code: 0, out: 'dropped\n' })
 })

@@ -115,4 +115,42 @@ t.test('queries of a client', async (t) => {
     t.strictSame(ops, ['limit', 'orderBy', 'where', 'groupBy', 'join', 'where', 'scan', 'where', 'scan'])
     t.match(explanation.inputs[0]?.inputs[0]?.inputs[0]?.inputs[0]?.method, /built on the (left|right) side/)
   })
+
+  await t.test('a result is kept, queried, read, listed and dropped', async (t) => {
+    const few = relation('r', 'a').where(col('a.id').lt(9)).select(['a.id', 'a.ns'])
+    const kept = await client
+      .query(few.select({ 'a.id': 'a.id', s: 'a.ns', odd: col('a.id').gt(4) }))
+      .keep('few')
+    t.match(kept, { name: 'few', rows: 9, seconds: 600, columns: [{ name: 'a.id' }, {}, { type: 'u32' }] })
+    t.equal((await client.relation('few').definition()).columns.length, 3)
+    t.match(await client.query(few).keep('few', { seconds: 5 }), { rows: 9, seconds: 5 })
+    t.equal((await client.relation('few').definition()).columns.length, 2, 'another one now')
+    const joined = relation('few', 'f').join(relation('r'), { on: [['f.a.id', 'id']], kind: 'semi' })
+    const wanted = await oracle.rows('select id, ns from r where id < 9')
+    t.equal(difference(await rowsOf(client.query(joined)), wanted, [false, false]), undefined)
+    const read = await client.relation('few').read()
+    t.strictSame(
+      read['a.ns'],
+      wanted.map(([, text]) => text),
+    )
+    const listed = (await client.listRelations()).find(({ name }) => name === 'few')
+    t.match(listed, { kept: { seconds: 5, secondsLeft: 5 } })
+    t.match(await client.relation('few').stats(), { rows: 9, resident: true })
+    const refused = { code: 'BAD_REQUEST', message: /kept result of a query, which takes no appends/ }
+    await t.rejects(client.relation('few').append({ 'a.id': [1], 'a.ns': ['x'] }), refused)
+    await t.rejects(client.relation('few').createIndex('i', ['a.id']), refused)
+    await t.rejects(client.query(few).keep('r'), { code: 'RELATION_EXISTS' })
+    for (const seconds of [0, 1.5, 100_000]) {
+      await t.rejects(client.query(few).keep('few', { seconds }), {
+        code: 'BAD_REQUEST',
+        message: /"seconds", a whole number from 1 to 86400/,
+      })
+    }
+    await t.rejects(client.query(few).keep('a\nb'), {
+      code: 'BAD_REQUEST',
+      message: /a "name" of 1 to 128 bytes/,
+    })
+    t.equal(await client.dropRelation('few'), true)
+    await t.rejects(client.query(relation('few')).rows(), { code: 'UNKNOWN_RELATION' })
+  })
 })

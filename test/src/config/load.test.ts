@@ -24,12 +24,14 @@ t.test('the environment names the file, and texts stand for numbers and booleans
     WARPDEX_URL: 'ws://elsewhere',
     WARPDEX_SNAPSHOT_LOG_BYTES: '2097152',
     WARPDEX_DEVICE_MEMORY: '0',
+    WARPDEX_QUERY_MEMORY: '4194304',
     WARPDEX_ALLOW_UNAUTHENTICATED: 'true',
   }
   t.match(loadConfig({ environment }), {
     host: 'file',
     snapshotLogBytes: 2097152,
     deviceMemory: 0,
+    queryMemory: 4194304,
     recalibrate: false,
     allowUnauthenticated: true,
   })
@@ -54,6 +56,7 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
     { flags: { deviceMemory: 1000 } },
     /--device-memory is 1000; it must be 0 or a whole number from 1048576/,
   )
+  refused({ flags: { queryMemory: 1000 } }, /--query-memory is 1000; it must be a whole number from 1048576/)
   refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
   refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
   refused(

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Section } from '../../../protocol/frame.js'
 import { WriteOp } from '../../../protocol/types.js'
-import { METERED_INDEXES } from '../../../src/http/index-metrics.js'
-import { LISTED_INDEXES } from '../../../src/http/status.js'
+import { METERED_MEMBERS } from '../../../src/http/member-gauges.js'
+import { LISTED } from '../../../src/http/status.js'
 import { u32 } from '../engine/open-engine.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
@@ -67,7 +67,7 @@ t.test('histograms add up', async (t) => {
 t.test('however many indexes there are, series are bounded, and nothing is left out of sums', async (t) => {
   const { url, engine } = await start(t)
   const few = [...(await scrape(url)).values()].reduce((sum, series) => sum + series.size, 0)
-  const count = METERED_INDEXES + 7
+  const count = METERED_MEMBERS + 7
   for (let i = 0; i < count; i++) {
     const name = i === 0 ? 'a "quoted\\" name' : `index ${i}`
     await engine.createIndex({ name, keyType: 'u32', payloadKind: 'u32', unique: true })
@@ -79,18 +79,48 @@ t.test('however many indexes there are, series are bounded, and nothing is left 
   const metrics = await scrape(url)
   t.equal(total(metrics, 'warpdex_indexes'), count)
   const keys = metrics.get('warpdex_index_keys')
-  t.equal(keys?.size, METERED_INDEXES + 1)
+  t.equal(keys?.size, METERED_MEMBERS + 1)
   t.equal(total(metrics, 'warpdex_index_keys'), (count * (count + 1)) / 2)
   t.equal(keys?.get('index=""'), (7 * 8) / 2, 'the smallest are one series')
-  t.equal(metrics.get('warpdex_index_region_bytes')?.size, METERED_INDEXES * 3)
+  t.equal(metrics.get('warpdex_index_region_bytes')?.size, METERED_MEMBERS * 3)
   const series = [...metrics.values()].reduce((sum, { size }) => sum + size, 0)
-  t.ok(series <= few + (METERED_INDEXES + 1) * 30, `${series} series`)
+  t.ok(series <= few + (METERED_MEMBERS + 1) * 30, `${series} series`)
   const status = (await (await fetch(`${url.replace('ws', 'http')}/status.json`)).json()) as {
     readonly indexes: readonly { readonly name: string }[]
     readonly unlisted: number
   }
-  t.same([status.indexes.length, status.unlisted], [LISTED_INDEXES, count - LISTED_INDEXES])
+  t.same([status.indexes.length, status.unlisted], [LISTED, count - LISTED])
   t.equal(status.indexes[0].name, `index ${count - 1}`, 'the largest first')
+})
+
+t.test('relations, and the sums of kept results', async (t) => {
+  const { url, engine } = await start(t)
+  for (let i = 0; i < METERED_MEMBERS + 3; i++) {
+    const name = `relation ${i}`
+    await engine.createRelation({ name, columns: [{ name: 'k', type: 'u32', nullable: false }] })
+    if (i > 1) continue
+    const values = u32(...Array.from({ length: 5000 * (2 - i) }, (_, key) => key))
+    const batch = { rows: values.byteLength / 4, columns: new Map([['k', { values }]]) }
+    for (let append = 0; append <= i; append++) await engine.relation(name).append(batch)
+  }
+  const query = { op: 'limit', rows: 7, input: { op: 'scan', relation: 'relation 0' } }
+  for (const name of ['a', 'b']) await engine.queries.keep(query, { name, seconds: 60 }, { cancelled: false })
+  const metrics = await scrape(url)
+  t.equal(total(metrics, 'warpdex_relations'), METERED_MEMBERS + 3)
+  t.equal(metrics.get('warpdex_relation_rows')?.size, METERED_MEMBERS + 1)
+  t.equal(metrics.get('warpdex_relation_rows')?.get('relation="relation 0"'), 10_000)
+  t.equal(metrics.get('warpdex_relation_appends')?.get('relation="relation 1"'), 2)
+  t.equal(metrics.get('warpdex_relation_log_position')?.get('relation="relation 1"'), 2)
+  t.equal(metrics.get('warpdex_relation_device_bytes')?.get('relation=""'), 3 * 16 * 1024)
+  t.equal(total(metrics, 'warpdex_kept_results'), 2)
+  t.equal(total(metrics, 'warpdex_kept_result_rows'), 14)
+  t.equal(total(metrics, 'warpdex_kept_result_device_bytes'), 2 * 16 * 1024)
+  const status = (await (await fetch(`${url.replace('ws', 'http')}/status.json`)).json()) as {
+    readonly relations: readonly { readonly name: string }[]
+    readonly unlistedRelations: number
+  }
+  t.same([status.relations.length, status.unlistedRelations], [LISTED, 5])
+  t.match(status.relations[0], { name: 'relation 1', rows: 10_000, resident: true, appends: 2 })
 })
 
 t.test('metrics say what was asked and answered', async (t) => {

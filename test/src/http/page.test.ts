@@ -73,6 +73,15 @@ t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
   const keys = Array.from({ length: 5000 }, (_, i) => i * 7919)
   const sections = { keys: column(keys), payloads: { type: 'bytes', bytes: u32(...keys) } } as const
   await client.ask({ id: 2, op: 'insert', index: create.index }, sections)
+  await server.engine.createRelation({
+    name: 'orders',
+    columns: [{ name: 'k', type: 'u32', nullable: false }],
+  })
+  await server.engine
+    .relation('orders')
+    .append({ rows: 5000, columns: new Map([['k', { values: u32(...keys) }]]) })
+  const few = { op: 'limit', rows: 7, input: { op: 'scan', relation: 'orders' } }
+  await server.engine.queries.keep(few, { name: 'few', seconds: 7200 }, { cancelled: false })
   const browser = await launch(t)
   const { page, faults } = await open(browser, url)
   await page.setViewport({ width: 1280, height: 900 })
@@ -92,6 +101,19 @@ t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
       /^\d+\.\d$/,
       'on the device',
       '1',
+    ])
+    const relations = await page.$$eval('#relations tr > *', (all) =>
+      all.map(({ textContent }) => textContent),
+    )
+    t.match(relations.slice(0, 7), ['orders1 column', '5,000', /KiB$/, '6.6', '1', 'on the device', '1'])
+    t.match(relations.slice(7), [
+      /^few1 column, a result, kept for 7,/,
+      '7',
+      /KiB$/,
+      /\d/,
+      '–',
+      /device/,
+      '–',
     ])
     t.match(await text(page, '.map'), /nodes.*tuples.*separators.*sequential \(1 batch\).*1 records/s)
     t.equal(await page.$eval('.map canvas', isInked), true, 'the map is drawn')

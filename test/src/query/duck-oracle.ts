@@ -20,6 +20,8 @@ export class DuckOracle {
 
   static async open(relations: readonly HostRelation[]): Promise<DuckOracle> {
     const connection = await (await DuckDBInstance.create(':memory:')).connect()
+    // It lets filters that a join has found reach below a limit, which takes other rows then.
+    await connection.run("set disabled_optimizers = 'join_filter_pushdown'")
     const oracle = new DuckOracle(connection)
     for (const relation of relations) await oracle.#load(relation)
     return oracle

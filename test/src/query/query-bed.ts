@@ -2,9 +2,11 @@ import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
 import { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
+import type { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
-import type { QueryNode } from '../../../protocol/query/tree.js'
+import type { QueryNode, ResultColumn } from '../../../protocol/query/tree.js'
+import type { RelationDefinition } from '../../../protocol/relation.js'
 import { Queries } from '../../../src/query/queries.js'
 import { openDevice } from '../../gpu/open-device.js'
 import { DuckOracle, difference } from './duck-oracle.js'
@@ -16,10 +18,12 @@ const READER = { cancelled: false }
 export class QueryBed {
   readonly queries: Queries
   readonly oracle: DuckOracle
+  readonly #destroy: () => void
 
-  private constructor(queries: Queries, oracle: DuckOracle) {
+  private constructor(queries: Queries, oracle: DuckOracle, destroy: () => void) {
     this.queries = queries
     this.oracle = oracle
+    this.#destroy = destroy
   }
 
   /** For all tests of a file. */
@@ -30,7 +34,7 @@ export class QueryBed {
     sampled = false,
   ): Promise<QueryBed> {
     const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes, sampled)
-    t.teardown(() => bed.oracle.close())
+    t.teardown(() => bed.close())
     return bed
   }
 
@@ -46,13 +50,37 @@ export class QueryBed {
       const relation = await uploadRelation(device, host)
       relations.set(host.name, sampled ? { ...relation, sample: new SampleKeeper() } : relation)
     }
-    const schemas = new Map(hosts.map((host) => [host.name, schemaOf(host)]))
+    const kept = new Map<string, StoredRelation>()
+    const schemas = new Map<string, readonly ResultColumn[]>(hosts.map((host) => [host.name, schemaOf(host)]))
     const host = {
       columnsOf: (name: string) => schemas.get(name)!,
       useRelations: <T>(_: readonly string[], run: (all: typeof relations) => Promise<T>) => run(relations),
       device: async () => device,
+      results: {
+        refuse: () => {},
+        put: async ({ name, columns }: RelationDefinition, _: number, result: StoredRelation) => {
+          kept.get(name)?.destroy()
+          kept.set(name, result)
+          schemas.set(name, columns)
+          relations.set(name, result.relation)
+        },
+      },
     }
-    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts))
+    const columns = [...relations.values()].flatMap((relation) => [...relation.columns.values()])
+    const destroy = () => {
+      for (const result of kept.values()) result.destroy()
+      for (const { values, validity } of columns) {
+        values.destroy()
+        validity?.destroy()
+      }
+    }
+    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts), destroy)
+  }
+
+  /** Gives the relations back. */
+  close(): void {
+    this.oracle.close()
+    this.#destroy()
   }
 
   async batches(query: QueryNode): Promise<ResultBatch[]> {
@@ -67,6 +95,11 @@ export class QueryBed {
 
   async rows(query: QueryNode): Promise<Cell[][]> {
     return rowsOf(await this.batches(query))
+  }
+
+  /** Keeps a result as a relation. */
+  async keep(query: QueryNode, name: string): Promise<void> {
+    await this.queries.keep(query, { name, seconds: 1 }, READER)
   }
 
   explain(query: QueryNode): Promise<QueryExplanation> {

@@ -19,7 +19,7 @@ const WORDS = [
 ]
 
 /** A random value of a type, one of few, so that values repeat. */
-function randomCell(random: Random, type: ColumnType): Cell {
+export function randomCell(random: Random, type: ColumnType): Cell {
   const small = random.below(20)
   const extreme = random.chance(0.05)
   switch (type) {

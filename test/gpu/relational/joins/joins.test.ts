@@ -53,6 +53,45 @@ t.test('lengths around tiles, nodes and chunks', async (t) => {
   }
 })
 
+t.test('what a join takes counts with the memory that it is given', async (t) => {
+  const { device, joins } = await openJoins('serial')
+  const keys = keysBelow(50, 700, 5)
+  for (const algorithm of JOIN_ALGORITHMS) {
+    const buffers: GPUBuffer[] = []
+    const left = await uploadSide(device, buffers, { keys }, 1)
+    const right = await uploadSide(device, buffers, { keys }, 1)
+    let most = 0
+    const scratch = device.scratch((bytes) => {
+      most = Math.max(most, bytes)
+    })
+    scratch.words(1000)
+    const request = {
+      left,
+      right,
+      keyWords: 1,
+      kind: 'full',
+      algorithm,
+      passBytes: 8 * 1000,
+      scratch,
+    } as const
+    const result = await joins.join(request)
+    const counted = most
+    t.ok(counted > 4000 + 700 * 8, `${algorithm}: ${counted} bytes to count the pairs`)
+    for await (const { count } of result.passes()) t.ok(count <= 1000)
+    t.ok(most > counted + 8000, `${most} bytes to write them`)
+    result.destroy()
+    most = 0
+    scratch.words(1)
+    t.ok(most <= 4 + 4096, 'all is given back')
+    scratch.release()
+    const tight = device.scratch((bytes) => {
+      if (bytes > counted / 2) throw new Error('too much')
+    })
+    await t.rejects(joins.join({ ...request, scratch: tight }), { message: 'too much' })
+    for (const buffer of buffers) buffer.destroy()
+  }
+})
+
 t.test('one key in all rows, in some, in none', async () => {
   for (const algorithm of JOIN_ALGORITHMS) {
     for (const percent of [0, 30, 100]) {

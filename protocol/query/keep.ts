@@ -1,0 +1,58 @@
+import { WarpdexError } from '../errors.js'
+import { LIMITS } from '../limits.js'
+import { isName } from '../names.js'
+import { type ColumnDefinition, parseColumns } from '../relation.js'
+import type { ResultColumn } from './tree.js'
+
+/** That a query's result is to stay on the device, as a relation of that name. */
+export interface Keep {
+  readonly name: string
+  /** Seconds for which it stays while nobody uses it. */
+  readonly seconds: number
+}
+
+/** A result that was kept. */
+export interface KeptRelation extends Keep {
+  readonly columns: readonly ColumnDefinition[]
+  readonly rows: number
+}
+
+/**
+ * What a request says of keeping its result, as somebody sent it.
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function parseKeep(value: unknown): Keep | undefined {
+  if (value === undefined) return undefined
+  const { name, seconds = LIMITS.keptSeconds, ...others } = { ...Object(value) } as Record<string, unknown>
+  if (typeof name !== 'string' || !isName(name)) {
+    throw bad(`a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`)
+  }
+  const { keptSecondsMost } = LIMITS
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > keptSecondsMost) {
+    throw bad(`"seconds", a whole number from 1 to ${keptSecondsMost}`)
+  }
+  const [other] = Object.keys(others)
+  if (other !== undefined) throw bad(`"name" and "seconds", and no ${JSON.stringify(other.slice(0, 40))}`)
+  return { name, seconds }
+}
+
+/**
+ * Columns of the relation that a result becomes: booleans become numbers, 1 where they are true.
+ * @throws WarpdexError `BAD_REQUEST` for a name that no relation's column may have, `TOO_LARGE` for too many columns
+ */
+export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDefinition[] {
+  for (const { name } of columns) {
+    if (isName(name)) continue
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `query: a kept column has a name of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters; a projection can name ${JSON.stringify(name)} anew`,
+    )
+  }
+  return parseColumns(
+    columns.map(({ name, type, nullable }) => ({ name, type: type === 'boolean' ? 'u32' : type, nullable })),
+  )
+}
+
+function bad(right: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', `query takes a "keep" with ${right}`)
+}

@@ -1,0 +1,137 @@
+import type { Device } from '../../gpu/device/device.js'
+import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { RelationDefinition } from '../../protocol/relation.js'
+import type { Clock } from './clock.js'
+import { unknownRelation } from './index-errors.js'
+import { KeptResult } from './kept-result.js'
+import { PagedStructure, type PagingHost } from './paged-structure.js'
+
+/** What kept results need of their engine. */
+export interface KeptHost extends PagingHost {
+  readonly clock: Clock
+}
+
+/** Results that ended by themselves, of which it is known why: so many of the last ones. */
+const REMEMBERED = LIMITS.keptResults
+
+/** The kept results of queries, by name. */
+export class KeptResults {
+  readonly #host: KeptHost
+  readonly #refuseStored: (name: string) => void
+  readonly #results = new Map<string, KeptResult>()
+  /** Why results are no more, the oldest first. */
+  readonly #reasons = new Map<string, string>()
+  /** Results whose memory is not given back yet. */
+  readonly #ending = new Set<Promise<void>>()
+  #closed = false
+
+  /** @param refuseStored throws for names of relations that are stored */
+  constructor(host: KeptHost, refuseStored: (name: string) => void) {
+    this.#host = host
+    this.#refuseStored = refuseStored
+  }
+
+  get(name: string): KeptResult | undefined {
+    return this.#results.get(name)
+  }
+
+  all(): readonly KeptResult[] {
+    return [...this.#results.values()]
+  }
+
+  /** What a request for a name fails with that nothing has: it may have been a result's. */
+  unknown(name: string): WarpdexError {
+    return unknownRelation(name, this.#reasons.get(name))
+  }
+
+  /**
+   * Refuses a name that no result may be kept under at the moment.
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`
+   */
+  refuse(name: string): void {
+    if (this.#closed) {
+      throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down; ask again when it is back')
+    }
+    this.#refuseStored(name)
+    if (this.#results.has(name) || this.#results.size < LIMITS.keptResults) return
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `${this.#results.size} results are kept, and no more are allowed; drop one, or wait until one expires`,
+    )
+  }
+
+  /**
+   * Takes a result over, in place of a former one of its name, which those who use it may go on with.
+   * @param stored is whoever calls' again if this fails
+   * @param device that it lies on
+   * @throws WarpdexError as `refuse`, `DEVICE_LOST`
+   */
+  async put(
+    definition: RelationDefinition,
+    seconds: number,
+    stored: StoredRelation,
+    device: Device,
+  ): Promise<void> {
+    const { name, columns } = definition
+    this.refuse(name)
+    // What is put after a loss would not be found by `lose`.
+    device.check()
+    const structure = new PagedStructure(stored, this.#host, (device, image) =>
+      StoredRelation.restore(device, columns, image.meta, (part) => image.readPart(part)),
+    )
+    const { clock } = this.#host
+    const onExpiry = (result: KeptResult) => this.#expire(result, seconds)
+    const former = this.#results.get(name)
+    const result = new KeptResult(definition, structure, { host: this.#host, clock, seconds, onExpiry })
+    this.#results.set(name, result)
+    this.#reasons.delete(name)
+    if (former !== undefined) void this.#end(former)
+    await this.#host.budget.settle(structure)
+  }
+
+  /** Removes one for good; resolves when nobody uses it any more. */
+  drop(result: KeptResult): Promise<void> {
+    this.#results.delete(result.definition.name)
+    return this.#end(result)
+  }
+
+  /** A relation has come by a name: what was under it before is of no interest. */
+  forget(name: string): void {
+    this.#reasons.delete(name)
+  }
+
+  /** Removes all, whose device is lost. */
+  lose(): void {
+    for (const result of this.all()) this.#remove(result, 'was lost with its device')
+  }
+
+  /** Removes all, once nobody uses them. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const result of this.all()) void this.drop(result)
+    await Promise.all(this.#ending)
+  }
+
+  #expire(result: KeptResult, seconds: number): void {
+    this.#remove(result, `expired after ${seconds} seconds in which nobody used it`)
+    this.#host.meter?.happened('expiry')
+  }
+
+  #remove(result: KeptResult, reason: string): void {
+    const { name } = result.definition
+    this.#reasons.delete(name)
+    this.#reasons.set(name, reason)
+    for (const [oldest] of this.#reasons) if (this.#reasons.size > REMEMBERED) this.#reasons.delete(oldest)
+    void this.drop(result)
+  }
+
+  #end(result: KeptResult): Promise<void> {
+    const ending = result.end(this.unknown(result.definition.name)).finally(() => {
+      this.#ending.delete(ending)
+    })
+    this.#ending.add(ending)
+    return ending
+  }
+}

@@ -1,0 +1,305 @@
+import type { ComparisonOp, Expression, MatchKind, ValueType } from '../../../../protocol/query/tree.js'
+import { COMPARISONS } from '../../../../protocol/query/tree.js'
+import type { Random } from '../../../random.js'
+import { randomCell } from '../relations.js'
+
+/** A column of a random tree. */
+export interface FuzzColumn {
+  readonly name: string
+  readonly type: ValueType
+  readonly nullable: boolean
+  /** Whether no float in it was computed, so that both sides have the same one. */
+  readonly exact: boolean
+  /** Whether it is of 32-bit integers that stand in a relation, so that sums and products of few of them fit 64 bits. */
+  readonly small: boolean
+}
+
+/** An expression, and what it is in SQL. */
+export interface FuzzExpression {
+  readonly expression: Expression
+  readonly sql: string
+}
+
+/** What a column is computed by. */
+export type FuzzValue = FuzzExpression & Omit<FuzzColumn, 'name'>
+
+const TEXTS = ['', 'a', 'ab', 'b', 'O r', 'PROMO', 'red', 'é', '\u{1f600}'] as const
+const SQL_MATCHES: Readonly<Record<MatchKind, string>> = {
+  startsWith: 'starts_with',
+  endsWith: 'suffix',
+  contains: 'contains',
+}
+const SQL_TYPES: Readonly<Record<ValueType, string>> = {
+  u32: 'uinteger',
+  i32: 'integer',
+  f32: 'float',
+  u64: 'ubigint',
+  i64: 'bigint',
+  string: 'varchar',
+  boolean: 'boolean',
+}
+
+export function quoted(name: string): string {
+  return `"${name}"`
+}
+
+/** Random expressions over columns. */
+export class RandomExpressions {
+  readonly #random: Random
+  readonly #columns: readonly FuzzColumn[]
+  /** Those that may decide something. */
+  readonly #exact: readonly FuzzColumn[]
+
+  constructor(random: Random, columns: readonly FuzzColumn[]) {
+    this.#random = random
+    this.#columns = columns
+    this.#exact = columns.filter(({ exact }) => exact)
+  }
+
+  condition(depth = 2): FuzzExpression {
+    const random = this.#random
+    if (depth > 0 && random.chance(0.5)) {
+      const [one, other] = [this.condition(depth - 1), this.condition(depth - 1)]
+      if (random.chance(0.2))
+        return { expression: { op: 'not', args: [one.expression] }, sql: `not (${one.sql})` }
+      const op = random.pick(['and', 'or'] as const)
+      return {
+        expression: { op, args: [one.expression, other.expression] },
+        sql: `((${one.sql}) ${op} (${other.sql}))`,
+      }
+    }
+    const column = this.#exact.length === 0 ? undefined : random.pick(this.#exact)
+    if (column === undefined || random.chance(0.03)) {
+      const value = random.pick([true, false, null])
+      return { expression: { value }, sql: `${value}::boolean` }
+    }
+    if (random.chance(0.15)) {
+      return { expression: { op: 'isNull', args: [columnOf(column)] }, sql: `${quoted(column.name)} is null` }
+    }
+    if (column.type === 'boolean') return { expression: columnOf(column), sql: quoted(column.name) }
+    if (column.type === 'string' && random.chance(0.4)) return this.#match(column)
+    return random.chance(0.2) ? this.#membership(column) : this.#comparison(column)
+  }
+
+  value(): FuzzValue {
+    const random = this.#random
+    const makers = [
+      () => this.#copy(),
+      () => this.#integers(),
+      () => this.#floats(),
+      () => this.#quotient(),
+      () => this.#choice(),
+      () => this.#choice(),
+      () => this.#cast(),
+      () => this.#truth(),
+    ]
+    return random.pick(makers)() ?? this.#copy()
+  }
+
+  /** An aggregate over what one can be made of here. */
+  aggregate() {
+    const random = this.#random
+    const fn = random.pick(['count', 'count', 'sum', 'min', 'max', 'avg'] as const)
+    if (fn === 'count') {
+      if (random.chance(0.5)) return aggregateOf(fn, undefined, 'count(*)::uinteger', 'u32', true)
+      const column = random.pick(this.#columns)
+      return aggregateOf(fn, columnValue(column), `count(${quoted(column.name)})::uinteger`, 'u32', true)
+    }
+    if (fn === 'min' || fn === 'max') {
+      const column = this.#pick(({ exact }) => exact)
+      if (column === undefined) return undefined
+      return aggregateOf(fn, columnValue(column), `${fn}(${quoted(column.name)})`, column.type, true)
+    }
+    const value = random.chance(0.5) ? this.#small() : this.#tame()
+    if (value === undefined) return undefined
+    if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})::float`, 'f32', false)
+    if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
+    const type = value.type === 'u32' ? 'u64' : 'i64'
+    return aggregateOf(fn, value, `sum(${value.sql})::${SQL_TYPES[type]}`, type, true)
+  }
+
+  #pick(isRight: (column: FuzzColumn) => boolean): FuzzColumn | undefined {
+    const right = this.#columns.filter(isRight)
+    return right.length === 0 ? undefined : this.#random.pick(right)
+  }
+
+  #match(column: FuzzColumn): FuzzExpression {
+    const op = this.#random.pick(['startsWith', 'endsWith', 'contains'] as const)
+    const text = this.#random.pick(TEXTS)
+    return {
+      expression: { op, args: [columnOf(column)], text },
+      sql: `${SQL_MATCHES[op]}(${quoted(column.name)}, '${text}')`,
+    }
+  }
+
+  #membership(column: FuzzColumn): FuzzExpression {
+    const members = Array.from({ length: 1 + this.#random.below(4) }, () => this.#constant(column.type))
+    return {
+      expression: { op: 'in', args: [columnOf(column), ...members.map(({ expression }) => expression)] },
+      sql: `${quoted(column.name)} in (${members.map(({ sql }) => sql).join(', ')})`,
+    }
+  }
+
+  #comparison(column: FuzzColumn): FuzzExpression {
+    const random = this.#random
+    const op: ComparisonOp = random.pick(COMPARISONS)
+    const alike = this.#exact.filter(
+      (other) => other !== column && (other.type === column.type || (other.small && column.small)),
+    )
+    const right =
+      alike.length > 0 && random.chance(0.4) ? columnValue(random.pick(alike)) : this.#constant(column.type)
+    return {
+      expression: { op, args: [columnOf(column), right.expression] },
+      sql: `${quoted(column.name)} ${op} ${right.sql}`,
+    }
+  }
+
+  /** A constant as one finds it in a column of that type. */
+  #constant(type: ValueType): FuzzExpression {
+    const cell = type === 'boolean' ? this.#random.chance(0.5) : randomCell(this.#random, type)
+    if (typeof cell === 'bigint') {
+      const sql = `'${cell}'::${SQL_TYPES[type]}`
+      return { expression: { value: String(cell), type: type === 'u64' ? 'u64' : 'i64' }, sql }
+    }
+    return { expression: { value: cell }, sql: `'${cell}'::${SQL_TYPES[type]}` }
+  }
+
+  #copy(): FuzzValue {
+    return columnValue(this.#random.pick(this.#columns))
+  }
+
+  #small(): FuzzValue | undefined {
+    const column = this.#pick(({ small }) => small)
+    return column && columnValue(column)
+  }
+
+  /** A float that sums hold: between -100 and 100, else null. */
+  #tame(): FuzzValue | undefined {
+    const column = this.#pick(({ exact, type }) => exact && type === 'f32')
+    if (column === undefined) return undefined
+    const value = columnOf(column)
+    const condition: Expression = {
+      op: 'and',
+      args: [
+        { op: '>', args: [value, { value: -100 }] },
+        { op: '<', args: [value, { value: 100 }] },
+      ],
+    }
+    const name = quoted(column.name)
+    const sql = `case when ${name} > -100 and ${name} < 100 then ${name} end`
+    const expression: Expression = { op: 'case', when: [{ condition, value }] }
+    return { expression, sql, type: 'f32', nullable: true, exact: true, small: false }
+  }
+
+  #integers(): FuzzValue | undefined {
+    const [a, b] = [this.#small(), this.#small()]
+    if (a === undefined || b === undefined) return undefined
+    const op = this.#random.pick(['+', '-', '*'] as const)
+    const factor = this.#random.below(7) - 3
+    const right = op === '*' ? { expression: { value: factor }, sql: String(factor), nullable: false } : b
+    return {
+      expression: { op, args: [a.expression, right.expression] },
+      sql: `(${a.sql}::bigint ${op} (${right.sql})::bigint)`,
+      type: 'i64',
+      nullable: a.nullable || right.nullable,
+      exact: true,
+      small: false,
+    }
+  }
+
+  #floats(): FuzzValue | undefined {
+    const column = this.#pick(({ exact, type }) => exact && type === 'f32')
+    if (column === undefined) return undefined
+    const [op, factor] = this.#random.pick([
+      ['*', 0.5],
+      ['*', 3],
+      ['/', 7],
+    ] as const)
+    return {
+      expression: { op, args: [columnOf(column), { value: factor }] },
+      sql: `(${quoted(column.name)} ${op} ${factor}::float)`,
+      type: 'f32',
+      nullable: column.nullable || op === '/',
+      exact: false,
+      small: false,
+    }
+  }
+
+  #quotient(): FuzzValue | undefined {
+    const [a, b] = [this.#small(), this.#small()]
+    if (a === undefined || b === undefined) return undefined
+    // A constant in their place would keep one type; columns may be of two, which meet as integers do.
+    return {
+      expression: { op: '/', args: [a.expression, b.expression] },
+      sql: `case when ${b.sql} = 0 then null else ${a.sql}::float / ${b.sql}::float end`,
+      type: 'f32',
+      nullable: true,
+      exact: false,
+      small: false,
+    }
+  }
+
+  #choice(): FuzzValue {
+    const random = this.#random
+    const first = this.#copy()
+    const alike = this.#columns.filter(({ type }) => type === first.type)
+    const other = columnValue(random.pick(alike))
+    const last =
+      random.chance(0.3) && first.type !== 'boolean' && first.exact
+        ? { ...this.#constant(first.type), nullable: false, exact: true }
+        : columnValue(random.pick(alike))
+    const conditions = [this.condition(1), this.condition(1)]
+    const hasLast = random.chance(0.7)
+    const values = hasLast ? [first, other, last] : [first, other]
+    const when = [first, other].map(({ expression }, i) => {
+      return { condition: conditions[i]!.expression, value: expression }
+    })
+    const branches = [first, other].map(({ sql }, i) => `when ${conditions[i]!.sql} then ${sql}`).join(' ')
+    return {
+      expression: { op: 'case', when, ...(hasLast ? { otherwise: last.expression } : {}) },
+      sql: `case ${branches}${hasLast ? ` else ${last.sql}` : ''} end`,
+      type: first.type,
+      nullable: !hasLast || values.some(({ nullable }) => nullable),
+      exact: values.every(({ exact }) => exact),
+      small: false,
+    }
+  }
+
+  #cast(): FuzzValue | undefined {
+    const column = this.#pick(({ type }) => type === 'u32' || type === 'i32')
+    if (column === undefined) return undefined
+    const type = column.type === 'u32' && this.#random.chance(0.5) ? 'u64' : 'i64'
+    return {
+      expression: { op: 'cast', args: [columnOf(column)], type },
+      sql: `${quoted(column.name)}::${SQL_TYPES[type]}`,
+      type,
+      nullable: column.nullable,
+      exact: true,
+      small: false,
+    }
+  }
+
+  #truth(): FuzzValue {
+    return { ...this.condition(1), type: 'boolean', nullable: true, exact: true, small: false }
+  }
+}
+
+function aggregateOf(
+  fn: 'count' | 'sum' | 'min' | 'max' | 'avg',
+  value: FuzzValue | undefined,
+  sql: string,
+  type: ValueType,
+  exact: boolean,
+) {
+  const aggregate = { function: fn, ...(value === undefined ? {} : { value: value.expression }) }
+  return { aggregate, sql, type, exact }
+}
+
+function columnOf({ name }: FuzzColumn): Expression {
+  return { column: name }
+}
+
+export function columnValue(column: FuzzColumn): FuzzValue {
+  const { type, nullable, exact, small } = column
+  return { expression: columnOf(column), sql: quoted(column.name), type, nullable, exact, small }
+}
