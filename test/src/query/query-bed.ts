@@ -37,7 +37,12 @@ export class QueryBed {
       useRelations: <T>(_: readonly string[], run: (all: typeof relations) => Promise<T>) => run(relations),
       device: async () => device,
     }
-    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts))
+    return QueryBed.over(new Queries(host, memoryBytes), hosts)
+  }
+
+  /** Over relations that are there. */
+  static async over(queries: Queries, hosts: readonly HostRelation[]): Promise<QueryBed> {
+    return new QueryBed(queries, await DuckOracle.open(hosts))
   }
 
   async batches(query: QueryNode): Promise<ResultBatch[]> {
