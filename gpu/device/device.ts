@@ -3,6 +3,7 @@ import { BufferPool } from '../memory/buffer-pool.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import { Staging } from '../memory/staging.js'
+import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
@@ -58,6 +59,8 @@ export class Device {
   regionBytes: number
   /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
   traversalCosts: Readonly<Record<string, number>> | undefined
+  /** What selections cost here, once that is known; see `relational/selection/calibrate.ts`. */
+  selectionCosts: SelectionCosts | undefined
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
   readonly #found: FoundAdapter
@@ -132,14 +135,17 @@ export class Device {
   }
 
   /**
-   * The kernel of this description, made once. A GPU's driver compiles it at once and on threads of its own, so that no request waits
-   * for that. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
+   * The kernel of this description, made once unless it has a generated part. A GPU's driver compiles it at once and on threads of its
+   * own, so that no request waits for that. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
    */
   kernel(description: KernelDescription): Promise<Kernel> {
+    const make = () =>
+      this.#waitFor(createKernel(this.gpu, description, this.#creations, this.facts.software))
+    if (description.generated !== undefined) return make()
     const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
     let kernel = this.#kernels.get(key)
     if (kernel === undefined) {
-      kernel = this.#waitFor(createKernel(this.gpu, description, this.#creations, this.facts.software))
+      kernel = make()
       this.#kernels.set(key, kernel)
       // What failed for want of memory may succeed later.
       kernel.catch(() => this.#kernels.delete(key))

@@ -1,5 +1,13 @@
 import type { ColumnType } from '../../protocol/relation.js'
 import type { IndexStructure } from '../index-structure.js'
+import type { SampleKeeper } from './relation-sample.js'
+
+/** Strings one after the other, as UTF-8. */
+export interface StringBytes {
+  readonly bytes: Uint8Array
+  /** String i is bytes offsets[i] to offsets[i + 1]. */
+  readonly offsets: Uint32Array
+}
 
 /** The distinct strings of a column, ascending by their UTF-8 bytes, so that the order of numbers is that of strings. */
 export interface StringDictionary {
@@ -8,6 +16,8 @@ export interface StringDictionary {
   at(code: number): string
   /** The number of the first string that is not less than `text`; `size` if all are. */
   lowerBound(text: string): number
+  /** All strings in their order. */
+  utf8(): StringBytes
 }
 
 /**
@@ -47,4 +57,6 @@ export interface DeviceRelation {
   readonly columns: ReadonlyMap<string, DeviceColumnData>
   /** Those that queries may use. */
   readonly indexes?: readonly ColumnIndex[]
+  /** What is known of its values, if somebody keeps that. */
+  readonly sample?: SampleKeeper
 }

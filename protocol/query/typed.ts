@@ -71,7 +71,13 @@ export type TypedNode =
       /** Numbers of the relation's columns that are given. */
       readonly kept: readonly number[]
     })
-  | (Schemed & { readonly op: 'where'; readonly input: TypedNode; readonly condition: TypedExpression })
+  | (Schemed & {
+      readonly op: 'where'
+      readonly input: TypedNode
+      readonly condition: TypedExpression
+      /** Numbers of the input's columns that are given. */
+      readonly kept: readonly number[]
+    })
   | (Schemed & {
       readonly op: 'project'
       readonly input: TypedNode
@@ -118,6 +124,11 @@ export function inputsOf(node: TypedNode): readonly TypedNode[] {
 /** What an expression consists of. */
 export function argumentsOf(expression: TypedExpression): readonly TypedExpression[] {
   return 'args' in expression ? expression.args : []
+}
+
+/** Numbers of the columns that an expression reads, each as often as it does. */
+export function columnsRead(expression: TypedExpression): number[] {
+  return expression.kind === 'column' ? [expression.index] : argumentsOf(expression).flatMap(columnsRead)
 }
 
 /** The same expression over other arguments, one for each. */

@@ -94,10 +94,15 @@ async function rowsOfKeys(
   })
   // Payloads of one key are in the order in which rows were appended.
   const isSorted = keys.pointCount === 1 && keys.rangeCount === 0
-  if (isSorted || total < 2) return { buffer: gathered, count: total }
+  if (isSorted || total < 2) {
+    work.submit()
+    return { buffer: gathered, count: total }
+  }
   const { primitives } = work.kernels
   const bits = { bits: bitsFor(rows) }
   const sorted = primitives.sort(work.recorder, work.scratch, gathered, undefined, total, 1, bits)
+  // The index may change once this is over.
+  work.submit()
   return { buffer: sorted.keys, count: total }
 }
 
