@@ -1,5 +1,5 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import { type Rows, rowsOf } from '../../../protocol/rows.js'
+import type { Rows } from '../../../protocol/rows.js'
 import type { StringDictionary } from '../device-relation.js'
 import type { TreeProbe } from '../joins/tree-index.js'
 import type { DeviceWork } from './device-work.js'
@@ -13,7 +13,7 @@ export interface ProbeSide extends Pick<KeyedSide, 'without'> {
 
 /** Strings of a dictionary for each row past which most of them would be looked for in vain. */
 const MOST_STRINGS_A_ROW = 4
-/** Strings that are looked for at most: each is encoded on the host. */
+/** Strings that are looked for at most: all of them go to the device. */
 const MOST_STRINGS = 2 ** 16
 
 /**
@@ -48,8 +48,13 @@ function paysByStrings(dictionary: StringDictionary | undefined, rows: number): 
 
 /** The strings of a dictionary as keys; undefined where one is longer than keys may be. */
 function encoded(dictionary: StringDictionary): { readonly keys: Rows; readonly count: number } | undefined {
-  const encoder = new TextEncoder()
-  const texts = Array.from({ length: dictionary.size }, (_, code) => encoder.encode(dictionary.at(code)))
-  if (texts.some(({ byteLength }) => byteLength > LIMITS.keyBytes)) return undefined
-  return { keys: rowsOf(texts), count: texts.length }
+  const { bytes, offsets } = dictionary.utf8()
+  const count = dictionary.size
+  for (let code = 0; code < count; code++) {
+    if (offsets[code + 1]! - offsets[code]! > LIMITS.keyBytes) return undefined
+  }
+  return {
+    keys: { bytes: bytes.subarray(0, offsets[count]), offsets: offsets.subarray(0, count + 1) },
+    count,
+  }
 }

@@ -24,7 +24,8 @@ export interface IndexKeys {
 }
 
 const SIGN = 2n ** 31n
-/** The ordered forms of −∞ and +∞; there is no other number below or above. */
+/** Ordered forms of floats: of −∞ and +∞, below and above which there is no other number, and what −0 would have. */
+const MINUS_ZERO = 0x7fffffffn
 const INFINITIES: Interval = { low: 0x007fffffn, high: 0xff800000n }
 
 /** Whether NaN is asked for, which no index has. */
@@ -72,11 +73,15 @@ export function indexKeys(conditions: readonly KeyCondition[], columns: number):
   }
 }
 
-/** Of floats what is between the infinities. */
+/** Of floats what is between the infinities; what would be −0, which is 0, stands for nothing. */
 function numbersOf(interval: Interval, type: ColumnType): readonly Interval[] {
   if (type !== 'f32') return [interval]
-  const low = interval.low > INFINITIES.low ? interval.low : INFINITIES.low
-  const high = interval.high < INFINITIES.high ? interval.high : INFINITIES.high
+  const [from, to] = [
+    interval.low === MINUS_ZERO ? MINUS_ZERO + 1n : interval.low,
+    interval.high === MINUS_ZERO ? MINUS_ZERO - 1n : interval.high,
+  ]
+  const low = from > INFINITIES.low ? from : INFINITIES.low
+  const high = to < INFINITIES.high ? to : INFINITIES.high
   return low <= high ? [{ low, high }] : []
 }
 

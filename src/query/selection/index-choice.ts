@@ -18,6 +18,8 @@ export interface IndexTask {
   readonly rows: number
   /** The share of rows that satisfy some conditions, by their numbers, together. */
   readonly share: (conditions: readonly number[]) => number
+  /** So many of the conditions, the first ones, must be looked at; those behind follow from them. */
+  readonly required: number
   /** What looking at a condition takes at a number of rows, in nanoseconds. */
   readonly atRows: (condition: number, rows: number) => number
   readonly costs: SelectionCosts
@@ -90,11 +92,11 @@ function costed(
   conditions: readonly Condition[],
   { index, columns }: CandidateIndex,
   covered: readonly number[],
-  { rows, share, atRows, costs, scan }: IndexTask,
+  { rows, share, required, atRows, costs, scan }: IndexTask,
 ): IndexChoice {
   const intervals = setOf(conditions[covered.at(-1)!])?.intervals ?? []
   const isPoints = covered.length === columns.length && intervals.every(({ low, high }) => low === high)
-  const others = [...conditions.keys()].filter((number) => !covered.includes(number))
+  const others = [...conditions.keys()].filter((number) => number < required && !covered.includes(number))
   const finding = intervals.length * LEVELS * costs.gather.word
   const fixed =
     ROUND_TRIPS * costs.roundTrip + (isPoints ? POINT_KERNELS : RANGE_KERNELS) * costs.launch + finding

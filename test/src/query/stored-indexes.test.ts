@@ -54,7 +54,11 @@ function joinOn(column: string, kind: JoinKind, side: 'left' | 'right'): QueryNo
     algorithm: 'inlj',
   }
   const names = kind === 'semi' || kind === 'anti' ? [`${left}.id`] : ['q.id', 'r.id', `q.${column}`]
-  return { op: 'project', input: join, columns: names.map((name, i) => ({ name: `c${i}`, value: { column: name } })) }
+  return {
+    op: 'project',
+    input: join,
+    columns: names.map((name, i) => ({ name: `c${i}`, value: { column: name } })),
+  }
 }
 
 function sqlOf(column: string, kind: JoinKind, side: 'left' | 'right'): string {

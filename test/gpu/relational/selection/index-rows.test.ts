@@ -58,8 +58,13 @@ function valueFor(type: ColumnType, number: bigint): Value {
   return new Float32Array(Uint32Array.of(bits).buffer)[0]!
 }
 
+/** An end of a set: of floats also what would be −0. */
+function randomEnd(type: ColumnType): bigint {
+  return type === 'f32' && random.chance(0.2) ? 0x7fffffffn : randomNumber(type)
+}
+
 function randomSet(type: ColumnType, pieces: number): ValueSet {
-  const ends = Array.from({ length: 2 * pieces }, () => randomNumber(type))
+  const ends = Array.from({ length: 2 * pieces }, () => randomEnd(type))
   ends.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
   const intervals: { low: bigint; high: bigint }[] = []
   for (let i = 0; i < ends.length; i += 2) {

@@ -40,6 +40,7 @@ function task(shares: readonly number[], other: Partial<IndexTask> = {}): IndexT
   return {
     rows: 100 * MILLION,
     share: (numbers) => numbers.reduce((product, number) => product * shares[number]!, 1),
+    required: shares.length,
     atRows: (_, rows) => rows * COSTS.gather.word,
     costs: COSTS,
     scan: MILLION,
@@ -76,6 +77,13 @@ t.test('of an index over several columns the leading ones are asked', async (t) 
   t.same(conditionsOf(0, 1), [0])
   t.same(conditionsOf(1, 5), [1])
   t.equal(conditionsOf(5, 1), undefined)
+})
+
+t.test('what follows from other conditions need not be looked at', async (t) => {
+  const conditions = [below(0), equal(1, 7n)]
+  const all = chooseIndex(conditions, [over(0)], task([1e-5, 1e-3]))!
+  const few = chooseIndex(conditions, [over(0)], task([1e-5, 1e-3], { required: 1 }))!
+  t.ok(few.cost < all.cost)
 })
 
 t.test('it is given up where it has more rows than it pays for', async (t) => {
