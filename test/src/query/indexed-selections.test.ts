@@ -90,8 +90,8 @@ t.test('selections through the indexes of their relation', async (t) => {
     input: { op: 'scan', relation: 'r' },
     condition,
   })
-  const check = async (bed: QueryBed, what: string, indexed: boolean) => {
-    for (const [condition, sql, plan] of CASES) {
+  const check = async (bed: QueryBed, what: string, cases: typeof CASES, indexed: boolean) => {
+    for (const [condition, sql, plan] of cases) {
       const query = where(condition)
       await bed.same(t, `${what}: ${sql}`, query, `select * from r where ${sql}`)
       const { plan: ran = '' } = (await bed.explain(query)).selection!
@@ -108,12 +108,12 @@ t.test('selections through the indexes of their relation', async (t) => {
   }
   const plain = await QueryBed.over(engine.queries, [first])
   t.teardown(() => plain.oracle.close())
-  await check(plain, 'without indexes', false)
+  await check(plain, 'without indexes', [random.pick(CASES)], false)
   for (const columns of INDEXES) {
     const name = `by ${columns.join(' and ')}`
     await engine.createRelationIndex({ name, relation: 'r', columns, structure: structureOf(columns) })
   }
-  await check(plain, 'with them', true)
+  await check(plain, 'with them', CASES, true)
   const { selection } = await plain.explain(where(CASES[2]![0]))
   const rows = Number((await plain.oracle.rows('select count(*) from r where f = 0'))[0]![0])
   t.match(selection, { index: { name: 'by f', conditions: [/f/], rows }, conditions: [/u/] })
@@ -121,5 +121,10 @@ t.test('selections through the indexes of their relation', async (t) => {
   await appendRows(engine, more)
   const appended = await QueryBed.over(engine.queries, [joined(first, more)])
   t.teardown(() => appended.oracle.close())
-  await check(appended, 'after an append', true)
+  await check(
+    appended,
+    'after an append',
+    CASES.filter(() => random.chance(0.5)),
+    true,
+  )
 })

@@ -151,7 +151,9 @@ const hasNaN = (type: ColumnType, { intervals }: ValueSet) =>
 
 t.test('the rows of sets of values, in indexes over one column', async (t) => {
   const structures = random.chance(0.5) ? (['css', 'prefix'] as const) : (['prefix', 'css'] as const)
-  for (const type of ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const) {
+  // Each width of keys has kernels of its own, which take most of the time.
+  const types = ['u32', 'i32', 'f32', ...random.pick([['u64', 'i64'], ['string']] as const)] as const
+  for (const type of types) {
     const structure = structures[type.endsWith('64') || type === 'string' ? 1 : 0]
     const each = await Subject.create([type], structure)
     for (const step of ['filled', 'appended', 'compacted']) {
@@ -170,27 +172,27 @@ t.test('the rows of sets of values, in indexes over one column', async (t) => {
 
 t.test('leading columns of an index over several', async (t) => {
   const structure = random.pick(['css', 'prefix'] as const)
-  for (const types of [
+  const types = random.pick([
     ['string', 'i32'],
+    ['u32', 'string'],
     ['i64', 'f32'],
-  ] as const) {
-    for (const nulls of [0, 0.2]) {
-      const each = await Subject.create(types, structure)
-      await each.append(600, nulls)
-      await each.tree.compactIfWorthwhile()
-      const [one, other] = types
-      const isWhole = each.tree.stats().payloads === each.rows
-      for (const sets of [[point(one)], [randomSet(one, 3)]]) {
-        const wanted = isWhole ? each.wanted(sets) : undefined
-        t.same(await each.found(sets), wanted, `${types}, a part: ${wanted?.length} rows`)
-      }
-      for (const second of [point(other), randomSet(other, 2)]) {
-        const sets = [point(one), second]
-        const wanted = hasNaN(other, second) && !isWhole ? undefined : each.wanted(sets)
-        t.same(await each.found(sets), wanted, `${types}, both: ${wanted?.length} rows`)
-      }
-      each.tree.destroy()
+  ] as const)
+  const [one, other] = types
+  for (const nulls of [0, 0.2]) {
+    const each = await Subject.create(types, structure)
+    await each.append(600, nulls)
+    await each.tree.compactIfWorthwhile()
+    const isWhole = each.tree.stats().payloads === each.rows
+    for (const sets of [[point(one)], [randomSet(one, 3)]]) {
+      const wanted = isWhole ? each.wanted(sets) : undefined
+      t.same(await each.found(sets), wanted, `${types}, a part: ${wanted?.length} rows`)
     }
+    for (const second of [point(other), randomSet(other, 2)]) {
+      const sets = [point(one), second]
+      const wanted = hasNaN(other, second) && !isWhole ? undefined : each.wanted(sets)
+      t.same(await each.found(sets), wanted, `${types}, both: ${wanted?.length} rows`)
+    }
+    each.tree.destroy()
   }
 })
 
