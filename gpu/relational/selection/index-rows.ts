@@ -14,6 +14,8 @@ export interface IndexQuestion {
   readonly columns: number
   /** Rows of the relation. */
   readonly rows: number
+  /** Rows that are expected: memory is set aside for some times as many. */
+  readonly expected: number
   /** Rows past which the index is not to be used. */
   readonly most: number
 }
@@ -28,8 +30,11 @@ export interface IndexedRows {
 const MOST_KEYS = 2 ** 16
 /** Rows of a range at most where one thread goes from one to the next. */
 const MOST_WALKED = 2 ** 12
-/** Places for what is found in ranges, at most: each range has as many as all may have together. */
-const MOST_PLACES = 2 ** 26
+/** Places for what is found in ranges: each range has as many as all may have together. Kernels go through all of them. */
+const MOST_PLACES = 2 ** 22
+const LEAST_PLACES = 2 ** 10
+/** Places for each row that is expected. */
+const ROOM = 4
 
 /** What was found in a tree, before it is known how much that is. */
 interface Found {
@@ -67,9 +72,9 @@ async function rowsOfKeys(
   work: DeviceWork,
   { trees }: DeviceReads,
   keys: IndexKeys,
-  { rows, most }: IndexQuestion,
+  { rows, expected, most }: IndexQuestion,
 ): Promise<IndexedRows | undefined> {
-  const limit = placesOf(trees, keys, most)
+  const limit = placesOf(trees, keys, Math.min(most, Math.max(LEAST_PLACES, ROOM * Math.ceil(expected))))
   if (limit === 0) return undefined
   const found = trees.flatMap((reads) => (reads === undefined ? [] : [find(work, reads, keys, limit)]))
   const counts = await countsOf(work, found, keys)
@@ -106,7 +111,7 @@ async function rowsOfKeys(
   return { buffer: sorted.keys, count: total }
 }
 
-/** Places for the rows of a range; 0 where there is not room for as many as may be found. */
+/** Places for the rows of a range; 0 where ranges are too many. */
 function placesOf(trees: DeviceReads['trees'], keys: IndexKeys, most: number): number {
   if (keys.rangeCount === 0) return 1
   const isWide = trees.every((tree) => tree === undefined || tree.scansWide)

@@ -123,7 +123,7 @@ async function rowsOf(
   run: QueryRun,
   table: Table,
   conditions: readonly Condition[],
-  { index, conditions: numbers, columns, most }: IndexChoice,
+  { index, conditions: numbers, columns, estimatedRows, most }: IndexChoice,
 ): Promise<IndexedRows | undefined> {
   const asked = numbers.flatMap((number): KeyCondition[] => {
     const condition = conditions[number]!
@@ -131,7 +131,6 @@ async function rowsOf(
     const { type, dictionary } = table.columns[condition.column]!.source
     return type === 'boolean' ? [] : [{ type, dictionary, set: condition.set }]
   })
-  return index.use((structure) =>
-    indexRows(run.work, structure, { conditions: asked, columns, rows: table.rows, most }),
-  )
+  const question = { conditions: asked, columns, rows: table.rows, expected: estimatedRows, most }
+  return index.use((structure) => indexRows(run.work, structure, question))
 }

@@ -129,7 +129,7 @@ class Subject {
     const scratch = device.scratch()
     try {
       const work = new DeviceWork(device, kernels, scratch)
-      const question = { conditions, columns: this.types.length, rows: this.rows, most }
+      const question = { conditions, columns: this.types.length, rows: this.rows, expected: most, most }
       const found = await indexRows(work, this.tree, question)
       if (found === undefined) return undefined
       work.submit()
