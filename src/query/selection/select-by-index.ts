@@ -1,5 +1,6 @@
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { KeyCondition } from '../../../gpu/relational/selection/index-keys.js'
 import { type IndexedRows, indexRows } from '../../../gpu/relational/selection/index-rows.js'
 import type {
@@ -9,7 +10,7 @@ import type {
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
-import { columnsOf, Estimates } from './estimates.js'
+import { Estimates } from './estimates.js'
 import { evaluationOf } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
 import type { Normalised } from './normalise.js'

@@ -19,5 +19,12 @@ t.test('a query out of a file', async (t) => {
     code: 0,
     out: /^limit: 2 rows \(2 estimated\), .*\n {2}scan: 3 rows/,
   })
+  const small = { op: '<', args: [{ column: 'k' }, { value: 9 }] }
+  const odd = { op: '<>', args: [{ column: 'k' }, { value: 1 }] }
+  const where = { op: 'where', input: query.input, condition: { op: 'and', args: [small, odd] } }
+  t.match(await cli(['query', '-', '--explain'], JSON.stringify(where)), {
+    code: 0,
+    out: /^where \(S1\): 1 rows .*\n\| 1\. k <= 0 or k between 2 and 8\n\| S1 .* ms estimated\n {2}scan: 3 rows/,
+  })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
 })
