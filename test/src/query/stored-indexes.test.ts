@@ -90,15 +90,15 @@ t.test('joins with the indexes of their relations', async (t) => {
     ] as const
     return { column, side, kind: random.pick(kinds) }
   })
-  const check = async (bed: QueryBed, what: string, unused: readonly string[]) => {
-    for (const { column, side, kind } of cases) {
+  const check = async (bed: QueryBed, what: string, share: number, unused: readonly string[]) => {
+    for (const { column, side, kind } of cases.filter(() => random.chance(share))) {
       const query = joinOn(column, kind, side)
       await bed.same(t, `${what}: ${kind} join by ${column} on the ${side}`, query, sqlOf(column, kind, side))
       const { method = '' } = (await bed.explain(query)).inputs[0]!
       t.equal(/^inlj on the index r by /.test(method), !unused.includes(column), method)
     }
   }
-  await check(plain, 'without indexes', columns)
+  await check(plain, 'without indexes', 0.2, columns)
   for (const column of columns) {
     const structure = structureOf(column)
     const index = { name: `r by ${column}`, relation: 'r', columns: [column], structure }
@@ -107,9 +107,9 @@ t.test('joins with the indexes of their relations', async (t) => {
   }
   t.ok(engine.index('r by id').stats().shards > 1, 'one has several shards')
   // Whether a row has a null or a NaN, which equals itself, is not known where an index lacks rows.
-  await check(plain, 'with them', ['nf'])
+  await check(plain, 'with them', 1, ['nf'])
   await appendRows(engine, more)
   const appended = await QueryBed.over(engine.queries, [joined(first, more), q])
   t.teardown(() => appended.oracle.close())
-  await check(appended, 'after an append', ['nf', 'f'])
+  await check(appended, 'after an append', 0.5, ['nf', 'f'])
 })

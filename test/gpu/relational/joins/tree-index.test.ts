@@ -145,7 +145,7 @@ t.test('joins with an index of several shards', async (t) => {
   const buffers: GPUBuffer[] = []
   const indexed = someNumbers(6000, 4000)
   const { joins } = await openJoins('serial')
-  for (const type of ['i32', 'u64'] as const) {
+  for (const type of [random.pick(['i32', 'u64'] as const)]) {
     device.regionBytes = 32 * 1024
     const tree = await ShardedTree.create(device, shapeOf(type, structureOf(type)))
     await fill(tree, { bytes: wireKeys(type, indexed), offsets: undefined }, [...indexed.keys()])
