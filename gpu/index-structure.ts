@@ -1,6 +1,7 @@
 import type { WarpdexError } from '../protocol/errors.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType, WriteOp } from '../protocol/types.js'
+import type { DeviceReads } from './device-reads.js'
 import type { ResultMemory } from './memory/result-memory.js'
 
 /** What a structure on the device must know of its index. It knows nothing of names, files or sockets. */
@@ -193,6 +194,11 @@ export interface IndexStructure {
   getNext(request: GetNextRequest): Promise<GetNextResult>
   /** Says how a get of these keys, one at least, would be done. */
   explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation>
+  /**
+   * Reads what is on the device with answers that stay there; structures that lie elsewhere have none. What is read stays as it is until
+   * what `use` returns has settled.
+   */
+  duringReads?<T>(use: (reads: DeviceReads) => Promise<T>): Promise<T>
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /**

@@ -17,6 +17,16 @@ export function isContiguous({ sorted, tuples, extents }: Arena): boolean {
   return tuples.records === sorted.tuples && extents.records === EXTENT_HEADER
 }
 
+/** Where ranges lie in a sorted part, a word a range. */
+export interface SortedWindows {
+  /** The first tuple in scan order. */
+  readonly windows: GPUBuffer
+  /** Tuples, and room for one word more. */
+  readonly found: GPUBuffer
+  /** 1 where there are more. */
+  readonly more: GPUBuffer
+}
+
 /** Scans of CSS-trees in which what lies in a range is contiguous (`contiguous-scan.wesl`). */
 export class ContiguousScan {
   readonly #context: ReadContext
@@ -72,15 +82,10 @@ export class ContiguousScan {
   /** The first entries of each range, of an arena that `isContiguous`. */
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): ScanColumns {
     const { primitives, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
-    const { count, limit, reverse, ranges, heap } = search
-    const windows = scratch.words(count)
-    const offsets = scratch.words(count + 1)
-    const more = scratch.words(count)
+    const { count, limit, reverse } = search
     const laneBits = Math.min(Math.ceil(Math.log2(Math.max(2, limit))) - 1, MOST_LANE_BITS)
     const params = [count, tree.word, limit, reverse ? 1 : 0, laneBits]
-    const sorted = arena.sorted?.buffers ?? []
-    const found = [arena.tuples.buffer, ranges, windows, offsets, more, ...keyHeaps(arena, heap), ...sorted]
-    recorder.dispatch(this.#findRanges, found, params, count)
+    const { windows, found: offsets, more } = this.recordWindows(recorder, scratch, arena, search)
     // One element more than there are ranges, so that the last offset is the number of all entries.
     recorder.clear(offsets, 4 * count, 4)
     primitives.scan(recorder, scratch, offsets, offsets, count + 1)
@@ -99,5 +104,22 @@ export class ContiguousScan {
       more: this.#narrow.record(recorder, scratch, more, count, 1),
       tokens,
     }
+  }
+
+  /** The first tuples of each range in the sorted part: as many as `limit`. */
+  recordWindows(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    { count, limit, reverse, ranges, heap }: RangeSearch,
+  ): SortedWindows {
+    const windows = scratch.words(count)
+    const found = scratch.words(count + 1)
+    const more = scratch.words(count)
+    const sorted = arena.sorted?.buffers ?? []
+    const buffers = [arena.tuples.buffer, ranges, windows, found, more, ...keyHeaps(arena, heap), ...sorted]
+    const params = [count, this.#context.tree.word, limit, reverse ? 1 : 0, 0]
+    recorder.dispatch(this.#findRanges, buffers, params, count)
+    return { windows, found, more }
   }
 }

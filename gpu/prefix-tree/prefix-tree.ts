@@ -3,6 +3,7 @@ import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { TreeReads } from '../device-reads.js'
 import type {
   CompactionOptions,
   GetAllResult,
@@ -28,7 +29,6 @@ import type { Ready } from './locate/locator.js'
 import type { Batch } from './locate/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
 import type { PlaceInColumns } from './read/get.js'
-import type { RecordedGetAll } from './read/get-all.js'
 import type { Queries } from './read/read-context.js'
 import type { TreeReader } from './read/tree-reader.js'
 import { NOTHING } from './totals.js'
@@ -48,14 +48,6 @@ export type DeviceGet = (
   payloads: GPUBuffer,
   at: PlaceInColumns,
 ) => void
-
-/** Records reads of `count` keys that are on the device. */
-export interface DeviceReads {
-  /** The number of payloads of each key, a word a key. */
-  count(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void
-  /** All payloads, `limit` at most; the tree has some. */
-  getAll(recorder: Recorder, scratch: Scratch, queries: Queries, count: number, limit: number): RecordedGetAll
-}
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
@@ -258,20 +250,13 @@ export class PrefixTree implements IndexStructure {
   }
 
   /**
-   * Reads keys that are on the device.
+   * Reads keys that are on the device, or to it.
    * @param use is given what records reads; undefined where the tree is empty. Its content stays until what `use` returns has settled
    */
-  async duringReads<T>(use: (reads: DeviceReads | undefined) => Promise<T>): Promise<T> {
-    const { searchable: arena } = this.#state
-    if (arena === undefined) return use(undefined)
-    return arena.during(() =>
-      use({
-        count: (recorder, queries, counts, count) =>
-          this.#reader.recordCount(recorder, arena, queries, counts, count),
-        getAll: (recorder, scratch, queries, count, limit) =>
-          this.#reader.recordGetAll(recorder, scratch, arena, queries, count, limit),
-      }),
-    )
+  async duringTreeReads<T>(use: (reads: TreeReads | undefined) => Promise<T>): Promise<T> {
+    const { searchable: arena, totals } = this.#state
+    if (arena === undefined || totals.keys === 0) return use(undefined)
+    return arena.during(() => use(this.#reader.readsOf(arena, totals.payloads)))
   }
 
   /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */

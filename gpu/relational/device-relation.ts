@@ -1,4 +1,5 @@
 import type { ColumnType } from '../../protocol/relation.js'
+import type { IndexStructure } from '../index-structure.js'
 import type { SampleKeeper } from './relation-sample.js'
 
 /** Strings one after the other, as UTF-8. */
@@ -36,10 +37,26 @@ export interface DeviceColumnData {
   readonly dictionary: StringDictionary | undefined
 }
 
+/**
+ * An index over columns of a relation: its keys are the values of one, or tuples of those of several, and its payloads numbers of rows. It holds
+ * the rows of the relation in which none of the columns is null or NaN.
+ */
+export interface ColumnIndex {
+  readonly name: string
+  readonly columns: readonly string[]
+  /**
+   * Runs a task on it while it stays as it is and on the device; undefined, and nothing is run, where it could not be used at once: it has left the device, or is
+   * being rebuilt. The task may be run twice, if the device had no room for it at first.
+   */
+  use<T>(task: (structure: IndexStructure) => Promise<T>): Promise<T> | undefined
+}
+
 /** Equally long columns on the device, by name, in the order of the relation's definition. */
 export interface DeviceRelation {
   readonly rows: number
   readonly columns: ReadonlyMap<string, DeviceColumnData>
+  /** Those that queries may use. */
+  readonly indexes?: readonly ColumnIndex[]
   /** What is known of its values, if somebody keeps that. */
   readonly sample?: SampleKeeper
 }

@@ -57,7 +57,8 @@ export class Divider {
   async route(boundaries: Boundaries, keys: Rows): Promise<Uint32Array> {
     const count = this.#count(keys)
     const [parts] = await this.#context.run((recorder, scratch) => {
-      const { parts } = this.#record(recorder, scratch, boundaries, keys)
+      const queries = this.#context.queries(recorder, scratch, keys.bytes, keys.offsets)
+      const parts = this.#record(recorder, scratch, boundaries, queries, count)
       return [{ buffer: parts, bytes: 4 * count }]
     })
     return new Uint32Array(parts.buffer, parts.byteOffset, count)
@@ -65,12 +66,24 @@ export class Divider {
 
   /** Divides a batch; its columns are scratch buffers. */
   async divide(scratch: Scratch, boundaries: Boundaries, keys: Rows): Promise<Division> {
+    const recorder = this.#context.device.record()
+    const queries = this.#context.queries(recorder, scratch, keys.bytes, keys.offsets)
+    return this.divideQueries(recorder, scratch, boundaries, queries, this.#count(keys))
+  }
+
+  /** As `divide`, of `count` keys that are on the device; submits what was recorded. */
+  async divideQueries(
+    recorder: Recorder,
+    scratch: Scratch,
+    boundaries: Boundaries,
+    queries: KeyColumn,
+    count: number,
+  ): Promise<Division> {
     const { device } = this.#context
     const { shards } = boundaries
-    const recorder = device.record()
-    const { queries, parts } = this.#record(recorder, scratch, boundaries, keys)
+    const parts = this.#record(recorder, scratch, boundaries, queries, count)
     const input = { keys: queries.keys, payloads: undefined }
-    const split = this.#split.record(recorder, scratch, input, parts, this.#count(keys), shards)
+    const split = this.#split.record(recorder, scratch, input, parts, count, shards)
     const [starts] = await device.submitAndRead(recorder, [{ buffer: split.starts, bytes: 4 * (shards + 1) }])
     if (split.payloads === undefined)
       throw new WarpdexError('INTERNAL', 'a split with positions returns them')
@@ -83,7 +96,12 @@ export class Divider {
   }
 
   /** Records a copy of one shard's keys. */
-  part(recorder: Recorder, scratch: Scratch, division: Division, shard: number): KeyColumn {
+  part(
+    recorder: Recorder,
+    scratch: Scratch,
+    division: Pick<Division, 'keys' | 'starts'>,
+    shard: number,
+  ): KeyColumn {
     const { keyBytes } = this.#context
     const { keys, starts } = division
     const [begin, end] = [starts[shard], starts[shard + 1]]
@@ -96,18 +114,17 @@ export class Divider {
     recorder: Recorder,
     scratch: Scratch,
     boundaries: Boundaries,
-    keys: Rows,
-  ): { queries: KeyColumn; parts: GPUBuffer } {
+    queries: KeyColumn,
+    count: number,
+  ): GPUBuffer {
     const { tree } = this.#context
-    const count = this.#count(keys)
-    const queries = this.#context.queries(recorder, scratch, keys.bytes, keys.offsets)
     const { bytes, offsets } = boundaries.rows
     const bounds = this.#context.queries(recorder, scratch, bytes, offsets)
     const parts = scratch.words(count)
     const heaps = bounds.heap && queries.heap ? [bounds.heap, queries.heap] : []
     const params = [count, tree.word, boundaries.count]
     recorder.dispatch(this.#route, [queries.keys, bounds.keys, parts, ...heaps], params, count)
-    return { queries, parts }
+    return parts
   }
 
   #count(keys: Rows): number {

@@ -4,6 +4,7 @@ import { type Rows, rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { keyWidth } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
+import type { DeviceReads, TreeReads } from '../device-reads.js'
 import type {
   CompactionOptions,
   GetAllResult,
@@ -124,6 +125,22 @@ export class ShardedTree implements IndexStructure {
     const { divider } = await this.#parts()
     const [shard] = await divider.route(boundaries, { bytes: keys, offsets: keyOffsets })
     return trees[shard].explain(keys, keyOffsets, traversal)
+  }
+
+  duringReads<T>(use: (reads: DeviceReads) => Promise<T>): Promise<T> {
+    const { boundaries, trees } = this.#shards
+    const divider = async () => (await this.#parts()).divider
+    return duringAll(trees, [], (opened) =>
+      use({
+        trees: opened,
+        divide: async (scratch, keys, count) => {
+          const recorder = this.#device.record()
+          return (await divider()).divideQueries(recorder, scratch, boundaries, keys, count)
+        },
+        part: async (recorder, scratch, divided, tree) =>
+          (await divider()).part(recorder, scratch, divided, tree),
+      }),
+    )
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
@@ -248,6 +265,17 @@ export class ShardedTree implements IndexStructure {
     )
     return result
   }
+}
+
+/** Opens the reads of one tree after the other, and keeps all until `use` has settled. */
+function duringAll<T>(
+  trees: readonly PrefixTree[],
+  opened: readonly (TreeReads | undefined)[],
+  use: (opened: readonly (TreeReads | undefined)[]) => Promise<T>,
+): Promise<T> {
+  const next = trees[opened.length]
+  if (next === undefined) return use(opened)
+  return next.duringTreeReads((reads) => duringAll(trees, [...opened, reads], use))
 }
 
 function joinCounts(all: readonly Readonly<Record<string, number>>[]): Readonly<Record<string, number>> {

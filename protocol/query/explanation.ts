@@ -20,14 +20,24 @@ export interface QueryExplanation {
 
 /** How a selection was planned and what came of it: of the largest of its tables, where it had several. */
 export interface SelectionExplanation {
-  /** In the notation of Sitaridi and Ross: S211 is one kernel, K21 two. */
+  /** In the notation of Sitaridi and Ross: S211 is one kernel, K21 two. Behind an index, what was done for the rows that it gave. */
   readonly plan: string
+  /** The index that was looked into beforehand. */
+  readonly index?: SelectionIndex | undefined
   readonly estimatedMilliseconds: number
   /** What was evaluated, in its order. */
   readonly conditions: readonly string[]
   readonly kernels: readonly SelectionKernel[]
   /** Plans that were thought to take longer, the best first. */
   readonly alternatives: readonly { readonly plan: string; readonly estimatedMilliseconds: number }[]
+}
+
+/** An index that a selection went through: what it answered, the rows that it was thought to give, and those that it gave. */
+export interface SelectionIndex {
+  readonly name: string
+  readonly conditions: readonly string[]
+  readonly estimatedRows: number
+  readonly rows: number
 }
 
 /** A kernel of a plan, with the rows that it was thought to leave, and those that it has left. */

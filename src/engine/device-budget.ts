@@ -76,6 +76,11 @@ export class DeviceBudget {
     this.#advance()
   }
 
+  /** Whether a member is here and gets new users, so that nobody who acquires it now would wait. */
+  isHere(pageable: Pageable): boolean {
+    return this.#member(pageable).state === 'here'
+  }
+
   /**
    * Begins a use; `release` ends it.
    * @returns what to wait for until the member is here; undefined if it is. If that rejects there is nothing to release

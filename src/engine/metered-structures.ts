@@ -29,6 +29,7 @@ function metered(structure: IndexStructure, meter: EngineMeter): IndexStructure 
     scan: (request) => time(performance.now(), structure.scan(request)),
     getNext: (request) => time(performance.now(), structure.getNext(request)),
     explain: (...given) => structure.explain(...given),
+    ...(structure.duringReads && { duringReads: structure.duringReads.bind(structure) }),
     prepare: (batch) => time(performance.now(), structure.prepare(batch)),
     compactIfWorthwhile: async (options) => {
       const wasMerging = structure.background !== undefined

@@ -6,6 +6,7 @@ import type {
   IndexStructure,
   ScanResult,
 } from '../../gpu/index-structure.js'
+import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Answer } from '../../persistence/write-outcomes.js'
 import { WarpdexError } from '../../protocol/errors.js'
@@ -221,6 +222,23 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       }
       this.queue.exclusive(held).catch(reject)
     })
+  }
+
+  /**
+   * It as queries over its relation use it, in whose turn it holds what the relation has. They do not wait for it: whoever holds relations and waits for an
+   * index would keep from their memory what brings it back.
+   */
+  get ofColumns(): ColumnIndex {
+    const { name, of } = this.definition
+    return {
+      name,
+      columns: of?.columns ?? [],
+      use: (task) => {
+        if (!this.isLoaded || !this.queue.startsReads) return undefined
+        const { structure } = this.live()
+        return structure.isAtHand ? this.queue.read(() => structure.use(task)) : undefined
+      },
+    }
   }
 
   stats(): IndexStats & PagedStats {

@@ -75,6 +75,11 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable {
     }
   }
 
+  /** Whether a use that begins now would begin at once. */
+  get isAtHand(): boolean {
+    return this.#host.budget.isHere(this)
+  }
+
   /** As `use`, of several structures at once. */
   static async useAll<T>(
     structures: readonly PagedStructure<DeviceStructure>[],

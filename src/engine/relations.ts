@@ -112,10 +112,13 @@ export class Relations {
       if (failed !== undefined) throw failed.reason
       const structures = held.map(({ structure }) => structure)
       return await PagedStructure.useAll(structures, () => {
-        const columns = structures.map(
-          ({ current }, i) => [relations[i].definition.name, current.relation] as const,
-        )
-        return run(new Map(columns))
+        const used = structures.map(({ current }, i) => {
+          const relation = relations[i]
+          const indexes = relation instanceof Relation ? relation.indexes : []
+          const over = indexes.map(({ ofColumns }) => ofColumns)
+          return [relation.definition.name, { ...current.relation, indexes: over }] as const
+        })
+        return run(new Map(used))
       })
     } finally {
       for (const { release } of held) release()

@@ -50,6 +50,11 @@ export class RequestQueue<Write> {
     this.#onTurn = onTurn
   }
 
+  /** Whether a read that comes now would start at once. */
+  get startsReads(): boolean {
+    return !this.#exclusive && this.#waiting.length === 0
+  }
+
   read<T>(run: () => Promise<T>): Promise<T> {
     return this.#enqueue('read', run)
   }

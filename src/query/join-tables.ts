@@ -6,6 +6,7 @@ import { Table } from '../../gpu/relational/query/table.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { JoinKind } from '../../protocol/query/tree.js'
 import type { JoinCondition, TypedNode } from '../../protocol/query/typed.js'
+import { type CountedPairs, joinByIndex } from './join-by-index.js'
 import type { NodeOf } from './node-of.js'
 import type { QueryRun } from './query-run.js'
 
@@ -26,10 +27,11 @@ export async function* joinTables(
   const { work } = run
   const { kind } = spec
   const makeTable = tableMaker(work, kind, left, right)
-  const keys = await run.measure(node, () => joinKeys(work, left, right, spec.condition.pairs))
-  const letGo = run.keep([...sideBuffers(keys.left), ...sideBuffers(keys.right)])
-  const result = await run.measure(node, () => work.kernels.joins.join(requestOf(spec, keys, work)))
-  run.figures(node).method = `${result.choice.algorithm}, built on the ${result.choice.build} side`
+  const byIndex = await run.measure(node, () => joinByIndex(run, spec, left, right))
+  const counted = byIndex ?? (await run.measure(node, () => joinByKeys(run, spec, left, right)))
+  const { result, method } = counted
+  const letGo = run.keep(counted.buffers)
+  run.figures(node).method = method
   let tables = 0
   const step = (make: () => Table) => {
     tables++
@@ -37,7 +39,7 @@ export async function* joinTables(
   }
   try {
     for await (const pass of result.passes()) yield await step(() => passTable(work, pass, makeTable))
-    for (const without of rowsWithoutKey(work, kind, keys.left, keys.right)) {
+    for (const without of rowsWithoutKey(work, kind, counted.left, counted.right)) {
       yield await step(() => makeTable(without.left, without.right, without.count))
     }
     const empty = { buffer: work.absent, outer: false }
@@ -45,6 +47,24 @@ export async function* joinTables(
   } finally {
     result.destroy()
     letGo()
+  }
+}
+
+async function joinByKeys(
+  { work }: QueryRun,
+  spec: JoinSpec,
+  left: Table,
+  right: Table,
+): Promise<CountedPairs> {
+  const keys = await joinKeys(work, left, right, spec.condition.pairs)
+  const result = await work.kernels.joins.join(requestOf(spec, keys, work))
+  const { algorithm, build } = result.choice
+  return {
+    result,
+    left: keys.left,
+    right: keys.right,
+    buffers: [...sideBuffers(keys.left), ...sideBuffers(keys.right)],
+    method: `${algorithm}, built on the ${build} side`,
   }
 }
 
@@ -91,8 +111,8 @@ function passTable(work: DeviceWork, { left, right, count }: JoinPass, makeTable
 function* rowsWithoutKey(
   work: DeviceWork,
   kind: JoinKind,
-  left: KeyedSide,
-  right: KeyedSide,
+  left: Pick<KeyedSide, 'without'>,
+  right: Pick<KeyedSide, 'without'>,
 ): Generator<{ readonly left: RowNumbers; readonly right: RowNumbers | undefined; readonly count: number }> {
   const none = (count: number) => {
     const buffer = work.words(count)

@@ -96,19 +96,30 @@ function explanationLines(step: QueryExplanation, indent: string): string[] {
 }
 
 function selectionLines(
-  { plan, estimatedMilliseconds, conditions, kernels, alternatives }: SelectionExplanation,
+  { plan, index, estimatedMilliseconds, conditions, kernels, alternatives }: SelectionExplanation,
   indent: string,
 ): string[] {
   const others = alternatives.map((other) => planText(other.plan, other.estimatedMilliseconds))
   const instead = others.length === 0 ? '' : `; else ${others.join(', ')}`
+  const all = [...(index?.conditions ?? []), ...conditions]
   return [
-    `${indent}${conditions.map((condition, i) => `${i + 1}. ${condition}`).join('; ')}`,
+    `${indent}${all.map((condition, i) => `${i + 1}. ${condition}`).join('; ')}`,
     `${indent}${planText(plan, estimatedMilliseconds)} estimated${instead}`,
+    ...(index === undefined
+      ? []
+      : [
+          `${indent}the index gives ${grouped(index.rows)} rows (${grouped(index.estimatedRows)} estimated) for ${numbersUpTo(index.conditions.length)}`,
+        ]),
     ...(kernels.length < 2 ? [] : kernels).map(
       (kernel, i) =>
         `${indent}kernel ${i + 1}, ${kernel.plan}, gives ${kernel.gives}: ${grouped(kernel.rows)} rows (${grouped(kernel.estimatedRows)} estimated)`,
     ),
   ]
+}
+
+/** `1`, or `1 … n`. */
+function numbersUpTo(last: number): string {
+  return last === 1 ? '1' : `1 … ${last}`
 }
 
 function planText(plan: string, milliseconds: number): string {

@@ -1,15 +1,18 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { ContiguousScan, isContiguous } from '../../css-tree/contiguous-scan.js'
+import { ListedScan } from '../../css-tree/listed-scan.js'
 import type { AdapterFacts } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { InclusiveRanges } from '../../device-reads.js'
 import type { ScanRequest, ScanResult } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { BreadthFirst } from './breadth-first.js'
-import type { RangeSearch } from './hits.js'
+import type { Hits, RangeSearch } from './hits.js'
 import { keyColumns, recordKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
+import type { PayloadHits } from './payload-hits.js'
 import { type ReadContext, words } from './read-context.js'
 import { ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
@@ -45,6 +48,7 @@ export class Scan {
   readonly #breadthFirst: BreadthFirst | undefined
   /** Only of CSS-trees. */
   readonly #contiguous: ContiguousScan | undefined
+  readonly #listed: ListedScan | undefined
   readonly #result: ScanResultWriter
 
   private constructor(
@@ -53,6 +57,7 @@ export class Scan {
     walk: Walk,
     breadthFirst: BreadthFirst | undefined,
     contiguous: ContiguousScan | undefined,
+    listed: ListedScan | undefined,
     result: ScanResultWriter,
   ) {
     this.#context = context
@@ -60,6 +65,7 @@ export class Scan {
     this.#walk = walk
     this.#breadthFirst = breadthFirst
     this.#contiguous = contiguous
+    this.#listed = listed
     this.#result = result
   }
 
@@ -68,13 +74,15 @@ export class Scan {
     breadthFirst: BreadthFirst | undefined,
     result: ScanResultWriter,
     narrow: NarrowPayloads,
+    payloadHits: PayloadHits,
   ): Promise<Scan> {
     const [ranges, walk, contiguous] = await Promise.all([
       ScanRanges.create(context),
       Walk.create(context),
       context.tree.conditions.css ? ContiguousScan.create(context, narrow) : undefined,
     ])
-    return new Scan(context, ranges, walk, breadthFirst, contiguous, result)
+    const listed = contiguous && (await ListedScan.create(context, contiguous, payloadHits))
+    return new Scan(context, ranges, walk, breadthFirst, contiguous, listed, result)
   }
 
   /** @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range */
@@ -115,6 +123,45 @@ export class Scan {
     const searcher = form === 'walk' ? this.#walk : (this.#breadthFirst ?? this.#walk)
     const hits = searcher.record(recorder, scratch, arena, search)
     return this.#result.record(recorder, scratch, arena, search, hits)
+  }
+
+  /** Whether `recordParts` finds entries of a range side by side, as opposed to walking. */
+  isWide({ sorted, tuples }: Arena): boolean {
+    if (sorted === undefined) return this.#breadthFirst !== undefined
+    return !sorted.hasRemoved && (this.#breadthFirst !== undefined || tuples.records === sorted.tuples)
+  }
+
+  /**
+   * Records a scan of ranges whose ends belong to them, as wide as it goes whatever the limit. Its columns hold a part each: the entries of a CSS-tree's
+   * sorted part, and those of its delta.
+   */
+  recordParts(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    request: InclusiveRanges,
+  ): readonly ScanColumns[] {
+    const { ranges: count, limit } = request
+    const search = {
+      ...this.#ranges.record(recorder, scratch, request),
+      count,
+      reverse: false,
+      limit,
+    }
+    if (this.#contiguous !== undefined && isContiguous(arena)) {
+      return [this.#contiguous.record(recorder, scratch, arena, search)]
+    }
+    const parts = this.#parts(recorder, scratch, arena, search)
+    return parts.map((hits) => this.#result.record(recorder, scratch, arena, search, hits))
+  }
+
+  #parts(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): readonly Hits[] {
+    const { sorted, tuples } = arena
+    if (!this.isWide(arena)) return [this.#walk.record(recorder, scratch, arena, search)]
+    const inSorted = sorted?.tuples ? this.#listed?.record(recorder, scratch, arena, search) : undefined
+    const isInNodes = tuples.records > (sorted?.tuples ?? 0)
+    const inNodes = isInNodes ? this.#breadthFirst?.record(recorder, scratch, arena, search) : undefined
+    return [inSorted ?? [], inNodes ?? []].flat()
   }
 
   /** The request's limit, but no more than there are entries, so that memory is not set aside for nothing. */

@@ -2,6 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { ResultTables } from '../../../protocol/traversal.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { TreeReads } from '../../device-reads.js'
 import type {
   GetAllResult,
   GetNextRequest,
@@ -77,7 +78,7 @@ export class TreeReader {
       GetAll.create(context, payloadHits, result),
       Count.create(context),
       GetNext.create(context, narrow),
-      Scan.create(context, breadthFirst, result, narrow),
+      Scan.create(context, breadthFirst, result, narrow, payloadHits),
     ])
     return new TreeReader(context, get, getAll, count, getNext, scan, breadthFirst)
   }
@@ -138,14 +139,24 @@ export class TreeReader {
     this.#count.record(...args)
   }
 
-  /** Records a get of all payloads of keys that are on the device; see `GetAll.record`. */
-  recordGetAll(...args: Parameters<GetAll['record']>): ReturnType<GetAll['record']> {
-    return this.#getAll.record(...args)
-  }
-
   /** Records a scan whose result stays on the device; see `Scan.record`. */
   recordScan(...args: Parameters<Scan['record']>): ReturnType<Scan['record']> {
     return this.#scan.record(...args)
+  }
+
+  /** What records reads of an arena whose answers stay on the device. */
+  readsOf(arena: Arena, payloads: number): TreeReads {
+    return {
+      payloads,
+      scansWide: this.#scan.isWide(arena),
+      queries: (recorder, scratch, { bytes, offsets }) =>
+        this.#context.queries(recorder, scratch, bytes, offsets),
+      count: (recorder, queries, counts, count) =>
+        this.#count.record(recorder, arena, queries, counts, count),
+      getAll: (recorder, scratch, queries, count, limit) =>
+        this.#getAll.record(recorder, scratch, arena, queries, count, limit),
+      scan: (recorder, scratch, ranges) => this.#scan.recordParts(recorder, scratch, arena, ranges),
+    }
   }
 
   /**

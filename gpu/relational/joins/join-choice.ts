@@ -4,7 +4,8 @@ import { JOIN_ALGORITHMS, type JoinAlgorithm, type JoinKind, type SideName } fro
 export interface SideFacts {
   readonly count: number
   readonly sorted: boolean
-  readonly indexed: boolean
+  /** An index over it: one of joins, or a tree of the server, in whose order the side is not. */
+  readonly index: 'join' | 'tree' | undefined
 }
 
 /** What is known of a join before it runs. */
@@ -41,6 +42,8 @@ interface Costs {
   /** A probe in no order, and one of a sorted side. */
   readonly probe: number
   readonly sortedProbe: number
+  /** One in a tree of the server, which is gone down for counting and once more for the rows. */
+  readonly treeProbe: number
   readonly comparison: number
   /** A dispatch, before it does anything. */
   readonly start: number
@@ -56,6 +59,7 @@ const GPU_COSTS: Costs = {
   index: 0.5,
   probe: 3,
   sortedProbe: 0.8,
+  treeProbe: 12,
   comparison: 0.0063,
   start: 250_000,
 }
@@ -70,6 +74,7 @@ const CPU_COSTS: Costs = {
   index: 1,
   probe: 8,
   sortedProbe: 6,
+  treeProbe: 60,
   comparison: 0.1,
   start: 2000,
 }
@@ -78,6 +83,8 @@ const DIGIT_BITS = 8
 /** Passes that partition the sides of a hash join, and the dispatches of one. */
 const HASH_PASSES = 2
 const PASS_DISPATCHES = 3
+/** Those of a join on a tree. */
+const TREE_DISPATCHES = 10
 /** So few rows are sorted by two dispatches. */
 const FEW_ROWS = 2 ** 15
 
@@ -124,7 +131,8 @@ function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName)
     case 'ninlj':
       return cost.start + cost.comparison * facts.keyWords * build.count * probe.count
     case 'inlj': {
-      const index = build.indexed ? 0 : order(build) + cost.index * build.count + 5 * cost.start
+      if (build.index === 'tree') return cost.treeProbe * probe.count + TREE_DISPATCHES * cost.start
+      const index = build.index === 'join' ? 0 : order(build) + cost.index * build.count + 5 * cost.start
       return index + (probe.sorted ? cost.sortedProbe : cost.probe) * probe.count + cost.start
     }
     case 'smj':

@@ -1,6 +1,6 @@
 import type { Scratch } from '../../memory/scratch.js'
 import type { JoinChoice } from './join-choice.js'
-import type { JoinKind, JoinPass, JoinSide, JoinTuning, SideName } from './join-types.js'
+import type { JoinKind, JoinPass, JoinTuning, SideName, SideRows } from './join-types.js'
 import type { Matched } from './matched.js'
 import type { Matches, Roles } from './matches.js'
 import { type PairParts, PairPasses } from './pair-passes.js'
@@ -15,8 +15,8 @@ export interface ResultParts extends PairParts {
 
 /** What a result is about. */
 export interface ResultRequest {
-  readonly left: JoinSide
-  readonly right: JoinSide
+  readonly left: SideRows
+  readonly right: SideRows
   readonly kind: JoinKind
   readonly passBytes: number
   readonly choice: JoinChoice
@@ -117,7 +117,7 @@ export class JoinResult {
   /** Rows of a side that match something, or nothing. */
   async *#rowPasses(
     name: SideName,
-    side: JoinSide,
+    side: SideRows,
     marked: boolean,
     pairs: boolean,
   ): AsyncGenerator<JoinPass, void, undefined> {

@@ -2,7 +2,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords } from '../../primitives/primitives.js'
 import type { IndexSearch } from './index-join.js'
 import type { JoinIndex } from './join-index.js'
-import type { TreeIndex } from './tree-index.js'
+import type { TreeIndex, TreeProbe } from './tree-index.js'
 
 /** The four joins of He et al. §4.1: nested-loop without and with an index, sort-merge, hash. */
 export const JOIN_ALGORITHMS = ['ninlj', 'inlj', 'smj', 'hj'] as const
@@ -31,9 +31,12 @@ export interface JoinSide {
   readonly rowBound?: number
   /** Whether the keys are in ascending order. */
   readonly sorted?: boolean
-  /** An index over these very keys and rows, by `Joins.createIndex`, or one of the server, which serves joins by equal keys. */
-  readonly index?: JoinIndex | TreeIndex
+  /** An index over these very keys and rows, by `Joins.createIndex`. */
+  readonly index?: JoinIndex
 }
+
+/** What is known of a side's rows where its keys do not matter. */
+export type SideRows = Pick<JoinSide, 'count' | 'rows' | 'rowBound'>
 
 /** Which pairs match: those with equal keys, or with left key <= right key <= left key + delta. */
 export type JoinPredicate = { readonly type: 'equal' } | { readonly type: 'band'; readonly delta: bigint }
@@ -56,6 +59,19 @@ export interface JoinRequest {
   /** Whose memory the join's own counts with; it counts for itself if absent. */
   readonly scratch?: Scratch
   readonly tuning?: JoinTuning
+}
+
+/** A join by equal keys in which an index of the server has one side: the rows of the other look for theirs in it. */
+export interface TreeJoinRequest {
+  readonly index: TreeIndex
+  /** The side that the index has; the right one of semi and anti joins. */
+  readonly build: SideName
+  /** Rows of that side, whether the index has them or not: numbers below it. */
+  readonly buildRows: number
+  readonly probe: TreeProbe & Pick<JoinSide, 'rowBound'>
+  readonly kind?: JoinKind
+  readonly passBytes: number
+  readonly scratch?: Scratch
 }
 
 /** What changes how a join is run, and not what it finds; for measurements and tests. */

@@ -11,13 +11,19 @@ import { IndexProbe, type IndexSearch, type Runs } from './index-join.js'
 import { chooseJoin, type JoinChoice, type SideFacts } from './join-choice.js'
 import { DirectoryBuilder, directoryWords, type IndexColumns, JoinIndex, type KeyEnds } from './join-index.js'
 import { JoinResult, markedSides, type ResultParts, rolesOf } from './join-result.js'
-import type { JoinAlgorithm, JoinPredicate, JoinRequest, JoinSide, JoinTuning } from './join-types.js'
+import type {
+  JoinAlgorithm,
+  JoinPredicate,
+  JoinRequest,
+  JoinSide,
+  JoinTuning,
+  TreeJoinRequest,
+} from './join-types.js'
 import { Matched } from './matched.js'
 import type { KeyRange, Matches, Roles, Uncounted } from './matches.js'
 import { NestedLoopJoin } from './nested-loop-join.js'
 import { SortMerge } from './sort-merge-join.js'
 import { Tallies } from './tally.js'
-import { TreeIndex } from './tree-index.js'
 
 /** Keys in ascending order, and their rows. */
 interface SortedSide {
@@ -152,6 +158,32 @@ export class Joins {
     }
   }
 
+  /**
+   * As `join`, with an index of the server, which is not needed any more once this has settled.
+   * @returns undefined where the matches are more than there is room for beside it; other joins need less
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async joinByTree(request: TreeJoinRequest): Promise<JoinResult | undefined> {
+    const { index, build, buildRows, probe, kind = 'inner', passBytes } = request
+    const built = { count: buildRows }
+    const [left, right] = build === 'left' ? [built, probe] : [probe, built]
+    const isEmpty = buildRows === 0 || probe.count === 0
+    const scratch = request.scratch?.part() ?? this.#device.scratch()
+    try {
+      const matches = isEmpty ? undefined : await index.match(this.#parts, scratch, probe)
+      if (matches === undefined && !isEmpty) {
+        scratch.release()
+        return undefined
+      }
+      const choice = { algorithm: 'inlj', build, costs: {} } as const
+      const common = { kind, passBytes, choice, marked: markedSides(kind), tuning: {} }
+      return await JoinResult.create(this.#parts, { left, right, ...common }, scratch, matches)
+    } catch (error) {
+      scratch.release()
+      throw error
+    }
+  }
+
   async #match(
     scratch: Scratch,
     roles: Roles<JoinSide>,
@@ -207,10 +239,7 @@ export class Joins {
     { probe: given, build }: Roles<JoinSide>,
     { keyWords, range, tuning }: MatchRequest,
   ): Promise<Matches> {
-    if (build.index instanceof TreeIndex && range.below + range.above === 0n) {
-      return build.index.match(this.#device, this.#tallies, scratch, given)
-    }
-    const kept = build.index instanceof JoinIndex ? build.index : undefined
+    const kept = build.index
     const index = kept ?? (await this.#index(begun, scratch, build, keyWords))
     const prober = await this.#probes.get([keyWords, tuning.search ?? 'buckets'])
     const isFew = this.#device.facts.software || given.count < ORDERED_PROBES
@@ -268,7 +297,7 @@ export class Joins {
 
   #sort(recorder: Recorder, scratch: Scratch, side: JoinSide, keyWords: KeyWords): SortedSide {
     const { index, keys, rows, count } = side
-    if (index instanceof JoinIndex) return index
+    if (index !== undefined) return index
     if (side.sorted) return { keys, rows, count }
     const sorted = this.#primitives.sort(recorder, scratch, keys, rows, count, keyWords)
     return { keys: sorted.keys, rows: sorted.values, count }
@@ -309,26 +338,21 @@ function choose(request: JoinRequest, predicate: JoinPredicate, software: boolea
     )
   }
   const band = predicate.type === 'band'
-  const sides = { left: factsOf(left, keyWords, band), right: factsOf(right, keyWords, band) }
+  const sides = { left: factsOf(left, keyWords), right: factsOf(right, keyWords) }
   return chooseJoin(
     { ...sides, keyWords, band, kind, software },
     { ...(algorithm !== 'auto' && { algorithm }), ...(tuning.build && { build: tuning.build }) },
   )
 }
 
-function factsOf({ count, sorted = false, index }: JoinSide, keyWords: KeyWords, band: boolean): SideFacts {
+function factsOf({ count, sorted = false, index }: JoinSide, keyWords: KeyWords): SideFacts {
   if (index !== undefined && index.keyWords !== keyWords) {
     throw new WarpdexError(
       'BAD_REQUEST',
       `the index has keys of ${index.keyWords} words, the join has keys of ${keyWords}; they must be the same`,
     )
   }
-  const isJoinIndex = index instanceof JoinIndex
-  return {
-    count,
-    sorted: sorted || isJoinIndex,
-    indexed: isJoinIndex || (index instanceof TreeIndex && !band),
-  }
+  return { count, sorted: sorted || index !== undefined, index: index && 'join' }
 }
 
 /** What keys a probe matches, as its side sees the predicate. */

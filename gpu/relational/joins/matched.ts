@@ -3,12 +3,12 @@ import type { Kernel, NumberedBinding } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { JoinSide } from './join-types.js'
+import type { SideRows } from './join-types.js'
 import type { Matches } from './matches.js'
 
 /** Rows of a side that match something, or of those that match nothing. */
 export interface RowList {
-  readonly side: JoinSide
+  readonly side: SideRows
   /** Places of the rows in the side. */
   readonly positions: GPUBuffer
   readonly count: number
@@ -25,7 +25,7 @@ export class Matched {
   }
 
   /** Marks for the rows of a side, none of which is set. */
-  recordMarks(recorder: Recorder, scratch: Scratch, { count, rowBound = count }: JoinSide): GPUBuffer {
+  recordMarks(recorder: Recorder, scratch: Scratch, { count, rowBound = count }: SideRows): GPUBuffer {
     const words = Math.max(1, Math.ceil(rowBound / 32))
     const marks = scratch.words(words)
     recorder.clear(marks, 0, words * 4)
@@ -43,7 +43,7 @@ export class Matched {
   async list(
     recorder: Recorder,
     scratch: Scratch,
-    side: JoinSide,
+    side: SideRows,
     marks: GPUBuffer,
     marked: boolean,
   ): Promise<RowList> {

@@ -1,55 +1,206 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import type { Rows } from '../../../protocol/rows.js'
 import type { Device } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { DeviceReads, DividedKeys, TreeReads } from '../../device-reads.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { PrefixTree } from '../../prefix-tree/prefix-tree.js'
-import type { KeyWords } from '../../primitives/primitives.js'
-import type { JoinSide } from './join-types.js'
+import type { KeyColumn } from '../../prefix-tree/locate/result-table.js'
+import type { Primitives } from '../../primitives/primitives.js'
 import type { Matches } from './matches.js'
-import type { Tallies } from './tally.js'
+import type { Tallies, Tally } from './tally.js'
 
-/** Key types whose keys are on the wire what they are in joins: unsigned numbers. */
-const KEY_WORDS: Readonly<Record<string, KeyWords>> = { u32: 1, u64: 2 }
+/** What is looked for in an index of the server. */
+export interface TreeProbe {
+  /** Keys as the index has them on the wire, one a probe; or, with `strings`, numbers of those. */
+  readonly keys: GPUBuffer
+  readonly count: number
+  /** The row number of each probe; their positions if absent. */
+  readonly rows?: GPUBuffer
+  /** The keys of probes, each once, where they have a variable length: the index is asked for each of these. */
+  readonly strings?: { readonly keys: Rows; readonly count: number } | undefined
+}
+
+/** What indexes of the server are looked into with. */
+export interface TreeParts {
+  readonly device: Device
+  readonly primitives: Primitives
+  readonly tallies: Tallies
+}
+
+/** Keys that one tree is asked for: neighbours among all that are looked for, from number `first` on. */
+interface Share {
+  /** Undefined of a tree without keys. */
+  readonly reads: TreeReads | undefined
+  readonly keys: KeyColumn
+  readonly first: number
+  readonly count: number
+}
+
+/** Bytes that the widest column has for a key or for a match, and which must be bound at once. */
+const ENTRY_BYTES = 8
+
+/** Matches for each row and each probe past which the index is not used: the same rows come again and again, and each takes memory. */
+const MOST_REPEATS = 2
 
 /**
- * A prefix tree or CSS-tree of the server as the index of an INLJ by equal keys. Its payloads are row numbers of 32 bits, of the rows
- * that the side has.
+ * The rows of a relation in whose index, a prefix tree or CSS-tree of the server, each probe is found. Payloads are row numbers of 32 bits.
  */
 export class TreeIndex {
-  readonly keyWords: KeyWords
-  readonly #tree: PrefixTree
+  readonly #reads: DeviceReads
 
-  /** @throws WarpdexError `BAD_REQUEST` for keys that are no unsigned numbers, or payloads that are no row numbers */
-  constructor(tree: PrefixTree) {
-    const { keyType, payloadBytes } = tree.shape
-    const keyWords = KEY_WORDS[keyType]
-    if (keyWords === undefined || payloadBytes !== 4) {
-      throw new WarpdexError(
-        'BAD_REQUEST',
-        `an index of ${keyType} with ${payloadBytes} bytes of payload cannot be joined with: it takes u32 or u64 and row numbers of 4 bytes`,
-      )
-    }
-    this.keyWords = keyWords
-    this.#tree = tree
+  constructor(reads: DeviceReads) {
+    this.#reads = reads
   }
 
-  /** Finds and counts the rows that each probe matches: counts them, then gathers them, in order of the probes. */
-  match(device: Device, tallies: Tallies, scratch: Scratch, probe: JoinSide): Promise<Matches> {
-    const { keys, count } = probe
-    const queries = { keys, heap: undefined }
-    return this.#tree.duringReads(async (reads): Promise<Matches> => {
-      const counts = scratch.words(count)
-      const counting = device.record()
-      if (reads === undefined) counting.clear(counts, 0, 4 * count)
-      else reads.count(counting, queries, counts, count)
-      const [tally] = await tallies.submit(counting, scratch, [{ counts, count }])
-      const common = { algorithm: 'inlj', probes: count, counts, period: count, tally: tally! } as const
-      if (reads === undefined || tally!.sum === 0) {
-        return { ...common, firsts: counts, rows: { probe: probe.rows, build: undefined } }
-      }
-      const gathering = device.record()
-      const { positions, payloads } = reads.getAll(gathering, scratch, queries, count, tally!.sum)
-      gathering.submit()
-      return { ...common, firsts: positions, rows: { probe: probe.rows, build: payloads.buffer } }
-    })
+  /**
+   * Counts the rows that each probe matches, then gathers them, in order of the probes, or of the shards that they belong to.
+   * @returns undefined where they are more than there is room for
+   */
+  async match(parts: TreeParts, scratch: Scratch, probe: TreeProbe): Promise<Matches | undefined> {
+    const { device, tallies } = parts
+    const { trees } = this.#reads
+    const asked = probe.strings?.count ?? probe.count
+    const most = Math.floor(device.facts.bindingBytes / ENTRY_BYTES)
+    if (Math.max(probe.count, asked) > most) return undefined
+    const keys = this.#keysOf(device, scratch, probe)
+    const isOne = trees.length === 1 || trees.every((tree) => tree === undefined)
+    const divided = isOne ? undefined : await this.#reads.divide(scratch, keys, asked)
+    const shares = await this.#shares(device, scratch, keys, asked, divided)
+    const counting = device.record()
+    const found = scratch.words(asked)
+    for (const { reads, keys, first, count } of shares) {
+      const own = shares.length === 1 ? found : scratch.words(count)
+      if (reads === undefined) counting.clear(own, 0, 4 * count)
+      else reads.count(counting, keys, own, count)
+      if (own !== found) counting.copy(own, 0, found, 4 * first, 4 * count)
+    }
+    const ofProbes = new ProbeWords(parts, scratch, probe, asked, divided)
+    const counts = ofProbes.expand(counting, found)
+    const [tally, ...sums] = await tallies.submit(counting, scratch, [
+      { counts, count: probe.count },
+      ...shares.map(({ first, count }) => ({ counts: found, first, count })),
+    ])
+    const rows = trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
+    const gathered = sums.reduce((total, { sum }) => total + sum, 0)
+    if (gathered > Math.min(most, MOST_REPEATS * (rows + asked))) return undefined
+    const { firsts, payloads } = gather(parts, scratch, shares, sums, asked)
+    const placing = device.record()
+    const matches = {
+      algorithm: 'inlj',
+      probes: probe.count,
+      period: probe.count,
+      tally: tally!,
+      counts,
+      firsts: ofProbes.expand(placing, firsts),
+      rows: { probe: ofProbes.rows(placing), build: payloads },
+    } as const
+    placing.submit()
+    return matches
+  }
+
+  /** What is looked for, ready for the trees. */
+  #keysOf(device: Device, scratch: Scratch, { keys, strings }: TreeProbe): KeyColumn {
+    const reads = this.#reads.trees.find((tree) => tree !== undefined)
+    if (strings === undefined || reads === undefined) return { keys, heap: undefined }
+    const recorder = device.record()
+    const queries = reads.queries(recorder, scratch, strings.keys)
+    recorder.submit()
+    return queries
+  }
+
+  async #shares(
+    device: Device,
+    scratch: Scratch,
+    keys: KeyColumn,
+    count: number,
+    divided: DividedKeys | undefined,
+  ): Promise<readonly Share[]> {
+    const { trees } = this.#reads
+    if (divided === undefined) return [{ reads: trees[0], keys, first: 0, count }]
+    const recorder = device.record()
+    const shares: Share[] = []
+    for (const [tree, reads] of trees.entries()) {
+      const first = divided.starts[tree]!
+      const count = divided.starts[tree + 1]! - first
+      if (count === 0) continue
+      const own = await this.#reads.part(recorder, scratch, divided, tree)
+      shares.push({ reads, keys: own, first, count })
+    }
+    recorder.submit()
+    return shares
+  }
+}
+
+/** The payloads of all that is looked for, and where those of each begin. */
+function gather(
+  { device, primitives }: TreeParts,
+  scratch: Scratch,
+  shares: readonly Share[],
+  sums: readonly Tally[],
+  asked: number,
+): { readonly firsts: GPUBuffer; readonly payloads: GPUBuffer } {
+  const recorder = device.record()
+  const total = sums.reduce((all, { sum }) => all + sum, 0)
+  const firsts = scratch.words(asked)
+  const payloads = scratch.words(total)
+  let before = 0
+  shares.forEach(({ reads, keys, first, count }, i) => {
+    const { sum } = sums[i]!
+    if (reads === undefined || sum === 0) return
+    const { positions, payloads: column } = reads.getAll(recorder, scratch, keys, count, sum)
+    const moved = scratch.words(count)
+    primitives.map(recorder, positions, moved, count, { multiplier: 1, addend: before })
+    recorder.copy(moved, 0, firsts, 4 * first, 4 * count)
+    recorder.copy(column.buffer, 0, payloads, 4 * before, 4 * sum)
+    before += sum
+  })
+  recorder.submit()
+  return { firsts, payloads }
+}
+
+/** From words of what is looked for to words of probes. */
+class ProbeWords {
+  readonly #parts: TreeParts
+  readonly #scratch: Scratch
+  readonly #probe: TreeProbe
+  readonly #asked: number
+  readonly #divided: DividedKeys | undefined
+
+  constructor(
+    parts: TreeParts,
+    scratch: Scratch,
+    probe: TreeProbe,
+    asked: number,
+    divided: DividedKeys | undefined,
+  ) {
+    this.#parts = parts
+    this.#scratch = scratch
+    this.#probe = probe
+    this.#asked = asked
+    this.#divided = divided
+  }
+
+  /** Several probes may have one string. */
+  expand(recorder: Recorder, words: GPUBuffer): GPUBuffer {
+    const { keys, count, strings } = this.#probe
+    if (strings === undefined) return words
+    const { primitives } = this.#parts
+    let inOrder = words
+    if (this.#divided !== undefined) {
+      inOrder = this.#scratch.words(this.#asked)
+      primitives.scatter(recorder, words, this.#divided.positions, inOrder, this.#asked, 1)
+    }
+    const expanded = this.#scratch.words(count)
+    primitives.gather(recorder, inOrder, keys, expanded, count, 1)
+    return expanded
+  }
+
+  /** Row numbers in the order in which `expand` has the probes. */
+  rows(recorder: Recorder): GPUBuffer | undefined {
+    const { rows, count, strings } = this.#probe
+    if (this.#divided === undefined || strings !== undefined) return rows
+    if (rows === undefined) return this.#divided.positions
+    const moved = this.#scratch.words(count)
+    this.#parts.primitives.gather(recorder, rows, this.#divided.positions, moved, count, 1)
+    return moved
   }
 }

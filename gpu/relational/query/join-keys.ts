@@ -51,12 +51,12 @@ export async function joinKeys(
 }
 
 /** The key columns of the rows that have a whole key, and their numbers where some have none. */
-interface Keyed extends Pick<KeyedSide, 'without'> {
+export interface Keyed extends Pick<KeyedSide, 'without'> {
   readonly keys: Table
   readonly numbers: RowNumbers | undefined
 }
 
-async function withoutNulls(work: DeviceWork, table: Table): Promise<Keyed> {
+export async function withoutNulls(work: DeviceWork, table: Table): Promise<Keyed> {
   const columns = table.columns.map((_, i) => table.dense(work, i))
   const nullable = columns.filter(({ validity }) => validity !== undefined)
   if (nullable.length === 0 || table.rows === 0)

@@ -7,6 +7,8 @@ import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
 import { defaultCosts } from './default-costs.js'
 import { type Normalised, normalise } from './normalise.js'
+import { runPlan } from './run-plan.js'
+import { selectByIndex } from './select-by-index.js'
 import { estimatedColumns, factsOf } from './table-columns.js'
 
 /** What becomes of a selection's rows: all of their columns are read next, or nobody knows. */
@@ -31,8 +33,15 @@ export async function selectTable(
     return given
   }
   const { task, chosen } = await planned(run, node, table, normalised, reading)
-  const selected = await execute(run, table, task, chosen)
-  selections.add({ task, chosen, left: selected.left, names: node.input.columns.map(({ name }) => name) })
+  const names = node.input.columns.map(({ name }) => name)
+  const byIndex = await selectByIndex(run, table, normalised, task, chosen)
+  if (byIndex !== undefined) {
+    const { output, selected, use } = byIndex
+    selections.add({ task, chosen, left: selected.left, names, use })
+    return tableOf(run, given, output, selected)
+  }
+  const selected = await runPlan(run.work, table, task, chosen)
+  selections.add({ task, chosen, left: selected.left, names })
   return tableOf(run, given, task.output, selected)
 }
 
@@ -73,19 +82,6 @@ function lateCost(
   const numbers = costs.scan.word * left
   const value = Math.max(costs.gather.word * pieces, costs.scan.word * left) + costs.write * left
   return kept.length * (costs.launch + numbers + value)
-}
-
-async function execute(
-  run: QueryRun,
-  table: Table,
-  { output }: SelectionTask,
-  { conditions, plan, matchBy }: ChosenPlan,
-): Promise<Selected> {
-  const { work } = run
-  const wanted = output.kind === 'columns' ? output.columns : []
-  const needed = new Set([...conditions.flatMap(columnsOf), ...wanted])
-  const columns = table.columns.map(({ source }, i) => (needed.has(i) ? table.dense(work, i) : source))
-  return work.kernels.selections.run(work, columns, table.rows, conditions, plan, output, { matchBy })
 }
 
 /** @param given the table with the columns that are wanted of it */

@@ -1,14 +1,23 @@
-import type { SelectionExplanation, SelectionKernel } from '../../../protocol/query/explanation.js'
+import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
+import type {
+  SelectionExplanation,
+  SelectionIndex,
+  SelectionKernel,
+} from '../../../protocol/query/explanation.js'
 import type { ChosenPlan, SelectionTask } from './choose-plan.js'
 import { describeCondition } from './describe-condition.js'
 import { allPlans, planCost } from './enumerate-plans.js'
 import { notationOf } from './notation.js'
 import { type CostedPlan, optimise } from './optimise.js'
+import type { IndexUse } from './select-by-index.js'
 
 /** A selection that was carried out. */
 interface RunSelection {
   readonly task: SelectionTask
+  /** The best plan without an index. */
   readonly chosen: ChosenPlan
+  /** The index that was used instead, if one was. */
+  readonly use?: IndexUse | undefined
   /** Rows that each kernel has left. */
   readonly left: readonly number[]
   /** Of the task's columns. */
@@ -48,20 +57,23 @@ export class SelectionFigures {
 
   /** The plan in short. */
   get method(): string | undefined {
-    return this.#largest && notationOf(this.#largest.chosen.plan)
+    return this.#largest && methodOf(this.#largest)
   }
 
   explain(): SelectionExplanation | undefined {
     if (this.#largest === undefined) return undefined
-    const { task, chosen, names } = this.#largest
-    const { plan, cost, conditions } = chosen
-    const order = plan.kernels.flatMap(({ groups }) => groups.flat())
+    const { task, chosen, use, names } = this.#largest
+    const describe = (condition: Condition) => describeCondition(condition, names, task.columns)
+    const ran = use === undefined ? chosen : use.rest
+    const order = ran?.plan.kernels.flatMap(({ groups }) => groups.flat()) ?? []
+    const alternatives = [...(use === undefined ? [] : [chosen]), ...alternativesTo(chosen)]
     return {
-      plan: notationOf(plan),
-      estimatedMilliseconds: cost / NANOSECONDS,
-      conditions: order.map((number) => describeCondition(conditions[number]!, names, task.columns)),
-      kernels: kernelsOf(this.#largest),
-      alternatives: alternativesTo(chosen).map((other) => ({
+      plan: methodOf(this.#largest),
+      ...(use && { index: indexOf(use, describe) }),
+      estimatedMilliseconds: (use?.choice.cost ?? chosen.cost) / NANOSECONDS,
+      conditions: order.map((number) => describe(ran!.conditions[number]!)),
+      kernels: ran === undefined ? [] : kernelsOf(this.#largest, ran),
+      alternatives: alternatives.map((other) => ({
         plan: notationOf(other.plan),
         estimatedMilliseconds: other.cost / NANOSECONDS,
       })),
@@ -69,12 +81,30 @@ export class SelectionFigures {
   }
 }
 
-function kernelsOf({ task, chosen, left }: RunSelection): SelectionKernel[] {
-  const { kernels } = chosen.plan
+function methodOf({ chosen, use }: RunSelection): string {
+  if (use === undefined) return notationOf(chosen.plan)
+  const { index } = use.choice
+  return `index ${index.name}${use.rest === undefined ? '' : `, then ${notationOf(use.rest.plan)}`}`
+}
+
+function indexOf(
+  { choice, answered, rows }: IndexUse,
+  describe: (condition: Condition) => string,
+): SelectionIndex {
+  return {
+    name: choice.index.name,
+    conditions: answered.map(describe),
+    estimatedRows: Math.round(choice.estimatedRows),
+    rows,
+  }
+}
+
+function kernelsOf({ task, left }: RunSelection, { plan, estimatedRows }: ChosenPlan): SelectionKernel[] {
+  const { kernels } = plan
   return kernels.map((kernel, i) => ({
     plan: notationOf({ kernels: [kernel] }),
     gives: i === kernels.length - 1 ? task.output.kind : kernel.hands,
-    estimatedRows: Math.round(chosen.estimatedRows[i]!),
+    estimatedRows: Math.round(estimatedRows[i]!),
     rows: left[i]!,
   }))
 }

@@ -5,13 +5,19 @@ import type { Engine } from '../../../src/engine/index.js'
 import { columnBytes, type HostColumn, type HostRelation, validityBytes } from './host-relation.js'
 
 /** Creates a relation in an engine, with all rows. */
-export async function appendRelation(engine: Engine, { name, rows, columns }: HostRelation): Promise<void> {
+export async function appendRelation(engine: Engine, relation: HostRelation): Promise<void> {
+  const { name, rows, columns } = relation
   await engine.createRelation({
     name,
     columns: columns.map(({ name, type, nullable }) => ({ name, type, nullable })),
   })
+  if (rows > 0) await appendRows(engine, relation)
+}
+
+/** Appends all rows to a relation that is there. */
+export async function appendRows(engine: Engine, { name, rows, columns }: HostRelation): Promise<void> {
   const values = new Map(columns.map((column) => [column.name, columnValues(column)]))
-  if (rows > 0) await engine.relation(name).append({ rows, columns: values })
+  await engine.relation(name).append({ rows, columns: values })
 }
 
 function columnValues({ type, nullable, cells }: HostColumn): ColumnValues {

@@ -74,7 +74,19 @@ export class QueryBed {
         validity?.destroy()
       }
     }
-    return new QueryBed(new Queries(host, memoryBytes), await DuckOracle.open(hosts), destroy)
+    return QueryBed.over(new Queries(host, memoryBytes), hosts, destroy)
+  }
+
+  /**
+   * Over relations that are there.
+   * @param destroy gives them back
+   */
+  static async over(
+    queries: Queries,
+    hosts: readonly HostRelation[],
+    destroy: () => void = () => {},
+  ): Promise<QueryBed> {
+    return new QueryBed(queries, await DuckOracle.open(hosts), destroy)
   }
 
   /** Gives the relations back. */

@@ -5,7 +5,7 @@ const MILLION = 1_000_000
 
 /** A join of so many rows by equal keys, with what is said otherwise. */
 function facts(left: number, right: number, other: Partial<JoinFacts> = {}): JoinFacts {
-  const side = { sorted: false, indexed: false }
+  const side = { sorted: false, index: undefined }
   return {
     left: { count: left, ...side },
     right: { count: right, ...side },
@@ -29,13 +29,22 @@ t.test('a CPU compares fewer rows one by one', async (t) => {
 })
 
 t.test('an index is used, on whichever side it is', async (t) => {
-  const indexed = { count: 16 * MILLION, sorted: true, indexed: true }
-  const right = chooseJoin(facts(MILLION, 0, { right: indexed }))
-  t.equal(right.algorithm, 'inlj')
-  t.equal(right.build, 'right')
-  const left = chooseJoin(facts(0, MILLION, { left: indexed }))
-  t.equal(left.algorithm, 'inlj')
-  t.equal(left.build, 'left')
+  for (const index of ['join', 'tree'] as const) {
+    const indexed = { count: 16 * MILLION, sorted: index === 'join', index }
+    const right = chooseJoin(facts(MILLION, 0, { right: indexed }))
+    t.equal(right.algorithm, 'inlj')
+    t.equal(right.build, 'right')
+    const left = chooseJoin(facts(0, MILLION, { left: indexed }))
+    t.equal(left.algorithm, 'inlj')
+    t.equal(left.build, 'left')
+  }
+})
+
+t.test('a tree is not gone down for as many rows as it has', async (t) => {
+  const indexed = { count: MILLION, sorted: false, index: 'tree' } as const
+  t.equal(chooseJoin(facts(16 * MILLION, 0, { right: indexed })).algorithm, 'hj')
+  const asked = chooseJoin(facts(16 * MILLION, 0, { right: indexed }), { algorithm: 'inlj' })
+  t.equal(asked.build, 'left', 'what is built over fewer rows costs less')
 })
 
 t.test('large sides in no order are hashed, if keys are to be equal', async (t) => {

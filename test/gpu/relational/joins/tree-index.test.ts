@@ -1,67 +1,188 @@
 import t from 'tap'
+import type { DeviceReads } from '../../../../gpu/device-reads.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
-import { PrefixTree } from '../../../../gpu/prefix-tree/prefix-tree.js'
-import { TreeIndex } from '../../../../gpu/relational/joins/tree-index.js'
+import { JOIN_KINDS, type JoinKind, type SideName } from '../../../../gpu/relational/joins/join-types.js'
+import { TreeIndex, type TreeProbe } from '../../../../gpu/relational/joins/tree-index.js'
+import { ShardedTree } from '../../../../gpu/shards/sharded-tree.js'
 import { asBytes } from '../../../../protocol/columns.js'
+import { type Rows, rowsOf } from '../../../../protocol/rows.js'
 import { WriteOp } from '../../../../protocol/types.js'
-import { randomWords } from '../../primitives/bed.js'
+import { freshSeed, Random } from '../../../random.js'
 import { joinOnHost, openJoins, readResult, samePairs, uploadSide } from './join-bed.js'
 
-const SHAPE: IndexShape = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 }
+const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+t.comment(`WARPDEX_SEED=${seed}`)
+const random = new Random(seed)
 
-function keysBelow(bound: number, count: number, seed: number): bigint[] {
-  return Array.from(randomWords(seed, count), (word) => BigInt(word % bound))
+const TYPES = ['u32', 'i32', 'f32', 'u64', 'i64'] as const
+type Type = (typeof TYPES)[number]
+/** Kernels are those of a structure and a width of keys, so that few are made. */
+const [NARROW, WIDE] = random.chance(0.5) ? (['css', 'prefix'] as const) : (['prefix', 'css'] as const)
+const structureOf = (type: Type) => (type.endsWith('64') ? WIDE : NARROW)
+
+/** Keys as on the wire, of numbers that stand for them; what is equal has one number. */
+function wireKeys(type: Type, numbers: readonly number[]): Uint8Array {
+  if (type === 'u32') return asBytes(Uint32Array.from(numbers, (number) => number * 7_654_321))
+  if (type === 'u64' || type === 'i64') {
+    const low = type === 'i64' ? -100n : 0n
+    const keys = numbers.map((number) => (BigInt(number) + low) * 0x1_2345_6789n)
+    return asBytes(type === 'i64' ? BigInt64Array.from(keys) : BigUint64Array.from(keys))
+  }
+  const keys = numbers.map((number) => (number - 100) / 8)
+  return asBytes(type === 'f32' ? Float32Array.from(keys) : Int32Array.from(keys, (key) => key * 8))
 }
 
-t.test('joins with a tree of the server, on either side', async (t) => {
+function stringKeys(numbers: readonly number[]): Rows {
+  return rowsOf(numbers.map((number) => new TextEncoder().encode(number === 0 ? '' : `key ${number}\0`)))
+}
+
+const shapeOf = (keyType: IndexShape['keyType'], structure: 'css' | 'prefix'): IndexShape => ({
+  keyType,
+  payloadBytes: 4,
+  unique: false,
+  matchFrom: 0,
+  structure,
+})
+
+async function fill(tree: ShardedTree, { bytes, offsets }: Rows, rows: readonly number[]): Promise<void> {
+  const columns = { keys: bytes, keyOffsets: offsets, payloads: asBytes(Uint32Array.from(rows)) }
+  ;(await tree.prepare({ ops: WriteOp.insert, ...columns })).apply()
+  await tree.compactIfWorthwhile()
+}
+
+const someNumbers = (count: number, most: number) => Array.from({ length: count }, () => random.below(most))
+
+/** Joins with a tree, and on the host. */
+async function check(
+  tree: ShardedTree,
+  { build, kind }: { readonly build: SideName; readonly kind: JoinKind },
+  indexed: readonly number[],
+  probe: { readonly numbers: readonly number[]; readonly column: TreeProbe },
+): Promise<void> {
   const { device, joins } = await openJoins('serial')
+  const result = await tree.duringReads((reads: DeviceReads) =>
+    joins.joinByTree({
+      index: new TreeIndex(reads),
+      build,
+      buildRows: indexed.length,
+      probe: probe.column,
+      kind,
+      passBytes: 2 ** 16,
+    }),
+  )
+  if (result === undefined) throw new Error('there was no room')
+  const { pairs } = await readResult(device, result)
+  const sides = [probe.numbers, indexed].map((numbers) => ({ keys: numbers.map(BigInt) }))
+  const [left, right] = build === 'left' ? sides.toReversed() : sides
+  samePairs(pairs, joinOnHost({ left: left!, right: right!, keyWords: 1, kind }))
+}
+
+async function uploadProbe(type: Type, numbers: readonly number[], buffers: GPUBuffer[]) {
+  const { device } = await openJoins('serial')
+  const words = new Uint32Array(wireKeys(type, numbers).buffer)
+  const side = await uploadSide(device, buffers, { keys: Array.from(words, BigInt) }, 1)
+  return { numbers, column: { keys: side.keys, count: numbers.length } }
+}
+
+t.test('joins with trees of the server over every type of number', async (t) => {
+  const { device } = await openJoins('serial')
   const buffers: GPUBuffer[] = []
-  const host = { indexed: { keys: keysBelow(500, 700, 13) }, other: { keys: keysBelow(600, 300, 14) } }
-  const indexed = await uploadSide(device, buffers, host.indexed, 1)
-  const other = await uploadSide(device, buffers, host.other, 1)
-  for (const structure of ['prefix', 'css'] as const) {
-    const tree = await PrefixTree.create(device, { ...SHAPE, structure })
-    const index = new TreeIndex(tree)
-    const request = { keyWords: 1, algorithm: 'inlj', passBytes: 2 ** 20 } as const
-    const empty = await joins.join({ ...request, left: other, right: { ...indexed, index } })
-    t.equal(empty.pairs, 0)
-    empty.destroy()
-    const keys = asBytes(Uint32Array.from(host.indexed.keys, Number))
-    const payloads = asBytes(Uint32Array.from(host.indexed.keys.keys()))
-    const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads })
-    prepared.apply()
+  for (const type of TYPES) {
+    const structure = structureOf(type)
+    const indexed = someNumbers(700, 200)
+    const probe = await uploadProbe(type, someNumbers(300, 250), buffers)
+    const tree = await ShardedTree.create(device, shapeOf(type, structure))
+    await fill(tree, { bytes: wireKeys(type, indexed), offsets: undefined }, [...indexed.keys()])
+    for (const build of ['left', 'right'] as const) {
+      const kinds = JOIN_KINDS.filter((kind) => build === 'right' || (kind !== 'semi' && kind !== 'anti'))
+      for (const kind of type === 'u32' ? kinds : ['inner' as const, random.pick(kinds)]) {
+        await check(tree, { build, kind }, indexed, probe)
+      }
+    }
+    tree.destroy()
+    t.pass(`${type}, ${structure}`)
+  }
+  for (const buffer of buffers) buffer.destroy()
+})
 
-    const right = await joins.join({ ...request, left: other, right: { ...indexed, index } })
-    t.equal(right.choice.build, 'right')
-    const wanted = joinOnHost({ left: host.other, right: host.indexed, keyWords: 1 })
-    samePairs((await readResult(device, right)).pairs, wanted)
+t.test('trees without keys, and probes of none', async () => {
+  const { device } = await openJoins('serial')
+  const buffers: GPUBuffer[] = []
+  const tree = await ShardedTree.create(device, shapeOf('u32', 'css'))
+  const [none, some] = [await uploadProbe('u32', [], buffers), await uploadProbe('u32', [1, 2], buffers)]
+  for (const kind of ['inner', 'full', 'anti'] as const) {
+    await check(tree, { build: 'right', kind }, [], some)
+    await check(tree, { build: 'right', kind }, [], none)
+  }
+  tree.destroy()
+  for (const buffer of buffers) buffer.destroy()
+})
 
-    const left = await joins.join({ ...request, left: { ...indexed, index }, right: other })
-    t.equal(left.choice.build, 'left')
-    const turned = joinOnHost({ left: host.indexed, right: host.other, keyWords: 1 })
-    samePairs((await readResult(device, left)).pairs, turned)
-
-    const predicate = { type: 'band', delta: 2n } as const
-    const band = await joins.join({ ...request, left: other, right: { ...indexed, index }, predicate })
-    const near = joinOnHost({ left: host.other, right: host.indexed, keyWords: 1, predicate })
-    samePairs((await readResult(device, band)).pairs, near)
+t.test('joins by strings ask for each string once', async (t) => {
+  const { device } = await openJoins('serial')
+  const buffers: GPUBuffer[] = []
+  const strings = { keys: stringKeys(Array.from({ length: 120 }, (_, i) => i)), count: 120 }
+  const numbers = someNumbers(400, strings.count)
+  const { keys } = await uploadSide(device, buffers, { keys: numbers.map(BigInt) }, 1)
+  const probe = { numbers, column: { keys, count: numbers.length, strings } }
+  const indexed = someNumbers(3000, 150)
+  const { regionBytes } = device
+  for (const bytes of [regionBytes, 16 * 1024]) {
+    device.regionBytes = bytes
+    const tree = await ShardedTree.create(device, shapeOf('string', NARROW))
+    await fill(tree, stringKeys(indexed), [...indexed.keys()])
+    device.regionBytes = regionBytes
+    for (const kind of ['inner', 'full'] as const) await check(tree, { build: 'right', kind }, indexed, probe)
+    t.pass(`${NARROW}, ${tree.stats().shards} shards`)
     tree.destroy()
   }
   for (const buffer of buffers) buffer.destroy()
 })
 
-t.test('trees that cannot be joined with are refused', async (t) => {
-  const { device, joins } = await openJoins('serial')
-  for (const other of [{ payloadBytes: 8 }, { keyType: 'i32' } as const]) {
-    const tree = await PrefixTree.create(device, { ...SHAPE, ...other })
-    t.throws(() => new TreeIndex(tree), { code: 'BAD_REQUEST' })
+t.test('joins with an index of several shards', async (t) => {
+  const { device } = await openJoins('serial')
+  const { regionBytes } = device
+  const buffers: GPUBuffer[] = []
+  const indexed = someNumbers(6000, 4000)
+  const { joins } = await openJoins('serial')
+  for (const type of [random.pick(['i32', 'u64'] as const)]) {
+    device.regionBytes = 32 * 1024
+    const tree = await ShardedTree.create(device, shapeOf(type, structureOf(type)))
+    await fill(tree, { bytes: wireKeys(type, indexed), offsets: undefined }, [...indexed.keys()])
+    device.regionBytes = regionBytes
+    t.ok(tree.stats().shards > 1, `${tree.stats().shards} shards`)
+    const probe = await uploadProbe(type, someNumbers(500, 5000), buffers)
+    const rows = someNumbers(500, 9000)
+    const { rows: numbers } = await uploadSide(device, buffers, { keys: rows.map(BigInt), rows }, 1)
+    await check(tree, { build: 'right', kind: 'left' }, indexed, probe)
+    const request = { build: 'left', buildRows: indexed.length, passBytes: 2 ** 20 } as const
+    const column = { ...probe.column, rows: numbers!, rowBound: 9000 }
+    const result = await tree.duringReads((reads) =>
+      joins.joinByTree({ ...request, index: new TreeIndex(reads), probe: column }),
+    )
+    const wanted = joinOnHost({
+      left: { keys: indexed.map(BigInt) },
+      right: { keys: probe.numbers.map(BigInt), rows },
+      keyWords: 1,
+    })
+    samePairs((await readResult(device, result!)).pairs, wanted)
     tree.destroy()
   }
-  const tree = await PrefixTree.create(device, SHAPE)
+  for (const buffer of buffers) buffer.destroy()
+})
+
+t.test('where the same rows come again and again the index is not used', async (t) => {
+  const { device, joins } = await openJoins('serial')
   const buffers: GPUBuffer[] = []
-  const side = await uploadSide(device, buffers, { keys: [1n, 2n] }, 2)
-  const right = { ...side, index: new TreeIndex(tree) }
-  await t.rejects(joins.join({ left: side, right, keyWords: 2, passBytes: 64 }), { code: 'BAD_REQUEST' })
+  const same = Array.from({ length: 1000 }, () => 7)
+  const tree = await ShardedTree.create(device, shapeOf('u32', 'css'))
+  await fill(tree, { bytes: wireKeys('u32', same), offsets: undefined }, [...same.keys()])
+  const { column } = await uploadProbe('u32', same, buffers)
+  const request = { build: 'right', buildRows: 1000, probe: column, passBytes: 2 ** 20 } as const
+  const result = await tree.duringReads((reads) =>
+    joins.joinByTree({ ...request, index: new TreeIndex(reads) }),
+  )
+  t.equal(result, undefined)
   tree.destroy()
   for (const buffer of buffers) buffer.destroy()
 })

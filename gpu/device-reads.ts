@@ -1,0 +1,57 @@
+import type { Rows } from '../protocol/rows.js'
+import type { Recorder } from './device/recorder.js'
+import type { ScanRequest } from './index-structure.js'
+import type { Scratch } from './memory/scratch.js'
+import type { KeyColumn } from './prefix-tree/locate/result-table.js'
+import type { RecordedGetAll } from './prefix-tree/read/get-all.js'
+import type { ScanColumns } from './prefix-tree/read/scan-result.js'
+
+/** Ranges whose ends belong to them. */
+export type InclusiveRanges = Pick<
+  ScanRequest,
+  'ranges' | 'from' | 'fromOffsets' | 'to' | 'toOffsets' | 'limit'
+>
+
+/** Records reads of a tree whose answers stay on the device. The tree has keys. */
+export interface TreeReads {
+  /** Payloads that it holds. */
+  readonly payloads: number
+  /** Whether entries of a range are found side by side, and not by a thread that goes from one to the next. */
+  readonly scansWide: boolean
+  /** Keys as on the wire, ready to be looked for. */
+  queries(recorder: Recorder, scratch: Scratch, keys: Rows): KeyColumn
+  /** The number of payloads of each key, a word a key. */
+  count(recorder: Recorder, queries: KeyColumn, counts: GPUBuffer, count: number): void
+  /** All payloads, `limit` at most. */
+  getAll(
+    recorder: Recorder,
+    scratch: Scratch,
+    queries: KeyColumn,
+    count: number,
+    limit: number,
+  ): RecordedGetAll
+  /**
+   * The entries of each range, both of whose ends belong to it, in columns that hold a part of them each. Where a column's `more` is not 0 the
+   * range has over `limit` entries in it; there must be room for `limit` of each range.
+   */
+  scan(recorder: Recorder, scratch: Scratch, request: InclusiveRanges): readonly ScanColumns[]
+}
+
+/** Keys in the order of the trees that they belong to. */
+export interface DividedKeys {
+  readonly keys: KeyColumn
+  /** Number in the batch of each of them. */
+  readonly positions: GPUBuffer
+  /** Where the keys of each tree start, and the number of all. */
+  readonly starts: Uint32Array
+}
+
+/** What reads an index on the device: trees over neighbouring ranges of keys, one unless it is cut into shards. */
+export interface DeviceReads {
+  /** Undefined stands for a tree without keys. */
+  readonly trees: readonly (TreeReads | undefined)[]
+  /** Divides keys that are on the device among the trees; waits for how many each has. Columns are scratch buffers. */
+  divide(scratch: Scratch, keys: KeyColumn, count: number): Promise<DividedKeys>
+  /** Records a copy of one tree's keys. */
+  part(recorder: Recorder, scratch: Scratch, divided: DividedKeys, tree: number): Promise<KeyColumn>
+}

@@ -1,0 +1,186 @@
+import type { DeviceReads, TreeReads } from '../../device-reads.js'
+import type { IndexStructure } from '../../index-structure.js'
+import type { KeyColumn } from '../../prefix-tree/locate/result-table.js'
+import type { ScanColumns } from '../../prefix-tree/read/scan-result.js'
+import type { DeviceWork } from '../query/device-work.js'
+import { bitsFor } from '../query/query-column.js'
+import { asksForNaN, type IndexKeys, indexKeys, type KeyCondition } from './index-keys.js'
+
+/** What is asked of an index over columns of a relation. */
+export interface IndexQuestion {
+  /** On its leading columns; all but the last are on one value each. */
+  readonly conditions: readonly KeyCondition[]
+  /** Columns that it has. */
+  readonly columns: number
+  /** Rows of the relation. */
+  readonly rows: number
+  /** Rows that are expected: memory is set aside for some times as many. */
+  readonly expected: number
+  /** Rows past which the index is not to be used. */
+  readonly most: number
+}
+
+/** Numbers of rows, ascending. */
+export interface IndexedRows {
+  readonly buffer: GPUBuffer
+  readonly count: number
+}
+
+/** Keys that are looked for, and ranges, at most. */
+const MOST_KEYS = 2 ** 16
+/** Rows of a range at most where one thread goes from one to the next. */
+const MOST_WALKED = 2 ** 12
+/** Places for what is found in ranges: each range has as many as all may have together. Kernels go through all of them. */
+const MOST_PLACES = 2 ** 22
+const LEAST_PLACES = 2 ** 10
+/** Places for each row that is expected. */
+const ROOM = 4
+
+/** What was found in a tree, before it is known how much that is. */
+interface Found {
+  readonly reads: TreeReads
+  /** The keys, and the payloads of each. */
+  readonly points: { readonly queries: KeyColumn; readonly counts: GPUBuffer } | undefined
+  readonly ranges: readonly ScanColumns[]
+}
+
+/**
+ * The rows that an index of the server has for conditions on its columns: exactly those that satisfy all of them. What is found stays on the device; how
+ * much it is comes back first.
+ * @returns undefined where the index has not all of these rows, or they are more than it pays for
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`
+ */
+export async function indexRows(
+  work: DeviceWork,
+  structure: IndexStructure,
+  question: IndexQuestion,
+): Promise<IndexedRows | undefined> {
+  const { conditions, columns, rows } = question
+  if (conditions.some(({ set }) => set.nulls)) return undefined
+  const keys = indexKeys(conditions, columns)
+  if (keys.pointCount + keys.rangeCount > MOST_KEYS) return undefined
+  return structure.duringReads?.(async (reads) => {
+    const payloads = sum(reads.trees.map((tree) => tree?.payloads ?? 0))
+    // What has a null or a NaN in some column of the index is not in it.
+    const needsAll = conditions.length < columns || conditions.some(asksForNaN)
+    if (needsAll && payloads < rows) return undefined
+    return rowsOfKeys(work, reads, keys, question)
+  })
+}
+
+async function rowsOfKeys(
+  work: DeviceWork,
+  { trees }: DeviceReads,
+  keys: IndexKeys,
+  { rows, expected, most }: IndexQuestion,
+): Promise<IndexedRows | undefined> {
+  const limit = placesOf(trees, keys, Math.min(most, Math.max(LEAST_PLACES, ROOM * Math.ceil(expected))))
+  if (limit === 0) return undefined
+  const found = trees.flatMap((reads) => (reads === undefined ? [] : [find(work, reads, keys, limit)]))
+  const counts = await countsOf(work, found, keys)
+  const total = sum(counts.flatMap(({ points, ranges }) => [points, ...ranges.map(({ count }) => count)]))
+  if (total > most || counts.some(({ ranges }) => ranges.some(({ more }) => more))) return undefined
+  const gathered = work.words(total)
+  let end = 0
+  const take = (buffer: GPUBuffer, count: number) => {
+    work.recorder.copy(buffer, 0, gathered, 4 * end, 4 * count)
+    end += count
+  }
+  found.forEach(({ reads, points, ranges }, i) => {
+    const count = counts[i]!
+    if (points !== undefined && count.points > 0) {
+      const { recorder, scratch } = work
+      const all = reads.getAll(recorder, scratch, points.queries, keys.pointCount, count.points)
+      take(all.payloads.buffer, count.points)
+    }
+    ranges.forEach(({ payloads }, part) => {
+      take(payloads, count.ranges[part]!.count)
+    })
+  })
+  // Payloads of one key are in the order in which rows were appended.
+  const isSorted = keys.pointCount === 1 && keys.rangeCount === 0
+  if (isSorted || total < 2) {
+    work.submit()
+    return { buffer: gathered, count: total }
+  }
+  const { primitives } = work.kernels
+  const bits = { bits: bitsFor(rows) }
+  const sorted = primitives.sort(work.recorder, work.scratch, gathered, undefined, total, 1, bits)
+  // The index may change once this is over.
+  work.submit()
+  return { buffer: sorted.keys, count: total }
+}
+
+/** Places for the rows of a range; 0 where ranges are too many. */
+function placesOf(trees: DeviceReads['trees'], keys: IndexKeys, most: number): number {
+  if (keys.rangeCount === 0) return 1
+  const isWide = trees.every((tree) => tree === undefined || tree.scansWide)
+  const largest = Math.max(1, ...trees.map((tree) => tree?.payloads ?? 0))
+  const limit = Math.min(Math.max(1, most), largest, isWide ? largest : MOST_WALKED)
+  return limit * keys.rangeCount <= MOST_PLACES ? limit : Math.floor(MOST_PLACES / keys.rangeCount)
+}
+
+/** Records the search of a tree. */
+function find(work: DeviceWork, reads: TreeReads, keys: IndexKeys, limit: number): Found {
+  const { recorder, scratch } = work
+  let points: Found['points']
+  if (keys.pointCount > 0) {
+    points = {
+      queries: reads.queries(recorder, scratch, keys.points),
+      counts: work.words(keys.pointCount),
+    }
+    reads.count(recorder, points.queries, points.counts, keys.pointCount)
+  }
+  if (keys.rangeCount === 0) return { reads, points, ranges: [] }
+  const ranges = reads.scan(recorder, scratch, {
+    ranges: keys.rangeCount,
+    from: keys.from.bytes,
+    fromOffsets: keys.from.offsets,
+    to: keys.to.bytes,
+    toOffsets: keys.to.offsets,
+    limit,
+  })
+  return { reads, points, ranges }
+}
+
+/** Rows of a tree that were found. */
+interface Counts {
+  readonly points: number
+  /** Of each part: rows, and whether there are more than it had room for. */
+  readonly ranges: readonly { readonly count: number; readonly more: boolean }[]
+}
+
+async function countsOf(
+  work: DeviceWork,
+  found: readonly Found[],
+  { pointCount, rangeCount }: IndexKeys,
+): Promise<readonly Counts[]> {
+  const columns = found.flatMap(({ points, ranges }) => [
+    ...(points === undefined ? [] : [{ buffer: points.counts, bytes: 4 * pointCount }]),
+    ...ranges.flatMap(({ offsets, more }) => [
+      { buffer: offsets, bytes: 4, offset: 4 * rangeCount },
+      { buffer: more, bytes: rangeCount },
+    ]),
+  ])
+  const read = (await work.readColumns(columns)).values()
+  const next = () => read.next().value ?? new Uint8Array(0)
+  return found.map(({ points, ranges }) => {
+    return {
+      points: points === undefined ? 0 : sum(wordsOf(next())),
+      ranges: ranges.map(() => {
+        const [count = 0] = wordsOf(next())
+        return { count, more: next().some((flag) => flag !== 0) }
+      }),
+    }
+  })
+}
+
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
+}
+
+function sum(numbers: Iterable<number>): number {
+  let total = 0
+  for (const number of numbers) total += number
+  return total
+}

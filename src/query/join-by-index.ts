@@ -1,0 +1,122 @@
+import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
+import { chooseJoin, type SideFacts } from '../../gpu/relational/joins/join-choice.js'
+import type { JoinResult } from '../../gpu/relational/joins/join-result.js'
+import type { SideName } from '../../gpu/relational/joins/join-types.js'
+import { TreeIndex } from '../../gpu/relational/joins/tree-index.js'
+import type { KeyedSide } from '../../gpu/relational/query/join-keys.js'
+import { valueWords } from '../../gpu/relational/query/query-column.js'
+import type { Table } from '../../gpu/relational/query/table.js'
+import { probeBuffers, treeProbe } from '../../gpu/relational/query/tree-probe.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { JoinSpec } from './join-tables.js'
+import type { QueryRun } from './query-run.js'
+
+/** Pairs that were counted, and what else their tables are made of. */
+export interface CountedPairs {
+  readonly result: JoinResult
+  readonly left: Pick<KeyedSide, 'without'>
+  readonly right: Pick<KeyedSide, 'without'>
+  /** What must be kept until the pairs are written. */
+  readonly buffers: readonly GPUBuffer[]
+  readonly method: string
+}
+
+/** Rows of a side that have no key are among those of it that match nothing. */
+const ALL_ROWS = { without: undefined }
+
+/**
+ * Joins with an index over the column that one side is joined by, where that is all of a relation and the estimate is that it pays.
+ * @returns undefined where it does not, or the index is not at hand
+ */
+export async function joinByIndex(
+  run: QueryRun,
+  spec: JoinSpec,
+  left: Table,
+  right: Table,
+): Promise<CountedPairs | undefined> {
+  const { pairs, width } = spec.condition
+  const [pair] = pairs
+  if (pair === undefined || pairs.length > 1 || width !== undefined) return undefined
+  const sides = { left: sideOf(run, left, pair[0]), right: sideOf(run, right, pair[1]) }
+  const build = chooseBuild(run, spec, sides)
+  const index = build && sides[build].index
+  if (build === undefined || index === undefined) return undefined
+  return index.use(async (structure) =>
+    structure.duringReads?.(async (reads) => {
+      const built = sides[build]
+      // NaN equals itself in queries, and is in no index.
+      const isWhole = sum(reads.trees.map((tree) => tree?.payloads ?? 0)) === built.table.rows
+      if (built.type === 'f32' && !isWhole) return undefined
+      const other = sides[build === 'left' ? 'right' : 'left']
+      const side = await treeProbe(run.work, other.table, other.column)
+      if (side === undefined) return undefined
+      const result = await run.work.kernels.joins.joinByTree({
+        index: new TreeIndex(reads),
+        build,
+        buildRows: built.table.rows,
+        probe: side.probe,
+        kind: spec.kind,
+        passBytes: LIMITS.queryPassBytes,
+        scratch: run.work.scratch,
+      })
+      if (result === undefined) return undefined
+      return {
+        result,
+        ...(build === 'left' ? { left: ALL_ROWS, right: side } : { left: side, right: ALL_ROWS }),
+        buffers: probeBuffers(side),
+        method: `inlj on the index ${index.name} of the ${build} side`,
+      }
+    }),
+  )
+}
+
+/** A side by the column that it is joined by, and an index over that. */
+interface IndexedSide {
+  readonly table: Table
+  readonly column: number
+  readonly type: Table['columns'][number]['source']['type']
+  readonly index: ColumnIndex | undefined
+}
+
+function sideOf(run: QueryRun, table: Table, column: number): IndexedSide {
+  const { source, rows } = table.columns[column]!
+  const index = rows === undefined ? indexOver(run, source) : undefined
+  return { table, column, type: source.type, index }
+}
+
+/** An index over nothing but a column of a relation. */
+function indexOver(
+  { relations }: QueryRun,
+  source: Table['columns'][number]['source'],
+): ColumnIndex | undefined {
+  for (const { columns, indexes = [] } of relations.values()) {
+    const over = indexes.find(({ columns: names }) => {
+      return names.length === 1 && columns.get(names[0]!) === source
+    })
+    if (over !== undefined) return over
+  }
+  return undefined
+}
+
+/** The side in whose index the other's rows are looked for; undefined where something else is estimated to cost less. */
+function chooseBuild(
+  { work }: QueryRun,
+  { algorithm, kind }: JoinSpec,
+  { left, right }: Readonly<Record<SideName, IndexedSide>>,
+): SideName | undefined {
+  const factsOf = ({ table, index }: IndexedSide): SideFacts => {
+    return { count: table.rows, sorted: false, index: index && 'tree' }
+  }
+  const facts = { left: factsOf(left), right: factsOf(right) }
+  const { software } = work.device.facts
+  const choice = chooseJoin(
+    { ...facts, keyWords: valueWords(left.type), band: false, kind, software },
+    algorithm === 'auto' ? {} : { algorithm },
+  )
+  const isTree = choice.algorithm === 'inlj' && facts[choice.build].index === 'tree'
+  return isTree ? choice.build : undefined
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,137 @@
+import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import type { Table } from '../../../gpu/relational/query/table.js'
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
+import type { KeyCondition } from '../../../gpu/relational/selection/index-keys.js'
+import { type IndexedRows, indexRows } from '../../../gpu/relational/selection/index-rows.js'
+import type {
+  Condition,
+  Selected,
+  SelectionOutput,
+} from '../../../gpu/relational/selection/selection-types.js'
+import type { QueryRun } from '../query-run.js'
+import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
+import { Estimates } from './estimates.js'
+import { evaluationOf } from './evaluation-costs.js'
+import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
+import type { Normalised } from './normalise.js'
+import { runPlan } from './run-plan.js'
+
+type Conjunction = Extract<Normalised, { kind: 'all' }>
+
+/** An index that a selection went through, for whoever wants to know. */
+export interface IndexUse {
+  readonly choice: IndexChoice
+  /** The conditions that it has answered. */
+  readonly answered: readonly Condition[]
+  /** Rows that it gave. */
+  readonly rows: number
+  /** How the others were evaluated for these; undefined where there are none, or no rows. */
+  readonly rest: ChosenPlan | undefined
+}
+
+/** Rows that were selected by way of an index. */
+export interface SelectedByIndex {
+  readonly output: SelectionOutput
+  readonly selected: Selected
+  readonly use: IndexUse
+}
+
+/** Conditions whose shares are estimated together; a mask has bits for them. */
+const MOST_CONDITIONS = 24
+
+/**
+ * Selects by way of an index over columns of the relation that the table has all rows of, if that is estimated to take less than the plan without it.
+ * @returns undefined where it is not, or the index cannot be used at once
+ */
+export async function selectByIndex(
+  run: QueryRun,
+  table: Table,
+  normalised: Conjunction,
+  task: SelectionTask,
+  chosen: ChosenPlan,
+): Promise<SelectedByIndex | undefined> {
+  const { conditions } = normalised
+  const indexes = candidatesFor(run, table)
+  if (indexes.length === 0 || conditions.length > MOST_CONDITIONS) return undefined
+  const implied = normalised.implied.slice(0, MOST_CONDITIONS - conditions.length)
+  const all = [...conditions, ...implied.map(({ condition }) => condition)]
+  const choice = chosenIndex(all, indexes, new Estimates(conditions, task.columns, implied), {
+    required: conditions.length,
+    task,
+    scan: chosen.cost,
+  })
+  const found = choice && (await rowsOf(run, table, all, choice))
+  if (choice === undefined || found === undefined) return undefined
+  const answered = choice.conditions.map((number) => all[number]!)
+  const others = conditions.filter((condition) => !answered.includes(condition))
+  if (others.length > 0 && found.count > 0) {
+    const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, { ...task, rows: found.count })
+    const selected = await runPlan(run.work, table, task, rest, found)
+    return { output: task.output, selected, use: { choice, answered, rows: found.count, rest } }
+  }
+  const output = { kind: task.output.kind === 'count' ? 'count' : 'rows' } as const
+  const rows = output.kind === 'rows' ? found.buffer : undefined
+  return {
+    output,
+    selected: { count: found.count, rows, columns: [], left: [] },
+    use: { choice, answered, rows: found.count, rest: undefined },
+  }
+}
+
+/** Indexes over columns that the table has as their relation has them. */
+function candidatesFor(run: QueryRun, table: Table): readonly CandidateIndex[] {
+  const whole = table.columns.flatMap(({ source, rows }) => {
+    const origin = rows === undefined ? run.originOf(source) : undefined
+    return origin === undefined ? [] : [origin.relation]
+  })
+  return [...new Set(whole)].flatMap(({ indexes = [], columns }) =>
+    indexes.map((index) => ({
+      index,
+      columns: index.columns.map((name) =>
+        table.columns.findIndex(({ source }) => source === columns.get(name)),
+      ),
+    })),
+  )
+}
+
+function chosenIndex(
+  conditions: readonly Condition[],
+  indexes: readonly CandidateIndex[],
+  estimates: Estimates,
+  {
+    required,
+    task,
+    scan,
+  }: { readonly required: number; readonly task: SelectionTask; readonly scan: number },
+): IndexChoice | undefined {
+  const { rows, columns, costs } = task
+  const perRow = (condition: Condition) =>
+    columnsOf(condition).reduce(
+      (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
+      evaluationOf(condition, columns, costs).perRow,
+    )
+  return chooseIndex(conditions, indexes, {
+    rows,
+    share: (numbers) => estimates.joint(numbers.reduce((mask, number) => mask | (1 << number), 0)),
+    required,
+    atRows: (number, rows) => costs.launch + rows * perRow(conditions[number]!),
+    costs,
+    scan,
+  })
+}
+
+async function rowsOf(
+  run: QueryRun,
+  table: Table,
+  conditions: readonly Condition[],
+  { index, conditions: numbers, columns, estimatedRows, most }: IndexChoice,
+): Promise<IndexedRows | undefined> {
+  const asked = numbers.flatMap((number): KeyCondition[] => {
+    const condition = conditions[number]!
+    if (condition.kind !== 'values') return []
+    const { type, dictionary } = table.columns[condition.column]!.source
+    return type === 'boolean' ? [] : [{ type, dictionary, set: condition.set }]
+  })
+  const question = { conditions: asked, columns, rows: table.rows, expected: estimatedRows, most }
+  return index.use((structure) => indexRows(run.work, structure, question))
+}
