@@ -115,6 +115,7 @@ const PARSERS: Parsers = {
   }),
   snapshot: target,
   backup: (r) => ({ name: r.optionalText('name') }),
+  calibrate: (r) => ({ again: r.flag('again') }),
   query: (r) => ({ query: r.value('query'), explain: r.flag('explain') }),
   queryNext: (r) => ({ cursor: r.whole('cursor') }),
   queryEnd: (r) => ({ cursor: r.whole('cursor') }),

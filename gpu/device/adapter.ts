@@ -11,6 +11,8 @@ export interface FoundAdapter {
   readonly gpu: GPU
   readonly adapter: GPUAdapter
   readonly name: string
+  /** The driver and its version, in its own words. */
+  readonly driver: string
   readonly software: boolean
 }
 
@@ -96,5 +98,5 @@ async function requestAdapter(kind: 'system' | 'software'): Promise<FoundAdapter
   const software = isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${device} ${architecture}`)
   // A GPU is known by its model; of a CPU the driver says more.
   const name = (software ? description : device) || description || `${vendor} ${architecture}`
-  return { gpu, adapter, name, software }
+  return { gpu, adapter, name, driver: description, software }
 }

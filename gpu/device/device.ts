@@ -1,4 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { SelectionCosts } from '../../protocol/query/selection-costs.js'
 import { BufferPool } from '../memory/buffer-pool.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
@@ -15,6 +16,8 @@ import { Recorder } from './recorder.js'
 /** What of an adapter matters to the rest. */
 export interface AdapterFacts {
   readonly name: string
+  /** The driver and its version, in its own words; costs that were measured hold for it only. */
+  readonly driver: string
   /** True where the CPU does the work: correct, and slow. */
   readonly software: boolean
   /** Bytes of the largest storage binding, hence of the largest buffer that a kernel can use. */
@@ -58,6 +61,8 @@ export class Device {
   regionBytes: number
   /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
   traversalCosts: Readonly<Record<string, number>> | undefined
+  /** What selections cost here, once that is known; see `relational/selection/calibrate.ts`. */
+  selectionCosts: SelectionCosts | undefined
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
   readonly #found: FoundAdapter
@@ -80,7 +85,8 @@ export class Device {
     this.wgslFeatures = found.gpu.wgslLanguageFeatures
     const bindingBytes =
       Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
-    this.facts = { name: found.name, software: found.software, bindingBytes }
+    const { name, driver, software } = found
+    this.facts = { name, driver, software, bindingBytes }
     this.regionBytes = bindingBytes
     this.#pauses = found.software ? new PollingPauses() : undefined
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
@@ -152,9 +158,17 @@ export class Device {
     return { ...this.#creations }
   }
 
-  /** A recorder, whose `submit` throws what the device reported of the work. */
-  record(): Recorder {
-    return new Recorder(this.gpu, () => this.check(), this.#profiler)
+  /**
+   * A recorder, whose `submit` throws what the device reported of the work.
+   * @param profiler times what is recorded, and nothing of what others record meanwhile
+   */
+  record(profiler = this.#profiler): Recorder {
+    return new Recorder(this.gpu, () => this.check(), profiler)
+  }
+
+  /** What times the work of some recorders; undefined where the adapter has no timestamps. */
+  createProfiler(): Profiler | undefined {
+    return this.gpu.features.has('timestamp-query') ? new Profiler(this.gpu) : undefined
   }
 
   /**
@@ -318,11 +332,11 @@ export class Device {
    * @returns what each kernel took; undefined where the adapter has no timestamps
    */
   async profile(work: () => Promise<void>): Promise<KernelTime[] | undefined> {
-    if (!this.gpu.features.has('timestamp-query')) {
+    const profiler = this.createProfiler()
+    if (profiler === undefined) {
       await work()
       return undefined
     }
-    const profiler = new Profiler(this.gpu)
     this.#profiler = profiler
     try {
       await work()

@@ -1,10 +1,17 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
+import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
-import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/replies.js'
+import type {
+  BackupInfo,
+  BackupProgress,
+  IndexStats,
+  ReplyFields,
+  SnapshotInfo,
+} from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { Queries } from '../query/queries.js'
 import { VERSION } from '../version.js'
@@ -24,6 +31,7 @@ import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
 import { Registry } from './registry.js'
 import { Relations } from './relations.js'
+import { SelectionCalibrator } from './selection-calibrator.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
 const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
@@ -37,6 +45,7 @@ export class Engine {
   readonly #names: IndexNames
   readonly #structures: StructureFactory
   readonly #calibrator: Calibrator
+  readonly #selections: SelectionCalibrator
   readonly #host: IndexHost & RelationHost
   readonly #indexes: Indexes
   readonly #relations: Relations
@@ -45,6 +54,7 @@ export class Engine {
     columnsOf: (relation) => this.relation(relation).definition.columns,
     useRelations: (names, run, reader) => this.useRelations(names, run, reader),
     device: () => this.#device,
+    onLargeSelection: (device) => this.#selections.want(device),
   })
   readonly #openedAt = performance.now()
   #device: Promise<Device>
@@ -69,12 +79,14 @@ export class Engine {
     this.#names = new IndexNames(device)
     const { structures = prefixTrees, meter } = options
     this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
-    this.#calibrator = new Calibrator({
-      directory: options.directory,
-      structures: this.#structures,
-      recalibrate: options.recalibrate ?? false,
-      onWarning: (message) => options.onWarning?.(message),
-    })
+    const { directory, recalibrate = false, measureSelections: measure = calibrateSelections } = options
+    const calibrated = {
+      directory,
+      recalibrate,
+      onWarning: (message: string) => options.onWarning?.(message),
+    }
+    this.#calibrator = new Calibrator({ ...calibrated, structures: this.#structures })
+    this.#selections = new SelectionCalibrator({ ...calibrated, measure })
     const { onProgress = () => {}, onWarning = () => {} } = options
     this.#host = {
       store,
@@ -297,6 +309,26 @@ export class Engine {
     }
   }
 
+  /**
+   * What the device's costs were measured to be, those of traversals only where an index has strategies to choose from.
+   * @param again measures anew what there is, and selections in any case; takes seconds
+   */
+  async calibration(again = false): Promise<ReplyFields['calibrate']> {
+    this.#refuse()
+    const device = await this.#device
+    if (again) {
+      if (device.traversalCosts !== undefined) await this.#calibrator.measure(device)
+      await this.#selections.measure(device)
+    }
+    const { facts, traversalCosts: traversals, selectionCosts: selections } = device
+    const { name, driver, software } = facts
+    return {
+      adapter: { name, driver, software },
+      ...(traversals === undefined ? {} : { traversals }),
+      ...(selections === undefined ? {} : { selections }),
+    }
+  }
+
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -304,6 +336,7 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
+    const calibrated = this.#selections.close()
     // A result that nobody reads on would hold its relations.
     this.queries.close()
     const close = (each: Index | Relation) => {
@@ -316,13 +349,14 @@ export class Engine {
     const first = Promise.allSettled(closings)
     for (const index of this.#indexes.all())
       closings.push(index.isDerived ? first.then(() => close(index)) : close(index))
-    await Promise.allSettled([...closings, ...this.#indexes.drops(), ...this.#relations.drops()])
+    await Promise.allSettled([calibrated, ...closings, ...this.#indexes.drops(), ...this.#relations.drops()])
     await this.#store.close()
     const device = await this.#device.catch(() => undefined)
     device?.destroy()
   }
 
   async #load(): Promise<void> {
+    await this.#selections.load(await this.#device)
     for (const stored of this.#store.relations()) {
       this.#options.stop?.throwIfAborted()
       await this.#relations.open(stored)
@@ -362,6 +396,7 @@ export class Engine {
       const device = await this.#openDevice()
       this.#adapter = device.facts
       this.#watch(device)
+      await this.#selections.load(device)
       return device
     } catch (thrown) {
       const { message } = toWarpdexError(thrown)

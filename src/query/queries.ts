@@ -7,13 +7,16 @@ import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
-import type { TypedNode } from '../../protocol/query/typed.js'
+import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
 import { type CursorStep, QueryCursor } from './query-cursor.js'
 import { QueryRun } from './query-run.js'
 import { batchRows, readBatch } from './read-batches.js'
+
+/** Rows from which on what a selection's plan is matters more than that it has to be launched. */
+const LARGE_SELECTION_ROWS = 2 ** 20
 
 /** Who reads a result, and whether it still wants to. */
 export interface QueryReader {
@@ -35,6 +38,8 @@ export interface QueryHost {
     reader?: QueryReader,
   ): Promise<T>
   device(): Promise<Device>
+  /** Told of a device on which a selection has run that is large enough for the costs of its plans to matter. */
+  onLargeSelection?(device: Device): void
 }
 
 /** The first rows of a result; `cursor` is how to get the rest, where there is one. */
@@ -184,7 +189,10 @@ export class Queries {
         const kernels = await this.#kernelsOf(device)
         const scratch = device.scratch((bytes) => this.#admit(bytes))
         try {
-          return await use(new QueryRun(new DeviceWork(device, kernels, scratch), relations, isCancelled))
+          const work = new DeviceWork(device, kernels, scratch)
+          const result = await use(new QueryRun(work, relations, isCancelled))
+          if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
+          return result
         } finally {
           scratch.release()
         }
@@ -218,6 +226,12 @@ export class Queries {
     making.catch(() => this.#kernels.delete(device))
     return making
   }
+}
+
+/** Whether rows are selected, and one of the relations has many. */
+function hasLargeSelection(node: TypedNode, relations: ReadonlyMap<string, DeviceRelation>): boolean {
+  const selects = (each: TypedNode): boolean => each.op === 'where' || inputsOf(each).some(selects)
+  return [...relations.values()].some(({ rows }) => rows >= LARGE_SELECTION_ROWS) && selects(node)
 }
 
 function emptyBatch(columns: readonly ResultColumn[]) {
