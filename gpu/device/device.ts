@@ -138,14 +138,17 @@ export class Device {
   }
 
   /**
-   * The kernel of this description, made once. A GPU's driver compiles it at once and on threads of its own, so that no request waits
-   * for that. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
+   * The kernel of this description, made once unless it has a generated part. A GPU's driver compiles it at once and on threads of its
+   * own, so that no request waits for that. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
    */
   kernel(description: KernelDescription): Promise<Kernel> {
+    const make = () =>
+      this.#waitFor(createKernel(this.gpu, description, this.#creations, this.facts.software))
+    if (description.generated !== undefined) return make()
     const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
     let kernel = this.#kernels.get(key)
     if (kernel === undefined) {
-      kernel = this.#waitFor(createKernel(this.gpu, description, this.#creations, this.facts.software))
+      kernel = make()
       this.#kernels.set(key, kernel)
       // What failed for want of memory may succeed later.
       kernel.catch(() => this.#kernels.delete(key))

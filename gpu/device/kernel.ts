@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { link, RecordResolver } from 'wesl'
+import { CompositeResolver, link, RecordResolver } from 'wesl'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Creations } from './creations.js'
 
@@ -9,6 +9,13 @@ export type Access = 'read' | 'write'
 
 /** A binding that several kernels have under one number, whatever other bindings they have. */
 export type NumberedBinding = readonly [number: number, access: Access]
+
+/** A module that no file has: its text is made for one kernel, and linked beside the files. */
+export interface GeneratedModule {
+  /** Path below `gpu/` by which the kernel's modules import it. */
+  readonly module: string
+  readonly text: string
+}
 
 export interface KernelDescription {
   /** Path of the `.wesl` module below `gpu/`, without its ending, e.g. `primitives/prefix-scan`. */
@@ -24,6 +31,8 @@ export interface KernelDescription {
   readonly params: number
   /** Values of `@if` conditions in the module. */
   readonly conditions?: Readonly<Record<string, boolean>>
+  /** Nobody keeps kernels with a generated part but who asks for them. */
+  readonly generated?: GeneratedModule
 }
 
 /** A compute pipeline with an explicit layout and a cache of its bind groups. */
@@ -120,7 +129,7 @@ export async function createKernel(
   creations: Creations,
   onDemand: boolean,
 ): Promise<Kernel> {
-  const { module, entryPoint, params, conditions = {} } = description
+  const { module, entryPoint, params, conditions = {}, generated } = description
   const label = `${module} ${entryPoint}`
   const layout = device.createBindGroupLayout({
     label,
@@ -130,7 +139,10 @@ export async function createKernel(
       buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
     })),
   })
-  const shader = await shaderModule(device, module, conditions)
+  const shader =
+    generated === undefined
+      ? await keptShaderModule(device, module, conditions)
+      : await shaderModule(device, module, conditions, generated)
   const pipelineOf = (): GPUComputePipelineDescriptor => ({
     label,
     layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize: params * 4 }),
@@ -149,29 +161,39 @@ export async function createKernel(
 const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<() => GPUShaderModule>>>()
 
 /** What gives the linked module, which all its entry points share. */
-function shaderModule(
+function keptShaderModule(
   device: GPUDevice,
   module: string,
   conditions: Readonly<Record<string, boolean>>,
 ): Promise<() => GPUShaderModule> {
   const modules = shaderModules.get(device) ?? new Map<string, Promise<() => GPUShaderModule>>()
   shaderModules.set(device, modules)
-  const label = `${module} ${JSON.stringify(conditions)}`
-  let shader = modules.get(label)
-  if (shader === undefined) {
-    const resolver = kernelSources()
-    shader = link({ rootModuleName: moduleName(module), resolver, conditions: { ...conditions } }).then(
-      ({ dest: code }) => {
-        let made: GPUShaderModule | undefined
-        return () => {
-          made ??= device.createShaderModule({ label, code })
-          return made
-        }
-      },
-    )
-    modules.set(label, shader)
-  }
+  const key = `${module} ${JSON.stringify(conditions)}`
+  const shader = modules.get(key) ?? shaderModule(device, module, conditions)
+  modules.set(key, shader)
   return shader
+}
+
+async function shaderModule(
+  device: GPUDevice,
+  module: string,
+  conditions: Readonly<Record<string, boolean>>,
+  generated?: GeneratedModule,
+): Promise<() => GPUShaderModule> {
+  const rootModuleName = moduleName(module)
+  const resolver = generated === undefined ? kernelSources() : withGenerated(generated)
+  const { dest: code } = await link({ rootModuleName, resolver, conditions: { ...conditions } })
+  const label = `${module} ${JSON.stringify(conditions)}`
+  let made: GPUShaderModule | undefined
+  return () => {
+    made ??= device.createShaderModule({ label, code })
+    return made
+  }
+}
+
+function withGenerated({ module, text }: GeneratedModule): CompositeResolver {
+  const own = new RecordResolver({ [moduleName(module)]: text }, { packageName: 'package' })
+  return new CompositeResolver([own, kernelSources()])
 }
 
 /** `GPUShaderStage.COMPUTE`; the globals of WebGPU exist only once an adapter was asked for. */

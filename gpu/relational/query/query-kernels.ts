@@ -1,6 +1,7 @@
 import type { Device } from '../../device/device.js'
 import { Primitives } from '../../primitives/primitives.js'
 import { Joins } from '../joins/joins.js'
+import { Selections } from '../selection/selections.js'
 import { AppendBits } from './append-bits.js'
 import { DifferingBits } from './differing-bits.js'
 import { Evaluation } from './evaluate.js'
@@ -19,6 +20,7 @@ interface Parts {
   readonly setMembers: SetMembers
   readonly rowPairs: RowPairsWriter
   readonly joins: Joins
+  readonly selections: Selections
 }
 
 /** The kernels that queries need beside each other, made once for a device. */
@@ -32,6 +34,7 @@ export class QueryKernels {
   readonly setMembers: SetMembers
   readonly rowPairs: RowPairsWriter
   readonly joins: Joins
+  readonly selections: Selections
 
   private constructor(parts: Parts) {
     this.primitives = parts.primitives
@@ -43,24 +46,44 @@ export class QueryKernels {
     this.setMembers = parts.setMembers
     this.rowPairs = parts.rowPairs
     this.joins = parts.joins
+    this.selections = parts.selections
   }
 
   /** @param primitives what the device's other users have, if there are any */
   static async create(device: Device, primitives?: Primitives): Promise<QueryKernels> {
     const making = primitives ?? Primitives.create(device)
-    const [made, evaluation, fetch, differingBits, groupStarts, appendBits, setMembers, rowPairs, joins] =
-      await Promise.all([
-        making,
-        Evaluation.create(device),
-        Fetch.create(device),
-        DifferingBits.create(device),
-        GroupStarts.create(device),
-        AppendBits.create(device),
-        SetMembers.create(device),
-        RowPairsWriter.create(device),
-        Promise.resolve(making).then((made) => Joins.create(device, made)),
-      ])
+    const [
+      made,
+      evaluation,
+      fetch,
+      differingBits,
+      groupStarts,
+      appendBits,
+      setMembers,
+      rowPairs,
+      joins,
+      selections,
+    ] = await Promise.all([
+      making,
+      Evaluation.create(device),
+      Fetch.create(device),
+      DifferingBits.create(device),
+      GroupStarts.create(device),
+      AppendBits.create(device),
+      SetMembers.create(device),
+      RowPairsWriter.create(device),
+      Promise.resolve(making).then((made) => Joins.create(device, made)),
+      Selections.create(device),
+    ])
     const read = { evaluation, fetch, differingBits, groupStarts }
-    return new QueryKernels({ primitives: made, ...read, appendBits, setMembers, rowPairs, joins })
+    return new QueryKernels({
+      primitives: made,
+      ...read,
+      appendBits,
+      setMembers,
+      rowPairs,
+      joins,
+      selections,
+    })
   }
 }

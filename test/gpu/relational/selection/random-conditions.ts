@@ -1,0 +1,77 @@
+import type {
+  Condition,
+  Interval,
+  KernelPlan,
+  SelectionPlan,
+  ValueSet,
+} from '../../../../gpu/relational/selection/selection-types.js'
+import type { Random } from '../../../random.js'
+import type { HostColumn, HostRelation } from '../../../src/query/host-relation.js'
+import { ordered, stringsOf } from './model.js'
+
+/** Some values of a column in order, as numbers, and those beside them. */
+function someValues(random: Random, column: HostColumn, count: number): bigint[] {
+  const strings = stringsOf(column)
+  const bits = column.type === 'u64' || column.type === 'i64' ? 64 : 32
+  const values = Array.from({ length: count }, () => {
+    const cell = column.cells.length === 0 ? null : random.pick(column.cells)
+    const value = cell === null ? BigInt(random.below(3)) : ordered(column.type, cell, strings)
+    return BigInt.asUintN(bits, value + BigInt(random.below(3) - 1))
+  })
+  return [...new Set(values)].sort((a, b) => (a < b ? -1 : Number(a > b)))
+}
+
+/** So many intervals at most, of one value or between values that occur. */
+export function randomSet(random: Random, column: HostColumn, most: number): ValueSet {
+  const values = someValues(random, column, 2 * most)
+  const intervals: Interval[] = []
+  for (let i = 0; i < values.length && intervals.length < most; i++) {
+    const low = values[i]!
+    const isAlone = random.chance(0.5) || i + 1 === values.length
+    if (!isAlone) i++
+    const high = isAlone ? low : values[i]!
+    const last = intervals.at(-1)
+    if (last !== undefined && last.high + 1n >= low) continue
+    intervals.push({ low, high })
+  }
+  if (random.chance(0.1) && intervals.length > 0) intervals[0] = { ...intervals[0]!, low: 0n }
+  return { intervals, nulls: random.chance(0.3) }
+}
+
+const EVERYTHING = { word: 2n ** 32n - 1n, wide: 2n ** 64n - 1n }
+
+export function randomValues(random: Random, { columns }: HostRelation): Condition {
+  const column = random.below(columns.length)
+  const { type } = columns[column]!
+  if (random.chance(0.05))
+    return { kind: 'values', column, set: { intervals: [], nulls: random.chance(0.5) } }
+  if (random.chance(0.05)) {
+    const high = type === 'u64' || type === 'i64' ? EVERYTHING.wide : EVERYTHING.word
+    return { kind: 'values', column, set: { intervals: [{ low: 0n, high }], nulls: random.chance(0.5) } }
+  }
+  return { kind: 'values', column, set: randomSet(random, columns[column]!, random.pick([1, 1, 3, 12])) }
+}
+
+/** All ways to cut a list into neighbouring pieces. */
+export function partitions<T>(list: readonly T[]): T[][][] {
+  if (list.length === 0) return [[]]
+  return list.flatMap((_, i) =>
+    partitions(list.slice(i + 1)).map((rest) => [list.slice(0, i + 1) as T[], ...rest]),
+  )
+}
+
+/** All plans of conditions in one order: every split into kernels, every grouping in each; every kernel hands on as `hands` says. */
+export function allPlans(
+  conditions: readonly number[],
+  hands: (kernel: number) => KernelPlan['hands'],
+): SelectionPlan[] {
+  return partitions(conditions).flatMap((kernels) =>
+    kernels
+      .map((kernel) => partitions(kernel))
+      .reduce<number[][][][]>(
+        (plans, ways) => plans.flatMap((plan) => ways.map((way) => [...plan, way])),
+        [[]],
+      )
+      .map((plan) => ({ kernels: plan.map((groups, i) => ({ groups, hands: hands(i) })) })),
+  )
+}
