@@ -13,7 +13,11 @@ const AXIS = 'selectivity'
 const MS = 'milliseconds'
 
 /** Charts of what was measured and estimated, by file name, numbered as in the paper. */
-export function drawCharts(adapter: string, rows: readonly Row[], points: readonly Point[]): Map<string, string> {
+export function drawCharts(
+  adapter: string,
+  rows: readonly Row[],
+  points: readonly Point[],
+): Map<string, string> {
   const charts = new Map<string, string>()
   const draw = (file: string, title: string, figure: string, lines: (some: readonly Point[]) => Line[]) => {
     const some = points.filter((point) => point.figure === figure)
@@ -25,7 +29,8 @@ export function drawCharts(adapter: string, rows: readonly Row[], points: readon
     })
     charts.set(`select-${file}.svg`, lineChart({ title: `${title}, ${adapter}`, x: AXIS, y: MS, series }))
   }
-  const singles = (of: keyof Pick<PlanTime, 'ms' | 'estimated'>) => (some: readonly Point[]) => single(some, of)
+  const singles = (of: keyof Pick<PlanTime, 'ms' | 'estimated'>) => (some: readonly Point[]) =>
+    single(some, of)
   const several = (what: 'rows' | 'columns', of: keyof Pick<PlanTime, 'ms' | 'estimated'> = 'ms') => {
     return (some: readonly Point[]) => kernels(some, what, of)
   }

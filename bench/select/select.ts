@@ -3,7 +3,6 @@ import { Primitives } from '../../gpu/primitives/primitives.js'
 import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { SelectionTimer } from '../../gpu/relational/selection/selection-timer.js'
-import { Selections } from '../../gpu/relational/selection/selections.js'
 import { CopyRates } from '../relational/copy-rates.js'
 import { median, type Row } from '../report.js'
 import type { Effort } from '../speculation/subject.js'
@@ -55,7 +54,7 @@ export async function benchSelect(device: Device, quick: boolean): Promise<Selec
   console.log(`calibrated in ${((performance.now() - begin) / 1e3).toFixed(1)} s: ${JSON.stringify(costs)}`)
   const [rows, smallRows] = ROWS[effort][kind]
   const setting = { device, primitives, rows, smallRows, quick }
-  const timer = new SelectionTimer(device, kernels, await Selections.create(device))
+  const timer = new SelectionTimer(device, kernels)
   const bench = new PlanBench(device, timer, costs, EFFORT[effort])
   const points = await measureFigures(setting, bench)
   return {
@@ -100,7 +99,12 @@ function distances(points: readonly Point[]): Row[] {
     }
   }
   return [
-    ...figures.map((figure) => summary(figure, points.filter((point) => point.figure === figure))),
+    ...figures.map((figure) =>
+      summary(
+        figure,
+        points.filter((point) => point.figure === figure),
+      ),
+    ),
     summary('all figures', points),
   ]
 }

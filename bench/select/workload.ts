@@ -35,7 +35,9 @@ export async function randomTable(
 ): Promise<SelectTable> {
   const random = await RandomWords.create(device)
   const columns: QueryColumn[] = []
-  const destroy = () => columns.forEach(({ values }) => values.destroy())
+  const destroy = () => {
+    for (const { values } of columns) values.destroy()
+  }
   try {
     for (let column = 0; column < integers + lengths.length; column++) {
       const length = lengths[column - integers]

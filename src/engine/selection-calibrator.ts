@@ -32,8 +32,9 @@ export class SelectionCalibrator {
   /** Gives a device the costs that are on disk, if any are. */
   async load(device: Device): Promise<void> {
     const { directory, recalibrate, onWarning } = this.#options
-    if (recalibrate) return
-    device.selectionCosts = await loadCosts(SELECTION_COSTS, directory, adapterOf(device), onWarning)
+    device.selectionCosts = recalibrate
+      ? undefined
+      : await loadCosts(SELECTION_COSTS, directory, adapterOf(device), onWarning)
   }
 
   /** Has costs measured unless there are some; nobody waits for them. What fails is warned of, and not tried again on the device. */

@@ -15,9 +15,6 @@ import { type CursorStep, QueryCursor } from './query-cursor.js'
 import { QueryRun } from './query-run.js'
 import { batchRows, readBatch } from './read-batches.js'
 
-/** Rows from which on what a selection's plan is matters more than that it has to be launched. */
-const LARGE_SELECTION_ROWS = 2 ** 20
-
 /** Who reads a result, and whether it still wants to. */
 export interface QueryReader {
   readonly cancelled: boolean
@@ -231,7 +228,7 @@ export class Queries {
 /** Whether rows are selected, and one of the relations has many. */
 function hasLargeSelection(node: TypedNode, relations: ReadonlyMap<string, DeviceRelation>): boolean {
   const selects = (each: TypedNode): boolean => each.op === 'where' || inputsOf(each).some(selects)
-  return [...relations.values()].some(({ rows }) => rows >= LARGE_SELECTION_ROWS) && selects(node)
+  return [...relations.values()].some(({ rows }) => rows >= LIMITS.calibratedRows) && selects(node)
 }
 
 function emptyBatch(columns: readonly ResultColumn[]) {

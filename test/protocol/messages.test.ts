@@ -54,7 +54,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'query', query: { node: 'scan' } }), { query: { node: 'scan' }, explain: false })
   t.match(parse({ op: 'queryNext', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
-  t.equal(OPS.length, 26)
+  t.equal(OPS.length, 27)
 })
 
 t.test('a layout is read in its one form', async (t) => {

@@ -1,15 +1,16 @@
-import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
+import type { ColumnWidth, SelectionCosts } from '../../../protocol/query/selection-costs.js'
 import type { Device } from '../../device/device.js'
+import { strategyFor } from '../../primitives/strategy.js'
 import { QueryKernels } from '../query/query-kernels.js'
-import { type BranchedScan, fitGranule } from './fit-granule.js'
+import { type BranchedScan, fitGranule, touchedShare } from './fit-granule.js'
 import { SampleColumns } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
-import { Selections } from './selections.js'
+import { selectionTile } from './selection-tile.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
   readonly rows: number
-  /** Repeats of which the median counts. */
+  /** Repeats of which the median counts; the least where the CPU is the device. */
   readonly repeats: number
   /** Columns of one word and of two. */
   readonly words: number
@@ -18,14 +19,16 @@ export interface CalibrationSize {
 
 /** The paper's 16 million rows (§4), and as many columns as leave nothing of one scan in the caches for the next. */
 const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 9, words: 8, wide: 4 }
-/** A CPU scans these in less than a millisecond a column. */
-const SOFTWARE: CalibrationSize = { rows: 2 ** 15, repeats: 3, words: 4, wide: 2 }
+/** A CPU scans a column of these in half a millisecond. */
+const SOFTWARE: CalibrationSize = { rows: 2 ** 16, repeats: 7, words: 4, wide: 2 }
 
 /** Shares of rows that go on to the second column. */
-const BRANCHED = [1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2]
+const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
 /** Shares of rows that are written. */
 const WRITTEN = [0.1, 0.5, 0.9]
-/** Rows that are gathered lie as many granules apart, on average. */
+/** Above it a rate is a sign of what else the device did. */
+const MOST_RATE = 1.25
+/** Rows of a list lie as many granules apart, on average. */
 const APART = 2
 
 /**
@@ -38,18 +41,21 @@ const APART = 2
 export async function calibrateSelections(device: Device, stop?: AbortSignal): Promise<SelectionCosts> {
   const size = device.facts.software ? SOFTWARE : HARDWARE
   const kernels = await QueryKernels.create(device)
-  const selections = await Selections.create(device)
   const columns = await SampleColumns.create(device, size)
   try {
-    const probe = new SelectionProbe(device, kernels, selections, columns, size, stop)
+    const probe = new SelectionProbe(device, kernels, columns, size, stop)
     await probe.warmUp()
-    return await measure(probe, size)
+    const { invocations } = selectionTile(device, strategyFor(device))
+    return { workgroup: invocations, ...(await measure(probe, size)) }
   } finally {
     columns.destroy()
   }
 }
 
-async function measure(probe: SelectionProbe, size: CalibrationSize): Promise<SelectionCosts> {
+async function measure(
+  probe: SelectionProbe,
+  size: CalibrationSize,
+): Promise<Omit<SelectionCosts, 'workgroup'>> {
   const launch = await probe.launch()
   const roundTrip = await probe.roundTrip()
   const words = await scans(probe, 'word', size.words)
@@ -57,15 +63,14 @@ async function measure(probe: SelectionProbe, size: CalibrationSize): Promise<Se
   const scan = { word: words[0]!, wide: wides[0]! }
   const granule = await measureGranule(probe)
   const write = await measureWrite(probe)
-  const share = 1 / (APART * granule)
+  const gathered = { share: 1 / (APART * granule), granule, listed: scan.word }
   return {
-    workgroup: probe.workgroup,
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
     granule,
     gather: {
-      word: await probe.gather('word', share, scan.word),
-      wide: await probe.gather('wide', share, scan.word),
+      word: await measureGather(probe, 'word', gathered),
+      wide: await measureGather(probe, 'wide', gathered),
     },
     write,
     predicate: await probe.predicates(),
@@ -81,19 +86,30 @@ async function scans(probe: SelectionProbe, width: 'word' | 'wide', most: number
   return taken
 }
 
-/** r_k (§3.1). */
+/** r_k (§3.1). Two scans take no less than one, and hardly more than two. */
 function ratesOf(scans: readonly number[]): number[] {
-  return scans.map((taken, i) => taken / ((i + 1) * scans[0]!))
+  return scans.map((taken, i) => {
+    const columns = i + 1
+    return Math.min(MOST_RATE, Math.max(1 / columns, taken / (columns * scans[0]!)))
+  })
 }
 
 async function measureGranule(probe: SelectionProbe): Promise<number> {
-  const none = await probe.branched(0)
-  const all = await probe.branched(1)
   const measured: BranchedScan[] = []
   for (const selectivity of BRANCHED) {
     measured.push({ selectivity, nanoseconds: await probe.branched(selectivity) })
   }
-  return fitGranule(none, all, measured)
+  return fitGranule(measured)
+}
+
+/** What reading a granule takes because a row of it is in a list, for a list of a share of the rows. */
+async function measureGather(
+  probe: SelectionProbe,
+  width: ColumnWidth,
+  { share, granule, listed }: { share: number; granule: number; listed: number },
+): Promise<number> {
+  const perRow = (await probe.listed(width, share)) - share * listed
+  return Math.max(0, perRow / (touchedShare(granule, share) / granule))
 }
 
 /** The slope, by least squares, of what writing the numbers of a share of the rows takes beyond counting them. */

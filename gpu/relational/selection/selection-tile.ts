@@ -1,11 +1,13 @@
 import type { Device } from '../../device/device.js'
-import { groupsFor, type Strategy, subgroupTile } from '../../primitives/strategy.js'
+import { groupsFor, SERIAL_GROUP_SIZE, type Strategy, subgroupTile } from '../../primitives/strategy.js'
 
 /** Entries of a word of bits. */
 const WORD_ENTRIES = 32
 
 /** How entries are cut into tiles (`selection-tile.wesl`). */
 export interface SelectionTile {
+  /** Invocations of a workgroup. */
+  readonly invocations: number
   /** Words of bits of a tile. */
   readonly words: number
   /** What the kernels are made with. */
@@ -22,10 +24,12 @@ export function selectionTile(device: Device, strategy: Strategy): SelectionTile
   if (strategy !== 'subgroups') {
     const serial = strategy === 'serial'
     const words = serial ? 32 : 256
-    return { words, conditions: { serial, subgroups: false }, tiles: cut(words), groups }
+    const invocations = serial ? SERIAL_GROUP_SIZE : words
+    return { invocations, words, conditions: { serial, subgroups: false }, tiles: cut(words), groups }
   }
   const { invocations, conditions } = subgroupTile(device, 'runs')
   return {
+    invocations,
     words: invocations,
     conditions: { ...conditions, subgroups: true },
     tiles: cut(invocations),

@@ -3,7 +3,6 @@ import { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { Condition, SelectionOutput, SelectionPlan } from './selection-types.js'
-import type { Selections } from './selections.js'
 
 /** A selection that is to be timed. */
 export interface TimedSelection {
@@ -25,12 +24,10 @@ export interface SelectionTime {
 export class SelectionTimer {
   readonly #device: Device
   readonly #kernels: QueryKernels
-  readonly #selections: Selections
 
-  constructor(device: Device, kernels: QueryKernels, selections: Selections) {
+  constructor(device: Device, kernels: QueryKernels) {
     this.#device = device
     this.#kernels = kernels
-    this.#selections = selections
   }
 
   /**
@@ -47,7 +44,7 @@ export class SelectionTimer {
     try {
       const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
       const begin = performance.now()
-      const { count } = await this.#selections.run(work, columns, rows, conditions, plan, output)
+      const { count } = await this.#kernels.selections.run(work, columns, rows, conditions, plan, output)
       const wall = (performance.now() - begin) * 1e6
       work.submit()
       const times = await profiler?.read()
