@@ -1,4 +1,5 @@
 import type { ColumnType } from '../../protocol/relation.js'
+import type { SampleKeeper } from './relation-sample.js'
 
 /** The distinct strings of a column, ascending by their UTF-8 bytes, so that the order of numbers is that of strings. */
 export interface StringDictionary {
@@ -30,4 +31,6 @@ export interface DeviceColumnData {
 export interface DeviceRelation {
   readonly rows: number
   readonly columns: ReadonlyMap<string, DeviceColumnData>
+  /** What is known of its values, if somebody keeps that. */
+  readonly sample?: SampleKeeper
 }

@@ -120,6 +120,11 @@ export function argumentsOf(expression: TypedExpression): readonly TypedExpressi
   return 'args' in expression ? expression.args : []
 }
 
+/** Numbers of the columns that an expression reads, each as often as it does. */
+export function columnsRead(expression: TypedExpression): number[] {
+  return expression.kind === 'column' ? [expression.index] : argumentsOf(expression).flatMap(columnsRead)
+}
+
 /** The same expression over other arguments, one for each. */
 export function mapArguments(
   expression: TypedExpression,

@@ -1,5 +1,5 @@
 import {
-  argumentsOf,
+  columnsRead,
   mapArguments,
   type TypedExpression,
   type TypedNode,
@@ -25,7 +25,7 @@ function prune(node: TypedNode, needed: ReadonlySet<number>): Pruned {
     case 'scan':
       return keeping(node, needed, (kept) => ({ ...node, kept: kept.map((column) => node.kept[column]!) }))
     case 'where': {
-      const input = prune(node.input, new Set([...needed, ...columnsOf(node.condition)]))
+      const input = prune(node.input, new Set([...needed, ...columnsRead(node.condition)]))
       const condition = renumber(node.condition, input.kept)
       return {
         node: { ...node, ...narrowed(node, input.kept), input: input.node, condition },
@@ -44,7 +44,7 @@ function prune(node: TypedNode, needed: ReadonlySet<number>): Pruned {
     case 'project':
       return keeping(node, needed, (kept) => {
         const values = kept.map((column) => node.values[column]!)
-        const input = prune(node.input, new Set(values.flatMap(columnsOf)))
+        const input = prune(node.input, new Set(values.flatMap(columnsRead)))
         return { ...node, input: input.node, values: values.map((value) => renumber(value, input.kept)) }
       })
     case 'groupBy':
@@ -70,7 +70,7 @@ function pruneGroups(node: NodeOf<'groupBy'>, needed: ReadonlySet<number>): Prun
   return keeping(node, new Set([...node.keys.keys(), ...needed]), (kept) => {
     const aggregates = kept.slice(length).map((column) => node.aggregates[column - length]!)
     const values = aggregates.flatMap(({ value }) => (value === undefined ? [] : [value]))
-    const input = prune(node.input, new Set([...node.keys, ...values].flatMap(columnsOf)))
+    const input = prune(node.input, new Set([...node.keys, ...values].flatMap(columnsRead)))
     return {
       ...node,
       input: input.node,
@@ -122,11 +122,6 @@ function keeping<Node extends TypedNode>(
 
 function narrowed({ columns }: TypedNode, kept: readonly number[]): Pick<TypedNode, 'columns'> {
   return { columns: kept.map((column) => columns[column]!) }
-}
-
-function columnsOf(expression: TypedExpression): number[] {
-  if (expression.kind === 'column') return [expression.index]
-  return argumentsOf(expression).flatMap(columnsOf)
 }
 
 /** An expression over an input of which only some columns are left. */

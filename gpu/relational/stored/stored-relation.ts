@@ -9,6 +9,7 @@ import { copiedParts, partsInPlace, type ReadPart } from '../../memory/image-par
 import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceRelation } from '../device-relation.js'
+import { SampleKeeper } from '../relation-sample.js'
 import { Recode } from './recode.js'
 import { columnFromImage } from './restore-column.js'
 import { StoredColumn } from './stored-column.js'
@@ -39,6 +40,7 @@ export interface RelationFigures {
 export class StoredRelation {
   readonly #device: Device
   readonly #columns: readonly StoredColumn[]
+  readonly #sample = new SampleKeeper()
   /** Nothing of it goes on beside requests. */
   readonly background = undefined
 
@@ -98,7 +100,7 @@ export class StoredRelation {
   /** Its columns as they are now: they change with the next append. */
   get relation(): DeviceRelation {
     const columns = this.#columns.map((column) => [column.definition.name, column.data] as const)
-    return { rows: this.rows, columns: new Map(columns) }
+    return { rows: this.rows, columns: new Map(columns), sample: this.#sample }
   }
 
   /**
@@ -108,6 +110,7 @@ export class StoredRelation {
   async prepare(batches: readonly RelationBatch[]): Promise<PreparedAppend> {
     const rows = batches.reduce((sum, batch) => sum + batch.rows, 0)
     const isTight = this.#requireRoom(rows)
+    let isRenumbered = false
     const prepared: (() => void)[] = []
     const apply: ((recorder: Recorder, scratch: Scratch) => void)[] = []
     const discard = () => {
@@ -116,6 +119,7 @@ export class StoredRelation {
     try {
       for (const column of this.#columns) {
         const values = await column.prepare(batches, isTight)
+        isRenumbered ||= values.strings?.moved !== undefined
         prepared.push(() => column.discard(values))
         apply.push((recorder, scratch) => column.apply(values, recorder, scratch))
       }
@@ -129,6 +133,7 @@ export class StoredRelation {
         const recorder = this.#device.record()
         const scratch = this.#device.scratch()
         for (const each of apply) each(recorder, scratch)
+        if (isRenumbered) this.#sample.forget()
         recorder.submit()
         scratch.release()
       },

@@ -1,0 +1,124 @@
+import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
+import { codeOf } from '../../../gpu/relational/query/dictionaries.js'
+import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
+import type { ConstantValue } from '../../../protocol/query/typed.js'
+import { between, complement, hasAllValues, NOTHING, withoutNulls } from './value-sets.js'
+
+/** What of a column decides which values it may have. */
+export interface ColumnFacts {
+  readonly type: ValueType
+  /** Whether some rows may have no value. */
+  readonly nullable: boolean
+  /** Of strings. */
+  readonly dictionary: StringDictionary | undefined
+}
+
+const LAST: Readonly<Record<Exclude<ValueType, 'string'>, bigint>> = {
+  u32: 2n ** 32n - 1n,
+  i32: 2n ** 32n - 1n,
+  f32: 2n ** 32n - 1n,
+  u64: 2n ** 64n - 1n,
+  i64: 2n ** 64n - 1n,
+  boolean: 1n,
+}
+
+/** How much is added to a signed number to have it in order as an unsigned one. */
+const SHIFT: Readonly<Partial<Record<ValueType, bigint>>> = { i32: 2n ** 31n, i64: 2n ** 63n }
+
+const SIGN = 0x80000000
+const NOT_A_NUMBER = 0xffffffffn
+
+/** The largest number that stands for a value of a column, as an unsigned one in order; −1 for strings of which there are none. */
+export function lastValue({ type, dictionary }: Pick<ColumnFacts, 'type' | 'dictionary'>): bigint {
+  return type === 'string' ? BigInt(dictionary?.size ?? 0) - 1n : LAST[type]
+}
+
+/**
+ * A value that is no string as an unsigned number whose order is that of the values. Both zeros are one, and NaN is the largest: as
+ * `ordered_float` of `evaluate.wesl` has it.
+ */
+export function orderedNumber(value: bigint | number | boolean, type: ValueType): bigint {
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  if (type !== 'f32') return BigInt(value) + (SHIFT[type] ?? 0n)
+  const number = Number(value)
+  if (Number.isNaN(number)) return NOT_A_NUMBER
+  const bits = new Uint32Array(Float32Array.of(number === 0 ? 0 : number).buffer)[0]!
+  return BigInt((bits & SIGN) !== 0 ? ~bits >>> 0 : (bits | SIGN) >>> 0)
+}
+
+/** The value that a number of `orderedNumber` stands for. */
+export function restoredNumber(
+  ordered: bigint,
+  type: Exclude<ValueType, 'string'>,
+): bigint | number | boolean {
+  if (type === 'boolean') return ordered !== 0n
+  if (type !== 'f32') return ordered - (SHIFT[type] ?? 0n)
+  const word = Number(ordered)
+  const bits = (word & SIGN) !== 0 ? word ^ SIGN : ~word
+  return new Float32Array(Uint32Array.of(bits).buffer)[0]!
+}
+
+/** The values that compare to a constant so, the column on the left. */
+export function comparisonSet(op: ComparisonOp, constant: ConstantValue, facts: ColumnFacts): ValueSet {
+  if (constant === null) return NOTHING
+  const last = lastValue(facts)
+  if (typeof constant === 'string') return textSet(op, constant, facts.dictionary, last)
+  return rangeSet(op, orderedNumber(constant, facts.type), last)
+}
+
+/** The strings of a dictionary that begin with a text: they follow each other. */
+export function prefixSet(dictionary: StringDictionary, text: string): ValueSet {
+  const first = dictionary.lowerBound(text)
+  let low = first
+  let high = dictionary.size
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (dictionary.at(middle).startsWith(text)) low = middle + 1
+    else high = middle
+  }
+  return between(BigInt(first), BigInt(low) - 1n)
+}
+
+function rangeSet(op: ComparisonOp, at: bigint, last: bigint): ValueSet {
+  switch (op) {
+    case '=':
+      return between(at, at)
+    case '<>':
+      return withoutNulls(complement(between(at, at), last))
+    case '<':
+      return between(0n, at - 1n)
+    case '<=':
+      return between(0n, at)
+    case '>':
+      return between(at + 1n, last)
+    case '>=':
+      return between(at, last)
+  }
+}
+
+/** A text that is not in the dictionary lies before a string of it, or after all. */
+function textSet(
+  op: ComparisonOp,
+  text: string,
+  dictionary: StringDictionary | undefined,
+  last: bigint,
+): ValueSet {
+  if (dictionary === undefined || last < 0n) return NOTHING
+  const code = codeOf(dictionary, text)
+  if (code !== undefined) return rangeSet(op, BigInt(code), last)
+  const before = between(0n, BigInt(dictionary.lowerBound(text)) - 1n)
+  if (op === '=') return NOTHING
+  if (op === '<>') return between(0n, last)
+  return op === '<' || op === '<=' ? before : withoutNulls(complement(before, last))
+}
+
+/** All values of a column, without null. */
+export function allValues(facts: ColumnFacts): ValueSet {
+  return between(0n, lastValue(facts))
+}
+
+/** Whether a set, whose intervals do not touch, has all that a column may have. */
+export function isTautology(set: ValueSet, facts: ColumnFacts): boolean {
+  return hasAllValues(set, lastValue(facts)) && (!facts.nullable || set.nulls)
+}

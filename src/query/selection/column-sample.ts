@@ -1,0 +1,129 @@
+import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
+import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import type { ColumnType } from '../../../protocol/relation.js'
+import { Histogram } from './histogram.js'
+
+const SIGN = 0x80000000
+const WIDE_SIGN = 2n ** 63n
+
+/** One column of a sample, ready to be asked which of its rows have values of a set. */
+export class ColumnSample {
+  /** Rows of the sample. */
+  readonly rows: number
+  readonly histogram: Histogram
+  /** The share of nulls. */
+  readonly nullShare: number
+  readonly #column: SampledColumn
+  readonly #sorted: BigUint64Array
+  /** Rows in the order of `sorted`. */
+  readonly #order: Uint32Array
+  #texts: readonly (string | undefined)[] | undefined
+
+  constructor(sample: RelationSample, column: SampledColumn, type: ColumnType) {
+    this.rows = sample.rows.length
+    this.#column = column
+    const keys = orderedKeys(column.words, type)
+    const present = Uint32Array.from({ length: this.rows }, (_, row) => row).filter((row) => this.#has(row))
+    this.#order = sortedBy(present, keys)
+    this.#sorted = BigUint64Array.from(this.#order, (row) => keys[row]!)
+    this.histogram = new Histogram({ sorted: this.#sorted, sampled: this.rows, rows: sample.of })
+    this.nullShare = this.rows === 0 ? 0 : 1 - present.length / this.rows
+  }
+
+  /** A bit for each row whose value is in a set. */
+  bitsOf({ intervals, nulls }: ValueSet): Uint32Array {
+    const bits = new Uint32Array(Math.ceil(this.rows / 32))
+    let from = 0
+    for (const { low, high } of intervals) {
+      from = gallop(this.#sorted, low, from)
+      const end = gallop(this.#sorted, high + 1n, from)
+      for (let i = from; i < end; i++) setBit(bits, this.#order[i]!)
+      from = end
+    }
+    if (nulls) for (let row = 0; row < this.rows; row++) if (!this.#has(row)) setBit(bits, row)
+    return bits
+  }
+
+  /** A bit for each row whose string satisfies a test; null has none. */
+  bitsWhere(test: (text: string) => boolean): Uint32Array {
+    const bits = new Uint32Array(Math.ceil(this.rows / 32))
+    this.#texts ??= this.#readTexts()
+    this.#texts.forEach((text, row) => {
+      if (text !== undefined && test(text)) setBit(bits, row)
+    })
+    return bits
+  }
+
+  #readTexts(): (string | undefined)[] {
+    const { words, dictionary } = this.#column
+    const known = new Map<number, string>()
+    return Array.from({ length: this.rows }, (_, row) => {
+      if (!this.#has(row) || dictionary === undefined) return undefined
+      const code = words[row]!
+      const text = known.get(code) ?? dictionary.at(code)
+      known.set(code, text)
+      return text
+    })
+  }
+
+  #has(row: number): boolean {
+    const { validity } = this.#column
+    return validity === undefined || ((validity[row >> 5]! >>> (row & 31)) & 1) === 1
+  }
+}
+
+const known = new WeakMap<SampledColumn, ColumnSample>()
+
+/** The column of a sample, made ready once. */
+export function columnSample(sample: RelationSample, column: SampledColumn, type: ColumnType): ColumnSample {
+  const made = known.get(column) ?? new ColumnSample(sample, column, type)
+  known.set(column, made)
+  return made
+}
+
+/** As `orderedNumber`, from the words of the device. */
+function orderedKeys(words: Uint32Array, type: ColumnType): BigUint64Array {
+  if (valueWords(type) === 1) return BigUint64Array.from(words, (word) => BigInt(orderedWord(word, type)))
+  const flip = type === 'i64' ? WIDE_SIGN : 0n
+  return BigUint64Array.from({ length: words.length / 2 }, (_, row) => {
+    return ((BigInt(words[2 * row + 1]!) << 32n) | BigInt(words[2 * row]!)) ^ flip
+  })
+}
+
+function orderedWord(word: number, type: ColumnType): number {
+  if (type === 'i32') return (word ^ SIGN) >>> 0
+  if (type !== 'f32') return word
+  const magnitude = (word & ~SIGN) >>> 0
+  if (magnitude > 0x7f800000) return 0xffffffff
+  if (magnitude === 0) return SIGN
+  return ((word & SIGN) !== 0 ? ~word : word | SIGN) >>> 0
+}
+
+function sortedBy(rows: Uint32Array, keys: BigUint64Array): Uint32Array {
+  return rows.slice().sort((a, b) => {
+    const [x, y] = [keys[a]!, keys[b]!]
+    return x < y ? -1 : x > y ? 1 : 0
+  })
+}
+
+/** The first place from `start` on whose value is not less. Near ones are found in few steps. */
+function gallop(sorted: BigUint64Array, value: bigint, start: number): number {
+  let low = start
+  let step = 1
+  while (low + step <= sorted.length && sorted[low + step - 1]! < value) {
+    low += step
+    step *= 2
+  }
+  let high = Math.min(sorted.length, low + step - 1)
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (sorted[middle]! < value) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function setBit(bits: Uint32Array, row: number): void {
+  bits[row >> 5]! |= 1 << (row & 31)
+}

@@ -1,0 +1,38 @@
+import type { SelectionCosts } from '../../../gpu/relational/selection/selection-types.js'
+
+/**
+ * What selections are thought to cost on a GPU that has not been measured: one with 4.8 TB/s of memory, of which scans reach 85 %, fetched in pieces of 64 bytes; and
+ * 30 · 10¹² simple instructions a second. A column's scan is bound by memory by itself, so several together gain little.
+ */
+export const GPU_COSTS: SelectionCosts = {
+  workgroup: 256,
+  scan: { word: 0.00098, wide: 0.00196 },
+  rates: { word: [1, 0.95, 0.93, 0.92], wide: [1, 0.97, 0.96, 0.95] },
+  granule: 16,
+  gather: { word: 0.016, wide: 0.016 },
+  write: 0.0012,
+  predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, matchByte: 0.002, expression: 0.005 },
+  launch: 10_000,
+  roundTrip: 150_000,
+}
+
+/**
+ * The same where the CPU is the device. Four rows go through a kernel side by side, the price is instructions rather than memory, and the
+ * interpreter of expressions goes through all of its branches for each instruction.
+ */
+export const SOFTWARE_COSTS: SelectionCosts = {
+  workgroup: 64,
+  scan: { word: 3, wide: 4.5 },
+  rates: { word: [1, 0.75, 0.68, 0.65], wide: [1, 0.8, 0.75, 0.72] },
+  granule: 4,
+  gather: { word: 2.5, wide: 3 },
+  write: 3,
+  predicate: { interval: 0.5, search: 1.5, table: 2, matchByte: 4, expression: 400 },
+  launch: 40_000,
+  roundTrip: 150_000,
+}
+
+/** What is reckoned with until an adapter was measured. */
+export function defaultCosts(software: boolean): SelectionCosts {
+  return software ? SOFTWARE_COSTS : GPU_COSTS
+}

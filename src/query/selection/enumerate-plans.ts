@@ -1,0 +1,66 @@
+import type { KernelPlan, SelectionPlan } from '../../../gpu/relational/selection/selection-types.js'
+import type { CostModel, KernelInput } from './cost-model.js'
+
+/**
+ * What a plan is thought to cost, in nanoseconds.
+ * @returns infinity where it cannot be carried out
+ */
+export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
+  let cost = 0
+  let done = 0
+  let input: KernelInput = 'table'
+  kernels.forEach(({ groups, hands }, i) => {
+    const start = done
+    cost += model.overhead(start, input)
+    for (const group of groups) {
+      const after = group.reduce((mask, condition) => mask | (1 << condition), done)
+      cost += model.group(start, done, after, input)
+      done = after
+    }
+    const isLast = i === kernels.length - 1
+    if (!model.fits(start, done, isLast ? 'output' : hands)) cost = Number.POSITIVE_INFINITY
+    if (isLast) cost += model.finishing(start, input)
+    else cost += model.handing(start, done, input, hands)
+    input = hands
+  })
+  return cost
+}
+
+/** All plans that evaluate conditions in an order within one kernel: 2^(n − 1). */
+export function* singleKernelPlans(order: readonly number[]): Generator<SelectionPlan> {
+  for (const groups of groupings(order)) yield { kernels: [{ groups, hands: 'rows' }] }
+}
+
+/** All plans that evaluate conditions in an order: 4^(n − 1) less those that go back from columns to numbers of rows. */
+export function* allPlans(order: readonly number[]): Generator<SelectionPlan> {
+  for (const kernels of kernelLists(order, false)) yield { kernels }
+}
+
+function* kernelLists(order: readonly number[], hasColumns: boolean): Generator<KernelPlan[]> {
+  for (let length = 1; length <= order.length; length++) {
+    const rest = order.slice(length)
+    for (const groups of groupings(order.slice(0, length))) {
+      if (rest.length === 0) yield [{ groups, hands: 'rows' }]
+      else {
+        if (!hasColumns)
+          for (const later of kernelLists(rest, false)) yield [{ groups, hands: 'rows' }, ...later]
+        for (const later of kernelLists(rest, true)) yield [{ groups, hands: 'columns' }, ...later]
+      }
+    }
+  }
+}
+
+function* groupings(order: readonly number[]): Generator<number[][]> {
+  if (order.length === 0) yield []
+  for (let length = 1; length <= order.length; length++) {
+    for (const rest of groupings(order.slice(length))) yield [order.slice(0, length), ...rest]
+  }
+}
+
+/** All orders of some numbers. */
+export function* permutations(numbers: readonly number[]): Generator<number[]> {
+  if (numbers.length === 0) yield []
+  for (const [i, first] of numbers.entries()) {
+    for (const rest of permutations(numbers.filter((_, j) => j !== i))) yield [first, ...rest]
+  }
+}

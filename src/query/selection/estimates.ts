@@ -1,0 +1,229 @@
+import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
+import type { MatchKind } from '../../../protocol/query/tree.js'
+import { columnsRead } from '../../../protocol/query/typed.js'
+import type { ColumnFacts } from './column-domain.js'
+import type { ColumnSample } from './column-sample.js'
+import { lowest } from './cost-model.js'
+import { anyShare, defaultShare } from './default-selectivity.js'
+import type { Implied } from './normalise.js'
+
+/** A column with what is known of its values. */
+export interface EstimatedColumn extends ColumnFacts {
+  readonly sample: ColumnSample | undefined
+  /** Columns whose samples are of the same rows have the same one. */
+  readonly sampleOf: unknown
+}
+
+/** Deviations from what independent conditions give at which they count as correlated: chance alone makes as many in one of 15,000 pairs. */
+const DEVIATIONS = 4
+
+/** What is known of one condition. */
+interface Estimated {
+  readonly share: number
+  /** A bit for each row of the sample, where one sample has all of its columns. */
+  readonly bits: Uint32Array | undefined
+  readonly sampleOf: unknown
+  /** Rows of the sample. */
+  readonly rows: number
+  readonly impliedBy: number | undefined
+}
+
+/** How many rows satisfy conditions, by themselves and together. */
+export class Estimates {
+  readonly #conditions: readonly Estimated[]
+  readonly #joint = new Map<number, number>()
+  /** Whether some conditions have to do with each other. */
+  readonly correlated: boolean
+
+  /**
+   * @param conditions a mask has room for them
+   * @param implied those that follow from others, and stand behind them: their numbers go on
+   */
+  constructor(
+    conditions: readonly Condition[],
+    columns: readonly EstimatedColumn[],
+    implied: readonly Implied[] = [],
+  ) {
+    this.#conditions = [
+      ...conditions.map((condition) => estimated(condition, columns, undefined)),
+      ...implied.map(({ condition, by }) => estimated(condition, columns, by)),
+    ]
+    this.correlated = this.#conditions.some((condition, i) =>
+      this.#conditions.slice(0, i).some((other) => areCorrelated(condition, other)),
+    )
+  }
+
+  /** The share of rows that satisfy a condition. */
+  share(condition: number): number {
+    return this.#conditions[condition]!.share
+  }
+
+  /** The share of rows that satisfy all conditions of a mask. */
+  joint(mask: number): number {
+    if (mask === 0) return 1
+    let share = this.#joint.get(mask)
+    if (share === undefined) {
+      share = this.#estimate(mask)
+      this.#joint.set(mask, share)
+    }
+    return share
+  }
+
+  #estimate(mask: number): number {
+    const bySample = new Map<unknown, number>()
+    let share = 1
+    for (let left = mask; left !== 0; left &= left - 1) {
+      const number = lowest(left)
+      const { bits, sampleOf } = this.#conditions[number]!
+      if (bits === undefined) share *= this.#independent(mask, 1 << number)
+      else bySample.set(sampleOf, (bySample.get(sampleOf) ?? 0) | (1 << number))
+    }
+    for (const part of bySample.values()) share *= this.#together(mask, part)
+    return share
+  }
+
+  /** Conditions of one sample. Where the sample has few rows that satisfy all, what independent conditions give counts as one of these. */
+  #together(mask: number, part: number): number {
+    const expected = this.#independent(mask, part)
+    const first = this.#conditions[lowest(part)]!
+    if ((part & (part - 1)) === 0 || expected === 0) return expected
+    const both = new Uint32Array(first.bits!)
+    let least = 1
+    for (let left = part; left !== 0; left &= left - 1) {
+      const { bits, share } = this.#conditions[lowest(left)]!
+      for (let i = 0; i < both.length; i++) both[i]! &= bits![i]!
+      least = Math.min(least, share)
+    }
+    return Math.min(least, (countBits(both) + 1) / (first.rows + 1 / expected))
+  }
+
+  /** As if conditions had nothing to do with each other, but for those that follow from others. */
+  #independent(mask: number, part: number): number {
+    let share = 1
+    for (let left = part; left !== 0; left &= left - 1) {
+      const condition = this.#conditions[lowest(left)]!
+      const { impliedBy } = condition
+      if (impliedBy === undefined || (mask & (1 << impliedBy)) === 0) share *= condition.share
+    }
+    return share
+  }
+}
+
+function estimated(
+  condition: Condition,
+  columns: readonly EstimatedColumn[],
+  impliedBy: number | undefined,
+): Estimated {
+  const bits = bitsOf(condition, columns)
+  const { sample, sampleOf } = columns[columnsOf(condition)[0] ?? 0] ?? NOT_SAMPLED
+  const rows = bits === undefined ? 0 : sample!.rows
+  return { share: shareOf(condition, columns, bits, rows), bits, sampleOf, rows, impliedBy }
+}
+
+const NOT_SAMPLED = { sample: undefined, sampleOf: undefined }
+
+/** Of one column's values the histogram tells most, of all else the sample. */
+function shareOf(
+  condition: Condition,
+  columns: readonly EstimatedColumn[],
+  bits: Uint32Array | undefined,
+  rows: number,
+): number {
+  if (condition.kind === 'values') {
+    const { sample } = columns[condition.column]!
+    if (sample === undefined || sample.rows === 0) return defaultShare(condition, columns)
+    const nulls = condition.set.nulls ? sample.nullShare : 0
+    return Math.min(1, sample.histogram.share(condition.set) + nulls)
+  }
+  const fallback = () =>
+    condition.kind === 'any'
+      ? anyShare(
+          condition.branches.map((branch) =>
+            branch.reduce((share, part) => share * estimated(part, columns, undefined).share, 1),
+          ),
+        )
+      : defaultShare(condition, columns)
+  if (bits === undefined || rows === 0) return fallback()
+  // One row among those of the sample is as if it were known beforehand.
+  return (countBits(bits) + fallback()) / (rows + 1)
+}
+
+/** Which rows of the sample satisfy a condition; undefined where no sample can tell. */
+function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint32Array | undefined {
+  switch (condition.kind) {
+    case 'values':
+      return columns[condition.column]!.sample?.bitsOf(condition.set)
+    case 'match': {
+      const { column, match, text, negated } = condition
+      return columns[column]!.sample?.bitsWhere((string) => isFound(match, text, string) !== negated)
+    }
+    case 'expression':
+      return undefined
+    case 'any': {
+      const samples = new Set(columnsOf(condition).map((column) => columns[column]!.sampleOf))
+      if (samples.size !== 1) return undefined
+      return combined(
+        condition.branches.map((branch) =>
+          combined(
+            branch.map((part) => bitsOf(part, columns)),
+            (a, b) => a & b,
+          ),
+        ),
+        (a, b) => a | b,
+      )
+    }
+  }
+}
+
+function combined(
+  all: readonly (Uint32Array | undefined)[],
+  combine: (a: number, b: number) => number,
+): Uint32Array | undefined {
+  const [first, ...others] = all
+  if (first === undefined) return undefined
+  const result = first.slice()
+  for (const other of others) {
+    if (other === undefined) return undefined
+    for (let i = 0; i < result.length; i++) result[i] = combine(result[i]!, other[i]!)
+  }
+  return result
+}
+
+/** Columns that a condition reads, each once. */
+export function columnsOf(condition: Condition): number[] {
+  const columns = new Set<number>()
+  const collect = (part: Condition) => {
+    if (part.kind === 'values' || part.kind === 'match') columns.add(part.column)
+    else if (part.kind === 'any') for (const branch of part.branches) branch.forEach(collect)
+    else for (const column of columnsRead(part.expression)) columns.add(column)
+  }
+  collect(condition)
+  return [...columns]
+}
+
+function isFound(match: MatchKind, text: string, string: string): boolean {
+  if (match === 'contains') return string.includes(text)
+  return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
+}
+
+/** Whether more or fewer rows satisfy both than chance would have it, given how many satisfy each. */
+function areCorrelated(a: Estimated, b: Estimated): boolean {
+  if (a.bits === undefined || b.bits === undefined || a.sampleOf !== b.sampleOf || a.rows < 2) return false
+  const { rows } = a
+  const [x, y] = [countBits(a.bits) / rows, countBits(b.bits) / rows]
+  const both = countBits(combined([a.bits, b.bits], (p, q) => p & q)!)
+  // Of a hypergeometric distribution.
+  const variance = (rows * rows * x * (1 - x) * y * (1 - y)) / (rows - 1)
+  return variance > 0 && Math.abs(both - rows * x * y) > DEVIATIONS * Math.sqrt(variance)
+}
+
+function countBits(words: Uint32Array): number {
+  let count = 0
+  for (let i = 0; i < words.length; i++) {
+    let word = words[i]!
+    word -= (word >>> 1) & 0x55555555
+    word = (word & 0x33333333) + ((word >>> 2) & 0x33333333)
+    count += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
+  }
+  return count
+}

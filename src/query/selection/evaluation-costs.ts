@@ -1,0 +1,79 @@
+import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
+import type {
+  Condition,
+  SelectionCosts,
+  ValueSet,
+} from '../../../gpu/relational/selection/selection-types.js'
+import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import type { ColumnFacts } from './column-domain.js'
+import type { Evaluation } from './cost-model.js'
+
+/** Intervals that are compared with one after the other, and bits of a table in their place, at most; `predicate.ts` of the kernels has the same. */
+const FEW_INTERVALS = 4
+const TABLE_BITS = 1n << 16n
+
+/** Strings of a dictionary that are looked at for their length. */
+const MEASURED_STRINGS = 64
+
+/** What evaluating a condition takes beyond reading its columns. */
+export function evaluationOf(
+  condition: Condition,
+  columns: readonly ColumnFacts[],
+  costs: SelectionCosts,
+): Evaluation {
+  const { predicate } = costs
+  switch (condition.kind) {
+    case 'values':
+      return { perRow: setCost(condition.set, predicate) }
+    case 'match': {
+      const { dictionary } = columns[condition.column]!
+      if (dictionary === undefined) return { perRow: predicate.table }
+      const perString = predicate.matchByte * meanLength(dictionary)
+      return {
+        perRow: perString,
+        prepared: { once: perString * dictionary.size, perRow: predicate.table },
+      }
+    }
+    case 'any':
+      return allOf(condition.branches.flat().map((part) => evaluationOf(part, columns, costs)))
+    case 'expression':
+      return { perRow: predicate.expression * partsOf(condition.expression) }
+  }
+}
+
+function allOf(parts: readonly Evaluation[]): Evaluation {
+  const perRow = parts.reduce((sum, part) => sum + part.perRow, 0)
+  if (parts.every(({ prepared }) => prepared === undefined)) return { perRow }
+  const once = parts.reduce((sum, { prepared }) => sum + (prepared?.once ?? 0), 0)
+  const prepared = parts.reduce((sum, part) => sum + (part.prepared?.perRow ?? part.perRow), 0)
+  return { perRow, prepared: { once, perRow: prepared } }
+}
+
+function setCost({ intervals }: ValueSet, predicate: SelectionCosts['predicate']): number {
+  const { length } = intervals
+  if (length <= FEW_INTERVALS) return predicate.interval * Math.max(1, length)
+  if (intervals[length - 1]!.high - intervals[0]!.low < TABLE_BITS) return predicate.table
+  return predicate.search * Math.ceil(Math.log2(length))
+}
+
+function partsOf(expression: TypedExpression): number {
+  return argumentsOf(expression).reduce((sum, argument) => sum + partsOf(argument), 1)
+}
+
+const lengths = new WeakMap<StringDictionary, number>()
+
+/** Of the strings of a dictionary, from some of them; what is not ASCII counts as one byte. */
+function meanLength(dictionary: StringDictionary): number {
+  const known = lengths.get(dictionary)
+  if (known !== undefined) return known
+  const step = Math.max(1, Math.floor(dictionary.size / MEASURED_STRINGS))
+  let strings = 0
+  let length = 0
+  for (let code = 0; code < dictionary.size; code += step) {
+    length += dictionary.at(code).length
+    strings++
+  }
+  const mean = strings === 0 ? 0 : length / strings
+  lengths.set(dictionary, mean)
+  return mean
+}
