@@ -1,5 +1,5 @@
 import type { MatchKind } from '../../../protocol/query/tree.js'
-import type { StringDictionary } from '../device-relation.js'
+import type { StringBytes, StringDictionary } from '../device-relation.js'
 
 /** Order of strings by their UTF-8 bytes, which is that of their code points. */
 export function compareStrings(a: string, b: string): number {
@@ -33,7 +33,38 @@ export function dictionaryOf(strings: readonly string[]): StringDictionary {
       }
       return low
     },
+    utf8: () => encoded(strings),
   }
+}
+
+function encoded(strings: readonly string[]): StringBytes {
+  const offsets = new Uint32Array(strings.length + 1)
+  const texts = strings.map((text) => new TextEncoder().encode(text))
+  texts.forEach((text, code) => {
+    offsets[code + 1] = offsets[code]! + text.length
+  })
+  const bytes = new Uint8Array(offsets[strings.length]!)
+  texts.forEach((text, code) => {
+    bytes.set(text, offsets[code])
+  })
+  return { bytes, offsets }
+}
+
+/** The numbers of the strings that begin with a text: from the first to before the last. */
+export function prefixRange(
+  dictionary: StringDictionary,
+  text: string,
+): readonly [first: number, end: number] {
+  const first = dictionary.lowerBound(text)
+  let low = first
+  let high = dictionary.size
+  // Whatever begins with the text follows it without a gap.
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (dictionary.at(middle).startsWith(text)) low = middle + 1
+    else high = middle
+  }
+  return [first, low]
 }
 
 /** What a text's number in a dictionary is; undefined where it is not in it. */
@@ -82,11 +113,8 @@ export function matchTable(dictionary: StringDictionary, match: MatchKind, text:
     table[code >> 5]! |= 1 << (code & 31)
   }
   if (match === 'startsWith') {
-    // Whatever begins with the text follows it without a gap.
-    for (let code = dictionary.lowerBound(text); code < dictionary.size; code++) {
-      if (!dictionary.at(code).startsWith(text)) break
-      set(code)
-    }
+    const [first, end] = prefixRange(dictionary, text)
+    for (let code = first; code < end; code++) set(code)
     return table
   }
   for (let code = 0; code < dictionary.size; code++) {

@@ -21,10 +21,14 @@ export async function selectRows(
   table: Table,
   condition: TypedExpression,
 ): Promise<{ readonly numbers: RowNumbers; readonly count: number }> {
+  return selectFlagged(work, evaluateCondition(work, table, condition), table.rows)
+}
+
+/** For every row of a table 1 if a condition is true, else 0. */
+export function evaluateCondition(work: DeviceWork, table: Table, condition: TypedExpression): GPUBuffer {
   const evaluated = evaluateParts(work, table, condition)
   const program = compileCondition(condition, denseColumns(work, table, condition, evaluated), evaluated)
-  const flags = work.kernels.evaluation.record(work, program, table.rows, 1, undefined)
-  return selectFlagged(work, flags, table.rows)
+  return work.kernels.evaluation.record(work, program, table.rows, 1, undefined)
 }
 
 /** The positions of the flags that are not 0, ascending, and how many they are. */

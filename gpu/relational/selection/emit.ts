@@ -59,7 +59,8 @@ export class Emit {
       if (column.validity !== undefined) moves.push({ kind: 'bit', buffers: [column.validity, validity!] })
       return { ...column, values, validity }
     })
-    for (const part of this.#parts(moves)) await this.#move(work, list, marked, part)
+    const parts = bound === 0 ? [] : this.#parts(moves)
+    for (const part of parts) await this.#move(work, list, marked, part)
     return { rows, columns: written }
   }
 

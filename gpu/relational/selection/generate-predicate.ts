@@ -1,3 +1,4 @@
+import { MATCHES } from '../../../protocol/query/tree.js'
 import { type PredicateShape, type SourceKind, type TestShape, testWords } from './predicate-shape.js'
 
 /*
@@ -69,7 +70,9 @@ export function generatePredicate(shape: PredicateShape): string {
     `import package::relational::selection::tests::{${HELPERS.join(', ')}};`,
     'import package::relational::selection::arguments::argument;',
     'import package::relational::selection::entries::listed_rows;',
+    `import package::relational::selection::match::{${MATCHES.map((match) => `match_${match}`).join(', ')}};`,
     ...shape.sources.flatMap((kind, i) => [declaration(shape, kind, i), loader(shape, kind, i)]),
+    ...textWord(shape.sources),
     `const QUADS = ${quads}u;`,
     'fn passes(quads: vec4u, possible: vec4u) -> vec4u {',
     ...each((q) => `  var left_${q} = possible.${COMPONENTS[q]};`),
@@ -89,8 +92,12 @@ export function generatePredicate(shape: PredicateShape): string {
   ].join('\n')
 }
 
-/** As many as keep a load of each column of the largest group under way, and few others. */
+/**
+ * As many as keep a load of each column of the largest group under way, and few others. Texts are compared a row after the other, whatever the
+ * number of quads.
+ */
 function quadsAtOnce({ groups, sources }: PredicateShape): 1 | 2 | 4 {
+  if (sources.includes('texts')) return 1
   const words = (group: readonly TestShape[]) =>
     sourcesOf(group).reduce((sum, source) => sum + (sources[source] === 'wide' ? 2 : 1), 0)
   const most = Math.max(1, ...groups.map(words))
@@ -98,53 +105,92 @@ function quadsAtOnce({ groups, sources }: PredicateShape): 1 | 2 | 4 {
 }
 
 function declaration({ listed }: PredicateShape, kind: SourceKind, i: number): string {
-  const element =
-    kind === 'bits' || kind === 'marks' ? 'u32' : !listed ? 'vec4u' : kind === 'wide' ? 'vec2u' : 'u32'
+  const ofRows = kind === 'wide' ? 'vec2u' : 'u32'
+  const element = (kind === 'word' || kind === 'wide') && !listed ? 'vec4u' : ofRows
   return `@group(0) @binding(${FIRST_SOURCE + i}) var<storage, read> source_${i}: array<${element}>;`
 }
 
+/** How a source is read at a quad's entries, or for a table at four values. */
 function loader({ listed }: PredicateShape, kind: SourceKind, i: number): string {
   const source = `source_${i}`
-  if (kind === 'marks' || (kind === 'bits' && !listed)) {
-    return `fn load_${i}(at: u32) -> u32 { return quad_bits(${source}[at / 8u], at); }`
+  const each = (suffix: string) => COMPONENTS.map((c) => `${source}[at.${c}${suffix}]`).join(', ')
+  const atRows = `fn load_${i}(at: vec4u)`
+  const atQuad = `fn load_${i}(at: u32)`
+  const bitsAtPlaces = `${atRows} -> u32 { return place_bits(vec4u(${each(' / 32u')}), at); }`
+  const bitsOfQuad = `${atQuad} -> u32 { return quad_bits(${source}[at / 8u], at); }`
+  switch (kind) {
+    case 'texts':
+      return ''
+    case 'table':
+      return bitsAtPlaces
+    case 'marks':
+      return bitsOfQuad
+    case 'bits':
+      return listed ? bitsAtPlaces : bitsOfQuad
+    case 'word':
+      return listed
+        ? `${atRows} -> vec4u { return vec4u(${each('')}); }`
+        : `${atQuad} -> vec4u { return ${source}[at]; }`
+    case 'wide':
+      return listed
+        ? `${atRows} -> Wide { return wide_rows(${each('')}); }`
+        : `${atQuad} -> Wide { return wide_quad(${source}[2u * at], ${source}[2u * at + 1u]); }`
   }
-  const rows = (suffix: string) => COMPONENTS.map((c) => `${source}[at.${c}${suffix}]`).join(', ')
-  if (kind === 'bits')
-    return `fn load_${i}(at: vec4u) -> u32 { return place_bits(vec4u(${rows(' / 32u')}), at); }`
-  if (kind === 'word') {
-    return listed
-      ? `fn load_${i}(at: vec4u) -> vec4u { return vec4u(${rows('')}); }`
-      : `fn load_${i}(at: u32) -> vec4u { return ${source}[at]; }`
-  }
-  return listed
-    ? `fn load_${i}(at: vec4u) -> Wide { return wide_rows(${rows('')}); }`
-    : `fn load_${i}(at: u32) -> Wide { return wide_quad(${source}[2u * at], ${source}[2u * at + 1u]); }`
+}
+
+/** By which `match.wesl` reads dictionaries: bindings cannot be arguments. */
+function textWord(sources: readonly SourceKind[]): string[] {
+  const cases = sources.flatMap((kind, i) =>
+    kind === 'texts' ? [`    case ${i}u: { return source_${i}[word]; }`] : [],
+  )
+  if (cases.length === 0) return []
+  const [first] = cases.splice(-1)
+  return [
+    'fn text_word(texts: u32, word: u32) -> u32 {',
+    '  switch (texts) {',
+    ...cases,
+    first!.replace(/case \d+u/, 'default'),
+    '  }',
+    '}',
+  ]
 }
 
 function place({ listed }: PredicateShape, q: number, isFirst: boolean): string {
-  const at = listed ? `rows_${q}` : `quads.${COMPONENTS[q]}`
+  const at = listed ? `rows_${q}` : quad(q)
   return isFirst ? at : `select(${listed ? 'vec4u()' : '0u'}, ${at}, left_${q} != 0u)`
 }
 
 function load({ sources }: PredicateShape, source: number, q: number): string {
-  return `load_${source}(${sources[source] === 'marks' ? `quads.${COMPONENTS[q]}` : `at_${q}`})`
+  return `load_${source}(${sources[source] === 'marks' ? quad(q) : `at_${q}`})`
 }
 
-/** The sources that tests read, once each. */
+function quad(q: number): string {
+  return `quads.${COMPONENTS[q]}`
+}
+
+function loaded(source: number, q: number): string {
+  return `a${source}_${q}`
+}
+
+/** The sources that tests read at entries, once each. */
 function sourcesOf(tests: readonly TestShape[]): number[] {
   const found = new Set<number>()
+  const add = (source: number | undefined) => {
+    if (source !== undefined) found.add(source)
+  }
   const collect = (test: TestShape) => {
     if (test.kind === 'any') test.branches.flat().forEach(collect)
-    else if (test.kind === 'marked') found.add(test.marks)
+    else if (test.kind === 'marked') add(test.marks)
     else {
-      if (test.kind !== 'fixed') found.add(test.values)
-      if (test.validity !== undefined) found.add(test.validity)
+      if (test.kind !== 'fixed') add(test.values)
+      add(test.validity)
     }
   }
   tests.forEach(collect)
   return [...found]
 }
 
+/** The expression for a test's answer for a quad, which need be right only for what is left of it. */
 function answer(shape: PredicateShape, test: TestShape, q: number): string {
   switch (test.kind) {
     case 'any': {
@@ -154,29 +200,40 @@ function answer(shape: PredicateShape, test: TestShape, q: number): string {
         : `(${branches.map((branch) => `(${branch || '15u'})`).join(' | ')})`
     }
     case 'marked':
-      return `a${test.marks}_${q}`
+      return loaded(test.marks, q)
     case 'fixed': {
       const fixed = `argument(${test.at}u)`
       return test.validity === undefined ? fixed : unlessNull(fixed, test.validity, q, test.at + 1)
     }
-    default: {
-      const wide = shape.sources[test.values] === 'wide'
-      const words = testWords(test.kind, wide)
-      const loaded = `a${test.values}_${q}`
-      const values = test.float ? `ordered_floats(${loaded})` : loaded
-      const name = `within_${wide ? 'wide_' : ''}${test.kind}`
-      const parts = Array.from(
-        { length: test.count },
-        (_, i) => `${name}(${values}, ${test.at + i * words}u)`,
-      )
-      const within = parts.length === 1 ? parts[0]! : `(${parts.join(' | ')})`
-      return test.validity === undefined
-        ? within
-        : unlessNull(within, test.validity, q, test.at + test.count * words)
+    case 'lookUp': {
+      const bits = `load_${test.table}(${loaded(test.values, q)})`
+      return test.validity === undefined ? bits : `(${bits} & ${loaded(test.validity, q)})`
     }
+    case 'text': {
+      const codes =
+        test.values === undefined ? `(4u * ${quad(q)} + vec4u(0u, 1u, 2u, 3u))` : loaded(test.values, q)
+      const rows = test.validity === undefined ? `left_${q}` : `left_${q} & ${loaded(test.validity, q)}`
+      return `match_${test.match}(${test.texts}u, ${codes}, ${rows}, ${test.at}u)`
+    }
+    default:
+      return within(shape, test, q)
   }
 }
 
-function unlessNull(within: string, validity: number, q: number, at: number): string {
-  return `unless_null(${within}, a${validity}_${q}, ${at}u)`
+function within(
+  { sources }: PredicateShape,
+  test: Extract<TestShape, { kind: 'interval' | 'intervals' | 'table' }>,
+  q: number,
+): string {
+  const wide = sources[test.values] === 'wide'
+  const words = testWords(test.kind, wide)
+  const values = test.float ? `ordered_floats(${loaded(test.values, q)})` : loaded(test.values, q)
+  const name = `within_${wide ? 'wide_' : ''}${test.kind}`
+  const parts = Array.from({ length: test.count }, (_, i) => `${name}(${values}, ${test.at + i * words}u)`)
+  const all = parts.length === 1 ? parts[0]! : `(${parts.join(' | ')})`
+  return test.validity === undefined ? all : unlessNull(all, test.validity, q, test.at + test.count * words)
+}
+
+function unlessNull(known: string, validity: number, q: number, at: number): string {
+  return `unless_null(${known}, ${loaded(validity, q)}, ${at}u)`
 }

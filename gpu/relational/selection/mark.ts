@@ -52,21 +52,15 @@ export class Mark {
    * @param predicates one at least
    */
   async record(work: DeviceWork, entries: Entries, predicates: readonly Predicate[]): Promise<Marked> {
-    const tiles = this.#tile.tiles(entries.bound)
-    const kernels = await Promise.all(
-      predicates.map((predicate, i) => this.#kernel(predicate, { counts: false, continued: i > 0 })),
-    )
-    let bits: GPUBuffer | undefined
-    let bases = work.absent
-    for (const [i, predicate] of predicates.entries()) {
-      const known = bits
-      bits = work.words(tiles * this.#tile.words)
-      bases = work.words(tiles + 1)
-      this.#dispatch(work, entries, predicate, kernels[i]!, [bases, bits], known)
-    }
-    const total = { buffer: bases, index: tiles }
-    work.kernels.primitives.scan(work.recorder, work.scratch, bases, bases, tiles, total)
-    return { bases, bits: bits!, tiles, total }
+    const { bits, counts, tiles } = await this.#marks(work, entries, predicates)
+    const total = { buffer: counts, index: tiles }
+    work.kernels.primitives.scan(work.recorder, work.scratch, counts, counts, tiles, total)
+    return { bases: counts, bits, tiles, total }
+  }
+
+  /** A bit for each of them. */
+  async bits(work: DeviceWork, entries: Entries, predicates: readonly Predicate[]): Promise<GPUBuffer> {
+    return (await this.#marks(work, entries, predicates)).bits
   }
 
   /** How many they are. */
@@ -74,11 +68,31 @@ export class Mark {
     const last = predicates.at(-1)!
     const isContinued = predicates.length > 1
     const kernel = await this.#kernel(last, { counts: true, continued: isContinued })
-    const known = isContinued ? (await this.record(work, entries, predicates.slice(0, -1))).bits : undefined
+    const known = isContinued ? await this.bits(work, entries, predicates.slice(0, -1)) : undefined
     const total = work.words(1)
     work.recorder.clear(total, 0, 4)
     this.#dispatch(work, entries, last, kernel, [total], known)
     return { buffer: total, index: 0 }
+  }
+
+  async #marks(
+    work: DeviceWork,
+    entries: Entries,
+    predicates: readonly Predicate[],
+  ): Promise<{ readonly bits: GPUBuffer; readonly counts: GPUBuffer; readonly tiles: number }> {
+    const tiles = this.#tile.tiles(entries.bound)
+    const kernels = await Promise.all(
+      predicates.map((predicate, i) => this.#kernel(predicate, { counts: false, continued: i > 0 })),
+    )
+    const counts = work.words(tiles + 1)
+    let known: GPUBuffer | undefined
+    let bits = work.unwritten
+    for (const [i, predicate] of predicates.entries()) {
+      bits = work.words(tiles * this.#tile.words)
+      this.#dispatch(work, entries, predicate, kernels[i]!, [counts, bits], known)
+      known = bits
+    }
+    return { bits, counts, tiles }
   }
 
   #dispatch(

@@ -1,5 +1,10 @@
-/** What a generated predicate reads beside its arguments: values of one word or two, bits by row (a validity), or bits by entry. */
-export type SourceKind = 'word' | 'wide' | 'bits' | 'marks'
+import type { MatchKind } from '../../../protocol/query/tree.js'
+
+/**
+ * What a generated predicate reads beside its arguments: values of one word or two, bits by row (a validity), by entry or by value, or the texts
+ * of a dictionary.
+ */
+export type SourceKind = 'word' | 'wide' | 'bits' | 'marks' | 'table' | 'texts'
 
 /** A test as far as a kernel's text depends on it. Sources are their numbers; `at` is where its arguments begin. */
 export type TestShape =
@@ -13,6 +18,22 @@ export type TestShape =
       readonly values: number
       readonly float: boolean
       /** The answer for nulls follows the other arguments. */
+      readonly validity: number | undefined
+    }
+  | {
+      readonly kind: 'text'
+      readonly match: MatchKind
+      readonly at: number
+      readonly texts: number
+      /** Undefined where an entry's number is the value. */
+      readonly values: number | undefined
+      readonly validity: number | undefined
+    }
+  /** The bit of a value. */
+  | {
+      readonly kind: 'lookUp'
+      readonly table: number
+      readonly values: number
       readonly validity: number | undefined
     }
   /** Whether other kernels have marked the entry. */

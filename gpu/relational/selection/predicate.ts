@@ -2,7 +2,8 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { QueryColumn } from '../query/query-column.js'
 import { isEverything, type StoredIntervals, storedIntervals } from './intervals.js'
 import { type PredicateShape, type SourceKind, type TestShape, testWords } from './predicate-shape.js'
-import type { Condition, ValueSet } from './selection-types.js'
+import type { ValueSet } from './selection-types.js'
+import type { Testable, TextTest } from './testable.js'
 
 /** Tests of up to so many intervals are written out, one after the other. */
 const FEW_INTERVALS = 4
@@ -33,7 +34,7 @@ export class PredicateBuilder {
     this.#columns = columns
   }
 
-  addGroup(conditions: readonly Condition[]): void {
+  addGroup(conditions: readonly Testable[]): void {
     this.#groups.push(conditions.map((condition) => this.#test(condition)))
   }
 
@@ -51,12 +52,41 @@ export class PredicateBuilder {
     return { shape, arguments: all, buffers: this.#sources.map(({ buffer }) => buffer) }
   }
 
-  #test(condition: Condition): TestShape {
+  #test(condition: Testable): TestShape {
     switch (condition.kind) {
       case 'values':
         return this.#values(this.#columns[condition.column]!, condition.set)
-      default:
-        throw new WarpdexError('INTERNAL', `a condition of kind ${condition.kind} is not tested in a kernel`)
+      case 'text':
+        return this.#text(condition)
+      case 'lookUp': {
+        const table = this.#source('table', condition.bits)
+        return { kind: 'lookUp', table, ...this.#strings(this.#columns[condition.column]!) }
+      }
+      case 'marked':
+        return { kind: 'marked', marks: this.#source('marks', condition.bits) }
+      case 'any': {
+        const branches = condition.branches.map((branch) => branch.map((part) => this.#test(part)))
+        return { kind: 'any', branches }
+      }
+    }
+  }
+
+  #text({ column, match, text, negated, texts, strings }: TextTest): TestShape {
+    const bytes = new TextEncoder().encode(text)
+    const at = this.#push(bytes.length)
+    this.#pushTable(wordsOfBytes(bytes))
+    this.#push(strings, negated ? ALL : 0)
+    const read =
+      column === undefined
+        ? { values: undefined, validity: undefined }
+        : this.#strings(this.#columns[column]!)
+    return { kind: 'text', match, at, texts: this.#source('texts', texts), ...read }
+  }
+
+  #strings({ values, validity }: QueryColumn): { values: number; validity: number | undefined } {
+    return {
+      values: this.#source('word', values),
+      validity: validity && this.#source('bits', validity),
     }
   }
 
@@ -83,7 +113,7 @@ export class PredicateBuilder {
   }
 
   #pushSet(kind: 'interval' | 'intervals' | 'table', { bits, lowest, intervals }: StoredIntervals): number {
-    const words = (value: bigint) => wordsOf(BigInt.asUintN(bits, value), bits)
+    const words = (value: bigint) => wordsOfNumber(BigInt.asUintN(bits, value), bits)
     if (kind === 'interval') {
       return this.#push(
         ...intervals.flatMap(({ low, high }) => [...words(lowest + low), ...words(high - low)]),
@@ -133,7 +163,14 @@ function tableOf(intervals: StoredIntervals['intervals'], size: number): number[
   return [...table]
 }
 
-function wordsOf(value: bigint, bits: 32 | 64): number[] {
+function wordsOfNumber(value: bigint, bits: 32 | 64): number[] {
   const low = Number(value & 0xffffffffn)
   return bits === 32 ? [low] : [low, Number(value >> 32n)]
+}
+
+/** Bytes as words, the last one filled up with zeros. */
+function wordsOfBytes(bytes: Uint8Array): number[] {
+  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4)
+  padded.set(bytes)
+  return [...new Uint32Array(padded.buffer)]
 }

@@ -2,7 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { compareBytes } from '../../../protocol/relation-batch.js'
 import type { Rows } from '../../../protocol/rows.js'
-import type { StringDictionary } from '../device-relation.js'
+import type { StringBytes, StringDictionary } from '../device-relation.js'
 
 /** What becomes of two lists of strings when they are one: the number that each string has then. */
 export interface MergedStrings {
@@ -38,6 +38,10 @@ export class SortedStrings implements StringDictionary {
   /** The UTF-8 of a string, as a view. */
   bytesAt(code: number): Uint8Array {
     return this.bytes.subarray(this.offsets[code], this.offsets[code + 1])
+  }
+
+  utf8(): StringBytes {
+    return this
   }
 
   lowerBound(text: string): number {

@@ -5,6 +5,7 @@ import type {
   SelectionPlan,
   ValueSet,
 } from '../../../../gpu/relational/selection/selection-types.js'
+import { MATCHES } from '../../../../protocol/query/tree.js'
 import type { Random } from '../../../random.js'
 import type { HostColumn, HostRelation } from '../../../src/query/host-relation.js'
 import { ordered, stringsOf } from './model.js'
@@ -74,4 +75,52 @@ export function allPlans(
       )
       .map((plan) => ({ kernels: plan.map((groups, i) => ({ groups, hands: hands(i) })) })),
   )
+}
+
+/** A text that is in some strings of a column, or in none. */
+function someText(random: Random, column: HostColumn): string {
+  const cell = column.cells.length === 0 ? null : random.pick(column.cells)
+  if (typeof cell !== 'string' || random.chance(0.1)) return random.pick(['', 'x', 'red', 'no such text'])
+  const points = [...cell]
+  const from = random.below(points.length + 1)
+  return points.slice(from, from + random.below(6)).join('')
+}
+
+/** Whether strings of a column match a text. */
+export function randomMatch(random: Random, { columns }: HostRelation): Condition {
+  const strings = columns.flatMap(({ type }, i) => (type === 'string' ? [i] : []))
+  const column = random.pick(strings)
+  const text = someText(random, columns[column]!)
+  return { kind: 'match', column, match: random.pick(MATCHES), text, negated: random.chance(0.3) }
+}
+
+/** A condition of any kind that a kernel evaluates with others. */
+export function randomCondition(random: Random, table: HostRelation, depth = 2): Condition {
+  if (depth > 0 && random.chance(0.3)) {
+    const branches = Array.from({ length: 1 + random.below(3) }, () =>
+      Array.from({ length: 1 + random.below(2) }, () => randomCondition(random, table, depth - 1)),
+    )
+    return { kind: 'any', branches }
+  }
+  return random.chance(0.25) ? randomMatch(random, table) : randomValues(random, table)
+}
+
+/** One of all plans. */
+export function randomPlan(random: Random, conditions: number): SelectionPlan {
+  const cut = (list: readonly number[]) => {
+    const pieces: number[][] = []
+    for (const number of list) {
+      if (pieces.length === 0 || random.chance(0.5)) pieces.push([])
+      pieces.at(-1)!.push(number)
+    }
+    return pieces
+  }
+  const hands = () => random.pick(['rows', 'columns'] as const)
+  const kernels = cut(Array.from({ length: conditions }, (_, i) => i))
+  return { kernels: kernels.map((kernel) => ({ groups: cut(kernel), hands: hands() })) }
+}
+
+/** For messages of tests. */
+export function described(...things: readonly unknown[]): string {
+  return JSON.stringify(things, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
 }

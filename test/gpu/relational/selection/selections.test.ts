@@ -1,35 +1,33 @@
 import t from 'tap'
 import { freshSeed, Random } from '../../../random.js'
 import { Model } from './model.js'
-import { allPlans, randomValues } from './random-conditions.js'
+import { described, randomCondition, randomPlan } from './random-conditions.js'
 import { randomTable, SelectionBed, strategies } from './selection-bed.js'
 
-t.test('plans', async (t) => {
+/** Beside quads, words, and tiles of invocations and of workgroups. */
+const LENGTHS = [0, 1, 5, 31, 1024, 1025, 2047, 8193]
+
+t.test('random conditions under random plans, with each strategy', async (t) => {
   const seed = freshSeed()
   t.comment(`seed ${seed}`)
   const random = new Random(seed)
   for (const strategy of await strategies()) {
-    for (const rows of [0, 1, 1023, 1025, 8193, 20000]) {
+    for (const rows of LENGTHS) {
       const table = randomTable(random, rows)
       const model = new Model(table)
       const bed = await SelectionBed.create(table, strategy)
-      for (let i = 0; i < 3; i++) {
-        const conditions = Array.from({ length: 1 + i }, () => randomValues(random, table))
-        const plans = allPlans([...conditions.keys()], () => 'rows')
-        for (const plan of [random.pick(plans), random.pick(plans)]) {
-          const { rows, left } = model.run(conditions, plan)
-          const label = JSON.stringify([strategy, conditions, plan], (_, v) =>
-            typeof v === 'bigint' ? `${v}` : v,
-          )
-          const found = await bed.run(conditions, plan, { kind: 'rows' })
-          t.same(found.rows, rows, label)
-          t.same(found.left, left)
-          const counted = await bed.run(conditions, plan, { kind: 'count' })
-          t.same(counted.left, left)
-          const values = await bed.run(conditions, plan, { kind: 'columns', columns: [0, 3, 6, 9, 11] })
-          t.same(values.columns, model.columns([0, 3, 6, 9, 11], rows))
-        }
-      }
+      const conditions = Array.from({ length: 1 + random.below(4) }, () => randomCondition(random, table))
+      const plan = randomPlan(random, conditions.length)
+      const matchBy = new Map(conditions.map((_, i) => [i, random.pick(['row', 'dictionary'] as const)]))
+      const wanted = model.run(conditions, plan)
+      const label = `${strategy}, ${described(rows, conditions, plan)}`
+      const found = await bed.run(conditions, plan, { kind: 'rows' }, { matchBy })
+      t.same([found.rows, found.left, found.count], [wanted.rows, wanted.left, wanted.rows.length], label)
+      const counted = await bed.run(conditions, plan, { kind: 'count' }, { matchBy })
+      t.same([counted.left, counted.count], [wanted.left, wanted.rows.length], label)
+      const numbers = [random.below(12), random.below(12)]
+      const values = await bed.run(conditions, plan, { kind: 'columns', columns: numbers }, { matchBy })
+      t.same(values.columns, model.columns(numbers, wanted.rows), label)
     }
   }
 })

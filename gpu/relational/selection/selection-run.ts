@@ -1,0 +1,211 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { DeviceWord } from '../../primitives/device-count.js'
+import type { DeviceWork } from '../query/device-work.js'
+import { evaluateCondition } from '../query/expressions.js'
+import type { QueryColumn } from '../query/query-column.js'
+import { Table } from '../query/table.js'
+import { columnsOf } from './condition-columns.js'
+import type { Emit, Emitted } from './emit.js'
+import type { Entries, Mark, Marked } from './mark.js'
+import type { MatchBy, MatchConditions } from './match-conditions.js'
+import type { Predicate } from './predicate.js'
+import type { Predicates } from './predicates.js'
+import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
+import type { Testable } from './testable.js'
+
+/** Rows that a selection begins from, such as those that an index gave: each once. The result has their order. */
+export interface StartRows {
+  readonly buffer: GPUBuffer
+  readonly count: number
+}
+
+export interface RunOptions {
+  /** The rows to begin from; all of them unless given. */
+  readonly start?: StartRows | undefined
+  /**
+   * How strings are matched, by the numbers of conditions. Unless it is said, by the dictionary where that has at most as many strings as rows may
+   * come to the condition.
+   */
+  readonly matchBy?: ReadonlyMap<number, MatchBy> | undefined
+}
+
+/** What the kernels of selections are. */
+export interface SelectionParts {
+  readonly mark: Mark
+  readonly emit: Emit
+  readonly predicates: Predicates
+  readonly matches: MatchConditions
+}
+
+interface Request {
+  readonly columns: readonly QueryColumn[]
+  readonly rows: number
+  readonly conditions: readonly Condition[]
+  readonly plan: SelectionPlan
+  readonly output: SelectionOutput
+  readonly options: RunOptions
+}
+
+/** What comes to a kernel of a plan. */
+interface Rows extends Entries {
+  /** What entries are rows of, by the numbers of columns in the selection; only those that are still needed. */
+  readonly columns: readonly QueryColumn[]
+  /** The number in the selection of each of these rows; undefined where it is the same. */
+  readonly numbers: GPUBuffer | undefined
+}
+
+/** What a kernel of a plan evaluates, over which entries. */
+interface Stage {
+  readonly entries: Entries
+  readonly predicates: readonly Predicate[]
+}
+
+/** One selection. */
+export class SelectionRun {
+  readonly #parts: SelectionParts
+  readonly #work: DeviceWork
+  readonly #request: Request
+
+  constructor(parts: SelectionParts, work: DeviceWork, request: Request) {
+    this.#parts = parts
+    this.#work = work
+    this.#request = request
+  }
+
+  async run(): Promise<Selected> {
+    const { columns, rows, plan, output, options } = this.#request
+    const { mark } = this.#parts
+    const { buffer: list, count: bound = rows } = options.start ?? {}
+    let state: Rows = { columns, bound, live: undefined, list, numbers: undefined }
+    const left: DeviceWord[] = []
+    for (const [i, kernel] of plan.kernels.entries()) {
+      const isLast = i === plan.kernels.length - 1
+      const { entries, predicates } = await this.#stage(state, kernel)
+      if (isLast && output.kind === 'count') {
+        left.push(await mark.count(this.#work, entries, predicates))
+        const counts = await this.#work.read(left)
+        return { count: counts[i]!, rows: undefined, columns: [], left: counts }
+      }
+      const marked = await mark.record(this.#work, entries, predicates)
+      left.push(marked.total)
+      if (isLast) return this.#output(state, marked, await this.#work.read(left))
+      state = await this.#handOn(state, marked, i)
+    }
+    throw new WarpdexError('INTERNAL', 'a plan needs a kernel')
+  }
+
+  async #stage(state: Rows, kernel: KernelPlan): Promise<Stage> {
+    const { conditions } = this.#request
+    const numbers = kernel.groups.flat()
+    const [only] = numbers
+    const condition = numbers.length === 1 ? conditions[only!]! : undefined
+    if (condition?.kind === 'expression') return this.#expression(state, condition.expression)
+    const groups: Testable[][] = []
+    for (const group of kernel.groups) {
+      const tests: Testable[] = []
+      for (const number of group) tests.push(await this.#testable(state, conditions[number]!, number))
+      groups.push(tests)
+    }
+    const predicates = await this.#parts.predicates.of(this.#work, state, state.columns, groups)
+    return { entries: state, predicates }
+  }
+
+  /** An expression is evaluated for the rows that are left, whose results are a column of their own. */
+  async #expression({ bound, live, list, columns }: Rows, expression: TypedExpression): Promise<Stage> {
+    const work = this.#work
+    const [count] = live === undefined ? [bound] : await work.read([live])
+    const rows = list && { buffer: list, outer: false }
+    const table = new Table(
+      count!,
+      columns.map((source) => ({ source, rows })),
+    )
+    const values = evaluateCondition(work, table, expression)
+    const entries = { bound: count!, live: undefined, list: undefined }
+    const results: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
+    const isTrue: Testable = {
+      kind: 'values',
+      column: 0,
+      set: { intervals: [{ low: 1n, high: 1n }], nulls: false },
+    }
+    return { entries, predicates: await this.#parts.predicates.of(work, entries, [results], [[isTrue]]) }
+  }
+
+  /** @param number of the condition that it is or is a part of */
+  async #testable(state: Rows, condition: Condition, number: number): Promise<Testable> {
+    switch (condition.kind) {
+      case 'values':
+        return condition
+      case 'match': {
+        const column = state.columns[condition.column]!
+        const strings = column.dictionary?.size ?? 0
+        const by =
+          this.#request.options.matchBy?.get(number) ?? (strings <= state.bound ? 'dictionary' : 'row')
+        return this.#parts.matches.testable(this.#work, condition, column, by)
+      }
+      case 'any': {
+        const branches: Testable[][] = []
+        for (const branch of condition.branches) {
+          const tests: Testable[] = []
+          for (const part of branch) tests.push(await this.#testable(state, part, number))
+          branches.push(tests)
+        }
+        return { kind: 'any', branches }
+      }
+      case 'expression':
+        throw new WarpdexError('INTERNAL', 'an expression stands alone in its kernel')
+    }
+  }
+
+  /** What the kernel behind kernel number `i` begins with. */
+  async #handOn(state: Rows, marked: Marked, i: number): Promise<Rows> {
+    const { plan, conditions, output } = this.#request
+    if (plan.kernels[i]!.hands === 'rows') {
+      const { rows: list } = await this.#parts.emit.record(this.#work, state, marked, state.bound, true, [])
+      return { ...state, live: marked.total, list }
+    }
+    const later = plan.kernels.slice(i + 1).flatMap(({ groups }) => groups.flat())
+    const needed = new Set([
+      ...later.flatMap((number) => columnsOf(conditions[number]!)),
+      ...(output.kind === 'columns' ? output.columns : []),
+    ])
+    const kept = [...needed]
+    const emitted = await this.#emit(state, marked, state.bound, output.kind === 'rows', kept)
+    const columns: QueryColumn[] = []
+    kept.forEach((number, place) => {
+      columns[number] = emitted.columns[place]!
+    })
+    return { columns, bound: state.bound, live: marked.total, list: undefined, numbers: emitted.rows }
+  }
+
+  async #output(state: Rows, marked: Marked, left: readonly number[]): Promise<Selected> {
+    const { output } = this.#request
+    const count = left.at(-1)!
+    const columns = output.kind === 'columns' ? output.columns : []
+    const emitted = await this.#emit(state, marked, count, output.kind === 'rows', columns)
+    return { count, rows: emitted.rows, columns: emitted.columns, left }
+  }
+
+  /** Writes the numbers of rows that have passed, as the selection has them, and columns by their numbers. */
+  async #emit(
+    state: Rows,
+    marked: Marked,
+    bound: number,
+    hasRows: boolean,
+    columns: readonly number[],
+  ): Promise<Emitted> {
+    const { emit } = this.#parts
+    const sources = columns.map((number) => state.columns[number]!)
+    if (!hasRows || state.numbers === undefined) {
+      return emit.record(this.#work, state, marked, bound, hasRows, sources)
+    }
+    const numbers: QueryColumn = {
+      type: 'u32',
+      values: state.numbers,
+      validity: undefined,
+      dictionary: undefined,
+    }
+    const written = await emit.record(this.#work, state, marked, bound, false, [numbers, ...sources])
+    return { rows: written.columns[0]!.values, columns: written.columns.slice(1) }
+  }
+}
