@@ -118,20 +118,17 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
     const [count] = countRows(rows, { fixed: [], varied: [0] }, [bound])
     await warmUp(device, primitives)
     const copies = new CopyRates(device, primitives, COPY_EFFORT)
-    const scan = await bench.one(
-      {
-        table,
-        conditions: [below(0, bound)],
-        selectivities: [SCANNED],
-        matchedBytes: [0],
-        output: { kind: 'count' },
-        count: count!,
-      },
-      { kernels: [{ groups: [[0]], hands: 'rows' }] },
-    )
+    const scan = await bench.chosen({
+      table,
+      conditions: [below(0, bound)],
+      selectivities: [SCANNED],
+      matchedBytes: [0],
+      output: { kind: 'count' },
+      count: count!,
+    })
     const measured = [await share(copies, 'count scan of one column', VALUE_BYTES * rows, scan.ms)]
     for (const question of questions) {
-      const { chosen } = await bench.measure(question)
+      const chosen = await bench.chosen(question)
       const bytes = question.conditions.length * VALUE_BYTES * rows
       const name = `Q2, selectivity ${question.selectivity}, ${chosen.name}`
       measured.push(await share(copies, name, bytes, chosen.ms))
@@ -155,18 +152,19 @@ async function besideDuck({ device, primitives, rows }: SelectBench, bench: Plan
   const table = await randomTable(device, rows, 4)
   try {
     const answered: Row[] = []
+    const [q1, q2] = [commonQ1(table, ASKED), commonQ2(table, ASKED)]
     for (const [i, selectivity] of ASKED.entries()) {
       const bound = boundOf(selectivity)
       const asked = [
-        ['Q1', commonQ1(table, ASKED)[i]!, await duck.column([bound, bound, bound])],
-        ['Q2', commonQ2(table, ASKED)[i]!, await duck.count([bound, bound, bound, bound])],
+        ['Q1', q1[i]!, await duck.column([bound, bound, bound])],
+        ['Q2', q2[i]!, await duck.count([bound, bound, bound, bound])],
       ] as const
       for (const [name, question, answer] of asked) {
         if (answer.count !== question.count) {
           throw new Error(`DuckDB selected ${answer.count} rows, not ${question.count}`)
         }
         await warmUp(device, primitives)
-        const { chosen } = await bench.measure(question)
+        const chosen = await bench.chosen(question)
         answered.push({
           name: `${name}, selectivity ${selectivity}, beside DuckDB on ${duck.threads} threads`,
           figures: {

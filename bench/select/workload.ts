@@ -104,14 +104,16 @@ export function countRows(
   { fixed, varied, matched }: Counting,
   bounds: readonly number[],
 ): number[] {
-  const firsts = new Array<number>(bounds.length + 1).fill(0)
-  for (let row = 0; row < rows; row++) {
-    if (fixed.some(({ column, bound }) => valueAt(rows, column, row) >= bound)) continue
+  const firsts = new Float64Array(bounds.length + 1)
+  const limits = Float64Array.from(bounds)
+  rows: for (let row = 0; row < rows; row++) {
+    for (const { column, bound } of fixed) if (valueAt(rows, column, row) >= bound) continue rows
     if (matched !== undefined && !isMatched(valueAt(rows, matched, row) % STRINGS)) continue
     let largest = 0
     for (const column of varied) largest = Math.max(largest, valueAt(rows, column, row))
-    const first = bounds.findIndex((bound) => largest < bound)
-    firsts[first < 0 ? bounds.length : first]!++
+    let first = 0
+    while (first < limits.length && largest >= limits[first]!) first++
+    firsts[first]!++
   }
   let sum = 0
   return bounds.map((_, i) => {

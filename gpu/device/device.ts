@@ -1,5 +1,4 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import type { SelectionCosts } from '../../protocol/query/selection-costs.js'
 import { BufferPool } from '../memory/buffer-pool.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'

@@ -15,6 +15,8 @@ const WARM_UP = 2
 const WARM_UP_MS = 600
 /** Rows of a selection that takes no time beside being launched. */
 const FEW_ROWS = 64
+/** How many fewer rows expensive predicates are measured over. */
+const EXPENSIVE = 8
 /** Intervals and tables of predicates that are compared with one of one interval. */
 const SEVERAL_INTERVALS = 4
 const SEARCHED_INTERVALS = 64
@@ -126,19 +128,23 @@ export class SelectionProbe {
   async predicates(): Promise<SelectionCosts['predicate']> {
     const [one, two] = [await this.scan('word', 1), await this.scan('word', 2)]
     const beyond = async (columns: readonly QueryColumn[], condition: Condition, scan = one) => {
-      const probed = { columns, conditions: [condition], plan: planOf([[[0]]]), output: COUNT }
-      return Math.max(0, (await this.#perRow(probed)) - scan)
+      const plan = planOf([[[0]]])
+      const options = { matchBy: new Map([[0, 'row']] as const) }
+      const probed = { columns, conditions: [condition], plan, output: COUNT, options }
+      const rows = condition.kind === 'values' ? this.#size.rows : this.#size.rows / EXPENSIVE
+      return Math.max(0, (await this.#perRow(probed, rows)) - scan)
     }
     const { words, few, strings } = this.#columns
     const several = await beyond(words, spread(SEVERAL_INTERVALS, 2n ** 32n))
     const searched = await beyond(words, spread(SEARCHED_INTERVALS, 2n ** 32n))
+    const compared: Condition = { kind: 'expression', expression: COMPARED_COLUMNS }
     const matched: Condition = { kind: 'match', column: 0, match: 'contains', text: 'y', negated: false }
     return {
       interval: several / (SEVERAL_INTERVALS - 1),
       search: searched / Math.log2(SEARCHED_INTERVALS),
       table: await beyond([few], spread(2 ** (FEW_VALUE_BITS - 2), 2n ** BigInt(FEW_VALUE_BITS))),
       matchByte: (await beyond([strings], matched)) / SAMPLE_STRING_BYTES,
-      expression: await beyond(words, { kind: 'expression', expression: COMPARED_COLUMNS }, two),
+      expression: (await beyond(words, compared, two)) / COMPARED_PARTS,
     }
   }
 
@@ -153,8 +159,7 @@ export class SelectionProbe {
   }
 
   /** Without what being launched takes. */
-  async #perRow(probed: Probed): Promise<number> {
-    const { rows } = this.#size
+  async #perRow(probed: Probed, rows = this.#size.rows): Promise<number> {
     const all = await this.#nanoseconds(probed, rows)
     return Math.max(0, all - (await this.#nanoseconds(probed, FEW_ROWS))) / rows
   }
@@ -219,6 +224,8 @@ function among(column: number, intervals: readonly Interval[]): Condition {
 
 const FIRST: TypedExpression = { kind: 'column', index: 0, type: 'u32', nullable: false }
 const SECOND: TypedExpression = { kind: 'column', index: 1, type: 'u32', nullable: false }
+/** Of which this consists: the comparison and both columns. */
+const COMPARED_PARTS = 3
 const COMPARED_COLUMNS: TypedExpression = {
   kind: 'comparison',
   op: '<',

@@ -2,6 +2,7 @@ import type { Device } from '../../device/device.js'
 import { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
+import type { RunOptions } from './selection-run.js'
 import type { Condition, SelectionOutput, SelectionPlan } from './selection-types.js'
 
 /** A selection that is to be timed. */
@@ -9,6 +10,7 @@ export interface TimedSelection {
   readonly conditions: readonly Condition[]
   readonly plan: SelectionPlan
   readonly output: SelectionOutput
+  readonly options?: RunOptions | undefined
 }
 
 /** What one run took, in nanoseconds, and how many rows it selected. */
@@ -37,14 +39,22 @@ export class SelectionTimer {
   async time(
     columns: readonly QueryColumn[],
     rows: number,
-    { conditions, plan, output }: TimedSelection,
+    { conditions, plan, output, options }: TimedSelection,
   ): Promise<SelectionTime> {
     const profiler = this.#device.createProfiler()
     const scratch = this.#device.scratch()
     try {
       const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
       const begin = performance.now()
-      const { count } = await this.#kernels.selections.run(work, columns, rows, conditions, plan, output)
+      const { count } = await this.#kernels.selections.run(
+        work,
+        columns,
+        rows,
+        conditions,
+        plan,
+        output,
+        options,
+      )
       const wall = (performance.now() - begin) * 1e6
       work.submit()
       const times = await profiler?.read()
