@@ -80,7 +80,7 @@ class QueryChecker {
       case 'where': {
         const input = this.#input(reader)
         const condition = checkCondition(reader.child('condition'), input.columns, this.#budget)
-        return { op, input, condition, columns: input.columns, path }
+        return { op, input, condition, kept: [...input.columns.keys()], columns: input.columns, path }
       }
       case 'project': {
         const input = this.#input(reader)

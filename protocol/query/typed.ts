@@ -71,7 +71,13 @@ export type TypedNode =
       /** Numbers of the relation's columns that are given. */
       readonly kept: readonly number[]
     })
-  | (Schemed & { readonly op: 'where'; readonly input: TypedNode; readonly condition: TypedExpression })
+  | (Schemed & {
+      readonly op: 'where'
+      readonly input: TypedNode
+      readonly condition: TypedExpression
+      /** Numbers of the input's columns that are given. */
+      readonly kept: readonly number[]
+    })
   | (Schemed & {
       readonly op: 'project'
       readonly input: TypedNode

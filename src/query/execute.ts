@@ -1,5 +1,5 @@
 import { concatenate } from '../../gpu/relational/query/concatenate.js'
-import { evaluateExpression, selectRows } from '../../gpu/relational/query/expressions.js'
+import { evaluateExpression } from '../../gpu/relational/query/expressions.js'
 import { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -7,6 +7,7 @@ import type { TypedNode } from '../../protocol/query/typed.js'
 import { joinTables } from './join-tables.js'
 import type { NodeOf } from './node-of.js'
 import type { QueryRun } from './query-run.js'
+import { type Reading, selectTable } from './selection/select-table.js'
 import { combineTables, distinctTable, groupTable, orderTable } from './whole-input.js'
 
 /** Tables of a node's result, one at least, each held by the run: whoever takes it drops it. All are of the same columns. */
@@ -15,13 +16,15 @@ export type Tables = AsyncGenerator<Table, void, undefined>
 /**
  * Executes a checked tree. What streams (where, project, limit, product) hands on a table at a time, so that whoever reads slowly, or not to the
  * end, holds up the steps before; the others take all of their input first.
+ *
+ * @param reading what becomes of the tables
  */
-export function execute(run: QueryRun, node: TypedNode): Tables {
+export function execute(run: QueryRun, node: TypedNode, reading: Reading = 'unknown'): Tables {
   switch (node.op) {
     case 'scan':
       return scan(run, node)
     case 'where':
-      return where(run, node)
+      return where(run, node, reading)
     case 'project':
       return project(run, node)
     case 'limit':
@@ -49,12 +52,12 @@ async function* scan(run: QueryRun, node: NodeOf<'scan'>): Tables {
   yield await run.step(node, [], () => Table.ofRelation(relation).choose(node.kept))
 }
 
-async function* where(run: QueryRun, node: NodeOf<'where'>): Tables {
+async function* where(run: QueryRun, node: NodeOf<'where'>, reading: Reading): Tables {
   for await (const table of execute(run, node.input)) {
     yield await run.step(node, [table], async () => {
-      const { numbers, count } = await selectRows(run.work, table, node.condition)
+      const selected = await selectTable(run, node, table, reading)
       await run.checkFaults(node)
-      return count === table.rows ? table : table.pick(run.work, numbers, count)
+      return selected
     })
   }
 }
@@ -156,7 +159,7 @@ async function* whole(
   node: NodeOf<'distinct' | 'groupBy' | 'orderBy'>,
   make: (table: Table) => Promise<Table>,
 ): Tables {
-  const table = await collect(run, node.input)
+  const table = await collect(run, node.input, node.op === 'groupBy' ? 'whole' : 'unknown')
   yield await run.step(node, [table], async () => {
     const made = await make(table)
     await run.checkFaults(node)
@@ -165,8 +168,8 @@ async function* whole(
 }
 
 /** All of a node's result as one table. */
-function collect(run: QueryRun, node: TypedNode): Promise<Table> {
-  return gather(run, node, execute(run, node))
+function collect(run: QueryRun, node: TypedNode, reading?: Reading): Promise<Table> {
+  return gather(run, node, execute(run, node, reading))
 }
 
 async function gather(run: QueryRun, node: TypedNode, tables: Tables): Promise<Table> {

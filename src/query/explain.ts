@@ -1,14 +1,15 @@
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
-import { inputsOf, type TypedExpression, type TypedNode } from '../../protocol/query/typed.js'
+import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import type { QueryRun } from './query-run.js'
 
 /** The tree of a query that was carried out, with the figures of its steps. */
 export function explain(run: QueryRun, node: TypedNode): QueryExplanation {
-  const { rows, steps, bytes, milliseconds, method } = run.figures(node)
+  const { rows, steps, bytes, milliseconds, method, selections } = run.figures(node)
   return {
     op: node.op,
     path: node.path,
-    method,
+    method: method ?? selections.method,
+    selection: selections.explain(),
     estimatedRows: Math.round(estimateRows(run, node)),
     rows,
     tables: steps,
@@ -17,9 +18,6 @@ export function explain(run: QueryRun, node: TypedNode): QueryExplanation {
     inputs: inputsOf(node).map((input) => explain(run, input)),
   }
 }
-
-/** Shares of rows for which a condition is thought to be true: nothing is known of the values. */
-const SELECTIVITY = { equal: 0.1, range: 1 / 3, other: 0.5 }
 
 /** Rows of a group, where nothing is known of the keys. */
 const ROWS_PER_GROUP = 10
@@ -30,7 +28,7 @@ function estimateRows(run: QueryRun, node: TypedNode): number {
     case 'scan':
       return run.relations.get(node.relation)?.rows ?? 0
     case 'where':
-      return first * selectivity(node.condition)
+      return first * (run.figures(node).selections.estimatedShare ?? 1)
     case 'product':
       return first * second
     case 'join':
@@ -50,21 +48,5 @@ function estimateRows(run: QueryRun, node: TypedNode): number {
       return Math.min(node.rows, Math.max(0, first - node.offset))
     default:
       return first
-  }
-}
-
-function selectivity(condition: TypedExpression): number {
-  switch (condition.kind) {
-    case 'and':
-      return selectivity(condition.args[0]) * selectivity(condition.args[1])
-    case 'or':
-      return Math.min(1, selectivity(condition.args[0]) + selectivity(condition.args[1]))
-    case 'not':
-      return 1 - selectivity(condition.args[0])
-    case 'comparison':
-      if (condition.op === '=') return SELECTIVITY.equal
-      return condition.op === '<>' ? 1 - SELECTIVITY.equal : SELECTIVITY.range
-    default:
-      return SELECTIVITY.other
   }
 }

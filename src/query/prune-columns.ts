@@ -24,14 +24,18 @@ function prune(node: TypedNode, needed: ReadonlySet<number>): Pruned {
   switch (node.op) {
     case 'scan':
       return keeping(node, needed, (kept) => ({ ...node, kept: kept.map((column) => node.kept[column]!) }))
-    case 'where': {
-      const input = prune(node.input, new Set([...needed, ...columnsRead(node.condition)]))
-      const condition = renumber(node.condition, input.kept)
-      return {
-        node: { ...node, ...narrowed(node, input.kept), input: input.node, condition },
-        kept: input.kept,
-      }
-    }
+    case 'where':
+      return keeping(node, needed, (kept) => {
+        const given = kept.map((column) => node.kept[column]!)
+        const input = prune(node.input, new Set([...given, ...columnsRead(node.condition)]))
+        const condition = renumber(node.condition, input.kept)
+        return {
+          ...node,
+          input: input.node,
+          condition,
+          kept: given.map((column) => input.kept.indexOf(column)),
+        }
+      })
     case 'limit': {
       const input = prune(node.input, needed)
       return { node: { ...node, ...narrowed(node, input.kept), input: input.node }, kept: input.kept }

@@ -138,7 +138,7 @@ export class Queries {
       () => reader.cancelled,
       reader,
       async (run) => {
-        for await (const table of execute(run, node)) run.drop(table)
+        for await (const table of execute(run, node, 'whole')) run.drop(table)
         return explain(run, node)
       },
     )
@@ -159,7 +159,7 @@ export class Queries {
       if (pushed > 0)
         throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
       const most = batchRows(node.columns)
-      for await (const table of execute(run, node)) {
+      for await (const table of execute(run, node, 'whole')) {
         for (let first = 0; first < table.rows; first += most) {
           const rows = Math.min(most, table.rows - first)
           const batch = await run.measure(node, () => readBatch(run.work, table, node.columns, first, rows))

@@ -1,9 +1,17 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import type { DeviceWork } from '../../gpu/relational/query/device-work.js'
+import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { TypedNode } from '../../protocol/query/typed.js'
 import { StepFigures } from './step-figures.js'
+
+/** Where a column comes from. */
+export interface Origin {
+  readonly relation: DeviceRelation
+  /** Of the column. */
+  readonly name: string
+}
 
 /**
  * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
@@ -16,6 +24,7 @@ export class QueryRun {
   readonly #held = new Set<Table>()
   readonly #kept = new Set<readonly GPUBuffer[]>()
   readonly #isCancelled: () => boolean
+  readonly #origins = new Map<QueryColumn, Origin>()
 
   /**
    * @param relations every one that the query names
@@ -29,6 +38,14 @@ export class QueryRun {
     this.work = work
     this.relations = relations
     this.#isCancelled = isCancelled
+    for (const relation of relations.values()) {
+      for (const [name, column] of relation.columns) this.#origins.set(column, { relation, name })
+    }
+  }
+
+  /** The relation that a column is one of, if it is not a computed one. */
+  originOf(column: QueryColumn): Origin | undefined {
+    return this.#origins.get(column)
   }
 
   figures(node: TypedNode): StepFigures {

@@ -1,3 +1,5 @@
+import { SelectionFigures } from './selection/selection-figures.js'
+
 /** What the steps of one operator have done so far. */
 export class StepFigures {
   rows = 0
@@ -7,4 +9,6 @@ export class StepFigures {
   milliseconds = 0
   /** How it was done, where there was a choice. */
   method: string | undefined
+  /** Of a `where`: how its selections were planned. */
+  readonly selections = new SelectionFigures()
 }

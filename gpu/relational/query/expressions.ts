@@ -15,15 +15,6 @@ export function evaluateExpression(work: DeviceWork, table: Table, expression: T
   return evaluateFitting(work, table, expression, evaluated)
 }
 
-/** The rows of a table for which a condition is true: their numbers, ascending, and how many they are. */
-export async function selectRows(
-  work: DeviceWork,
-  table: Table,
-  condition: TypedExpression,
-): Promise<{ readonly numbers: RowNumbers; readonly count: number }> {
-  return selectFlagged(work, evaluateCondition(work, table, condition), table.rows)
-}
-
 /** For every row of a table 1 if a condition is true, else 0. */
 export function evaluateCondition(work: DeviceWork, table: Table, condition: TypedExpression): GPUBuffer {
   const evaluated = evaluateParts(work, table, condition)

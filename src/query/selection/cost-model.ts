@@ -109,7 +109,9 @@ export class CostModel {
     const entering = this.rowsAfter(start)
     const passing = this.rowsAfter(before)
     const reached = isFirst ? entering : entering * this.touched(entering === 0 ? 0 : passing / entering)
-    return this.#read(read, input, reached, passing, true) + this.#evaluate(added, reached)
+    // Behind other kernels the host waits to learn for how many rows an expression is to be evaluated.
+    const waiting = (added & this.#alone) !== 0 && input !== 'table' ? this.problem.costs.roundTrip : 0
+    return waiting + this.#read(read, input, reached, passing, true) + this.#evaluate(added, reached)
   }
 
   /** Whether a kernel can bind what it reads, and the columns that it writes. */
@@ -122,11 +124,14 @@ export class CostModel {
     return this.#buffers(read | written) + this.#buffers(written) <= this.problem.buffers
   }
 
-  /** What a kernel takes besides its groups: being started, its size coming back, and its list of rows. */
+  /**
+   * What a kernel takes besides its groups: being started, and its list of rows. What kernels have left is read once, behind the last of them, which is
+   * put to the account of the first.
+   */
   overhead(start: number, input: KernelInput): number {
     const { costs } = this.problem
     const list = input === 'rows' ? costs.scan.word * this.rowsAfter(start) : 0
-    return costs.launch + costs.roundTrip + list
+    return costs.launch + (input === 'table' ? costs.roundTrip : 0) + list
   }
 
   /** What a kernel takes for what it hands on. */

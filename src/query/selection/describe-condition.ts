@@ -1,0 +1,81 @@
+import type { Condition, Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { type ColumnFacts, lastValue, restoredNumber } from './column-domain.js'
+import { complement } from './value-sets.js'
+
+/** Intervals that are written out. */
+const SHOWN = 3
+
+/** A condition in words, much as SQL has them. */
+export function describeCondition(
+  condition: Condition,
+  names: readonly string[],
+  columns: readonly ColumnFacts[],
+): string {
+  switch (condition.kind) {
+    case 'values':
+      return describeSet(names[condition.column]!, condition.set, columns[condition.column]!)
+    case 'match': {
+      const { column, match, text, negated } = condition
+      return `${negated ? 'not ' : ''}${match}(${names[column]}, ${JSON.stringify(text)})`
+    }
+    case 'any':
+      return condition.branches
+        .map((branch) => branch.map((part) => describeCondition(part, names, columns)).join(' and '))
+        .join(' or ')
+    case 'expression':
+      return describeExpression(condition.expression, names)
+  }
+}
+
+function describeSet(name: string, set: ValueSet, facts: ColumnFacts): string {
+  const last = lastValue(facts)
+  const alternatives = set.intervals
+    .slice(0, SHOWN)
+    .map((interval) => describeInterval(name, interval, facts))
+  if (set.intervals.length > SHOWN) alternatives.push(`${set.intervals.length - SHOWN} more`)
+  if (set.nulls) alternatives.push(`${name} is null`)
+  const [outside, ...others] = complement(set, last).intervals
+  if (!set.nulls && outside === undefined) return `${name} is not null`
+  const missesOne = outside !== undefined && others.length === 0 && outside.low === outside.high
+  if (missesOne && set.intervals.length === 2) {
+    return `${name} <> ${describeValue(outside.low, facts)}${set.nulls ? ` or ${name} is null` : ''}`
+  }
+  return alternatives.join(' or ')
+}
+
+function describeInterval(name: string, { low, high }: Interval, facts: ColumnFacts): string {
+  if (low === high) return `${name} = ${describeValue(low, facts)}`
+  if (low === 0n) return `${name} <= ${describeValue(high, facts)}`
+  if (high >= lastValue(facts)) return `${name} >= ${describeValue(low, facts)}`
+  return `${name} between ${describeValue(low, facts)} and ${describeValue(high, facts)}`
+}
+
+function describeValue(value: bigint, { type, dictionary }: ColumnFacts): string {
+  if (type === 'string') return JSON.stringify(dictionary?.at(Number(value)) ?? '')
+  return String(restoredNumber(value, type))
+}
+
+function describeExpression(expression: TypedExpression, names: readonly string[]): string {
+  const parts = 'args' in expression ? expression.args.map((part) => describeExpression(part, names)) : []
+  switch (expression.kind) {
+    case 'column':
+      return names[expression.index]!
+    case 'constant':
+      return typeof expression.value === 'string'
+        ? JSON.stringify(expression.value)
+        : String(expression.value)
+    case 'arithmetic':
+    case 'comparison':
+      return `(${parts.join(` ${expression.op} `)})`
+    case 'and':
+    case 'or':
+      return `(${parts.join(` ${expression.kind} `)})`
+    case 'match':
+      return `${expression.match}(${parts[0]}, ${JSON.stringify(expression.text)})`
+    case 'convert':
+      return `cast(${parts[0]} as ${expression.type})`
+    default:
+      return `${expression.kind}(${parts.join(', ')})`
+  }
+}

@@ -1,0 +1,183 @@
+import t from 'tap'
+import type { SelectionCosts } from '../../../../gpu/relational/selection/selection-types.js'
+import { CostModel, type SelectionProblem } from '../../../../src/query/selection/cost-model.js'
+import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
+import {
+  allPlans,
+  permutations,
+  planCost,
+  singleKernelPlans,
+} from '../../../../src/query/selection/enumerate-plans.js'
+import { notationOf } from '../../../../src/query/selection/notation.js'
+import { optimise, rankOrder } from '../../../../src/query/selection/optimise.js'
+import { freshSeed, Random } from '../../../random.js'
+
+/** A transaction a row and column, and nothing else: what Sitaridi and Ross count, over w. */
+const PAPER_COSTS: SelectionCosts = {
+  workgroup: 1024,
+  scan: { word: 1, wide: 2 },
+  rates: { word: [1, 0.75, 0.68, 0.68], wide: [1, 0.75, 0.68, 0.68] },
+  granule: 32,
+  gather: { word: 4, wide: 8 },
+  write: 1,
+  predicate: { interval: 0, search: 0, table: 0, matchByte: 0, expression: 0 },
+  launch: 0,
+  roundTrip: 0,
+}
+
+const PRODUCT = (shares: readonly number[]) => (mask: number) =>
+  shares.reduce((product, share, i) => ((mask >> i) & 1 ? product * share : product), 1)
+
+/** Conditions on a column each, as the paper has them. */
+function paperProblem(shares: readonly number[], more: Partial<SelectionProblem> = {}): SelectionProblem {
+  return {
+    rows: 1000,
+    columns: shares.map(() => ({ width: 'word', nullable: false })),
+    conditions: shares.map((_, i) => ({ columns: [i], evaluation: { perRow: 0 }, alone: false })),
+    joint: PRODUCT(shares),
+    output: { rows: false, columns: [] },
+    costs: PAPER_COSTS,
+    buffers: 100,
+    touching: 'paper',
+    ...more,
+  }
+}
+
+function randomProblem(random: Random, conditions: number): SelectionProblem {
+  const shares = Array.from(
+    { length: conditions },
+    () => random.pick([0.01, 0.1, 0.5, 0.9]) * (random.below(100) / 100),
+  )
+  // Not the product: sets of conditions have shares of their own, of which larger sets have less.
+  const extra = Array.from({ length: 2 ** conditions }, () => 0.5 + random.below(100) / 200)
+  const joint = (mask: number) => (mask === 0 ? 1 : PRODUCT(shares)(mask) * extra[mask]!)
+  const columns = conditions + 1
+  return {
+    rows: random.pick([1000, 1_000_000, 100_000_000]),
+    columns: Array.from({ length: columns }, () => ({
+      width: random.chance(0.3) ? 'wide' : 'word',
+      nullable: random.chance(0.3),
+    })),
+    conditions: Array.from({ length: conditions }, (_, i) => ({
+      columns: random.chance(0.2) ? [i, random.below(columns)] : [i],
+      evaluation: random.chance(0.3)
+        ? { perRow: 0.05, prepared: { once: 10_000, perRow: 0.001 } }
+        : { perRow: 0.0001 },
+      alone: random.chance(0.1),
+    })),
+    joint,
+    output: { rows: random.chance(0.5), columns: random.chance(0.5) ? [conditions] : [] },
+    costs: random.pick([GPU_COSTS, SOFTWARE_COSTS, { ...GPU_COSTS, launch: 100 }]),
+    buffers: random.pick([5, 12]),
+    touching: random.pick(['paper', 'independent']),
+  }
+}
+
+function cheapest(costs: Iterable<number>): number {
+  return Math.min(...costs)
+}
+
+function* costsOf(model: CostModel, orders: Iterable<readonly number[]>, single = false): Generator<number> {
+  for (const order of orders) {
+    for (const plan of single ? singleKernelPlans(order) : allPlans(order)) yield planCost(model, plan)
+  }
+}
+
+const close = (a: number, b: number) =>
+  a === b || Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b))
+
+t.test('the best plan is the best of all plans', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const wrong: string[] = []
+  const compare = (what: string, model: CostModel, found: ReturnType<typeof optimise>, least: number) => {
+    const cost = found?.cost ?? Number.POSITIVE_INFINITY
+    if (!close(cost, least)) wrong.push(`${what}: ${cost}, not ${least}`)
+    if (found !== undefined && !close(planCost(model, found.plan), cost)) {
+      wrong.push(`${what}: ${notationOf(found.plan)} costs ${planCost(model, found.plan)}, not ${cost}`)
+    }
+  }
+  for (let round = 0; round < 120; round++) {
+    const n = 1 + random.below(6)
+    const model = new CostModel(randomProblem(random, n))
+    const order = rankOrder(model)
+    const one = { kind: 'one', order } as const
+    compare('one kernel', model, optimise(model, one, 'one'), cheapest(costsOf(model, [order], true)))
+    compare('many kernels', model, optimise(model, one), cheapest(costsOf(model, [order])))
+    if (n > 4) continue
+    const orders = permutations([...Array(n).keys()])
+    compare('all orders', model, optimise(model, { kind: 'all' }), cheapest(costsOf(model, orders)))
+  }
+  t.same(wrong.slice(0, 3), [])
+})
+
+t.test('costs are those of the paper', async (t) => {
+  const [a, b, c, d] = [0.5, 0.2, 0.3, 0.9]
+  const model = new CostModel(paperProblem([a, b, c, d]))
+  const cost = (...groups: number[][]) => planCost(model, { kernels: [{ groups, hands: 'rows' }] }) / 1000
+  t.ok(close(cost([0, 1, 2], [3]), 0.68 * 3 + Math.min(a * b * c * 32, 1)))
+  t.ok(close(cost([0, 1], [2, 3]), 0.75 * 2 + Math.min(a * b * 32, 1) * 0.75 * 2))
+  t.ok(close(cost([0, 1, 2, 3]), 0.68 * 4))
+  const few = new CostModel(paperProblem([0.1, 0.1, 0.1], { touching: 'paper', rows: 1000 }))
+  const rows = planCost(few, {
+    kernels: [
+      { groups: [[0, 1]], hands: 'rows' },
+      { groups: [[2]], hands: 'rows' },
+    ],
+  })
+  // A scan of two columns, row numbers written and read, and a value at each.
+  t.ok(close(rows, 1000 * (0.75 * 2) + 10 + 10 + 0.32 * (1000 / 32) * 4))
+})
+
+/** The best plans of four conditions of one selectivity, each with the least selectivity in percent from which on it is the best. */
+function regions(touching: SelectionProblem['touching']): (readonly [plan: string, from: number])[] {
+  const found: (readonly [string, number])[] = []
+  for (let percent = 1; percent <= 100; percent++) {
+    const share = percent / 100
+    const model = new CostModel(paperProblem([share, share, share, share], { touching }))
+    const plan = notationOf(optimise(model, { kind: 'one', order: [0, 1, 2, 3] }, 'one')!.plan)
+    if (plan !== found.at(-1)?.[0]) found.push([plan, percent])
+  }
+  return found
+}
+
+/**
+ * Measured in the paper: S211 from 5 %, S31 from 20 %, S4 from 40 %. The model as it is printed has S31 better than S4 while 32 s³ < 0.68, up to 27 %, and S211
+ * than S31 while 32 s² < 0.54, up to 12 %. With rows that pass independently of each other the borders come closer to what was measured.
+ */
+t.test('which plan of four conditions is best, by their selectivity (Figure 5)', async (t) => {
+  t.same(regions('paper'), [
+    ['S1111', 1],
+    ['S211', 2],
+    ['S31', 13],
+    ['S4', 28],
+  ])
+  t.same(regions('independent'), [
+    ['S1111', 1],
+    ['S211', 3],
+    ['S31', 16],
+    ['S4', 33],
+  ])
+})
+
+t.test('orders', async (t) => {
+  const shares = [0.9, 0.1, 0.5]
+  t.same(rankOrder(new CostModel(paperProblem(shares))), [1, 2, 0])
+  const dear = paperProblem(shares, {
+    conditions: [0, 1, 2].map((i) => ({
+      columns: [i],
+      evaluation: { perRow: i === 1 ? 50 : 0 },
+      alone: false,
+    })),
+  })
+  t.same(rankOrder(new CostModel(dear)), [2, 0, 1])
+})
+
+t.test('notation', async (t) => {
+  const kernel = (...groups: number[][]) => ({ groups, hands: 'rows' as const })
+  t.equal(notationOf({ kernels: [kernel([0, 1], [2], [3])] }), 'S211')
+  t.equal(notationOf({ kernels: [kernel([0, 1]), kernel([2])] }), 'K21')
+  t.equal(notationOf({ kernels: [kernel([0], [1]), kernel([2])] }), 'K21 (S11, S1)')
+  t.equal(notationOf({ kernels: [kernel([...Array(12).keys()], [12])] }), 'S12.1')
+})
