@@ -106,11 +106,16 @@ export function countRows(
 ): number[] {
   const firsts = new Float64Array(bounds.length + 1)
   const limits = Float64Array.from(bounds)
-  rows: for (let row = 0; row < rows; row++) {
-    for (const { column, bound } of fixed) if (valueAt(rows, column, row) >= bound) continue rows
+  for (let row = 0; row < rows; row++) {
+    // Plain loops: there are hundreds of millions of turns.
+    let passes = true
+    for (let i = 0; passes && i < fixed.length; i++) {
+      passes = valueAt(rows, fixed[i]!.column, row) < fixed[i]!.bound
+    }
+    if (!passes) continue
     if (matched !== undefined && !isMatched(valueAt(rows, matched, row) % STRINGS)) continue
     let largest = 0
-    for (const column of varied) largest = Math.max(largest, valueAt(rows, column, row))
+    for (let i = 0; i < varied.length; i++) largest = Math.max(largest, valueAt(rows, varied[i]!, row))
     let first = 0
     while (first < limits.length && largest >= limits[first]!) first++
     firsts[first]!++

@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs'
 import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
-import { asJson, printLines, table } from '../output.js'
+import { asJson, grouped, printLines, table } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
 export function addCalibrate(cli: Argv): Argv {
@@ -53,7 +53,7 @@ function selectionLines(costs: SelectionCosts): string[] {
       [
         ['scan', bandwidth(4, scan.word), bandwidth(8, scan.wide)],
         ['gather at row numbers', bandwidth(4, gather.word), bandwidth(8, gather.wide)],
-        ['write', bandwidth(4, write), bandwidth(4, write)],
+        ['write', bandwidth(4, write), bandwidth(8, 2 * write)],
       ],
     ),
     '',
@@ -69,30 +69,35 @@ function selectionLines(costs: SelectionCosts): string[] {
         ['step of a search among intervals', picoseconds(predicate.search)],
         ['bit table', picoseconds(predicate.table)],
         ['byte of a string matched', picoseconds(predicate.matchByte)],
-        ['expression', picoseconds(predicate.expression)],
+        ['part of an expression', picoseconds(predicate.expression)],
       ],
     ),
     '',
     `rows fetched together: ${Math.round(granule)}`,
-    `a kernel: ${microseconds(launch)}; to learn how many rows it left: ${microseconds(roundTrip)}`,
+    `a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
   ]
 }
 
 /** The planner works with sums of a few features; the names are its own. */
 function traversalLines(costs: Readonly<Record<string, number>>): string[] {
-  const rows = Object.entries(costs).map(([name, cost]) => [name, cost.toPrecision(3)])
+  const rows = Object.entries(costs).map(([name, cost]) => [name, figure(cost)])
   return table(['traversals: cost of', 'µs'], rows)
+}
+
+/** Three digits that matter, and all of those before the point. */
+function figure(value: number): string {
+  return value >= 100 ? grouped(value) : value.toPrecision(3)
 }
 
 /** Bytes a nanosecond are gigabytes a second. */
 function bandwidth(bytes: number, nanoseconds: number): string {
-  return nanoseconds === 0 ? '—' : (bytes / nanoseconds).toPrecision(3)
+  return nanoseconds === 0 ? '—' : figure(bytes / nanoseconds)
 }
 
 function picoseconds(nanoseconds: number): string {
-  return (nanoseconds * 1e3).toPrecision(3)
+  return figure(nanoseconds * 1e3)
 }
 
 function microseconds(nanoseconds: number): string {
-  return `${(nanoseconds / 1e3).toPrecision(3)} µs`
+  return `${figure(nanoseconds / 1e3)} µs`
 }

@@ -5,7 +5,7 @@ import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
 const ROWS = 700
-const QUESTIONS = 36
+const QUESTIONS = 24
 
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='] as const
 const STRINGS = ['', 'a', 'ab', 'b', 'PROMO blue', 'ECONOMY red', 'é', '\u{1f600}', 'nowhere']
