@@ -17,6 +17,7 @@ import { benchProfile } from './profile.js'
 import { benchRelational } from './relational/relational.js'
 import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
 import { drawCharts as drawSelectCharts } from './select/charts.js'
+import { keptPoints } from './select/figures.js'
 import { benchSelect } from './select/select.js'
 import { benchServe } from './serve.js'
 import { benchShards } from './shards.js'
@@ -73,7 +74,8 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     const { name } = device.facts
     writeCharts(path, drawSelectCharts(name, rows, points))
     printTables(`select on ${name}`, rows)
-    if (path !== undefined) writeJson(path, { suite: 'select', adapter: name, rows, points })
+    if (path !== undefined)
+      writeJson(path, { suite: 'select', adapter: name, rows, points: keptPoints(points) })
     return undefined
   },
   merge: ({ device, largest }) => benchMerge(device, largest(18)),

@@ -1,6 +1,6 @@
 import type { Condition, SelectionOutput } from '../../gpu/relational/selection/selection-types.js'
 import { warmUp } from '../warm-up.js'
-import type { Measured, PlanBench, Question } from './measure-plans.js'
+import type { Measured, PlanBench, PlanTime, Question } from './measure-plans.js'
 import type { SelectBench } from './setting.js'
 import { below, boundOf, countRows, matches, randomTable, type SelectTable } from './workload.js'
 
@@ -157,5 +157,17 @@ function variedFirst(
     matchedBytes: [0, 0, match?.length ?? 0],
     output: Q1_OUTPUT,
     count: counts[i]!,
+  }))
+}
+
+/** What is kept of points: every plan's times, without the plans. */
+export function keptPoints(points: readonly Point[]): object[] {
+  const times = ({ name, ms, wall, estimated }: PlanTime) => ({ name, ms, wall, estimated })
+  return points.map(({ figure, selectivity, plans, chosen, best }) => ({
+    figure,
+    selectivity,
+    chosen: times(chosen),
+    best: best.name,
+    plans: plans.map(times),
   }))
 }

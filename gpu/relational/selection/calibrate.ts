@@ -20,12 +20,14 @@ export interface CalibrationSize {
 /** The paper's 16 million rows (§4), and as many columns as leave nothing of one scan in the caches for the next. */
 const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 9, words: 8, wide: 4 }
 /** A CPU scans a column of these in a fifth of a millisecond. */
-const SOFTWARE: CalibrationSize = { rows: 2 ** 15, repeats: 15, words: 4, wide: 2 }
+const SOFTWARE: CalibrationSize = { rows: 2 ** 15, repeats: 9, words: 4, wide: 2 }
 
 /** Shares of rows that go on to the second column. */
 const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
 /** Shares of rows that are written. */
 const WRITTEN = [0.1, 0.5, 0.9]
+/** Nanoseconds a row that no memory is fast enough for: a scan that took less was lost in what else the device did. */
+const LEAST_SCAN = 1e-5
 /** Above it a rate is a sign of what else the device did. */
 const MOST_RATE = 1.25
 /** Rows of a list lie as many granules apart, on average. */
@@ -36,10 +38,14 @@ const APART = 2
  * up to a few seconds, in which other work on the device goes on.
  *
  * @param stop gives the calibration up, with its reason
+ * @param size the one that suits the device, unless given
  * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
  */
-export async function calibrateSelections(device: Device, stop?: AbortSignal): Promise<SelectionCosts> {
-  const size = device.facts.software ? SOFTWARE : HARDWARE
+export async function calibrateSelections(
+  device: Device,
+  stop?: AbortSignal,
+  size: CalibrationSize = device.facts.software ? SOFTWARE : HARDWARE,
+): Promise<SelectionCosts> {
   const kernels = await QueryKernels.create(device)
   const columns = await SampleColumns.create(device, size)
   try {
@@ -82,7 +88,8 @@ async function measure(
 /** What branch-free scans of 1, 2, … columns take, in nanoseconds a row. */
 async function scans(probe: SelectionProbe, width: 'word' | 'wide', most: number): Promise<number[]> {
   const taken: number[] = []
-  for (let columns = 1; columns <= most; columns++) taken.push(await probe.scan(width, columns))
+  for (let columns = 1; columns <= most; columns++)
+    taken.push(Math.max(LEAST_SCAN, await probe.scan(width, columns)))
   return taken
 }
 
