@@ -40,9 +40,6 @@ import { type PredicateShape, type SourceKind, type TestShape, testWords } from 
 /** First binding of the sources. */
 export const FIRST_SOURCE = 6
 
-/** Values of a quad that are loaded side by side, at most: more would take registers that other loads need to be under way. */
-const LOADS = 8
-
 const COMPONENTS = ['x', 'y', 'z', 'w'] as const
 
 const HELPERS = [
@@ -61,13 +58,17 @@ const HELPERS = [
   'within_wide_table',
 ]
 
-/** The text of the module for predicates of a shape. */
-export function generatePredicate(shape: PredicateShape): string {
-  const quads = quadsAtOnce(shape)
+/**
+ * The text of the module for predicates of a shape.
+ * @param loads values of a quad that are loaded side by side, at most: more would take registers that other loads need to be under way; where
+ *   the CPU is the device one after the other is as good, and compiled sooner
+ */
+export function generatePredicate(shape: PredicateShape, loads: number): string {
+  const quads = quadsAtOnce(shape, loads)
   const each = (line: (q: number) => string) => Array.from({ length: quads }, (_, q) => line(q))
   const left = each((q) => `left_${q}`)
   return [
-    `import package::relational::selection::tests::{${HELPERS.join(', ')}};`,
+    `import package::relational::selection::value_tests::{${HELPERS.join(', ')}};`,
     'import package::relational::selection::arguments::argument;',
     'import package::relational::selection::entries::listed_rows;',
     `import package::relational::selection::match::{${MATCHES.map((match) => `match_${match}`).join(', ')}};`,
@@ -96,12 +97,12 @@ export function generatePredicate(shape: PredicateShape): string {
  * As many as keep a load of each column of the largest group under way, and few others. Texts are compared a row after the other, whatever the
  * number of quads.
  */
-function quadsAtOnce({ groups, sources }: PredicateShape): 1 | 2 | 4 {
+function quadsAtOnce({ groups, sources }: PredicateShape, loads: number): 1 | 2 | 4 {
   if (sources.includes('texts')) return 1
   const words = (group: readonly TestShape[]) =>
     sourcesOf(group).reduce((sum, source) => sum + (sources[source] === 'wide' ? 2 : 1), 0)
   const most = Math.max(1, ...groups.map(words))
-  return most * 4 <= LOADS ? 4 : most * 2 <= LOADS ? 2 : 1
+  return most * 4 <= loads ? 4 : most * 2 <= loads ? 2 : 1
 }
 
 function declaration({ listed }: PredicateShape, kind: SourceKind, i: number): string {

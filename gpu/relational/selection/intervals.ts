@@ -2,7 +2,7 @@ import type { ValueType } from '../../../protocol/query/tree.js'
 import { valueWords } from '../query/query-column.js'
 import type { Interval } from './selection-types.js'
 
-/** A set of values as kernels test it (`tests.wesl`): how far a value is from `lowest`, modulo 2^bits, decides. */
+/** A set of values as kernels test it (`value-tests.wesl`): how far a value is from `lowest`, modulo 2^bits, decides. */
 export interface StoredIntervals {
   readonly bits: 32 | 64
   readonly lowest: bigint

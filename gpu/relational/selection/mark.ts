@@ -126,7 +126,7 @@ export class Mark {
       further,
       params: 3,
       conditions: { ...this.#tile.conditions, count: counts, continued },
-      generated: { module: 'relational/selection/plan', text: generatePredicate(shape) },
+      generated: { module: 'relational/selection/plan', text: generatePredicate(shape, this.#tile.loads) },
     })
   }
 }

@@ -9,7 +9,7 @@ import { Mark } from './mark.js'
 import { MatchConditions } from './match-conditions.js'
 import { Predicates } from './predicates.js'
 import { type RunOptions, type SelectionParts, SelectionRun } from './selection-run.js'
-import { selectionTile } from './selection-tile.js'
+import { type SelectionWorkgroup, selectionTile } from './selection-tile.js'
 import type { Condition, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
 
 export type { MatchBy } from './match-conditions.js'
@@ -23,9 +23,16 @@ export class Selections {
     this.#parts = parts
   }
 
-  /** @param strategy the one that suits the device, unless given */
-  static async create(device: Device, strategy: Strategy = strategyFor(device)): Promise<Selections> {
-    const tile = selectionTile(device, strategy)
+  /**
+   * @param strategy the one that suits the device, unless given
+   * @param workgroup see `selectionTile`
+   */
+  static async create(
+    device: Device,
+    strategy: Strategy = strategyFor(device),
+    workgroup: SelectionWorkgroup = 256,
+  ): Promise<Selections> {
+    const tile = selectionTile(device, strategy, workgroup)
     const kernels = new GeneratedKernels(device)
     const mark = await Mark.create(device, kernels, tile)
     return new Selections({

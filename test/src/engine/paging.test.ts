@@ -120,6 +120,10 @@ async function openBoth(t: Test, random: Random) {
   return { directory, engine, model, deviceMemory }
 }
 
+function hostBytesOf(indexes: ReturnType<Engine['stats']>['indexes']): number {
+  return indexes.reduce((sum, { hostBytes }) => sum + Number(hostBytes), 0)
+}
+
 /** What is left to do after the last reply is done. */
 async function atRest(engine: Engine, deviceMemory: number): Promise<number> {
   const { deviceBytes } = engine.stats().server
@@ -166,14 +170,12 @@ t.test('four times the budget is in use', async (t) => {
     const { server, indexes } = engine.stats()
     const away = indexes.filter(({ resident }) => resident === false)
     t.equal(away.length, server.pagedOutIndexes)
-    t.equal(
-      away.reduce((sum, { hostBytes }) => sum + Number(hostBytes), 0),
-      server.pagedOutBytes,
-    )
+    t.equal(hostBytesOf(away), server.pagedOutBytes)
     t.ok(away.every(({ deviceBytes, hostBytes, keys }) => deviceBytes === 0 && Number(hostBytes) > keys))
     t.equal(server.deviceLimitBytes, deviceMemory)
     t.equal(engine.list().length, INDEXES)
-    const [first, second] = away
+    // Behind a snapshot room of payloads of kind `bytes` is given back, for which the index has to come back.
+    const [first, second] = away.filter(({ payloadKind }) => payloadKind !== 'bytes')
     await engine.snapshot(first.name)
     t.equal(engine.stats(first.name).indexes[0].resident, false, 'its snapshot is written from the host')
     t.equal(
@@ -181,7 +183,9 @@ t.test('four times the budget is in use', async (t) => {
       engine.stats(first.name).indexes[0].snapshotPosition,
     )
     await Promise.all([engine, model].map((one) => one.dropIndex(second.name)))
-    t.equal(engine.stats().server.pagedOutBytes, server.pagedOutBytes - Number(second.hostBytes))
+    const left = engine.stats()
+    t.notOk(left.indexes.some(({ name }) => name === second.name))
+    t.equal(left.server.pagedOutBytes, hostBytesOf(left.indexes))
   })
 
   await t.test('a restart', async (t) => {

@@ -62,6 +62,18 @@ export async function strategies(): Promise<readonly Strategy[]> {
   return suitsSubgroups(device) ? ['serial', 'cooperative', 'subgroups'] : ['serial', 'cooperative']
 }
 
+/** Device work of the device of this file. */
+export async function withWork(use: (work: DeviceWork) => Promise<void>): Promise<void> {
+  opened ??= open()
+  const { device, kernels } = await opened
+  const scratch = device.scratch()
+  try {
+    await use(new DeviceWork(device, kernels, scratch))
+  } finally {
+    scratch.release()
+  }
+}
+
 /** A table on the device, and selections over it. */
 export class SelectionBed {
   readonly device: Device

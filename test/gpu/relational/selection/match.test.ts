@@ -1,0 +1,91 @@
+import t from 'tap'
+import { mergeDictionaries } from '../../../../gpu/relational/query/dictionaries.js'
+import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary-texts.js'
+import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
+import { SortedStrings } from '../../../../gpu/relational/stored/sorted-strings.js'
+import { MATCHES } from '../../../../protocol/query/tree.js'
+import { freshSeed, Random } from '../../../random.js'
+import { hostRelation } from '../../../src/query/host-relation.js'
+import { Model } from './model.js'
+import { described } from './random-conditions.js'
+import { SelectionBed, strategies, withWork } from './selection-bed.js'
+
+const LETTERS = ['a', 'b', 'é', '\u{1f600}', ' ']
+const PLAN: SelectionPlan = { kernels: [{ groups: [[0]], hands: 'rows' }] }
+
+function randomText(random: Random, most: number): string {
+  return Array.from({ length: random.below(most + 1) }, () => random.pick(LETTERS)).join('')
+}
+
+/** A column of strings of few letters, and one of them that has nulls. */
+function randomStrings(random: Random, rows: number) {
+  const column = (name: string, nulls: number) => {
+    const cells = Array.from({ length: rows }, () => (random.chance(nulls) ? null : randomText(random, 12)))
+    return { name, type: 'string', nullable: nulls > 0, cells } as const
+  }
+  return hostRelation('strings', [column('s', 0), column('n', 0.2)])
+}
+
+t.test('texts of all lengths, found row by row and in the dictionary', async (t) => {
+  const seed = freshSeed()
+  t.comment(`seed ${seed}`)
+  const random = new Random(seed)
+  const table = randomStrings(random, 700)
+  const model = new Model(table)
+  for (const strategy of await strategies()) {
+    const bed = await SelectionBed.create(table, strategy)
+    for (const match of MATCHES) {
+      for (const most of [0, 1, 2, 4, 7]) {
+        const text = randomText(random, most)
+        const negated = random.chance(0.5)
+        const conditions: Condition[] = [{ kind: 'match', column: most % 2, match, text, negated }]
+        const { rows } = model.run(conditions, PLAN)
+        for (const by of ['row', 'dictionary'] as const) {
+          const found = await bed.run(conditions, PLAN, { kind: 'rows' }, { matchBy: new Map([[0, by]]) })
+          t.same(found.rows, rows, `${strategy}, by ${by}, ${described(conditions)}`)
+        }
+        t.same((await bed.run(conditions, PLAN, { kind: 'rows' })).rows, rows)
+      }
+    }
+  }
+})
+
+t.test('columns without strings', async (t) => {
+  const cells = [null, null, null]
+  const table = hostRelation('none', [{ name: 's', type: 'string', nullable: true, cells }])
+  const bed = await SelectionBed.create(table)
+  for (const match of MATCHES) {
+    for (const by of ['row', 'dictionary'] as const) {
+      const conditions: Condition[] = [{ kind: 'match', column: 0, match, text: '', negated: by === 'row' }]
+      const found = await bed.run(conditions, PLAN, { kind: 'count' }, { matchBy: new Map([[0, by]]) })
+      t.equal(found.count, 0)
+    }
+  }
+})
+
+t.test('merged dictionaries give the bytes that stored ones have', (t) => {
+  const left = new SortedStrings(new TextEncoder().encode('azé'), Uint32Array.of(0, 1, 2, 4))
+  const right = new SortedStrings(new TextEncoder().encode('b'), Uint32Array.of(0, 1))
+  const { bytes, offsets } = mergeDictionaries(left, right).dictionary.utf8()
+  t.equal(new TextDecoder().decode(bytes), 'abzé')
+  t.same([...offsets], [0, 1, 2, 3, 5])
+  t.equal(left.utf8().bytes, left.bytes)
+  t.end()
+})
+
+t.test('copies of dictionaries that were not used for longest make way', async (t) => {
+  const dictionaryOf = (text: string) =>
+    new SortedStrings(new TextEncoder().encode(text), Uint32Array.of(0, text.length))
+  const [first, second] = [dictionaryOf('a'.repeat(100)), dictionaryOf('b'.repeat(100))]
+  await withWork(async (work) => {
+    const texts = new DictionaryTexts(work.device, 200)
+    const copy = await texts.use(work, first)
+    t.equal(await texts.use(work, first), copy, 'the same copy again')
+    const before = texts.bytes
+    await texts.use(work, second)
+    t.equal(texts.bytes, before, 'one of both stays')
+    const words = await work.readColumns([{ buffer: copy!, bytes: 108 }])
+    t.equal(words[0]![107], 97, 'what was recorded with a copy still finds it')
+    t.not(await texts.use(work, first), copy, 'it is made again')
+  })
+})
