@@ -3,7 +3,7 @@ export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type { InsertMode } from '../../protocol/messages.js'
-export type { QueryExplanation } from '../../protocol/query/explanation.js'
+export type { QueryExplanation, SelectionExplanation } from '../../protocol/query/explanation.js'
 export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, ValueType } from '../../protocol/query/tree.js'
 export {
   COLUMN_TYPES,

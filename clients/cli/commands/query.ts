@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { type Cell, Query, type QueryExplanation, type QueryNode } from '../../sdk/index.js'
+import {
+  type Cell,
+  Query,
+  type QueryExplanation,
+  type QueryNode,
+  type SelectionExplanation,
+} from '../../sdk/index.js'
 import { asJson, bytesText, grouped, printLines } from '../output.js'
 import { clientOptions, withClient } from '../session.js'
 
@@ -52,12 +58,33 @@ function rowText(row: Record<string, Cell>): string {
 }
 
 function explanationLines(step: QueryExplanation, indent: string): string[] {
-  const { op, method, rows, estimatedRows, tables, bytes, milliseconds, inputs } = step
+  const { op, method, selection, rows, estimatedRows, tables, bytes, milliseconds, inputs } = step
   const how = method === undefined ? '' : ` (${method})`
   const passes = tables > 1 ? ` in ${tables} passes` : ''
   const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated), ${bytesText(bytes)}, ${milliseconds.toFixed(2)} ms`
   return [
     `${indent}${op}${how}: ${figures}`,
+    ...(selection === undefined ? [] : selectionLines(selection, `${indent}| `)),
     ...inputs.flatMap((input) => explanationLines(input, `${indent}  `)),
   ]
+}
+
+function selectionLines(
+  { plan, estimatedMilliseconds, conditions, kernels, alternatives }: SelectionExplanation,
+  indent: string,
+): string[] {
+  const others = alternatives.map((other) => planText(other.plan, other.estimatedMilliseconds))
+  const instead = others.length === 0 ? '' : `; else ${others.join(', ')}`
+  return [
+    `${indent}${conditions.map((condition, i) => `${i + 1}. ${condition}`).join('; ')}`,
+    `${indent}${planText(plan, estimatedMilliseconds)} estimated${instead}`,
+    ...(kernels.length < 2 ? [] : kernels).map(
+      (kernel, i) =>
+        `${indent}kernel ${i + 1}, ${kernel.plan}, gives ${kernel.gives}: ${grouped(kernel.rows)} rows (${grouped(kernel.estimatedRows)} estimated)`,
+    ),
+  ]
+}
+
+function planText(plan: string, milliseconds: number): string {
+  return `${plan} ${milliseconds.toFixed(3)} ms`
 }

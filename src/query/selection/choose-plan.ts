@@ -5,6 +5,7 @@ import type {
   SelectionOutput,
   SelectionPlan,
 } from '../../../gpu/relational/selection/selection-types.js'
+import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
 import { CostModel, type ModelColumn } from './cost-model.js'
 import { columnsOf, type EstimatedColumn, Estimates } from './estimates.js'
 import { evaluationOf } from './evaluation-costs.js'
@@ -26,6 +27,8 @@ export interface ChosenPlan {
   /** What the plan's numbers mean. */
   readonly conditions: readonly Condition[]
   readonly plan: SelectionPlan
+  /** How strings are matched, by the numbers of conditions that do. */
+  readonly matchBy: ReadonlyMap<number, MatchBy>
   /** Nanoseconds. */
   readonly cost: number
   /** Rows that each kernel is thought to leave. */
@@ -65,10 +68,12 @@ function planOf(conditions: readonly Condition[], estimates: Estimates, task: Se
   const orders: Orders = enumerates ? { kind: 'all' } : { kind: 'one', order }
   // One condition a kernel is always possible.
   const { plan, cost } = optimise(model, orders) ?? oneByOne(order)
-  const kernels = [...plan.kernels, ...oneByOne(numbersFrom(planned.length, conditions.length)).plan.kernels]
+  const behind = oneByOne(numbersFrom(planned.length, conditions.length)).plan
+  const kernels = [...plan.kernels, ...behind.kernels]
   return {
     conditions,
     plan: { kernels },
+    matchBy: matchings(model, plan),
     cost,
     estimatedRows: rowsLeft(kernels, estimates, task),
     model,
@@ -115,6 +120,25 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
 
 function modelColumn({ type, nullable }: EstimatedColumn): ModelColumn {
   return { width: valueWords(type) === 2 ? 'wide' : 'word', nullable }
+}
+
+/** Strings are matched where they are looked at, or all of the dictionary's beforehand, by the rows that come to them. */
+function matchings(model: CostModel, { kernels }: SelectionPlan): Map<number, MatchBy> {
+  const matchBy = new Map<number, MatchBy>()
+  let done = 0
+  for (const { groups } of kernels) {
+    const start = done
+    for (const group of groups) {
+      const rows = done === start ? model.rowsAfter(start) : model.reached(start, done)
+      for (const condition of group) {
+        const { prepared } = model.problem.conditions[condition]!.evaluation
+        if (prepared === undefined) continue
+        matchBy.set(condition, model.isPrepared(condition, rows) ? 'dictionary' : 'row')
+      }
+      done = group.reduce((mask, condition) => mask | (1 << condition), done)
+    }
+  }
+  return matchBy
 }
 
 function oneByOne(order: readonly number[]): CostedPlan {

@@ -106,12 +106,23 @@ export class CostModel {
       return Number.POSITIVE_INFINITY
     }
     const read = this.#columns(added) & ~this.#columns(before ^ start)
-    const entering = this.rowsAfter(start)
     const passing = this.rowsAfter(before)
-    const reached = isFirst ? entering : entering * this.touched(entering === 0 ? 0 : passing / entering)
+    const reached = isFirst ? passing : this.reached(start, before)
     // Behind other kernels the host waits to learn for how many rows an expression is to be evaluated.
     const waiting = (added & this.#alone) !== 0 && input !== 'table' ? this.problem.costs.roundTrip : 0
     return waiting + this.#read(read, input, reached, passing, true) + this.#evaluate(added, reached)
+  }
+
+  /** Rows for which a kernel goes on behind some conditions: those of granules with a row that has passed. */
+  reached(start: number, before: number): number {
+    const entering = this.rowsAfter(start)
+    return entering === 0 ? 0 : entering * this.touched(this.rowsAfter(before) / entering)
+  }
+
+  /** Whether it takes less, for so many rows, to have the answers of a condition ready beforehand. */
+  isPrepared(condition: number, rows: number): boolean {
+    const { perRow, prepared } = this.problem.conditions[condition]!.evaluation
+    return prepared !== undefined && prepared.once + prepared.perRow * rows < perRow * rows
   }
 
   /** Whether a kernel can bind what it reads, and the columns that it writes. */
@@ -222,7 +233,7 @@ export class CostModel {
   #writeNumbers(start: number, after: number, input: KernelInput): number {
     const { costs } = this.problem
     const written = this.rowsAfter(after)
-    const read = input === 'columns' ? costs.scan.word * this.#reached(start, after) : 0
+    const read = input === 'columns' ? costs.scan.word * this.reached(start, after) : 0
     return read + written * costs.write
   }
 
@@ -231,17 +242,12 @@ export class CostModel {
     const { costs, columns: kinds } = this.problem
     const written = this.rowsAfter(after)
     const unread = columns & ~this.#columns(after ^ start)
-    let cost = this.#read(unread, input, this.#reached(start, after), written, false)
+    let cost = this.#read(unread, input, this.reached(start, after), written, false)
     for (let left = columns; left !== 0; left &= left - 1) {
       const { width, nullable } = kinds[lowest(left)]!
       cost += written * costs.write * ((width === 'wide' ? 2 : 1) + (nullable ? 1 / WORD_ROWS : 0))
     }
     return cost
-  }
-
-  #reached(start: number, after: number): number {
-    const entering = this.rowsAfter(start)
-    return entering === 0 ? 0 : entering * this.touched(this.rowsAfter(after) / entering)
   }
 }
 

@@ -46,14 +46,35 @@ function describeSet(name: string, set: ValueSet, facts: ColumnFacts): string {
 
 function describeInterval(name: string, { low, high }: Interval, facts: ColumnFacts): string {
   if (low === high) return `${name} = ${describeValue(low, facts)}`
-  if (low === 0n) return `${name} <= ${describeValue(high, facts)}`
-  if (high >= lastValue(facts)) return `${name} >= ${describeValue(low, facts)}`
+  if (low === 0n) return `${name} ${describeBound(['<=', high], ['<', high + 1n], facts)}`
+  if (high >= lastValue(facts)) return `${name} ${describeBound(['>=', low], ['>', low - 1n], facts)}`
   return `${name} between ${describeValue(low, facts)} and ${describeValue(high, facts)}`
+}
+
+/** Of floats the form that is the shorter, which is how it was asked for as a rule. */
+function describeBound(
+  [op, value]: readonly [string, bigint],
+  [strict, neighbour]: readonly [string, bigint],
+  facts: ColumnFacts,
+): string {
+  const own = `${op} ${describeValue(value, facts)}`
+  const other = `${strict} ${describeValue(neighbour, facts)}`
+  return facts.type === 'f32' && other.length < own.length ? other : own
 }
 
 function describeValue(value: bigint, { type, dictionary }: ColumnFacts): string {
   if (type === 'string') return JSON.stringify(dictionary?.at(Number(value)) ?? '')
-  return String(restoredNumber(value, type))
+  const number = restoredNumber(value, type)
+  return type === 'f32' ? floatText(Number(number)) : String(number)
+}
+
+/** As many digits as tell a float from all others. */
+function floatText(value: number): string {
+  for (let digits = 1; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits))
+    if (Math.fround(short) === value) return String(short)
+  }
+  return String(Number(value.toPrecision(9)))
 }
 
 function describeExpression(expression: TypedExpression, names: readonly string[]): string {

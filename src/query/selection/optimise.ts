@@ -79,7 +79,8 @@ class Optimiser {
     for (let start = 0; start < last && (start === 0 || kernels === 'many'); start++) {
       for (let input = TABLE; input <= COLUMNS; input++) {
         const place = start * INPUTS.length + input
-        if (this.#best[place] === Number.POSITIVE_INFINITY) continue
+        // Whatever begins here takes longer than a plan that there is.
+        if (this.#best[place]! + this.#overhead(start, input) >= cost) continue
         this.#growKernel(start, input)
         if (kernels === 'many') this.#handOn(start, input)
         const whole = this.#best[place]! + this.#finished(start, input)
@@ -118,7 +119,7 @@ class Optimiser {
     const states = this.#states
     const place = start * INPUTS.length + input
     const first = states[start]!
-    const begun = this.#best[place]! + this.#model.overhead(first, INPUTS[input]!)
+    const begun = this.#best[place]! + this.#overhead(start, input)
     for (let after = start + 1; after < states.length - 1; after++) {
       if (this.#kernel[after] === Number.POSITIVE_INFINITY) continue
       // Numbers of rows of columns that were handed on would lead to nothing but these.
@@ -142,7 +143,11 @@ class Optimiser {
     const { all } = this.#model
     if (!this.#model.fits(first, all, 'output')) return Number.POSITIVE_INFINITY
     const evaluated = this.#kernel[this.#states.length - 1]!
-    return evaluated + this.#model.overhead(first, name) + this.#model.finishing(first, name)
+    return evaluated + this.#overhead(start, input) + this.#model.finishing(first, name)
+  }
+
+  #overhead(start: number, input: number): number {
+    return this.#model.overhead(this.#states[start]!, INPUTS[input]!)
   }
 
   #planTo(last: number, from: number): SelectionPlan {

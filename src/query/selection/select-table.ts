@@ -81,13 +81,13 @@ async function execute(
   run: QueryRun,
   table: Table,
   { output }: SelectionTask,
-  { conditions, plan }: ChosenPlan,
+  { conditions, plan, matchBy }: ChosenPlan,
 ): Promise<Selected> {
   const { work } = run
   const wanted = output.kind === 'columns' ? output.columns : []
   const needed = new Set([...conditions.flatMap(columnsOf), ...wanted])
   const columns = table.columns.map(({ source }, i) => (needed.has(i) ? table.dense(work, i) : source))
-  return work.kernels.selections.run(work, columns, table.rows, conditions, plan, output)
+  return work.kernels.selections.run(work, columns, table.rows, conditions, plan, output, { matchBy })
 }
 
 /** @param given the table with the columns that are wanted of it */

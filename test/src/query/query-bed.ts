@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
+import type { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
 import type { QueryNode } from '../../../protocol/query/tree.js'
@@ -22,15 +23,29 @@ export class QueryBed {
   }
 
   /** For all tests of a file. */
-  static async open(t: Test, hosts: readonly HostRelation[], memoryBytes?: number): Promise<QueryBed> {
-    const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes)
+  static async open(
+    t: Test,
+    hosts: readonly HostRelation[],
+    memoryBytes?: number,
+    sample?: SampleKeeper,
+  ): Promise<QueryBed> {
+    const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes, sample)
     t.teardown(() => bed.oracle.close())
     return bed
   }
 
-  static async fill(device: Device, hosts: readonly HostRelation[], memoryBytes?: number): Promise<QueryBed> {
+  /** @param sample of the relation, if there is only one */
+  static async fill(
+    device: Device,
+    hosts: readonly HostRelation[],
+    memoryBytes?: number,
+    sample?: SampleKeeper,
+  ): Promise<QueryBed> {
     const relations = new Map<string, DeviceRelation>()
-    for (const host of hosts) relations.set(host.name, await uploadRelation(device, host))
+    for (const host of hosts) {
+      const relation = await uploadRelation(device, host)
+      relations.set(host.name, sample === undefined ? relation : { ...relation, sample })
+    }
     const schemas = new Map(hosts.map((host) => [host.name, schemaOf(host)]))
     const host = {
       columnsOf: (name: string) => schemas.get(name)!,
