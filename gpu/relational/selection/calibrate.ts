@@ -5,7 +5,8 @@ import { QueryKernels } from '../query/query-kernels.js'
 import { type BranchedScan, fitGranule, touchedShare } from './fit-granule.js'
 import { SampleColumns } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
-import { selectionTile } from './selection-tile.js'
+import { selectionTile, selectionWorkgroups } from './selection-tile.js'
+import { Selections } from './selections.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
@@ -19,8 +20,8 @@ export interface CalibrationSize {
 
 /** The paper's 16 million rows (§4), and as many columns as leave nothing of one scan in the caches for the next. */
 const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 9, words: 8, wide: 4 }
-/** A CPU scans a column of these in a fifth of a millisecond. */
-const SOFTWARE: CalibrationSize = { rows: 2 ** 15, repeats: 9, words: 4, wide: 2 }
+/** A CPU scans a column of these in a third of a millisecond. */
+const SOFTWARE: CalibrationSize = { rows: 2 ** 16, repeats: 9, words: 4, wide: 2 }
 
 /** Shares of rows that go on to the second column. */
 const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
@@ -49,13 +50,47 @@ export async function calibrateSelections(
   const kernels = await QueryKernels.create(device)
   const columns = await SampleColumns.create(device, size)
   try {
-    const probe = new SelectionProbe(device, kernels, columns, size, stop)
-    await probe.warmUp()
-    const { invocations } = selectionTile(device, strategyFor(device))
-    return { workgroup: invocations, ...(await measure(probe, size)) }
+    const probes = await probesOf(device, kernels, columns, size, stop)
+    await probes[0]!.probe.warmUp()
+    const { workgroup, probe } = await fastest(probes, size)
+    return { workgroup, ...(await measure(probe, size)) }
   } finally {
     columns.destroy()
   }
+}
+
+/** A probe of kernels with workgroups of so many invocations. */
+interface SizedProbe {
+  readonly workgroup: number
+  readonly probe: SelectionProbe
+}
+
+/** One for each size of workgroups that the device can run. */
+async function probesOf(
+  device: Device,
+  kernels: QueryKernels,
+  columns: SampleColumns,
+  size: CalibrationSize,
+  stop: AbortSignal | undefined,
+): Promise<SizedProbe[]> {
+  const strategy = strategyFor(device)
+  const probes: SizedProbe[] = []
+  for (const each of selectionWorkgroups(device, strategy)) {
+    const selections = await Selections.create(device, strategy, each)
+    const probe = new SelectionProbe(device, kernels, selections, columns, size, stop)
+    probes.push({ workgroup: selectionTile(device, strategy, each).invocations, probe })
+  }
+  return probes
+}
+
+/** The one whose scans of one column and of many together take the least. */
+async function fastest(probes: readonly SizedProbe[], { words }: CalibrationSize): Promise<SizedProbe> {
+  if (probes.length === 1) return probes[0]!
+  const taken: number[] = []
+  for (const { probe } of probes) {
+    taken.push((await probe.scan('word', 1)) + (await probe.scan('word', words)) / words)
+  }
+  return probes[taken.indexOf(Math.min(...taken))]!
 }
 
 async function measure(

@@ -8,6 +8,7 @@ import { RandomWords } from './random-words.js'
 import { FEW_VALUE_BITS, SAMPLE_STRING_BYTES, type SampleColumns } from './sample-columns.js'
 import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 import type { ColumnWidth, Condition, Interval, SelectionOutput } from './selection-types.js'
+import type { Selections } from './selections.js'
 
 /** Runs before those that count: kernels are compiled in the first. */
 const WARM_UP = 2
@@ -38,12 +39,13 @@ export class SelectionProbe {
   constructor(
     device: Device,
     kernels: QueryKernels,
+    selections: Selections,
     columns: SampleColumns,
     size: CalibrationSize,
     stop: AbortSignal | undefined,
   ) {
     this.#device = device
-    this.#timer = new SelectionTimer(device, kernels)
+    this.#timer = new SelectionTimer(device, kernels, selections)
     this.#columns = columns
     this.#size = size
     this.#stop = stop

@@ -26,6 +26,19 @@ export interface SelectionTile {
 /** Invocations of a workgroup that kernels for subgroups can have. */
 export type SelectionWorkgroup = 256 | 512
 
+/** Bytes of workgroup memory that kernels of 512 invocations take, with what they share with others. */
+const LARGE_WORKGROUP_BYTES = 2 ** 15
+
+/** The workgroups that a device can run with a strategy, the usual one first. */
+export function selectionWorkgroups(device: Device, strategy: Strategy): SelectionWorkgroup[] {
+  const { maxComputeWorkgroupStorageSize } = device.gpu.limits
+  const isLarge =
+    strategy === 'subgroups' &&
+    selectionTile(device, strategy, 512).invocations === 512 &&
+    maxComputeWorkgroupStorageSize >= LARGE_WORKGROUP_BYTES
+  return isLarge ? [256, 512] : [256]
+}
+
 /** @param workgroup invocations of a workgroup where subgroups of 32 lanes are used; others have their own */
 export function selectionTile(
   device: Device,

@@ -4,6 +4,7 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { RunOptions } from './selection-run.js'
 import type { Condition, SelectionOutput, SelectionPlan } from './selection-types.js'
+import type { Selections } from './selections.js'
 
 /** A selection that is to be timed. */
 export interface TimedSelection {
@@ -26,10 +27,13 @@ export interface SelectionTime {
 export class SelectionTimer {
   readonly #device: Device
   readonly #kernels: QueryKernels
+  readonly #selections: Selections
 
-  constructor(device: Device, kernels: QueryKernels) {
+  /** @param selections those of the kernels, unless given */
+  constructor(device: Device, kernels: QueryKernels, selections = kernels.selections) {
     this.#device = device
     this.#kernels = kernels
+    this.#selections = selections
   }
 
   /**
@@ -46,15 +50,7 @@ export class SelectionTimer {
     try {
       const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
       const begin = performance.now()
-      const { count } = await this.#kernels.selections.run(
-        work,
-        columns,
-        rows,
-        conditions,
-        plan,
-        output,
-        options,
-      )
+      const { count } = await this.#selections.run(work, columns, rows, conditions, plan, output, options)
       const wall = (performance.now() - begin) * 1e6
       work.submit()
       const times = await profiler?.read()
