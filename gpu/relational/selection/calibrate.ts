@@ -31,8 +31,9 @@ const WRITTEN = [0.1, 0.5, 0.9]
 const LEAST_SCAN = 1e-5
 /** Above it a rate is a sign of what else the device did. */
 const MOST_RATE = 1.25
-/** Rows of a list lie as many granules apart, on average. */
+/** Rows of a list lie as many granules apart, on average, unless there would be too few of them to be timed. */
 const APART = 2
+const LEAST_LISTED = 1 / 32
 
 /**
  * Measures what selections cost on a device, by running them over columns made for the purpose (Sitaridi and Ross §4, "Model calibration"). Takes
@@ -104,7 +105,7 @@ async function measure(
   const scan = { word: words[0]!, wide: wides[0]! }
   const granule = await measureGranule(probe)
   const write = await measureWrite(probe)
-  const gathered = { share: 1 / (APART * granule), granule, listed: scan.word }
+  const gathered = { share: Math.max(LEAST_LISTED, 1 / (APART * granule)), granule, listed: scan.word }
   return {
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
