@@ -1,4 +1,5 @@
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type {
   Condition,
   SelectionCosts,
@@ -7,7 +8,7 @@ import type {
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
 import { CostModel, type ModelColumn } from './cost-model.js'
-import { columnsOf, type EstimatedColumn, Estimates } from './estimates.js'
+import { type EstimatedColumn, Estimates } from './estimates.js'
 import { evaluationOf } from './evaluation-costs.js'
 import type { Normalised } from './normalise.js'
 import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js'
@@ -106,7 +107,7 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     rows,
     columns: used.map((column) => modelColumn(columns[column]!)),
     conditions: conditions.map((condition) => ({
-      columns: known(columnsOf(condition)),
+      columns: known([...new Set(columnsOf(condition))]),
       evaluation: evaluationOf(condition, columns, costs),
       alone: condition.kind === 'expression',
     })),

@@ -1,5 +1,5 @@
 import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
-import { codeOf } from '../../../gpu/relational/query/dictionaries.js'
+import { codeOf, prefixRange } from '../../../gpu/relational/query/dictionaries.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
@@ -69,15 +69,8 @@ export function comparisonSet(op: ComparisonOp, constant: ConstantValue, facts: 
 
 /** The strings of a dictionary that begin with a text: they follow each other. */
 export function prefixSet(dictionary: StringDictionary, text: string): ValueSet {
-  const first = dictionary.lowerBound(text)
-  let low = first
-  let high = dictionary.size
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (dictionary.at(middle).startsWith(text)) low = middle + 1
-    else high = middle
-  }
-  return between(BigInt(first), BigInt(low) - 1n)
+  const [first, end] = prefixRange(dictionary, text)
+  return between(BigInt(first), BigInt(end) - 1n)
 }
 
 function rangeSet(op: ComparisonOp, at: bigint, last: bigint): ValueSet {

@@ -1,6 +1,6 @@
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchKind } from '../../../protocol/query/tree.js'
-import { columnsRead } from '../../../protocol/query/typed.js'
 import type { ColumnFacts } from './column-domain.js'
 import type { ColumnSample } from './column-sample.js'
 import { lowest } from './cost-model.js'
@@ -187,18 +187,6 @@ function combined(
     for (let i = 0; i < result.length; i++) result[i] = combine(result[i]!, other[i]!)
   }
   return result
-}
-
-/** Columns that a condition reads, each once. */
-export function columnsOf(condition: Condition): number[] {
-  const columns = new Set<number>()
-  const collect = (part: Condition) => {
-    if (part.kind === 'values' || part.kind === 'match') columns.add(part.column)
-    else if (part.kind === 'any') for (const branch of part.branches) branch.forEach(collect)
-    else for (const column of columnsRead(part.expression)) columns.add(column)
-  }
-  collect(condition)
-  return [...columns]
 }
 
 function isFound(match: MatchKind, text: string, string: string): boolean {

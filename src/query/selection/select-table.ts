@@ -1,10 +1,10 @@
 import { Table } from '../../../gpu/relational/query/table.js'
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Selected, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
 import { defaultCosts } from './default-costs.js'
-import { columnsOf } from './estimates.js'
 import { type Normalised, normalise } from './normalise.js'
 import { estimatedColumns, factsOf } from './table-columns.js'
 

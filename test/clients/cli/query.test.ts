@@ -42,5 +42,12 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   t.match(await cli(['calibrate', '--again']), { code: 0, out: CALIBRATION })
   const { out } = await cli(['calibrate', '--json'])
   t.match(JSON.parse(out), { adapter: { software: true }, selections: COSTS })
+  const small = { op: '<', args: [{ column: 'k' }, { value: 9 }] }
+  const odd = { op: '<>', args: [{ column: 'k' }, { value: 1 }] }
+  const where = { op: 'where', input: query.input, condition: { op: 'and', args: [small, odd] } }
+  t.match(await cli(['query', '-', '--explain'], JSON.stringify(where)), {
+    code: 0,
+    out: /^where \(S1\): 1 rows .*\n\| 1\. k <= 0 or k between 2 and 8\n\| S1 .* ms estimated\n {2}scan: 3 rows/,
+  })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
 })
