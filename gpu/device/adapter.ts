@@ -6,6 +6,17 @@ import { unpackSoftwareVulkan } from './software-vulkan.js'
 /** Which adapter to take: `auto` prefers hardware and falls back to software. */
 export type AdapterChoice = 'auto' | 'hardware' | 'software'
 
+/** What of an adapter matters to the rest. */
+export interface AdapterFacts {
+  readonly name: string
+  /** The driver and its version, in its own words; costs that were measured hold for it only. */
+  readonly driver: string
+  /** True where the CPU does the work: correct, and slow. */
+  readonly software: boolean
+  /** Bytes of the largest storage binding, hence of the largest buffer that a kernel can use. */
+  readonly bindingBytes: number
+}
+
 export interface FoundAdapter {
   /** Must stay referenced as long as any of its devices lives: collecting it kills the process. */
   readonly gpu: GPU

@@ -4,25 +4,16 @@ import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import { Staging } from '../memory/staging.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
-import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
+import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
-import { DeviceFull } from './device-full.js'
+import { DeviceFull, noRoom } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
 import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
 import { Recorder } from './recorder.js'
 
-/** What of an adapter matters to the rest. */
-export interface AdapterFacts {
-  readonly name: string
-  /** The driver and its version, in its own words; costs that were measured hold for it only. */
-  readonly driver: string
-  /** True where the CPU does the work: correct, and slow. */
-  readonly software: boolean
-  /** Bytes of the largest storage binding, hence of the largest buffer that a kernel can use. */
-  readonly bindingBytes: number
-}
+export type { AdapterFacts }
 
 /** A column that lies in a buffer. */
 export interface DeviceColumn {
@@ -411,10 +402,6 @@ export class Device {
       })
     })
   }
-}
-
-function noRoom(bytes: number, label: string): WarpdexError {
-  return new DeviceFull(`the device has no room for ${bytes} bytes of ${label}`)
 }
 
 /** Bytes that a column takes in a readback: typed views of up to 64 bits can start at each. */

@@ -1,6 +1,5 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
-import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -16,7 +15,7 @@ import type { IndexDefinition } from '../../protocol/types.js'
 import { Queries } from '../query/queries.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
-import { Calibrator } from './calibrator.js'
+import { Calibrations } from './calibrations.js'
 import { DeviceBudget } from './device-budget.js'
 import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
@@ -31,7 +30,6 @@ import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
 import { Registry } from './registry.js'
 import { Relations } from './relations.js'
-import { SelectionCalibrator } from './selection-calibrator.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
 const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
@@ -44,8 +42,7 @@ export class Engine {
   readonly #budget: DeviceBudget
   readonly #names: IndexNames
   readonly #structures: StructureFactory
-  readonly #calibrator: Calibrator
-  readonly #selections: SelectionCalibrator
+  readonly #calibrations: Calibrations
   readonly #host: IndexHost & RelationHost
   readonly #indexes: Indexes
   readonly #relations: Relations
@@ -54,7 +51,7 @@ export class Engine {
     columnsOf: (relation) => this.relation(relation).definition.columns,
     useRelations: (names, run, reader) => this.useRelations(names, run, reader),
     device: () => this.#device,
-    onLargeSelection: (device) => this.#selections.want(device),
+    onLargeSelection: (device) => this.#calibrations.selections.want(device),
   })
   readonly #openedAt = performance.now()
   #device: Promise<Device>
@@ -79,21 +76,14 @@ export class Engine {
     this.#names = new IndexNames(device)
     const { structures = prefixTrees, meter } = options
     this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
-    const { directory, recalibrate = false, measureSelections: measure = calibrateSelections } = options
-    const calibrated = {
-      directory,
-      recalibrate,
-      onWarning: (message: string) => options.onWarning?.(message),
-    }
-    this.#calibrator = new Calibrator({ ...calibrated, structures: this.#structures })
-    this.#selections = new SelectionCalibrator({ ...calibrated, measure })
+    this.#calibrations = new Calibrations(options, this.#structures)
     const { onProgress = () => {}, onWarning = () => {} } = options
     this.#host = {
       store,
       budget: this.#budget,
       names: this.#names,
       structures: this.#structures,
-      calibrator: this.#calibrator,
+      calibrator: this.#calibrations.traversals,
       turns: new FairTurns(LIMITS.readsUnderWay),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
@@ -315,18 +305,7 @@ export class Engine {
    */
   async calibration(again = false): Promise<ReplyFields['calibrate']> {
     this.#refuse()
-    const device = await this.#device
-    if (again) {
-      if (device.traversalCosts !== undefined) await this.#calibrator.measure(device)
-      await this.#selections.measure(device)
-    }
-    const { facts, traversalCosts: traversals, selectionCosts: selections } = device
-    const { name, driver, software } = facts
-    return {
-      adapter: { name, driver, software },
-      ...(traversals === undefined ? {} : { traversals }),
-      ...(selections === undefined ? {} : { selections }),
-    }
+    return this.#calibrations.report(await this.#device, again)
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
@@ -336,7 +315,7 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
-    const calibrated = this.#selections.close()
+    const calibrated = this.#calibrations.selections.close()
     // A result that nobody reads on would hold its relations.
     this.queries.close()
     const close = (each: Index | Relation) => {
@@ -356,7 +335,7 @@ export class Engine {
   }
 
   async #load(): Promise<void> {
-    await this.#selections.load(await this.#device)
+    await this.#calibrations.selections.load(await this.#device)
     for (const stored of this.#store.relations()) {
       this.#options.stop?.throwIfAborted()
       await this.#relations.open(stored)
@@ -396,7 +375,7 @@ export class Engine {
       const device = await this.#openDevice()
       this.#adapter = device.facts
       this.#watch(device)
-      await this.#selections.load(device)
+      await this.#calibrations.selections.load(device)
       return device
     } catch (thrown) {
       const { message } = toWarpdexError(thrown)

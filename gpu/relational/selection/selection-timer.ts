@@ -18,7 +18,7 @@ export interface TimedSelection {
 export interface SelectionTime {
   /** All of its kernels by the device's timestamps; undefined where it has none. */
   readonly kernels: number | undefined
-  /** From the call until the count is known. */
+  /** From the call until the count is known and the rest of the output on the device. */
   readonly wall: number
   readonly count: number
 }
@@ -51,8 +51,10 @@ export class SelectionTimer {
       const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
       const begin = performance.now()
       const { count } = await this.#selections.run(work, columns, rows, conditions, plan, output, options)
-      const wall = (performance.now() - begin) * 1e6
       work.submit()
+      // A count was waited for; what is written after it was not.
+      if (output.kind !== 'count') await this.#device.workDone()
+      const wall = (performance.now() - begin) * 1e6
       const times = await profiler?.read()
       const kernels = times?.reduce((sum, { microseconds }) => sum + microseconds * 1e3, 0)
       return { kernels, wall, count }
