@@ -39,7 +39,7 @@ export interface SelectionProblem {
   readonly joint: (mask: number) => number
   readonly output: ModelOutput
   readonly costs: SelectionCosts
-  /** Columns' buffers that a kernel may bind, values and validities, read and written. */
+  /** Columns' buffers that a kernel may bind, values and validities. */
   readonly buffers: number
   /**
    * How likely some row of a granule passes: as Sitaridi and Ross have it, min(sel · w, 1), or 1 − (1 − sel)^w, what it is where rows pass independently of each
@@ -125,14 +125,10 @@ export class CostModel {
     return prepared !== undefined && prepared.once + prepared.perRow * rows < perRow * rows
   }
 
-  /** Whether a kernel can bind what it reads, and the columns that it writes. */
-  fits(start: number, after: number, handed: 'rows' | 'columns' | 'output'): boolean {
-    const read = this.#columns(after ^ start)
-    const written = handed === 'rows' ? 0 : handed === 'columns' ? this.#needed(after) : this.#outputColumns
-    // One condition is evaluated whatever it takes.
+  /** Whether a kernel can bind what its conditions read. One condition is evaluated whatever it takes. */
+  fits(start: number, after: number): boolean {
     const added = after ^ start
-    if ((added & (added - 1)) === 0 && handed !== 'columns') return true
-    return this.#buffers(read | written) + this.#buffers(written) <= this.problem.buffers
+    return (added & (added - 1)) === 0 || this.#buffers(this.#columns(added)) <= this.problem.buffers
   }
 
   /**
@@ -241,8 +237,8 @@ export class CostModel {
     if (columns === 0) return 0
     const { costs, columns: kinds } = this.problem
     const written = this.rowsAfter(after)
-    const unread = columns & ~this.#columns(after ^ start)
-    let cost = this.#read(unread, input, this.reached(start, after), written, false)
+    // Conditions are done with by then: their columns are read once more, where rows have passed.
+    let cost = this.#read(columns, input, this.reached(start, after), written, false)
     for (let left = columns; left !== 0; left &= left - 1) {
       const { width, nullable } = kinds[lowest(left)]!
       cost += written * costs.write * ((width === 'wide' ? 2 : 1) + (nullable ? 1 / WORD_ROWS : 0))

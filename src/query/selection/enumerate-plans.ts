@@ -17,9 +17,8 @@ export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
       cost += model.group(start, done, after, input)
       done = after
     }
-    const isLast = i === kernels.length - 1
-    if (!model.fits(start, done, isLast ? 'output' : hands)) cost = Number.POSITIVE_INFINITY
-    if (isLast) cost += model.finishing(start, input)
+    if (!model.fits(start, done)) cost = Number.POSITIVE_INFINITY
+    if (i === kernels.length - 1) cost += model.finishing(start, input)
     else cost += model.handing(start, done, input, hands)
     input = hands
   })

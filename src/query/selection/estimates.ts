@@ -32,6 +32,8 @@ interface Estimated {
 export class Estimates {
   readonly #conditions: readonly Estimated[]
   readonly #joint = new Map<number, number>()
+  /** By condition those that it has to do with, itself among them. */
+  readonly #correlated: readonly number[]
   /** Whether some conditions have to do with each other. */
   readonly correlated: boolean
 
@@ -48,9 +50,13 @@ export class Estimates {
       ...conditions.map((condition) => estimated(condition, columns, undefined)),
       ...implied.map(({ condition, by }) => estimated(condition, columns, by)),
     ]
-    this.correlated = this.#conditions.some((condition, i) =>
-      this.#conditions.slice(0, i).some((other) => areCorrelated(condition, other)),
+    this.#correlated = this.#conditions.map((condition, i) =>
+      this.#conditions.reduce(
+        (mask, other, j) => (i === j || areCorrelated(condition, other) ? mask | (1 << j) : mask),
+        0,
+      ),
     )
+    this.correlated = this.#correlated.some((mask, i) => mask !== 1 << i)
   }
 
   /** The share of rows that satisfy a condition. */
@@ -69,25 +75,34 @@ export class Estimates {
     return share
   }
 
+  /** Conditions that have nothing to do with each other multiply: a sample has too few rows that satisfy several to tell more. */
   #estimate(mask: number): number {
-    const bySample = new Map<unknown, number>()
     let share = 1
-    for (let left = mask; left !== 0; left &= left - 1) {
-      const number = lowest(left)
-      const { bits, sampleOf } = this.#conditions[number]!
-      if (bits === undefined) share *= this.#independent(mask, 1 << number)
-      else bySample.set(sampleOf, (bySample.get(sampleOf) ?? 0) | (1 << number))
+    for (let left = mask; left !== 0; ) {
+      const part = this.#connected(left & -left, mask)
+      share *= this.#together(mask, part)
+      left &= ~part
     }
-    for (const part of bySample.values()) share *= this.#together(mask, part)
     return share
   }
 
-  /** Conditions of one sample. Where the sample has few rows that satisfy all, what independent conditions give counts as one of these. */
+  /** The conditions of a mask that are correlated with some of its conditions, or with one that is. */
+  #connected(first: number, mask: number): number {
+    let connected = first
+    for (let fresh = first; fresh !== 0; ) {
+      const found = (this.#correlated[lowest(fresh)]! & mask & ~connected) | 0
+      connected |= found
+      fresh = (fresh & (fresh - 1)) | found
+    }
+    return connected
+  }
+
+  /** Correlated conditions. Where the sample has few rows that satisfy all, what independent conditions give counts as one of these. */
   #together(mask: number, part: number): number {
     const expected = this.#independent(mask, part)
-    const first = this.#conditions[lowest(part)]!
     if ((part & (part - 1)) === 0 || expected === 0) return expected
-    const both = new Uint32Array(first.bits!)
+    const first = this.#conditions[lowest(part)]!
+    const both = first.bits!.slice()
     let least = 1
     for (let left = part; left !== 0; left &= left - 1) {
       const { bits, share } = this.#conditions[lowest(left)]!

@@ -122,11 +122,11 @@ class Optimiser {
     const begun = this.#best[place]! + this.#overhead(start, input)
     for (let after = start + 1; after < states.length - 1; after++) {
       if (this.#kernel[after] === Number.POSITIVE_INFINITY) continue
+      if (!this.#model.fits(first, states[after]!)) continue
       // Numbers of rows of columns that were handed on would lead to nothing but these.
       for (let next = input === COLUMNS ? COLUMNS : ROWS; next <= COLUMNS; next++) {
         const hands = next === ROWS ? 'rows' : 'columns'
         const mask = states[after]!
-        if (!this.#model.fits(first, mask, hands)) continue
         const handing = this.#model.handing(first, mask, INPUTS[input]!, hands)
         const cost = begun + this.#kernel[after]! + handing
         const target = after * INPUTS.length + next
@@ -141,7 +141,7 @@ class Optimiser {
     const first = this.#states[start]!
     const name = INPUTS[input]!
     const { all } = this.#model
-    if (!this.#model.fits(first, all, 'output')) return Number.POSITIVE_INFINITY
+    if (!this.#model.fits(first, all)) return Number.POSITIVE_INFINITY
     const evaluated = this.#kernel[this.#states.length - 1]!
     return evaluated + this.#overhead(start, input) + this.#model.finishing(first, name)
   }

@@ -1,5 +1,6 @@
 import { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
+import { FIRST_SOURCE } from '../../../gpu/relational/selection/generate-predicate.js'
 import type { Selected, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
@@ -10,9 +11,6 @@ import { estimatedColumns, factsOf } from './table-columns.js'
 
 /** What becomes of a selection's rows: all of their columns are read next, or nobody knows. */
 export type Reading = 'whole' | 'unknown'
-
-/** Bindings of a kernel that are no columns': arguments, bits, numbers of rows, totals. */
-const OTHER_BUFFERS = 5
 
 /** The rows of a table that a `where` gives. */
 export async function selectTable(
@@ -53,7 +51,7 @@ async function planned(
     columns,
     output: { kind: kept.length === 0 ? 'count' : 'rows' },
     costs: device.selectionCosts ?? defaultCosts(device.facts.software),
-    buffers: maxStorageBuffersPerShaderStage - OTHER_BUFFERS,
+    buffers: maxStorageBuffersPerShaderStage - FIRST_SOURCE,
   }
   const chosen = choosePlan(normalised, task)
   const isDense = kept.every((column) => table.columns[column]!.rows === undefined)

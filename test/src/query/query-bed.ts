@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
-import type { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
+import { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
 import type { QueryNode } from '../../../protocol/query/tree.js'
@@ -27,24 +27,24 @@ export class QueryBed {
     t: Test,
     hosts: readonly HostRelation[],
     memoryBytes?: number,
-    sample?: SampleKeeper,
+    sampled = false,
   ): Promise<QueryBed> {
-    const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes, sample)
+    const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes, sampled)
     t.teardown(() => bed.oracle.close())
     return bed
   }
 
-  /** @param sample of the relation, if there is only one */
+  /** @param sampled whether samples of the relations are kept, as an engine does */
   static async fill(
     device: Device,
     hosts: readonly HostRelation[],
     memoryBytes?: number,
-    sample?: SampleKeeper,
+    sampled = false,
   ): Promise<QueryBed> {
     const relations = new Map<string, DeviceRelation>()
     for (const host of hosts) {
       const relation = await uploadRelation(device, host)
-      relations.set(host.name, sample === undefined ? relation : { ...relation, sample })
+      relations.set(host.name, sampled ? { ...relation, sample: new SampleKeeper() } : relation)
     }
     const schemas = new Map(hosts.map((host) => [host.name, schemaOf(host)]))
     const host = {

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { SampleKeeper } from '../../../../gpu/relational/relation-sample.js'
 import type { Expression, QueryNode } from '../../../../protocol/query/tree.js'
 import { freshSeed, Random } from '../../../random.js'
 import { type HostColumn, hostRelation } from '../host-relation.js'
@@ -74,7 +73,7 @@ t.test('planned selections give what the oracle gives', async (t) => {
   const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
-  const bed = await QueryBed.open(t, [hostRelation('r', columnsOf(random))], undefined, new SampleKeeper())
+  const bed = await QueryBed.open(t, [hostRelation('r', columnsOf(random))], undefined, true)
   const input: QueryNode = { op: 'scan', relation: 'r' }
   for (const [sql, condition] of CONDITIONS) {
     await bed.same(t, sql, { op: 'where', input, condition }, `select * from r where ${sql}`)
@@ -103,4 +102,46 @@ t.test('planned selections give what the oracle gives', async (t) => {
   })
   t.same([...explanation.selection!.conditions].sort(), ['a <= 99', 'b <= -451', 'c < 60'])
   t.equal(explanation.method, explanation.selection!.plan)
+})
+
+t.test('conditions on what joins give', async (t) => {
+  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const keys = Array.from({ length: 300 }, (_, i) => i * 3)
+  const few: HostColumn[] = [
+    { name: 'k', type: 'u32', nullable: false, cells: keys },
+    {
+      name: 'v',
+      type: 'i32',
+      nullable: true,
+      cells: keys.map(() => (random.chance(0.2) ? null : random.below(9) - 4)),
+    },
+  ]
+  const hosts = [hostRelation('r', columnsOf(random)), hostRelation('q', few)]
+  const bed = await QueryBed.open(t, hosts, undefined, true)
+  const left: QueryNode = { op: 'where', input: { op: 'scan', relation: 'r' }, condition: less('id', 5000) }
+  const joined: QueryNode = {
+    op: 'join',
+    kind: 'left',
+    left,
+    right: { op: 'scan', relation: 'q' },
+    on: [['a', 'k']],
+  }
+  const from = 'from (select * from r where id < 5000) left join q on a = k'
+  const missing: Expression = { op: 'isNull', args: [col('v')] }
+  for (const [sql, condition] of [
+    ['v is null and c < 10', and(missing, less('c', 10))],
+    ['v < 2 and b < -100', and(less('v', 2), less('b', -100))],
+    ['not (v >= 2 and c < 60)', { op: 'not', args: [and(at('v', 2), less('c', 60))] }],
+    ['v < 0 or (k >= 500 and c < 60)', or(less('v', 0), and(at('k', 500), less('c', 60)))],
+  ] as const) {
+    await bed.same(t, sql, { op: 'where', input: joined, condition }, `select * ${from} where ${sql}`)
+    const some: QueryNode = {
+      op: 'project',
+      input: { op: 'where', input: joined, condition },
+      columns: [{ name: 's', value: col('s') }],
+    }
+    await bed.same(t, `s, ${sql}`, some, `select s ${from} where ${sql}`)
+  }
 })
