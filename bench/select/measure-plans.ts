@@ -1,4 +1,5 @@
 import type { Device } from '../../gpu/device/device.js'
+import { FIRST_SOURCE } from '../../gpu/relational/selection/generate-predicate.js'
 import type { SelectionTime, SelectionTimer } from '../../gpu/relational/selection/selection-timer.js'
 import type {
   Condition,
@@ -145,7 +146,7 @@ export class PlanBench {
         columns: output.kind === 'columns' ? output.columns : [],
       },
       costs,
-      buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage,
+      buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
       touching: 'independent',
     })
   }
