@@ -16,6 +16,9 @@ import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
 import { benchRelational } from './relational/relational.js'
 import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
+import { drawCharts as drawSelectCharts } from './select/charts.js'
+import { keptPoints } from './select/figures.js'
+import { benchSelect } from './select/select.js'
 import { benchServe } from './serve.js'
 import { benchShards } from './shards.js'
 import { benchSoak } from './soak.js'
@@ -63,12 +66,17 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     ),
   joins: async ({ device, largest, quick, path }) => {
     const rows = await benchJoins(device, { logarithm: Math.min(24, largest(14)) - (quick ? 4 : 0), quick })
-    const charts = drawCharts(device.facts.name, rows)
-    if (path !== undefined) {
-      mkdirSync(dirname(path), { recursive: true })
-      for (const [file, chart] of charts) writeFileSync(join(dirname(path), file), chart)
-    }
+    writeCharts(path, drawCharts(device.facts.name, rows))
     return rows
+  },
+  select: async ({ device, quick, path }) => {
+    const { rows, points } = await benchSelect(device, quick)
+    const { name } = device.facts
+    writeCharts(path, drawSelectCharts(name, rows, points))
+    printTables(`select on ${name}`, rows)
+    if (path !== undefined)
+      writeJson(path, { suite: 'select', adapter: name, rows, points: keptPoints(points) })
+    return undefined
   },
   merge: ({ device, largest }) => benchMerge(device, largest(18)),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
@@ -102,6 +110,13 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }
 
+/** Keeps charts beside the figures, if these are kept. */
+function writeCharts(path: string | undefined, charts: ReadonlyMap<string, string>): void {
+  if (path === undefined) return
+  mkdirSync(dirname(path), { recursive: true })
+  for (const [file, chart] of charts) writeFileSync(join(dirname(path), file), chart)
+}
+
 /** Logarithm of the largest index that is measured by default. */
 const LARGEST = 26
 
@@ -133,7 +148,7 @@ const options = await yargs(hideBin(process.argv))
     type: 'boolean',
     default: false,
     describe:
-      'speculation, joins, relational: a run of seconds; peers: one of minutes; kept only with --json',
+      'speculation, joins, relational, select: a run of seconds; peers: one of minutes; kept only with --json',
   })
   .option('figures', {
     choices: FIGURES,

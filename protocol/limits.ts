@@ -114,6 +114,8 @@ export const LIMITS = {
   queryDeviceBytes: 8192 * MIB,
   /** Bytes of a query's result that wait to be read: the query waits past it, and with it appends to its relations. */
   queryQueuedBytes: 64 * MIB,
+  /** Rows of a relation from which on a selection over it has measured what selections cost: with fewer the plan hardly matters. */
+  calibratedRows: 2 ** 20,
   /** Results that are being read at a time: each may keep relations on the device, and `queryQueuedBytes` on the host. */
   queryCursors: 64,
   /** Bytes of the columns of one batch of a query's result: enough for a copy at full speed, few enough to be kept for a slow client. */

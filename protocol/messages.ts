@@ -190,6 +190,14 @@ export interface BackupRequest {
   readonly name?: string | undefined
 }
 
+/** Asks for what the device's costs were measured to be. */
+export interface CalibrateRequest {
+  readonly id: number
+  readonly op: 'calibrate'
+  /** Measure them anew, which takes seconds. */
+  readonly again: boolean
+}
+
 /** A query over relations; see `protocol/query/tree.ts`. */
 export interface QueryRequest {
   readonly id: number
@@ -245,6 +253,7 @@ export type Request =
   | LoadRequest
   | SnapshotRequest
   | BackupRequest
+  | CalibrateRequest
   | QueryRequest
   | QueryNextRequest
   | QueryEndRequest

@@ -123,6 +123,7 @@ const PARSERS: Parsers = {
   }),
   snapshot: target,
   backup: (r) => ({ name: r.optionalText('name') }),
+  calibrate: (r) => ({ again: r.flag('again') }),
   query: (r) => ({ query: r.value('query'), ...resultOf(r) }),
   queryNext: (r) => ({ cursor: r.whole('cursor') }),
   queryEnd: (r) => ({ cursor: r.whole('cursor') }),

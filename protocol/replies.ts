@@ -6,6 +6,7 @@ import type { Op } from './messages.js'
 import type { PlacedBatch } from './query/batch-section.js'
 import type { QueryExplanation } from './query/explanation.js'
 import type { KeptRelation } from './query/keep.js'
+import type { SelectionCosts } from './query/selection-costs.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
 import type { Explanation } from './traversal.js'
@@ -105,6 +106,16 @@ export interface ReplyFields {
   readonly load: LoadCounts
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
   readonly backup: BackupInfo
+  readonly calibrate: {
+    readonly adapter: AdapterInfo & {
+      /** The driver and its version, in its own words. */
+      readonly driver: string
+    }
+    /** Of the traversal strategies, by names that may differ between versions; absent where they were not measured. */
+    readonly traversals?: Readonly<Record<string, number>> | undefined
+    /** Of selections; absent where they were not measured. */
+    readonly selections?: SelectionCosts | undefined
+  }
   readonly query: {
     /** Absent where the query was explained, or its result kept. */
     readonly batch?: PlacedBatch | undefined

@@ -3,6 +3,7 @@ import yargs, { type Argv } from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { addBackup } from './commands/backup.js'
+import { addCalibrate } from './commands/calibrate.js'
 import { addCreate } from './commands/create.js'
 import { addDel } from './commands/del.js'
 import { addDoctor } from './commands/doctor.js'
@@ -40,6 +41,7 @@ const COMMANDS = [
   addImport,
   addRelations,
   addStats,
+  addCalibrate,
   addSnapshot,
   addToken,
   addBackup,

@@ -154,6 +154,18 @@ export class Client {
   }
 
   /**
+   * What the costs that the server plans by were measured to be on its adapter.
+   *
+   * @param options with `again` they are measured anew, which takes seconds
+   * @throws WarpdexError `UNAUTHORISED` for `again` without the right `snapshot` on all indexes
+   */
+  async calibration(
+    options: CallOptions & { readonly again?: boolean } = {},
+  ): Promise<ReplyFields['calibrate']> {
+    return this.#request('calibrate', { again: options.again }, options)
+  }
+
+  /**
    * A query over relations. Nothing is sent before its result is read.
    *
    * @throws WarpdexError where it is read: `BAD_REQUEST` with the way to a fault in the query, `UNKNOWN_RELATION`, `TOO_LARGE`, `OVERLOADED`, and

@@ -6,11 +6,24 @@ import { unpackSoftwareVulkan } from './software-vulkan.js'
 /** Which adapter to take: `auto` prefers hardware and falls back to software. */
 export type AdapterChoice = 'auto' | 'hardware' | 'software'
 
+/** What of an adapter matters to the rest. */
+export interface AdapterFacts {
+  readonly name: string
+  /** The driver and its version, in its own words; costs that were measured hold for it only. */
+  readonly driver: string
+  /** True where the CPU does the work: correct, and slow. */
+  readonly software: boolean
+  /** Bytes of the largest storage binding, hence of the largest buffer that a kernel can use. */
+  readonly bindingBytes: number
+}
+
 export interface FoundAdapter {
   /** Must stay referenced as long as any of its devices lives: collecting it kills the process. */
   readonly gpu: GPU
   readonly adapter: GPUAdapter
   readonly name: string
+  /** The driver and its version, in its own words. */
+  readonly driver: string
   readonly software: boolean
 }
 
@@ -96,5 +109,5 @@ async function requestAdapter(kind: 'system' | 'software'): Promise<FoundAdapter
   const software = isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${device} ${architecture}`)
   // A GPU is known by its model; of a CPU the driver says more.
   const name = (software ? description : device) || description || `${vendor} ${architecture}`
-  return { gpu, adapter, name, software }
+  return { gpu, adapter, name, driver: description, software }
 }

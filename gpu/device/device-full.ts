@@ -9,3 +9,8 @@ export class DeviceFull extends WarpdexError {
     super('OUT_OF_DEVICE_MEMORY', message)
   }
 }
+
+/** The error for memory that a device does not have. */
+export function noRoom(bytes: number, label: string): WarpdexError {
+  return new DeviceFull(`the device has no room for ${bytes} bytes of ${label}`)
+}

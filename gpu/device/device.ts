@@ -4,23 +4,16 @@ import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import { Staging } from '../memory/staging.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
-import { type AdapterChoice, type FoundAdapter, findAdapter } from './adapter.js'
+import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
-import { DeviceFull } from './device-full.js'
+import { DeviceFull, noRoom } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
 import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
 import { Recorder } from './recorder.js'
 
-/** What of an adapter matters to the rest. */
-export interface AdapterFacts {
-  readonly name: string
-  /** True where the CPU does the work: correct, and slow. */
-  readonly software: boolean
-  /** Bytes of the largest storage binding, hence of the largest buffer that a kernel can use. */
-  readonly bindingBytes: number
-}
+export type { AdapterFacts }
 
 /** A column that lies in a buffer. */
 export interface DeviceColumn {
@@ -83,7 +76,8 @@ export class Device {
     this.wgslFeatures = found.gpu.wgslLanguageFeatures
     const bindingBytes =
       Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
-    this.facts = { name: found.name, software: found.software, bindingBytes }
+    const { name, driver, software } = found
+    this.facts = { name, driver, software, bindingBytes }
     this.regionBytes = bindingBytes
     this.#pauses = found.software ? new PollingPauses() : undefined
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
@@ -158,9 +152,17 @@ export class Device {
     return { ...this.#creations }
   }
 
-  /** A recorder, whose `submit` throws what the device reported of the work. */
-  record(): Recorder {
-    return new Recorder(this.gpu, () => this.check(), this.#profiler)
+  /**
+   * A recorder, whose `submit` throws what the device reported of the work.
+   * @param profiler times what is recorded, and nothing of what others record meanwhile
+   */
+  record(profiler = this.#profiler): Recorder {
+    return new Recorder(this.gpu, () => this.check(), profiler)
+  }
+
+  /** What times the work of some recorders; undefined where the adapter has no timestamps. */
+  createProfiler(): Profiler | undefined {
+    return this.gpu.features.has('timestamp-query') ? new Profiler(this.gpu) : undefined
   }
 
   /**
@@ -324,11 +326,11 @@ export class Device {
    * @returns what each kernel took; undefined where the adapter has no timestamps
    */
   async profile(work: () => Promise<void>): Promise<KernelTime[] | undefined> {
-    if (!this.gpu.features.has('timestamp-query')) {
+    const profiler = this.createProfiler()
+    if (profiler === undefined) {
       await work()
       return undefined
     }
-    const profiler = new Profiler(this.gpu)
     this.#profiler = profiler
     try {
       await work()
@@ -400,10 +402,6 @@ export class Device {
       })
     })
   }
-}
-
-function noRoom(bytes: number, label: string): WarpdexError {
-  return new DeviceFull(`the device has no room for ${bytes} bytes of ${label}`)
 }
 
 /** Bytes that a column takes in a readback: typed views of up to 64 bits can start at each. */

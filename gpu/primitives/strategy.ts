@@ -13,7 +13,7 @@ import type { Device } from '../device/device.js'
 export type Strategy = 'subgroups' | 'cooperative' | 'serial'
 
 /** Invocations of a workgroup in serial kernels: few, so that little work still reaches every core. */
-const SERIAL_GROUP_SIZE = 16
+export const SERIAL_GROUP_SIZE = 16
 
 export function strategyFor(device: Device): Strategy {
   if (device.facts.software) return 'serial'

@@ -103,7 +103,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     0,
     64,
   ),
-  recalibrate: flag("Measure the traversal strategies' costs anew even if they are on disk"),
+  recalibrate: flag('Measure the costs of traversal strategies and selections anew even if they are on disk'),
   maxConnections: whole('Clients at a time', LIMITS.connections, 1, 65_536),
   maxRequestsInFlight: whole(
     'Unanswered requests of a client',

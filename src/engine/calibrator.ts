@@ -1,7 +1,7 @@
 import type { Device } from '../../gpu/device/device.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import { type Costs, loadCosts, storeCosts } from './calibration.js'
+import { type Costs, loadCosts, storeCosts, TRAVERSAL_COSTS } from './calibration.js'
 import type { StructureFactory } from './structures.js'
 
 export interface CalibratorOptions {
@@ -41,17 +41,23 @@ export class Calibrator {
     await provided
   }
 
-  async #calibrate(device: Device): Promise<void> {
-    const { directory, structures, onWarning } = this.#options
-    const { name } = device.facts
-    let costs: Costs | undefined
-    if (!this.#recalibrate) costs = await loadCosts(directory, name, onWarning)
-    if (costs === undefined) {
-      costs = await structures.calibrate?.(device)
-      if (costs === undefined) return
-      await storeCosts(directory, name, costs)
-      this.#recalibrate = false
-    }
+  /** Measures, and keeps what was measured, where there is something to measure. */
+  async measure(device: Device): Promise<void> {
+    const { directory, structures } = this.#options
+    const costs = await structures.calibrate?.(device)
+    if (costs === undefined) return
     device.traversalCosts = costs
+    await storeCosts(TRAVERSAL_COSTS, directory, device.facts.name, costs)
+    this.#recalibrate = false
+  }
+
+  async #calibrate(device: Device): Promise<void> {
+    const { directory, onWarning } = this.#options
+    let costs: Costs | undefined
+    if (!this.#recalibrate) {
+      costs = await loadCosts(TRAVERSAL_COSTS, directory, device.facts.name, onWarning)
+    }
+    if (costs === undefined) await this.measure(device)
+    else device.traversalCosts = costs
   }
 }

@@ -3,6 +3,7 @@ import type { Device } from '../../gpu/device/device.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { Clock } from './clock.js'
 import type { ReplayProgress } from './index-loader.js'
+import type { MeasureSelections } from './selection-calibrator.js'
 import type { StructureFactory } from './structures.js'
 
 export interface EngineOptions {
@@ -17,11 +18,13 @@ export interface EngineOptions {
   readonly deviceMemory?: number | undefined
   /** Bytes of device memory that one query may take beside its relations; `queryDeviceBytes` by default. */
   readonly queryMemory?: number | undefined
-  /** Measures the costs of the traversal strategies anew, even if they are on disk. */
+  /** Measures the costs of the traversal strategies and of selections anew, even if they are on disk. */
   readonly recalibrate?: boolean | undefined
   /** Folder that backups are made in; without it none are made. */
   readonly backupDirectory?: string | undefined
   readonly structures?: StructureFactory | undefined
+  /** Measures what selections cost; by default with their kernels. */
+  readonly measureSelections?: MeasureSelections | undefined
   /** Opens a device, at first and after a loss; by default the adapter's. */
   readonly openDevice?: (() => Promise<Device>) | undefined
   /** Told of long work at the start. */

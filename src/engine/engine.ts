@@ -4,12 +4,18 @@ import { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
-import type { BackupInfo, BackupProgress, IndexStats, SnapshotInfo } from '../../protocol/replies.js'
+import type {
+  BackupInfo,
+  BackupProgress,
+  IndexStats,
+  ReplyFields,
+  SnapshotInfo,
+} from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { Queries, type QueryHost } from '../query/queries.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
-import { Calibrator } from './calibrator.js'
+import { Calibrations } from './calibrations.js'
 import { SYSTEM_CLOCK } from './clock.js'
 import { DeviceBudget } from './device-budget.js'
 import type { EngineOptions } from './engine-options.js'
@@ -39,7 +45,7 @@ export class Engine {
   readonly #budget: DeviceBudget
   readonly #names: IndexNames
   readonly #structures: StructureFactory
-  readonly #calibrator: Calibrator
+  readonly #calibrations: Calibrations
   readonly #host: IndexHost & RelationHost & KeptHost
   readonly #indexes: Indexes
   readonly #relations: Relations
@@ -68,19 +74,14 @@ export class Engine {
     this.#names = new IndexNames(device)
     const { structures = prefixTrees, meter } = options
     this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
-    this.#calibrator = new Calibrator({
-      directory: options.directory,
-      structures: this.#structures,
-      recalibrate: options.recalibrate ?? false,
-      onWarning: (message) => options.onWarning?.(message),
-    })
+    this.#calibrations = new Calibrations(options, this.#structures)
     const { onProgress = () => {}, onWarning = () => {} } = options
     this.#host = {
       store,
       budget: this.#budget,
       names: this.#names,
       structures: this.#structures,
-      calibrator: this.#calibrator,
+      calibrator: this.#calibrations.traversals,
       turns: new FairTurns(LIMITS.readsUnderWay),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
@@ -304,6 +305,15 @@ export class Engine {
     }
   }
 
+  /**
+   * What the device's costs were measured to be, those of traversals only where an index has strategies to choose from.
+   * @param again measures anew what there is, and selections in any case; takes seconds
+   */
+  async calibration(again = false): Promise<ReplyFields['calibrate']> {
+    this.#refuse()
+    return this.#calibrations.report(await this.#device, again)
+  }
+
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -311,6 +321,7 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
+    const calibrated = this.#calibrations.selections.close()
     // A result that nobody reads on would hold its relations.
     this.queries.close()
     const close = (each: Index | Relation) => {
@@ -323,7 +334,7 @@ export class Engine {
     const first = Promise.allSettled(closings)
     for (const index of this.#indexes.all())
       closings.push(index.isDerived ? first.then(() => close(index)) : close(index))
-    closings.push(this.#relations.kept.close())
+    closings.push(calibrated, this.#relations.kept.close())
     await Promise.allSettled([...closings, ...this.#indexes.drops(), ...this.#relations.drops()])
     await this.#store.close()
     const device = await this.#device.catch(() => undefined)
@@ -331,6 +342,7 @@ export class Engine {
   }
 
   async #load(): Promise<void> {
+    await this.#calibrations.selections.load(await this.#device)
     for (const stored of this.#store.relations()) {
       this.#options.stop?.throwIfAborted()
       await this.#relations.open(stored)
@@ -372,6 +384,7 @@ export class Engine {
       useRelations: (names, run, reader) => this.useRelations(names, run, reader),
       device: () => this.#device,
       results: this.#relations.kept,
+      onLargeSelection: (device) => this.#calibrations.selections.want(device),
     }
   }
 
@@ -380,6 +393,7 @@ export class Engine {
       const device = await this.#openDevice()
       this.#adapter = device.facts
       this.#watch(device)
+      await this.#calibrations.selections.load(device)
       return device
     } catch (thrown) {
       const { message } = toWarpdexError(thrown)

@@ -9,7 +9,7 @@ import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
-import type { TypedNode } from '../../protocol/query/typed.js'
+import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
@@ -54,6 +54,8 @@ export interface QueryHost {
     reader?: QueryReader,
   ): Promise<T>
   device(): Promise<Device>
+  /** Told of a device on which a selection has run that is large enough for the costs of its plans to matter. */
+  onLargeSelection?(device: Device): void
   readonly results: ResultStore
 }
 
@@ -239,7 +241,10 @@ export class Queries {
         const kernels = await this.#kernelsOf(device)
         const scratch = device.scratch((bytes) => this.#admit(bytes))
         try {
-          return await use(new QueryRun(new DeviceWork(device, kernels, scratch), relations, isCancelled))
+          const work = new DeviceWork(device, kernels, scratch)
+          const result = await use(new QueryRun(work, relations, isCancelled))
+          if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
+          return result
         } finally {
           scratch.release()
         }
@@ -273,6 +278,12 @@ export class Queries {
     making.catch(() => this.#kernels.delete(device))
     return making
   }
+}
+
+/** Whether rows are selected, and one of the relations has many. */
+function hasLargeSelection(node: TypedNode, relations: ReadonlyMap<string, DeviceRelation>): boolean {
+  const selects = (each: TypedNode): boolean => each.op === 'where' || inputsOf(each).some(selects)
+  return [...relations.values()].some(({ rows }) => rows >= LIMITS.calibratedRows) && selects(node)
 }
 
 function emptyBatch(columns: readonly ResultColumn[]) {

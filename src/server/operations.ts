@@ -65,6 +65,8 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
       return runRelationRequest(engine, request, asker)
     case 'backup':
       return reply<'backup'>(await engine.backUp(request.name))
+    case 'calibrate':
+      return reply<'calibrate'>(await engine.calibration(request.again))
     case 'load':
       return reply<'load'>(await load(engine.index(request.index), request, asker))
     case 'explain':

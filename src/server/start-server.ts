@@ -21,7 +21,10 @@ import { readTlsIdentity } from './tls.js'
 
 /** What tests and benchmarks may want otherwise. */
 export interface ServerOptions
-  extends Pick<EngineOptions, 'structures' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'> {
+  extends Pick<
+    EngineOptions,
+    'structures' | 'measureSelections' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'
+  > {
   readonly limits?: Partial<FlowLimits>
   /** Files of the status page, where they are not where the build puts them. */
   readonly pageFolder?: string

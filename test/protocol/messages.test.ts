@@ -36,6 +36,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'load', index: 'a' }, { keys, payloads: keys }), { mode: 'append', after: undefined })
   t.match(parse({ op: 'snapshot' }), { index: undefined })
   t.match(parse({ op: 'backup', name: 'monday' }), { name: 'monday' })
+  t.match(parse({ op: 'calibrate' }), { again: false })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
   t.match(parse({ op: 'explain', index: 'a' }, { keys }), { traversal: undefined, keys })
   t.match(parse({ op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] }), {
@@ -53,7 +54,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'query', query: { node: 'scan' } }), { query: { node: 'scan' }, explain: false })
   t.match(parse({ op: 'queryNext', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
-  t.equal(OPS.length, 26)
+  t.equal(OPS.length, 27)
 })
 
 t.test('a layout is read in its one form', async (t) => {

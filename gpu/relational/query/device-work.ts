@@ -1,4 +1,5 @@
 import type { Device, DeviceColumn } from '../../device/device.js'
+import type { Profiler } from '../../device/profiler.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
@@ -22,12 +23,15 @@ export class DeviceWork {
   mayHaveFault = false
   /** Bytes that steps have read and written, as far as they are told. */
   movedBytes = 0
+  readonly #profiler: Profiler | undefined
   #recorder: Recorder | undefined
 
-  constructor(device: Device, kernels: QueryKernels, scratch: Scratch) {
+  /** @param profiler times the work, if there is one */
+  constructor(device: Device, kernels: QueryKernels, scratch: Scratch, profiler?: Profiler) {
     this.device = device
     this.kernels = kernels
     this.scratch = scratch
+    this.#profiler = profiler
     this.absent = scratch.words(1)
     this.unwritten = scratch.words(1)
     this.faults = scratch.words(1)
@@ -35,7 +39,7 @@ export class DeviceWork {
   }
 
   get recorder(): Recorder {
-    this.#recorder ??= this.device.record()
+    this.#recorder ??= this.device.record(this.#profiler)
     return this.#recorder
   }
 

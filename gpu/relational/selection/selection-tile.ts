@@ -1,5 +1,5 @@
 import type { Device } from '../../device/device.js'
-import { groupsFor, type Strategy, subgroupTile } from '../../primitives/strategy.js'
+import { groupsFor, SERIAL_GROUP_SIZE, type Strategy, subgroupTile } from '../../primitives/strategy.js'
 
 /** Entries of a word of bits. */
 const WORD_ENTRIES = 32
@@ -9,6 +9,8 @@ const LOADS = 8
 
 /** How entries are cut into tiles (`selection-tile.wesl`). */
 export interface SelectionTile {
+  /** Invocations of a workgroup. */
+  readonly invocations: number
   /** Words of bits of a tile. */
   readonly words: number
   /** Loads of an invocation that are under way at a time. */
@@ -24,6 +26,19 @@ export interface SelectionTile {
 /** Invocations of a workgroup that kernels for subgroups can have. */
 export type SelectionWorkgroup = 256 | 512
 
+/** Bytes of workgroup memory that kernels of 512 invocations take, with what they share with others. */
+const LARGE_WORKGROUP_BYTES = 2 ** 15
+
+/** The workgroups that a device can run with a strategy, the usual one first. */
+export function selectionWorkgroups(device: Device, strategy: Strategy): SelectionWorkgroup[] {
+  const { maxComputeWorkgroupStorageSize } = device.gpu.limits
+  const isLarge =
+    strategy === 'subgroups' &&
+    selectionTile(device, strategy, 512).invocations === 512 &&
+    maxComputeWorkgroupStorageSize >= LARGE_WORKGROUP_BYTES
+  return isLarge ? [256, 512] : [256]
+}
+
 /** @param workgroup invocations of a workgroup where subgroups of 32 lanes are used; others have their own */
 export function selectionTile(
   device: Device,
@@ -35,11 +50,12 @@ export function selectionTile(
   if (strategy !== 'subgroups') {
     const serial = strategy === 'serial'
     const words = serial ? 32 : 256
+    const invocations = serial ? SERIAL_GROUP_SIZE : words
     const conditions = { serial, subgroups: false }
-    return { words, loads: serial ? 1 : LOADS, conditions, tiles: cut(words), groups }
+    return { invocations, words, loads: serial ? 1 : LOADS, conditions, tiles: cut(words), groups }
   }
   const tile = subgroupTile(device, workgroup === 512 ? 'scan' : 'runs')
   const { invocations } = tile
   const conditions = { ...tile.conditions, subgroups: true }
-  return { words: invocations, loads: LOADS, conditions, tiles: cut(invocations), groups }
+  return { invocations, words: invocations, loads: LOADS, conditions, tiles: cut(invocations), groups }
 }

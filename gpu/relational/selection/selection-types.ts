@@ -2,6 +2,8 @@ import type { MatchKind } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { QueryColumn } from '../query/query-column.js'
 
+export type { ColumnWidth, SelectionCosts } from '../../../protocol/query/selection-costs.js'
+
 /** Neighbouring values, both ends included, as unsigned numbers in the order of what they stand for. */
 export interface Interval {
   readonly low: bigint
@@ -68,36 +70,4 @@ export interface Selected {
   readonly columns: readonly QueryColumn[]
   /** Rows that each kernel of the plan left. */
   readonly left: readonly number[]
-}
-
-/** How columns are read, which is what costs depend on: values of one word or of two. */
-export type ColumnWidth = 'word' | 'wide'
-
-/**
- * What selections cost on an adapter, in nanoseconds a row unless said otherwise (Sitaridi and Ross §3.1 and §4, "Model calibration").
- */
-export interface SelectionCosts {
-  /** Invocations of a workgroup for which these are measured, the fastest of those tried. */
-  readonly workgroup: number
-  /** A branch-free scan of one column that counts. */
-  readonly scan: Readonly<Record<ColumnWidth, number>>
-  /** r_k: what a branch-free scan of k columns takes, as a part of k scans of one; of k = 1 at first. The last holds for all beyond. */
-  readonly rates: Readonly<Record<ColumnWidth, readonly number[]>>
-  /** Rows whose values are fetched together where a branch decides: the paper's w. */
-  readonly granule: number
-  /** A value that is read at a row number, for rows that lie a `granule` or more apart. */
-  readonly gather: Readonly<Record<ColumnWidth, number>>
-  /** A value or a row number that is written, a word. */
-  readonly write: number
-  /** Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string matched. */
-  readonly predicate: {
-    readonly interval: number
-    readonly search: number
-    readonly table: number
-    readonly matchByte: number
-    readonly expression: number
-  }
-  /** A kernel, and what it takes to learn how many rows it has left, in nanoseconds each. */
-  readonly launch: number
-  readonly roundTrip: number
 }

@@ -9,7 +9,7 @@ import { Mark } from './mark.js'
 import { MatchConditions } from './match-conditions.js'
 import { Predicates } from './predicates.js'
 import { type RunOptions, type SelectionParts, SelectionRun } from './selection-run.js'
-import { type SelectionWorkgroup, selectionTile } from './selection-tile.js'
+import { type SelectionWorkgroup, selectionTile, selectionWorkgroups } from './selection-tile.js'
 import type { Condition, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
 
 export type { MatchBy } from './match-conditions.js'
@@ -17,30 +17,39 @@ export type { RunOptions, StartRows } from './selection-run.js'
 
 /** Runs selections by their plans, with a kernel for each shape of a predicate (Sitaridi and Ross §3). */
 export class Selections {
-  readonly #parts: SelectionParts
+  readonly #device: Device
+  /** By the workgroups of their kernels; the first are those of a device that was not measured. */
+  readonly #parts: ReadonlyMap<number, SelectionParts>
 
-  private constructor(parts: SelectionParts) {
+  private constructor(device: Device, parts: ReadonlyMap<number, SelectionParts>) {
+    this.#device = device
     this.#parts = parts
   }
 
   /**
    * @param strategy the one that suits the device, unless given
-   * @param workgroup see `selectionTile`
+   * @param workgroup see `selectionTile`; the one that was measured to be the fastest, unless given
    */
   static async create(
     device: Device,
     strategy: Strategy = strategyFor(device),
-    workgroup: SelectionWorkgroup = 256,
+    workgroup?: SelectionWorkgroup,
   ): Promise<Selections> {
-    const tile = selectionTile(device, strategy, workgroup)
     const kernels = new GeneratedKernels(device)
-    const mark = await Mark.create(device, kernels, tile)
-    return new Selections({
-      mark,
-      emit: new Emit(kernels, tile, device.gpu.limits.maxStorageBuffersPerShaderStage),
-      predicates: new Predicates(mark),
-      matches: new MatchConditions(new DictionaryTexts(device), mark),
-    })
+    const texts = new DictionaryTexts(device)
+    const parts = new Map<number, SelectionParts>()
+    const workgroups = workgroup === undefined ? selectionWorkgroups(device, strategy) : [workgroup]
+    for (const each of workgroups) {
+      const tile = selectionTile(device, strategy, each)
+      const mark = await Mark.create(device, kernels, tile)
+      parts.set(tile.invocations, {
+        mark,
+        emit: new Emit(kernels, tile, device.gpu.limits.maxStorageBuffersPerShaderStage),
+        predicates: new Predicates(mark),
+        matches: new MatchConditions(texts, mark),
+      })
+    }
+    return new Selections(device, parts)
   }
 
   /**
@@ -60,6 +69,11 @@ export class Selections {
     options: RunOptions = {},
   ): Promise<Selected> {
     const request = { columns, rows, conditions, plan, output, options }
-    return new SelectionRun(this.#parts, work, request).run()
+    return new SelectionRun(this.#chosenParts(), work, request).run()
+  }
+
+  #chosenParts(): SelectionParts {
+    const measured = this.#parts.get(this.#device.selectionCosts?.workgroup ?? 0)
+    return measured ?? this.#parts.values().next().value!
   }
 }

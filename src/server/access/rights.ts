@@ -62,6 +62,9 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
   load: 'write',
 }
 
+/** A backup has all indexes, and a calibration keeps the device from all of them. */
+const CONCERN_ALL: ReadonlySet<Request['op']> = new Set(['backup', 'calibrate'])
+
 /**
  * Refuses a request that needs a right which its asker has not. Whether the index exists does not matter, so that the answer does
  * not tell.
@@ -70,12 +73,12 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
  * @throws WarpdexError `UNAUTHORISED` that says which right is missing
  */
 export function authorise(rights: Rights, who: string, request: Request): void {
-  const right = request.op === 'query' && request.keep !== undefined ? 'create' : NEEDED[request.op]
+  const right = neededBy(request)
   if (right === undefined) return
   const index = targetOf(request)
   if (index === undefined) {
-    if (right === 'backup' && !rights.mayEverywhere(right)) {
-      throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "backup" on all indexes`)
+    if (CONCERN_ALL.has(request.op) && !rights.mayEverywhere(right)) {
+      throw new WarpdexError('UNAUTHORISED', `${who} lacks the right "${right}" on all indexes`)
     }
     // Of all indexes `stats` shows those that one may see.
     if (right === 'stats' || rights.maySomewhere(right)) return
@@ -91,6 +94,16 @@ export function authorise(rights: Rights, who: string, request: Request): void {
       `${request.op} needs the right "${each}" on ${JSON.stringify(name)}; ${who} lacks it`,
     )
   }
+}
+
+/**
+ * What a calibration was is no secret; a new one is work in the background, as a snapshot is. A query that is kept makes a relation, and
+ * names those that it reads itself.
+ */
+function neededBy(request: Request): Right | undefined {
+  if (request.op === 'query') return request.keep === undefined ? undefined : 'create'
+  if (request.op === 'calibrate') return request.again ? 'snapshot' : undefined
+  return NEEDED[request.op]
 }
 
 /** The name of the index or relation that a request is on. */

@@ -73,6 +73,7 @@ t.test('help, for every command with an example', async (t) => {
     'import',
     'relations',
     'stats',
+    'calibrate',
     'snapshot',
     'token',
     'backup',

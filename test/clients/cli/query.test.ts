@@ -4,9 +4,25 @@ import t from 'tap'
 import { start } from '../../src/server/start.js'
 import { cliOf, compileCli } from './run-cli.js'
 
-t.test('a query out of a file', async (t) => {
+const COSTS = {
+  workgroup: 256,
+  scan: { word: 0.001, wide: 0.002 },
+  rates: { word: [1, 0.9, 0.8], wide: [1, 0.95] },
+  granule: 15.6,
+  gather: { word: 0.02, wide: 0.04 },
+  write: 0.002,
+  predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, matchByte: 0.002, expression: 0.005 },
+  launch: 10_000,
+  roundTrip: 150_000,
+}
+
+const CALIBRATION =
+  /\nSelections, in workgroups of 256\nbandwidth, GB\/s +32-bit values +64-bit values\nscan +4,000 +4,000\ngather at row numbers +200 +200\nwrite +2,000 +2,000\n\nr_k, scans of k columns +32-bit values +64-bit values\n1 +1.00 +1.00\n2 +0.90 +0.95\n3 +0.80\n\npredicate beyond reading +ps a row\ninterval +0.100\nstep of a search among intervals +0.300\nbit table +0.800\nbyte of a string matched +2.00\npart of an expression +5.00\n\nrows fetched together: 16\na kernel: 10.0 µs; to learn how many rows are left: 150 µs\n/
+
+t.test('a query out of a file, and what plans are chosen by', async (t) => {
   const directory = t.testdir()
-  const server = await start(t, { directory: join(directory, 'data') })
+  const measureSelections = async () => COSTS
+  const server = await start(t, { directory: join(directory, 'data') }, { measureSelections })
   const cli = cliOf(compileCli(directory), { WARPDEX_URL: server.url })
   await server.engine.createRelation({ name: 'r', columns: [{ name: 'k', type: 'i64', nullable: false }] })
   const values = new Uint8Array(BigInt64Array.of(3n, 2n ** 60n, 1n).buffer)
@@ -19,6 +35,13 @@ t.test('a query out of a file', async (t) => {
     code: 0,
     out: /^limit: 2 rows \(2 estimated\), .*\n {2}scan: 3 rows/,
   })
+  t.match(await cli(['calibrate']), {
+    code: 0,
+    out: /^adapter +SwiftShader.*\ndriver +SwiftShader.*\n\nSelections: not measured yet;.*--again\n\nTraversals: not/,
+  })
+  t.match(await cli(['calibrate', '--again']), { code: 0, out: CALIBRATION })
+  const { out } = await cli(['calibrate', '--json'])
+  t.match(JSON.parse(out), { adapter: { software: true }, selections: COSTS })
   const small = { op: '<', args: [{ column: 'k' }, { value: 9 }] }
   const odd = { op: '<>', args: [{ column: 'k' }, { value: 1 }] }
   const where = { op: 'where', input: query.input, condition: { op: 'and', args: [small, odd] } }

@@ -138,6 +138,8 @@ export class FakeServer {
         return { fields: { snapshots: [{ index: request.index, position: 1, bytes: 2 }] } }
       case 'backup':
         return { fields: { path: `/backups/${request.name}`, bytes: 3, indexes: this.indexes.size } }
+      case 'calibrate':
+        return { fields: { adapter: { name: 'list', driver: '', software: true } } }
       case 'cancel':
         return { fields: { cancelled: true } }
       case 'query':

@@ -1,7 +1,13 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CALIBRATION_VERSION, loadCosts, storeCosts } from '../../../src/engine/calibration.js'
+import {
+  type Costs,
+  loadCosts,
+  SELECTION_COSTS,
+  storeCosts,
+  TRAVERSAL_COSTS,
+} from '../../../src/engine/calibration.js'
 
 const ADAPTER = 'SwiftShader (driver 5.0.0)'
 const FILE = 'swiftshader-driver-5-0-0.json'
@@ -14,32 +20,34 @@ function open(t: Test) {
     directory,
     warnings,
     path: join(directory, 'calibration', FILE),
-    load: (adapter = ADAPTER) => loadCosts(directory, adapter, (message) => warnings.push(message)),
+    load: (adapter = ADAPTER) =>
+      loadCosts(TRAVERSAL_COSTS, directory, adapter, (message) => warnings.push(message)),
+    store: (costs: Costs, adapter = ADAPTER) => storeCosts(TRAVERSAL_COSTS, directory, adapter, costs),
   }
 }
 
 t.test('costs come back as they were stored, for their adapter only', async (t) => {
-  const { directory, warnings, path, load } = open(t)
+  const { directory, warnings, path, load, store } = open(t)
   t.equal(await load(), undefined)
-  await storeCosts(directory, ADAPTER, COSTS)
+  await store(COSTS)
   t.strictSame(await load(), COSTS)
-  await storeCosts(directory, ADAPTER, { dispatch: 7 })
+  await store({ dispatch: 7 })
   t.strictSame(await load(), { dispatch: 7 })
   t.equal(await load('NVIDIA H200'), undefined)
   t.strictSame(warnings, [])
-  t.match(JSON.parse(readFileSync(path, 'utf8')), { version: CALIBRATION_VERSION, adapter: ADAPTER })
+  t.match(JSON.parse(readFileSync(path, 'utf8')), { version: TRAVERSAL_COSTS.version, adapter: ADAPTER })
   t.strictSame(readdirSync(join(directory, 'calibration')), [FILE], 'nothing else is left')
 })
 
 t.test('a file that cannot be used is reported, and replaced', async (t) => {
-  const { directory, warnings, path, load } = open(t)
+  const { directory, warnings, path, load, store } = open(t)
   mkdirSync(join(directory, 'calibration'))
-  const whole = { version: CALIBRATION_VERSION, adapter: ADAPTER, costs: COSTS }
+  const whole = { version: TRAVERSAL_COSTS.version, adapter: ADAPTER, costs: COSTS }
   const cases: [string, RegExp][] = [
     ['{"version": 1, "costs"', /cannot be read/],
     ['', /cannot be read/],
     ['null', /has version none/],
-    [JSON.stringify({ ...whole, version: CALIBRATION_VERSION + 1 }), /has version \d+, not \d+/],
+    [JSON.stringify({ ...whole, version: TRAVERSAL_COSTS.version + 1 }), /has version \d+, not \d+/],
     [JSON.stringify({ ...whole, adapter: 'SwiftShader driver 5.0.0' }), /is of another adapter/],
     [JSON.stringify({ ...whole, costs: { ...COSTS, hop: '1' } }), /not all numbers/],
     [JSON.stringify({ ...whole, costs: { hop: Number.POSITIVE_INFINITY } }), /not all numbers/],
@@ -51,18 +59,47 @@ t.test('a file that cannot be used is reported, and replaced', async (t) => {
     t.equal(await load(), undefined, content)
     t.match(warnings.pop(), message)
     t.equal(readFileSync(path, 'utf8'), content, 'it is left as it is')
-    await storeCosts(directory, ADAPTER, COSTS)
+    await store(COSTS)
     t.strictSame(await load(), COSTS)
   }
   t.strictSame(warnings, [])
 })
 
 t.test('any name of an adapter makes a file', async (t) => {
-  const { directory, load } = open(t)
+  const { directory, load, store } = open(t)
   const names = ['', '..', '../../x', 'ä/ö', `GPU ${'x'.repeat(500)}`]
   for (const name of names) {
-    await storeCosts(directory, name, COSTS)
+    await store(COSTS, name)
     t.strictSame(await load(name), COSTS, name.slice(0, 20))
   }
   t.strictSame(readdirSync(directory), ['calibration'])
+})
+
+t.test('costs of selections have a file of their own, and must be all there', async (t) => {
+  const { directory, warnings, load, store } = open(t)
+  const both = { word: 1, wide: 2 }
+  const predicate = { interval: 0, search: 1, table: 1, matchByte: 1, expression: 3 }
+  const rest = { gather: both, write: 1, predicate, launch: 5000, roundTrip: 20_000 }
+  const costs = { workgroup: 256, scan: both, rates: { word: [1, 0.8], wide: [1] }, granule: 8, ...rest }
+  const loadSelections = () =>
+    loadCosts(SELECTION_COSTS, directory, ADAPTER, (message) => warnings.push(message))
+  await store(COSTS)
+  await storeCosts(SELECTION_COSTS, directory, ADAPTER, costs)
+  t.strictSame(await loadSelections(), costs)
+  t.strictSame(await load(), COSTS)
+  t.strictSame(warnings, [])
+  const path = join(directory, 'calibration', 'swiftshader-driver-5-0-0-selections.json')
+  const damaged = [
+    {},
+    null,
+    { ...costs, launch: -1 },
+    { ...costs, scan: { word: 1 } },
+    { ...costs, rates: { word: [1], wide: [] } },
+    { ...costs, predicate: { ...predicate, table: null } },
+  ]
+  for (const each of damaged) {
+    writeFileSync(path, JSON.stringify({ version: SELECTION_COSTS.version, adapter: ADAPTER, costs: each }))
+    t.equal(await loadSelections(), undefined)
+    t.match(warnings.pop(), /damaged/)
+  }
 })

@@ -163,7 +163,7 @@ t.test('pages of a long list, from its middle and through gaps, in both directio
 })
 
 t.test('the form follows from the adapter and the limit', (t) => {
-  const gpu = { name: 'a GPU', software: false, bindingBytes: 2 ** 31 }
+  const gpu = { name: 'a GPU', driver: '', software: false, bindingBytes: 2 ** 31 }
   const shape = { payloadBytes: 4, unique: true, matchFrom: 0 }
   const fixed = treeShape({ ...shape, keyType: 'u32' })
   const variable = treeShape({ ...shape, keyType: 'string' })

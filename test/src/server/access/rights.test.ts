@@ -62,6 +62,8 @@ t.test('every operation on an index needs one right, and a missing one is named'
     dropIndex: 'drop',
     snapshot: 'snapshot',
     backup: 'backup',
+    // A new one needs the right to snapshots of all indexes.
+    calibrate: 'any',
     get: 'read',
     explain: 'read',
     count: 'read',
@@ -105,6 +107,13 @@ t.test('requests about all indexes', async (t) => {
   t.throws(() => authorise(new Rights([{ index: 'a', allow: ['backup'] }]), 'x', backup), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "backup" on all indexes/,
+  })
+  authorise(Rights.none, 'x', { id: 1, op: 'calibrate', again: false })
+  const again = { id: 1, op: 'calibrate', again: true } as const
+  authorise(new Rights([{ index: '*', allow: ['snapshot'] }]), 'x', again)
+  t.throws(() => authorise(one, 'x', again), {
+    code: 'UNAUTHORISED',
+    message: /x lacks the right "snapshot" on all indexes/,
   })
   t.ok(Rights.all.mayEverywhere('drop'))
   t.notOk(one.mayEverywhere('snapshot'))

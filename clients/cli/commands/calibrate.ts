@@ -1,0 +1,103 @@
+import type { Argv } from 'yargs'
+import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
+import type { ReplyFields } from '../../../protocol/replies.js'
+import { asJson, grouped, printLines, table } from '../output.js'
+import { clientOptions, withClient } from '../session.js'
+
+export function addCalibrate(cli: Argv): Argv {
+  return cli.command(
+    'calibrate',
+    "Print what the server's adapter was measured to take, which plans are chosen by",
+    (command) =>
+      clientOptions(command)
+        .option('again', {
+          type: 'boolean',
+          default: false,
+          describe: 'Measure anew, which takes seconds; needs the right "snapshot" on all indexes',
+        })
+        .option('json', { type: 'boolean', default: false, describe: 'All of it as one JSON object' })
+        .example('$0 calibrate', 'what is known of the adapter')
+        .example('$0 calibrate --again', 'after something else has kept the device busy, say'),
+    ({ again, json, ...address }) =>
+      withClient(address, async (client) => {
+        const calibration = await client.calibration({ again })
+        return printLines(json ? [asJson(calibration)] : calibrationLines(calibration))
+      }),
+  )
+}
+
+function calibrationLines({ adapter, traversals, selections }: ReplyFields['calibrate']): string[] {
+  const { name, driver, software } = adapter
+  const slow = software ? ' (a CPU does the work of a GPU: slow)' : ''
+  return [
+    ...table(['adapter', `${name}${slow}`], [['driver', driver === '' ? 'says nothing of itself' : driver]]),
+    '',
+    ...(selections === undefined
+      ? ['Selections: not measured yet; the first one over a million rows has it done, or --again']
+      : selectionLines(selections)),
+    '',
+    ...(traversals === undefined
+      ? ['Traversals: not measured; the first index with a layout or partition levels of its own has it done']
+      : traversalLines(traversals)),
+  ]
+}
+
+function selectionLines(costs: SelectionCosts): string[] {
+  const { workgroup, scan, rates, granule, gather, write, predicate, launch, roundTrip } = costs
+  const columns = Math.max(rates.word.length, rates.wide.length)
+  const rate = (list: readonly number[], k: number) => list[k]?.toFixed(2) ?? ''
+  return [
+    `Selections, in workgroups of ${workgroup}`,
+    ...table(
+      ['bandwidth, GB/s', '32-bit values', '64-bit values'],
+      [
+        ['scan', bandwidth(4, scan.word), bandwidth(8, scan.wide)],
+        ['gather at row numbers', bandwidth(4, gather.word), bandwidth(8, gather.wide)],
+        ['write', bandwidth(4, write), bandwidth(8, 2 * write)],
+      ],
+    ),
+    '',
+    ...table(
+      ['r_k, scans of k columns', '32-bit values', '64-bit values'],
+      Array.from({ length: columns }, (_, k) => [`${k + 1}`, rate(rates.word, k), rate(rates.wide, k)]),
+    ),
+    '',
+    ...table(
+      ['predicate beyond reading', 'ps a row'],
+      [
+        ['interval', picoseconds(predicate.interval)],
+        ['step of a search among intervals', picoseconds(predicate.search)],
+        ['bit table', picoseconds(predicate.table)],
+        ['byte of a string matched', picoseconds(predicate.matchByte)],
+        ['part of an expression', picoseconds(predicate.expression)],
+      ],
+    ),
+    '',
+    `rows fetched together: ${Math.round(granule)}`,
+    `a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
+  ]
+}
+
+/** The planner works with sums of a few features; the names are its own. */
+function traversalLines(costs: Readonly<Record<string, number>>): string[] {
+  const rows = Object.entries(costs).map(([name, cost]) => [name, figure(cost)])
+  return table(['traversals: cost of', 'µs'], rows)
+}
+
+/** Three digits that matter, and all of those before the point. */
+function figure(value: number): string {
+  return value >= 100 ? grouped(value) : value.toPrecision(3)
+}
+
+/** Bytes a nanosecond are gigabytes a second. */
+function bandwidth(bytes: number, nanoseconds: number): string {
+  return nanoseconds === 0 ? '—' : figure(bytes / nanoseconds)
+}
+
+function picoseconds(nanoseconds: number): string {
+  return figure(nanoseconds * 1e3)
+}
+
+function microseconds(nanoseconds: number): string {
+  return `${figure(nanoseconds / 1e3)} µs`
+}

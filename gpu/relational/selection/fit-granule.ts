@@ -1,0 +1,44 @@
+/** What a scan of two columns takes of which the second is read where the first condition holds, for a share of uniformly random rows. */
+export interface BranchedScan {
+  readonly selectivity: number
+  readonly nanoseconds: number
+}
+
+/** The largest granule that is tried, in rows: beyond it a share of 1 in 1,000 reads everything. */
+const MOST_ROWS = 1024
+/** How far apart the granules are that are tried. */
+const STEP = 2 ** (1 / 16)
+
+/** The share of granules in which some row goes on, where a share of all rows does. */
+export function touchedShare(granule: number, selectivity: number): number {
+  return 1 - (1 - selectivity) ** granule
+}
+
+/**
+ * The number of rows whose values are fetched together (the paper's w, Sitaridi and Ross §3.1). Where a share s of random rows goes on, 1 − (1 − s)^w
+ * of the second column is read; the paper's min(s · w, 1) is what that comes to for small and for large shares. The first column's cost, the
+ * second's and w are fitted together, by least squares.
+ *
+ * @param scans for shares from 0 to 1
+ */
+export function fitGranule(scans: readonly BranchedScan[]): number {
+  let best = { rows: 1, error: Number.POSITIVE_INFINITY }
+  for (let rows = 1; rows <= MOST_ROWS; rows *= STEP) {
+    const error = errorOf(
+      scans.map(({ selectivity }) => touchedShare(rows, selectivity)),
+      scans.map(({ nanoseconds }) => nanoseconds),
+    )
+    if (error < best.error) best = { rows, error }
+  }
+  return best.rows
+}
+
+/** Sum of squares that the best line through points leaves, of those that do not fall. */
+function errorOf(xs: readonly number[], ys: readonly number[]): number {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+  const [x, y] = [mean(xs), mean(ys)]
+  const products = mean(xs.map((value, i) => (value - x) * (ys[i]! - y)))
+  const squares = mean(xs.map((value) => (value - x) ** 2))
+  const slope = squares === 0 ? 0 : Math.max(0, products / squares)
+  return ys.reduce((sum, value, i) => sum + (value - y - slope * (xs[i]! - x)) ** 2, 0)
+}

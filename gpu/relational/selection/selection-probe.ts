@@ -1,0 +1,237 @@
+import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { Device } from '../../device/device.js'
+import type { QueryColumn } from '../query/query-column.js'
+import type { QueryKernels } from '../query/query-kernels.js'
+import type { CalibrationSize } from './calibrate.js'
+import { RandomWords } from './random-words.js'
+import { FEW_VALUE_BITS, SAMPLE_STRING_BYTES, type SampleColumns } from './sample-columns.js'
+import { SelectionTimer, type TimedSelection } from './selection-timer.js'
+import type { ColumnWidth, Condition, Interval, SelectionOutput } from './selection-types.js'
+import type { Selections } from './selections.js'
+
+/** Runs before those that count: kernels are compiled in the first. */
+const WARM_UP = 2
+/** How long a GPU is kept busy before it is measured: one that was idle gets to its clock only then. */
+const WARM_UP_MS = 600
+/** Rows of a selection that takes no time beside being launched. */
+const FEW_ROWS = 64
+/** How many fewer rows expensive predicates are measured over. */
+const EXPENSIVE = 8
+/** Intervals and tables of predicates that are compared with one of one interval. */
+const SEVERAL_INTERVALS = 4
+const SEARCHED_INTERVALS = 64
+const COUNT: SelectionOutput = { kind: 'count' }
+
+/** Columns and what is asked of them; conditions mean columns by their places. */
+interface Probed extends TimedSelection {
+  readonly columns: readonly QueryColumn[]
+}
+
+/** Times selections over sample columns, each for one figure of the calibration. */
+export class SelectionProbe {
+  readonly #device: Device
+  readonly #timer: SelectionTimer
+  readonly #columns: SampleColumns
+  readonly #size: CalibrationSize
+  readonly #stop: AbortSignal | undefined
+
+  constructor(
+    device: Device,
+    kernels: QueryKernels,
+    selections: Selections,
+    columns: SampleColumns,
+    size: CalibrationSize,
+    stop: AbortSignal | undefined,
+  ) {
+    this.#device = device
+    this.#timer = new SelectionTimer(device, kernels, selections)
+    this.#columns = columns
+    this.#size = size
+    this.#stop = stop
+  }
+
+  /** Keeps a GPU busy until it works as fast as under load. Others get their turn in between. */
+  async warmUp(): Promise<void> {
+    if (this.#device.facts.software) return
+    const random = await RandomWords.create(this.#device)
+    const { rows } = this.#size
+    const buffer = await this.#device.allocate(4 * rows, 'warming up')
+    const end = performance.now() + WARM_UP_MS
+    while (performance.now() < end && !this.#stop?.aborted) {
+      const recorder = this.#device.record()
+      for (let i = 0; i < 16; i++) random.record(recorder, buffer, rows, i)
+      recorder.submit()
+      await this.#device.workDone()
+    }
+    buffer.destroy()
+  }
+
+  /** What a further kernel takes beside its work, in nanoseconds. */
+  async launch(): Promise<number> {
+    const conditions = [half(0), half(1)]
+    const columns = this.#columns.words.slice(0, 2)
+    const together: Probed = { columns, conditions, plan: planOf([[[0], [1]]]), output: COUNT }
+    const apart: Probed = { ...together, plan: planOf([[[0]], [[1]]]) }
+    return Math.max(
+      0,
+      (await this.#nanoseconds(apart, FEW_ROWS)) - (await this.#nanoseconds(together, FEW_ROWS)),
+    )
+  }
+
+  /** What it takes until the host knows a count, in nanoseconds, without the kernels. */
+  async roundTrip(): Promise<number> {
+    const probed = this.#scan('word', 1)
+    const walls = await this.#repeat(async () => {
+      const { wall, kernels = 0 } = await this.#timer.time(probed.columns, FEW_ROWS, probed)
+      return wall - kernels
+    })
+    return Math.max(0, walls)
+  }
+
+  /** A branch-free scan of columns, in nanoseconds a row. */
+  scan(width: ColumnWidth, columns: number): Promise<number> {
+    return this.#perRow(this.#scan(width, columns))
+  }
+
+  /** A scan of two columns of which the second is read for a share of the rows, in nanoseconds a row. */
+  branched(selectivity: number): Promise<number> {
+    const conditions = [share(0, selectivity), half(1)]
+    return this.#perRow({
+      columns: this.#columns.words.slice(0, 2),
+      conditions,
+      plan: planOf([[[0], [1]]]),
+      output: COUNT,
+    })
+  }
+
+  /** What writing the numbers of a share of the rows takes beyond counting them, in nanoseconds a row. */
+  async written(selectivity: number): Promise<number> {
+    const counted: Probed = {
+      columns: this.#columns.words.slice(0, 1),
+      conditions: [share(0, selectivity)],
+      plan: planOf([[[0]]]),
+      output: COUNT,
+    }
+    return (await this.#perRow({ ...counted, output: { kind: 'rows' } })) - (await this.#perRow(counted))
+  }
+
+  /** A condition on the rows of a list, which holds a share of all, in nanoseconds a row of the column. */
+  async listed(width: ColumnWidth, selectivity: number): Promise<number> {
+    const second = width === 'word' ? this.#columns.words[1]! : this.#columns.wide[0]!
+    const columns = [this.#columns.words[0]!, second]
+    const conditions = [share(0, selectivity), width === 'word' ? half(1) : halfWide(1)]
+    const first: Probed = { columns, conditions, plan: planOf([[[0]]]), output: { kind: 'rows' } }
+    const both: Probed = { columns, conditions, plan: planOf([[[0]], [[1]]]), output: COUNT }
+    return Math.max(0, (await this.#perRow(both)) - (await this.#perRow(first)))
+  }
+
+  /** What predicates take beyond a comparison with one interval, in nanoseconds a row. */
+  async predicates(): Promise<SelectionCosts['predicate']> {
+    const [one, two] = [await this.scan('word', 1), await this.scan('word', 2)]
+    const beyond = async (columns: readonly QueryColumn[], condition: Condition, scan = one) => {
+      const plan = planOf([[[0]]])
+      const options = { matchBy: new Map([[0, 'row']] as const) }
+      const probed = { columns, conditions: [condition], plan, output: COUNT, options }
+      const rows = condition.kind === 'values' ? this.#size.rows : this.#size.rows / EXPENSIVE
+      return Math.max(0, (await this.#perRow(probed, rows)) - scan)
+    }
+    const { words, few, strings } = this.#columns
+    const several = await beyond(words, spread(SEVERAL_INTERVALS, 2n ** 32n))
+    const searched = await beyond(words, spread(SEARCHED_INTERVALS, 2n ** 32n))
+    const compared: Condition = { kind: 'expression', expression: COMPARED_COLUMNS }
+    const matched: Condition = { kind: 'match', column: 0, match: 'contains', text: 'y', negated: false }
+    return {
+      interval: several / (SEVERAL_INTERVALS - 1),
+      search: searched / Math.log2(SEARCHED_INTERVALS),
+      table: await beyond([few], spread(2 ** (FEW_VALUE_BITS - 2), 2n ** BigInt(FEW_VALUE_BITS))),
+      matchByte: (await beyond([strings], matched)) / SAMPLE_STRING_BYTES,
+      expression: (await beyond(words, compared, two)) / COMPARED_PARTS,
+    }
+  }
+
+  #scan(width: ColumnWidth, columns: number): Probed {
+    const conditions = Array.from({ length: columns }, (_, i) => (width === 'word' ? half(i) : halfWide(i)))
+    return {
+      columns: width === 'word' ? this.#columns.words : this.#columns.wide,
+      conditions,
+      plan: planOf([[conditions.map((_, i) => i)]]),
+      output: COUNT,
+    }
+  }
+
+  /** Without what being launched takes. */
+  async #perRow(probed: Probed, rows = this.#size.rows): Promise<number> {
+    const all = await this.#nanoseconds(probed, rows)
+    return Math.max(0, all - (await this.#nanoseconds(probed, FEW_ROWS))) / rows
+  }
+
+  /** What one of several runs takes, over other columns each time, so that none finds its own in a cache. */
+  async #nanoseconds({ columns, ...selection }: Probed, rows: number): Promise<number> {
+    return this.#repeat(async (repeat) => {
+      const first = (repeat * selection.conditions.length) % columns.length
+      const rotated = [...columns.slice(first), ...columns.slice(0, first)]
+      const { kernels, wall } = await this.#timer.time(rotated, rows, selection)
+      return kernels ?? wall
+    })
+  }
+
+  async #repeat(once: (repeat: number) => Promise<number>): Promise<number> {
+    const taken: number[] = []
+    for (let repeat = 0; repeat < WARM_UP + this.#size.repeats; repeat++) {
+      this.#stop?.throwIfAborted()
+      const nanoseconds = await once(repeat)
+      if (repeat >= WARM_UP) taken.push(nanoseconds)
+    }
+    taken.sort((a, b) => a - b)
+    // Where the CPU is the device, whatever else it does comes on top, and often.
+    return taken[this.#device.facts.software ? 0 : taken.length >> 1]!
+  }
+}
+
+const WORDS = 2 ** 32
+
+/** Kernels of groups of conditions, which hand on row numbers. */
+function planOf(kernels: readonly (readonly (readonly number[])[])[]) {
+  return { kernels: kernels.map((groups) => ({ groups, hands: 'rows' as const })) }
+}
+
+/** A condition that a share of random rows satisfies, but never one that is known without looking: neither none nor all. */
+function share(column: number, selectivity: number): Condition {
+  const high = Math.min(WORDS - 2, Math.max(0, Math.round(selectivity * WORDS) - 1))
+  return among(column, [{ low: 0n, high: BigInt(high) }])
+}
+
+function half(column: number): Condition {
+  return share(column, 0.5)
+}
+
+function halfWide(column: number): Condition {
+  return among(column, [{ low: 0n, high: 2n ** 63n }])
+}
+
+/** Intervals over all values below a bound, half of which are in them. */
+function spread(count: number, bound: bigint): Condition {
+  const width = bound / BigInt(2 * count)
+  const intervals = Array.from({ length: count }, (_, i) => {
+    const low = 2n * BigInt(i) * width
+    return { low, high: low + width - 1n }
+  })
+  return among(0, intervals)
+}
+
+function among(column: number, intervals: readonly Interval[]): Condition {
+  return { kind: 'values', column, set: { intervals, nulls: false } }
+}
+
+const FIRST: TypedExpression = { kind: 'column', index: 0, type: 'u32', nullable: false }
+const SECOND: TypedExpression = { kind: 'column', index: 1, type: 'u32', nullable: false }
+/** Of which this consists: the comparison and both columns. */
+const COMPARED_PARTS = 3
+const COMPARED_COLUMNS: TypedExpression = {
+  kind: 'comparison',
+  op: '<',
+  args: [FIRST, SECOND],
+  type: 'boolean',
+  nullable: false,
+}

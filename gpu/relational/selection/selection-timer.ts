@@ -1,0 +1,66 @@
+import type { Device } from '../../device/device.js'
+import { DeviceWork } from '../query/device-work.js'
+import type { QueryColumn } from '../query/query-column.js'
+import type { QueryKernels } from '../query/query-kernels.js'
+import type { RunOptions } from './selection-run.js'
+import type { Condition, SelectionOutput, SelectionPlan } from './selection-types.js'
+import type { Selections } from './selections.js'
+
+/** A selection that is to be timed. */
+export interface TimedSelection {
+  readonly conditions: readonly Condition[]
+  readonly plan: SelectionPlan
+  readonly output: SelectionOutput
+  readonly options?: RunOptions | undefined
+}
+
+/** What one run took, in nanoseconds, and how many rows it selected. */
+export interface SelectionTime {
+  /** All of its kernels by the device's timestamps; undefined where it has none. */
+  readonly kernels: number | undefined
+  /** From the call until the count is known and the rest of the output on the device. */
+  readonly wall: number
+  readonly count: number
+}
+
+/** Runs selections and says what they took; what others do on the device meanwhile is not counted. */
+export class SelectionTimer {
+  readonly #device: Device
+  readonly #kernels: QueryKernels
+  readonly #selections: Selections
+
+  /** @param selections those of the kernels, unless given */
+  constructor(device: Device, kernels: QueryKernels, selections = kernels.selections) {
+    this.#device = device
+    this.#kernels = kernels
+    this.#selections = selections
+  }
+
+  /**
+   * Runs a selection once; its result is dropped.
+   * @throws WarpdexError as `Selections.run`
+   */
+  async time(
+    columns: readonly QueryColumn[],
+    rows: number,
+    { conditions, plan, output, options }: TimedSelection,
+  ): Promise<SelectionTime> {
+    const profiler = this.#device.createProfiler()
+    const scratch = this.#device.scratch()
+    try {
+      const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
+      const begin = performance.now()
+      const { count } = await this.#selections.run(work, columns, rows, conditions, plan, output, options)
+      work.submit()
+      // A count was waited for; what is written after it was not.
+      if (output.kind !== 'count') await this.#device.workDone()
+      const wall = (performance.now() - begin) * 1e6
+      const times = await profiler?.read()
+      const kernels = times?.reduce((sum, { microseconds }) => sum + microseconds * 1e3, 0)
+      return { kernels, wall, count }
+    } finally {
+      scratch.release()
+      profiler?.destroy()
+    }
+  }
+}

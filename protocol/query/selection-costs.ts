@@ -1,0 +1,50 @@
+/** How columns are read, which is what costs depend on: values of one word or of two. */
+export type ColumnWidth = 'word' | 'wide'
+
+/**
+ * What selections cost on an adapter, in nanoseconds a row unless said otherwise (Sitaridi and Ross §3.1 and §4, "Model calibration").
+ */
+export interface SelectionCosts {
+  /** Invocations of a workgroup for which these are measured, the fastest of those tried. */
+  readonly workgroup: number
+  /** A branch-free scan of one column that counts. */
+  readonly scan: Readonly<Record<ColumnWidth, number>>
+  /** r_k: what a branch-free scan of k columns takes, as a part of k scans of one; of k = 1 at first. The last holds for all beyond. */
+  readonly rates: Readonly<Record<ColumnWidth, readonly number[]>>
+  /** Rows whose values are fetched together where a branch decides: the paper's w. */
+  readonly granule: number
+  /** A value that is read at a row number, for rows that lie a `granule` or more apart. */
+  readonly gather: Readonly<Record<ColumnWidth, number>>
+  /** A value or a row number that is written, a word. */
+  readonly write: number
+  /** Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string matched. */
+  readonly predicate: {
+    readonly interval: number
+    readonly search: number
+    readonly table: number
+    readonly matchByte: number
+    readonly expression: number
+  }
+  /** A kernel, and what it takes to learn how many rows it has left, in nanoseconds each. */
+  readonly launch: number
+  readonly roundTrip: number
+}
+
+/** A value as the costs that it is; undefined where it is none: not all there, or not all finite numbers of 0 and more. */
+export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
+  const costs = Object(value)
+  const { scan, rates, gather, predicate } = costs
+  const { interval, search, table, matchByte, expression } = Object(predicate)
+  const numbers = [costs.workgroup, costs.granule, costs.write, costs.launch, costs.roundTrip]
+  numbers.push(interval, search, table, matchByte, expression)
+  for (const width of ['word', 'wide']) {
+    const list = Object(rates)[width]
+    if (!Array.isArray(list) || list.length === 0) return undefined
+    numbers.push(Object(scan)[width], Object(gather)[width], ...list)
+  }
+  return numbers.every(isCost) ? costs : undefined
+}
+
+function isCost(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
