@@ -18,7 +18,7 @@ const destroy = device.destroy.bind(device)
 t.teardown(destroy)
 device.destroy = () => {}
 /** With these an index pays for as few rows as a test has. */
-device.selectionCosts = {
+const COSTS = {
   ...SOFTWARE_COSTS,
   gather: { word: 0.01, wide: 0.01 },
   write: 0.001,
@@ -82,6 +82,7 @@ function joined(one: HostRelation, other: HostRelation): HostRelation {
 
 t.test('selections through the indexes of their relation', async (t) => {
   const engine = await openEngine(t, { structures: prefixTrees, openDevice: async () => device })
+  device.selectionCosts = COSTS
   const first = randomRelation(random, 'r', 900)
   const more = randomRelation(random, 'r', 150)
   await appendRelation(engine, first)
