@@ -3,7 +3,11 @@ export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type { InsertMode } from '../../protocol/messages.js'
-export type { QueryExplanation, SelectionExplanation } from '../../protocol/query/explanation.js'
+export type {
+  JoinExplanation,
+  QueryExplanation,
+  SelectionExplanation,
+} from '../../protocol/query/explanation.js'
 export type { KeptRelation } from '../../protocol/query/keep.js'
 export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, ValueType } from '../../protocol/query/tree.js'
 export {

@@ -1,3 +1,5 @@
+import type { JoinAlgorithm } from './tree.js'
+
 /** An operator of a query that was carried out, with what it did. */
 export interface QueryExplanation {
   readonly op: string
@@ -5,6 +7,8 @@ export interface QueryExplanation {
   readonly path: string
   /** How it was done, such as the join that was chosen, where there is a choice. */
   readonly method?: string | undefined
+  /** Of a join: what it was estimated to take. */
+  readonly join?: JoinExplanation | undefined
   /** Of a selection with conditions to plan. */
   readonly selection?: SelectionExplanation | undefined
   readonly estimatedRows: number
@@ -15,7 +19,19 @@ export interface QueryExplanation {
   readonly bytes: number
   /** From its first step to the end of its last, without the steps of its inputs. */
   readonly milliseconds: number
+  /** What copying its bytes would take, as a share of its milliseconds; absent until the adapter's copies were measured. */
+  readonly copyShare?: number | undefined
   readonly inputs: readonly QueryExplanation[]
+}
+
+/** What a join was estimated to take, and the algorithms that were thought to take longer, the best first. */
+export interface JoinExplanation {
+  readonly algorithm: JoinAlgorithm
+  readonly estimatedMilliseconds: number
+  readonly alternatives: readonly {
+    readonly algorithm: JoinAlgorithm
+    readonly estimatedMilliseconds: number
+  }[]
 }
 
 /** How a selection was planned and what came of it: of the largest of its tables, where it had several. */

@@ -17,6 +17,8 @@ export interface SelectionCosts {
   readonly gather: Readonly<Record<ColumnWidth, number>>
   /** A value or a row number that is written, a word. */
   readonly write: number
+  /** A word that is copied, read and written: what the figures of other operators are compared with. */
+  readonly copy: number
   /** Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string matched. */
   readonly predicate: {
     readonly interval: number
@@ -35,7 +37,7 @@ export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
   const costs = Object(value)
   const { scan, rates, gather, predicate } = costs
   const { interval, search, table, matchByte, expression } = Object(predicate)
-  const numbers = [costs.workgroup, costs.granule, costs.write, costs.launch, costs.roundTrip]
+  const numbers = [costs.workgroup, costs.granule, costs.write, costs.copy, costs.launch, costs.roundTrip]
   numbers.push(interval, search, table, matchByte, expression)
   for (const width of ['word', 'wide']) {
     const list = Object(rates)[width]

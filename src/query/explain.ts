@@ -1,22 +1,48 @@
-import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import { JOIN_ALGORITHMS } from '../../gpu/relational/joins/join-types.js'
+import type { JoinExplanation, QueryExplanation } from '../../protocol/query/explanation.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import type { QueryRun } from './query-run.js'
+import type { StepFigures } from './step-figures.js'
 
 /** The tree of a query that was carried out, with the figures of its steps. */
 export function explain(run: QueryRun, node: TypedNode): QueryExplanation {
-  const { rows, steps, bytes, milliseconds, method, selections } = run.figures(node)
+  const { rows, steps, bytes, milliseconds, method, join, selections } = run.figures(node)
   return {
     op: node.op,
     path: node.path,
     method: method ?? selections.method,
+    join: join && explainJoin(join),
     selection: selections.explain(),
     estimatedRows: Math.round(estimateRows(run, node)),
     rows,
     tables: steps,
     bytes,
     milliseconds,
+    copyShare: copyShare(run, bytes, milliseconds),
     inputs: inputsOf(node).map((input) => explain(run, input)),
   }
+}
+
+const NANOSECONDS = 1e6
+const WORD_BYTES = 4
+
+function explainJoin({ algorithm, costs }: NonNullable<StepFigures['join']>): JoinExplanation {
+  const all = JOIN_ALGORITHMS.flatMap((algorithm) => {
+    const nanoseconds = costs[algorithm]
+    return nanoseconds === undefined ? [] : [{ algorithm, estimatedMilliseconds: nanoseconds / NANOSECONDS }]
+  })
+  const alternatives = all
+    .filter((other) => other.algorithm !== algorithm)
+    .sort((a, b) => a.estimatedMilliseconds - b.estimatedMilliseconds)
+  const estimatedMilliseconds = (costs[algorithm] ?? 0) / NANOSECONDS
+  return { algorithm, estimatedMilliseconds, alternatives }
+}
+
+/** Default costs say nothing of the adapter at hand. */
+function copyShare({ work }: QueryRun, bytes: number, milliseconds: number): number | undefined {
+  const copy = work.device.selectionCosts?.copy
+  if (copy === undefined || milliseconds === 0) return undefined
+  return ((bytes / WORD_BYTES) * copy) / (milliseconds * NANOSECONDS)
 }
 
 /** Rows of a group, where nothing is known of the keys. */

@@ -1,5 +1,5 @@
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import { chooseJoin, type SideFacts } from '../../gpu/relational/joins/join-choice.js'
+import { chooseJoin, type JoinChoice, type SideFacts } from '../../gpu/relational/joins/join-choice.js'
 import type { JoinResult } from '../../gpu/relational/joins/join-result.js'
 import type { SideName } from '../../gpu/relational/joins/join-types.js'
 import { TreeIndex } from '../../gpu/relational/joins/tree-index.js'
@@ -18,6 +18,7 @@ export interface CountedPairs {
   readonly right: Pick<KeyedSide, 'without'>
   /** What must be kept until the pairs are written. */
   readonly buffers: readonly GPUBuffer[]
+  readonly choice: JoinChoice
   readonly method: string
 }
 
@@ -38,9 +39,10 @@ export async function joinByIndex(
   const [pair] = pairs
   if (pair === undefined || pairs.length > 1 || width !== undefined) return undefined
   const sides = { left: sideOf(run, left, pair[0]), right: sideOf(run, right, pair[1]) }
-  const build = chooseBuild(run, spec, sides)
-  const index = build && sides[build].index
-  if (build === undefined || index === undefined) return undefined
+  const choice = chooseTree(run, spec, sides)
+  const index = choice && sides[choice.build].index
+  if (choice === undefined || index === undefined) return undefined
+  const { build } = choice
   return index.use(async (structure) =>
     structure.duringReads?.(async (reads) => {
       const built = sides[build]
@@ -64,6 +66,7 @@ export async function joinByIndex(
         result,
         ...(build === 'left' ? { left: ALL_ROWS, right: side } : { left: side, right: ALL_ROWS }),
         buffers: probeBuffers(side),
+        choice,
         method: `inlj on the index ${index.name} of the ${build} side`,
       }
     }),
@@ -98,12 +101,12 @@ function indexOver(
   return undefined
 }
 
-/** The side in whose index the other's rows are looked for; undefined where something else is estimated to cost less. */
-function chooseBuild(
+/** Looking for the rows of one side in the other's index; undefined where something else is estimated to take less. */
+function chooseTree(
   { work }: QueryRun,
   { algorithm, kind }: JoinSpec,
   { left, right }: Readonly<Record<SideName, IndexedSide>>,
-): SideName | undefined {
+): JoinChoice | undefined {
   const factsOf = ({ table, index }: IndexedSide): SideFacts => {
     return { count: table.rows, sorted: false, index: index && 'tree' }
   }
@@ -114,7 +117,7 @@ function chooseBuild(
     algorithm === 'auto' ? {} : { algorithm },
   )
   const isTree = choice.algorithm === 'inlj' && facts[choice.build].index === 'tree'
-  return isTree ? choice.build : undefined
+  return isTree ? choice : undefined
 }
 
 function sum(numbers: readonly number[]): number {

@@ -29,9 +29,9 @@ export async function* joinTables(
   const makeTable = tableMaker(work, kind, left, right)
   const byIndex = await run.measure(node, () => joinByIndex(run, spec, left, right))
   const counted = byIndex ?? (await run.measure(node, () => joinByKeys(run, spec, left, right)))
-  const { result, method } = counted
+  const { result, method, choice } = counted
   const letGo = run.keep(counted.buffers)
-  run.figures(node).method = method
+  Object.assign(run.figures(node), { method, join: choice })
   let tables = 0
   const step = (make: () => Table) => {
     tables++
@@ -64,6 +64,7 @@ async function joinByKeys(
     left: keys.left,
     right: keys.right,
     buffers: [...sideBuffers(keys.left), ...sideBuffers(keys.right)],
+    choice: result.choice,
     method: `${algorithm}, built on the ${build} side`,
   }
 }

@@ -43,7 +43,7 @@ function calibrationLines({ adapter, traversals, selections }: ReplyFields['cali
 }
 
 function selectionLines(costs: SelectionCosts): string[] {
-  const { workgroup, scan, rates, granule, gather, write, predicate, launch, roundTrip } = costs
+  const { workgroup, scan, rates, granule, gather, write, copy, predicate, launch, roundTrip } = costs
   const columns = Math.max(rates.word.length, rates.wide.length)
   const rate = (list: readonly number[], k: number) => list[k]?.toFixed(2) ?? ''
   return [
@@ -54,6 +54,7 @@ function selectionLines(costs: SelectionCosts): string[] {
         ['scan', bandwidth(4, scan.word), bandwidth(8, scan.wide)],
         ['gather at row numbers', bandwidth(4, gather.word), bandwidth(8, gather.wide)],
         ['write', bandwidth(4, write), bandwidth(8, 2 * write)],
+        ['copy, read and written', bandwidth(8, copy), bandwidth(16, 2 * copy)],
       ],
     ),
     '',

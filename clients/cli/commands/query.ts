@@ -3,6 +3,7 @@ import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
 import {
   type Cell,
+  type JoinExplanation,
   type KeptRelation,
   Query,
   type QueryExplanation,
@@ -84,15 +85,30 @@ function rowText(row: Record<string, Cell>): string {
 }
 
 function explanationLines(step: QueryExplanation, indent: string): string[] {
-  const { op, method, selection, rows, estimatedRows, tables, bytes, milliseconds, inputs } = step
+  const { op, method, join, selection, rows, estimatedRows, tables, bytes, milliseconds, inputs } = step
   const how = method === undefined ? '' : ` (${method})`
   const passes = tables > 1 ? ` in ${tables} passes` : ''
-  const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated), ${bytesText(bytes)}, ${milliseconds.toFixed(2)} ms`
+  const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated), ${bytesText(bytes)}, ${milliseconds.toFixed(2)} ms${shareText(step)}`
   return [
     `${indent}${op}${how}: ${figures}`,
+    ...(join === undefined ? [] : [`${indent}| ${joinText(join)}`]),
     ...(selection === undefined ? [] : selectionLines(selection, `${indent}| `)),
     ...inputs.flatMap((input) => explanationLines(input, `${indent}  `)),
   ]
+}
+
+/** A step that wrote nothing has no share. */
+function shareText({ copyShare }: QueryExplanation): string {
+  return copyShare ? `, ${(100 * copyShare).toFixed(1)} % of the rate of copies` : ''
+}
+
+function joinText({ algorithm, estimatedMilliseconds, alternatives }: JoinExplanation): string {
+  const others = alternatives.map((other) => planText(other.algorithm, other.estimatedMilliseconds))
+  return `${planText(algorithm, estimatedMilliseconds)} estimated${insteadText(others)}`
+}
+
+function insteadText(others: readonly string[]): string {
+  return others.length === 0 ? '' : `; else ${others.join(', ')}`
 }
 
 function selectionLines(
@@ -100,11 +116,10 @@ function selectionLines(
   indent: string,
 ): string[] {
   const others = alternatives.map((other) => planText(other.plan, other.estimatedMilliseconds))
-  const instead = others.length === 0 ? '' : `; else ${others.join(', ')}`
   const all = [...(index?.conditions ?? []), ...conditions]
   return [
     `${indent}${all.map((condition, i) => `${i + 1}. ${condition}`).join('; ')}`,
-    `${indent}${planText(plan, estimatedMilliseconds)} estimated${instead}`,
+    `${indent}${planText(plan, estimatedMilliseconds)} estimated${insteadText(others)}`,
     ...(index === undefined
       ? []
       : [

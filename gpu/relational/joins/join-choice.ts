@@ -24,12 +24,14 @@ export interface JoinChoice {
   readonly algorithm: JoinAlgorithm
   /** The side that is indexed, cut into chunks, hashed, or gone through for every row of the other. */
   readonly build: SideName
-  /** What the algorithms that can do it are estimated to cost, in passes of a radix sort over one row; the chosen one the least. */
+  /** What the algorithms that can do it are estimated to take, in nanoseconds; the chosen one the least. */
   readonly costs: Readonly<Partial<Record<JoinAlgorithm, number>>>
 }
 
 /** What the steps cost that tell the joins apart, a row, in passes of a radix sort over a row. */
 interface Costs {
+  /** Nanoseconds of a pass over a row. */
+  readonly pass: number
   readonly hash: number
   /** A row of either side of a hash join, once it is in its partition. */
   readonly hashBuild: number
@@ -49,8 +51,9 @@ interface Costs {
   readonly start: number
 }
 
-/** On a GPU, where a pass takes 15 ps a row: an H200's (bench/results/nvidia-h200). */
+/** On a GPU: an H200's (bench/results/nvidia-h200). */
 const GPU_COSTS: Costs = {
+  pass: 0.015,
   hash: 0.2,
   hashBuild: 1.2,
   hashProbe: 0.8,
@@ -64,8 +67,9 @@ const GPU_COSTS: Costs = {
   start: 250_000,
 }
 
-/** On a CPU, where a pass takes about 25 ns a row, and barriers take much (SwiftShader). */
+/** On a CPU, where barriers take much (SwiftShader). */
 const CPU_COSTS: Costs = {
+  pass: 25,
   hash: 0.5,
   hashBuild: 40,
   hashProbe: 20,
@@ -97,6 +101,7 @@ export function chooseJoin(
   facts: JoinFacts,
   given: Partial<Pick<JoinChoice, 'algorithm' | 'build'>> = {},
 ): JoinChoice {
+  const unit = facts.software ? CPU_COSTS : GPU_COSTS
   const costs: Partial<Record<JoinAlgorithm, number>> = {}
   let best: { algorithm: JoinAlgorithm; build: SideName; cost: number } | undefined
   for (const candidate of JOIN_ALGORITHMS) {
@@ -104,7 +109,7 @@ export function chooseJoin(
     if (candidate === 'hj' && facts.band) continue
     for (const build of buildSides(facts)) {
       if (build !== (given.build ?? build)) continue
-      const cost = costOf(candidate, facts, build)
+      const cost = unit.pass * costOf(candidate, facts, build, unit)
       costs[candidate] = Math.min(cost, costs[candidate] ?? Number.POSITIVE_INFINITY)
       if (best === undefined || cost < best.cost) best = { algorithm: candidate, build, cost }
     }
@@ -118,8 +123,8 @@ function buildSides({ kind }: JoinFacts): readonly SideName[] {
   return kind === 'semi' || kind === 'anti' ? ['right'] : ['right', 'left']
 }
 
-function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName): number {
-  const cost = facts.software ? CPU_COSTS : GPU_COSTS
+/** In passes of a radix sort over a row. */
+function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName, cost: Costs): number {
   const build = facts[buildName]
   const probe = facts[buildName === 'left' ? 'right' : 'left']
   const passes = (32 * facts.keyWords) / DIGIT_BITS

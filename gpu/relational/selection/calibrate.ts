@@ -115,6 +115,7 @@ async function measure(
       wide: await measureGather(probe, 'wide', gathered),
     },
     write,
+    copy: await probe.copy(),
     predicate: await probe.predicates(),
     launch,
     roundTrip,

@@ -1,6 +1,7 @@
 import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { Device } from '../../device/device.js'
+import type { Primitives } from '../../primitives/primitives.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { CalibrationSize } from './calibrate.js'
@@ -21,6 +22,8 @@ const EXPENSIVE = 8
 /** Intervals and tables of predicates that are compared with one of one interval. */
 const SEVERAL_INTERVALS = 4
 const SEARCHED_INTERVALS = 64
+/** What leaves words as they are. */
+const SAME = { multiplier: 1, addend: 0 }
 const COUNT: SelectionOutput = { kind: 'count' }
 
 /** Columns and what is asked of them; conditions mean columns by their places. */
@@ -31,6 +34,7 @@ interface Probed extends TimedSelection {
 /** Times selections over sample columns, each for one figure of the calibration. */
 export class SelectionProbe {
   readonly #device: Device
+  readonly #primitives: Primitives
   readonly #timer: SelectionTimer
   readonly #columns: SampleColumns
   readonly #size: CalibrationSize
@@ -45,6 +49,7 @@ export class SelectionProbe {
     stop: AbortSignal | undefined,
   ) {
     this.#device = device
+    this.#primitives = kernels.primitives
     this.#timer = new SelectionTimer(device, kernels, selections)
     this.#columns = columns
     this.#size = size
@@ -114,6 +119,24 @@ export class SelectionProbe {
       output: COUNT,
     }
     return (await this.#perRow({ ...counted, output: { kind: 'rows' } })) - (await this.#perRow(counted))
+  }
+
+  /** Copying a column, in nanoseconds a word. */
+  async copy(): Promise<number> {
+    const { rows } = this.#size
+    const { words } = this.#columns
+    const to = await this.#device.allocate(4 * rows, 'a copy')
+    try {
+      const copy = (count: number) =>
+        this.#repeat((repeat) =>
+          this.#timer.timeKernel((recorder) =>
+            this.#primitives.map(recorder, words[repeat % words.length]!.values, to, count, SAME),
+          ),
+        )
+      return Math.max(0, (await copy(rows)) - (await copy(FEW_ROWS))) / rows
+    } finally {
+      to.destroy()
+    }
   }
 
   /** A condition on the rows of a list, which holds a share of all, in nanoseconds a row of the column. */

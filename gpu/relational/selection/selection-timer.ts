@@ -1,4 +1,6 @@
 import type { Device } from '../../device/device.js'
+import type { KernelTime } from '../../device/profiler.js'
+import type { Recorder } from '../../device/recorder.js'
 import { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
@@ -36,6 +38,22 @@ export class SelectionTimer {
     this.#selections = selections
   }
 
+  /** What a kernel takes, in nanoseconds: by the device's timestamps, or on the wall where it has none. */
+  async timeKernel(record: (recorder: Recorder) => void): Promise<number> {
+    const profiler = this.#device.createProfiler()
+    try {
+      const begin = performance.now()
+      const recorder = this.#device.record(profiler)
+      record(recorder)
+      recorder.submit()
+      await this.#device.workDone()
+      const wall = (performance.now() - begin) * 1e6
+      return sumOf(await profiler?.read()) ?? wall
+    } finally {
+      profiler?.destroy()
+    }
+  }
+
   /**
    * Runs a selection once; its result is dropped.
    * @throws WarpdexError as `Selections.run`
@@ -55,12 +73,15 @@ export class SelectionTimer {
       // A count was waited for; what is written after it was not.
       if (output.kind !== 'count') await this.#device.workDone()
       const wall = (performance.now() - begin) * 1e6
-      const times = await profiler?.read()
-      const kernels = times?.reduce((sum, { microseconds }) => sum + microseconds * 1e3, 0)
-      return { kernels, wall, count }
+      return { kernels: sumOf(await profiler?.read()), wall, count }
     } finally {
       scratch.release()
       profiler?.destroy()
     }
   }
+}
+
+/** In nanoseconds. */
+function sumOf(times: readonly KernelTime[] | undefined): number | undefined {
+  return times?.reduce((sum, { microseconds }) => sum + microseconds * 1e3, 0)
 }

@@ -11,6 +11,7 @@ const COSTS = {
   granule: 15.6,
   gather: { word: 0.02, wide: 0.04 },
   write: 0.002,
+  copy: 1,
   predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, matchByte: 0.002, expression: 0.005 },
   launch: 10_000,
   roundTrip: 150_000,

@@ -79,7 +79,7 @@ t.test('costs of selections have a file of their own, and must be all there', as
   const { directory, warnings, load, store } = open(t)
   const both = { word: 1, wide: 2 }
   const predicate = { interval: 0, search: 1, table: 1, matchByte: 1, expression: 3 }
-  const rest = { gather: both, write: 1, predicate, launch: 5000, roundTrip: 20_000 }
+  const rest = { gather: both, write: 1, copy: 1, predicate, launch: 5000, roundTrip: 20_000 }
   const costs = { workgroup: 256, scan: both, rates: { word: [1, 0.8], wide: [1] }, granule: 8, ...rest }
   const loadSelections = () =>
     loadCosts(SELECTION_COSTS, directory, ADAPTER, (message) => warnings.push(message))

@@ -16,6 +16,7 @@ function costsOf(launch: number): SelectionCosts {
     granule: 8,
     gather: both,
     write: 1,
+    copy: 1,
     predicate: { interval: 0, search: 1, table: 1, matchByte: 1, expression: 3 },
     launch,
     roundTrip: 20_000,

@@ -14,6 +14,7 @@ const COSTS: SelectionCosts = {
   granule: 16,
   gather: { word: 0.02, wide: 0.02 },
   write: 0.001,
+  copy: 1,
   predicate: { interval: 0, search: 0, table: 0, matchByte: 0, expression: 0 },
   launch: 5000,
   roundTrip: 50_000,

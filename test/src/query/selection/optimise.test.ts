@@ -20,6 +20,7 @@ const PAPER_COSTS: SelectionCosts = {
   granule: 32,
   gather: { word: 4, wide: 8 },
   write: 1,
+  copy: 1,
   predicate: { interval: 0, search: 0, table: 0, matchByte: 0, expression: 0 },
   launch: 0,
   roundTrip: 0,
