@@ -20,6 +20,7 @@ function rank(unit: number): number {
 
 /** A dictionary of strings that are in order and differ. */
 export function dictionaryOf(strings: readonly string[]): StringDictionary {
+  let utf8: StringBytes | undefined
   return {
     size: strings.length,
     at: (code) => strings[code]!,
@@ -33,7 +34,10 @@ export function dictionaryOf(strings: readonly string[]): StringDictionary {
       }
       return low
     },
-    utf8: () => encoded(strings),
+    utf8: () => {
+      utf8 ??= encoded(strings)
+      return utf8
+    },
   }
 }
 

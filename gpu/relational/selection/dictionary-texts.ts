@@ -10,8 +10,8 @@ import type { DeviceWork } from '../query/device-work.js'
 const BYTES_KEPT = { hardware: 4 * 2 ** 30, software: 256 * 2 ** 20 }
 
 interface Texts {
-  readonly buffer: GPUBuffer
-  /** Work that was recorded with it and is not yet submitted. */
+  readonly made: Promise<GPUBuffer>
+  /** Those who wait for it, and work that was recorded with it and is not yet submitted. */
   users: number
   /** Whether others have taken its place; then it goes with its last user. */
   isEvicted: boolean
@@ -21,9 +21,9 @@ interface Texts {
 export class DictionaryTexts {
   readonly #device: Device
   readonly #most: number
-  readonly #texts = new WeakMap<StringDictionary, Promise<Texts>>()
+  readonly #texts = new WeakMap<StringDictionary, Texts | 'unbindable'>()
   /** The one that was used last comes last. It does not hold the dictionaries, so that those may go. */
-  readonly #kept = new Set<Texts>()
+  readonly #kept = new Map<Texts, GPUBuffer>()
   #bytes = 0
 
   constructor(device: Device, most = device.facts.software ? BYTES_KEPT.software : BYTES_KEPT.hardware) {
@@ -42,50 +42,68 @@ export class DictionaryTexts {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async use(work: DeviceWork, dictionary: StringDictionary): Promise<GPUBuffer | undefined> {
-    const { bytes, offsets } = dictionary.utf8()
-    if (offsets.byteLength + bytes.byteLength > this.#device.facts.bindingBytes) return undefined
-    let texts = await this.#texts.get(dictionary)
-    if (texts === undefined || texts.isEvicted) {
-      const making = this.#upload(offsets, bytes)
-      this.#texts.set(dictionary, making)
-      making.catch(() => this.#texts.delete(dictionary))
-      texts = await making
-    }
-    this.#pin(work, texts)
-    this.#keep(texts)
-    return texts.buffer
-  }
-
-  async #upload(offsets: Uint32Array, bytes: Uint8Array): Promise<Texts> {
-    const size = offsets.byteLength + bytes.byteLength
-    const buffer = await this.#device.allocate(size, 'the strings of a column')
-    this.#device.upload(buffer, asBytes(offsets))
-    this.#device.upload(buffer, bytes, offsets.byteLength)
-    return { buffer, users: 0, isEvicted: false }
-  }
-
-  #pin(work: DeviceWork, texts: Texts): void {
+    const texts = this.#textsOf(dictionary)
+    if (texts === 'unbindable') return undefined
     texts.users++
+    // A copy that cannot be made is forgotten, and its users with it.
+    const buffer = await texts.made
     work.recorder.onSubmitted(() => {
       texts.users--
-      destroyUnused(texts)
+      destroyUnused(texts, buffer)
     })
+    if (!texts.isEvicted) this.#keep(texts, buffer)
+    return buffer
+  }
+
+  /** Nothing is waited for in between, so that those who ask at the same time get the same copy. */
+  #textsOf(dictionary: StringDictionary): Texts | 'unbindable' {
+    const known = this.#texts.get(dictionary)
+    if (known === 'unbindable' || known?.isEvicted === false) return known
+    const { bytes, offsets } = dictionary.utf8()
+    const size = offsets.byteLength + bytes.byteLength
+    if (size > this.#device.facts.bindingBytes) {
+      this.#texts.set(dictionary, 'unbindable')
+      return 'unbindable'
+    }
+    const texts: Texts = { made: this.#upload(offsets, bytes), users: 0, isEvicted: false }
+    this.#texts.set(dictionary, texts)
+    texts.made.catch(() => this.#texts.delete(dictionary))
+    return texts
+  }
+
+  async #upload(offsets: Uint32Array, bytes: Uint8Array): Promise<GPUBuffer> {
+    const size = offsets.byteLength + bytes.byteLength
+    const buffer = await this.#device.allocate(size, 'the strings of a column')
+    try {
+      this.#device.upload(buffer, asBytes(offsets))
+      this.#device.upload(buffer, bytes, offsets.byteLength)
+      return buffer
+    } catch (thrown) {
+      buffer.destroy()
+      throw thrown
+    }
   }
 
   /** Keeps a copy, in place of those that were not used for longest where there is no room for all. */
-  #keep(texts: Texts): void {
-    if (!this.#kept.delete(texts)) this.#bytes += texts.buffer.size
-    this.#kept.add(texts)
-    for (const oldest of this.#kept) {
+  #keep(texts: Texts, buffer: GPUBuffer): void {
+    if (!this.#kept.delete(texts)) this.#bytes += buffer.size
+    this.#kept.set(texts, buffer)
+    for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= this.#most || oldest === texts) return
-      this.#kept.delete(oldest)
-      this.#bytes -= oldest.buffer.size
-      oldest.isEvicted = true
-      destroyUnused(oldest)
+      this.#evict(oldest)
     }
+  }
+
+  #evict(texts: Texts): void {
+    texts.isEvicted = true
+    const buffer = this.#kept.get(texts)
+    if (buffer === undefined) return
+    this.#kept.delete(texts)
+    this.#bytes -= buffer.size
+    destroyUnused(texts, buffer)
   }
 }
 
-function destroyUnused({ buffer, users, isEvicted }: Texts): void {
+function destroyUnused({ users, isEvicted }: Texts, buffer: GPUBuffer): void {
   if (isEvicted && users === 0) buffer.destroy()
 }

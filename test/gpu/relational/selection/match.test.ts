@@ -70,7 +70,65 @@ t.test('merged dictionaries give the bytes that stored ones have', (t) => {
   t.equal(new TextDecoder().decode(bytes), 'abzé')
   t.same([...offsets], [0, 1, 2, 3, 5])
   t.equal(left.utf8().bytes, left.bytes)
+  const { dictionary } = mergeDictionaries(left, right)
+  t.equal(dictionary.utf8(), dictionary.utf8(), 'they are encoded once')
   t.end()
+})
+
+/** A dictionary of one string, which counts how often its bytes were asked for. */
+class CountedStrings extends SortedStrings {
+  asked = 0
+
+  constructor(text: string) {
+    super(new TextEncoder().encode(text), Uint32Array.of(0, text.length))
+  }
+
+  override utf8() {
+    this.asked++
+    return super.utf8()
+  }
+}
+
+t.test('queries at the same time share a copy, which is made once', async (t) => {
+  await withWork(async (work) => {
+    const texts = new DictionaryTexts(work.device)
+    const dictionary = new CountedStrings('a'.repeat(100))
+    const before = work.device.creations.buffers
+    const copies = await Promise.all([texts.use(work, dictionary), texts.use(work, dictionary)])
+    t.equal(copies[0], copies[1])
+    t.equal(work.device.creations.buffers, before + 1)
+    t.equal(texts.bytes, copies[0]!.size)
+    await texts.use(work, dictionary)
+    t.equal(dictionary.asked, 1, 'its bytes were asked for once')
+  })
+})
+
+t.test('a copy that cannot be made is tried again, and leaves nothing behind', async (t) => {
+  await withWork(async (work) => {
+    const { device } = work
+    const destroyed: GPUBuffer[] = []
+    const { upload } = device
+    device.upload = (buffer) => {
+      buffer.destroy = () => {
+        destroyed.push(buffer)
+        return undefined
+      }
+      throw new Error('no room')
+    }
+    t.teardown(() => {
+      device.upload = upload
+    })
+    const texts = new DictionaryTexts(device)
+    const dictionary = new CountedStrings('a')
+    const both = await Promise.allSettled([texts.use(work, dictionary), texts.use(work, dictionary)])
+    t.same(
+      both.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    )
+    t.same([destroyed.length, texts.bytes], [1, 0])
+    device.upload = upload
+    t.ok(await texts.use(work, dictionary))
+  })
 })
 
 t.test('copies of dictionaries that were not used for longest make way', async (t) => {
