@@ -65,8 +65,10 @@ export class DeviceWork {
   }
 
   submit(): void {
-    this.#recorder?.submit()
+    // Work that the device refuses is not handed to it again with what comes next.
+    const recorder = this.#recorder
     this.#recorder = undefined
+    recorder?.submit()
   }
 
   /** Gives back all memory but these buffers. */
