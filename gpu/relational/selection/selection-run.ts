@@ -3,7 +3,7 @@ import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { evaluateCondition } from '../query/expressions.js'
-import type { QueryColumn } from '../query/query-column.js'
+import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted } from './emit.js'
@@ -20,6 +20,12 @@ export interface StartRows {
   readonly count: number
 }
 
+/**
+ * Words that a kernel hands on at most before anybody knows how many rows it has left: memory for all that may pass is taken then. Where there
+ * may be more, waiting for the count is nothing beside the scan, and memory is taken for what has passed.
+ */
+export const MOST_UNREAD_WORDS = 2 ** 24
+
 export interface RunOptions {
   /** The rows to begin from; all of them unless given. */
   readonly start?: StartRows | undefined
@@ -28,6 +34,8 @@ export interface RunOptions {
    * come to the condition.
    */
   readonly matchBy?: ReadonlyMap<number, MatchBy> | undefined
+  /** `MOST_UNREAD_WORDS` unless given. */
+  readonly mostUnreadWords?: number | undefined
 }
 
 /** What the kernels of selections are. */
@@ -90,7 +98,8 @@ export class SelectionRun {
       const marked = await mark.record(this.#work, entries, predicates)
       left.push(marked.total)
       if (isLast) return this.#output(state, marked, await this.#work.read(left))
-      state = await this.#handOn(state, marked, i)
+      // Of an expression's rows the host knows how many they are.
+      state = await this.#handOn({ ...state, bound: entries.bound }, marked, i)
     }
     throw new WarpdexError('INTERNAL', 'a plan needs a kernel')
   }
@@ -161,8 +170,9 @@ export class SelectionRun {
   async #handOn(state: Rows, marked: Marked, i: number): Promise<Rows> {
     const { plan, conditions, output } = this.#request
     if (plan.kernels[i]!.hands === 'rows') {
-      const { rows: list } = await this.#parts.emit.record(this.#work, state, marked, state.bound, true, [])
-      return { ...state, live: marked.total, list }
+      const passed = await this.#passed(state, marked, 1)
+      const { rows: list } = await this.#parts.emit.record(this.#work, state, marked, passed.bound, true, [])
+      return { ...state, ...passed, list }
     }
     const later = plan.kernels.slice(i + 1).flatMap(({ groups }) => groups.flat())
     const needed = new Set([
@@ -170,12 +180,30 @@ export class SelectionRun {
       ...(output.kind === 'columns' ? output.columns : []),
     ])
     const kept = [...needed]
-    const emitted = await this.#emit(state, marked, state.bound, output.kind === 'rows', kept)
+    const hasRows = output.kind === 'rows'
+    const words = kept.reduce((sum, number) => sum + valueWords(state.columns[number]!.type), hasRows ? 1 : 0)
+    const passed = await this.#passed(state, marked, words)
+    const emitted = await this.#emit(state, marked, passed.bound, hasRows, kept)
     const columns: QueryColumn[] = []
     kept.forEach((number, place) => {
       columns[number] = emitted.columns[place]!
     })
-    return { columns, bound: state.bound, live: marked.total, list: undefined, numbers: emitted.rows }
+    return { columns, ...passed, list: undefined, numbers: emitted.rows }
+  }
+
+  /**
+   * How many entries have passed, at most or, where they might take much memory, exactly.
+   * @param words that each hands on
+   */
+  async #passed(
+    { bound }: Entries,
+    { total }: Marked,
+    words: number,
+  ): Promise<Pick<Entries, 'bound' | 'live'>> {
+    const { mostUnreadWords = MOST_UNREAD_WORDS } = this.#request.options
+    if (bound * words <= mostUnreadWords) return { bound, live: total }
+    const [count] = await this.#work.read([total])
+    return { bound: count!, live: undefined }
   }
 
   async #output(state: Rows, marked: Marked, left: readonly number[]): Promise<Selected> {

@@ -1,3 +1,4 @@
+import { MOST_UNREAD_WORDS } from '../../../gpu/relational/selection/selection-run.js'
 import type { ColumnWidth, SelectionCosts } from '../../../gpu/relational/selection/selection-types.js'
 
 /** A column as costs see it. */
@@ -143,10 +144,21 @@ export class CostModel {
 
   /** What a kernel takes for what it hands on. */
   handing(start: number, after: number, input: KernelInput, hands: 'rows' | 'columns'): number {
-    if (hands === 'rows') return this.#writeNumbers(start, after, input)
+    if (hands === 'rows') return this.#learning(start, input, 1) + this.#writeNumbers(start, after, input)
     const { output } = this.problem
+    const needed = this.#needed(after)
+    const learning = this.#learning(start, input, this.#words(needed) + (output.rows ? 1 : 0))
     const numbers = output.rows ? this.#writeNumbers(start, after, input) : 0
-    return numbers + this.#writeColumns(start, after, input, this.#needed(after))
+    return learning + numbers + this.#writeColumns(start, after, input, needed)
+  }
+
+  /** What it takes until the host knows how many rows have passed, where it waits for that since each hands on so many words. */
+  #learning(start: number, input: KernelInput, words: number): number {
+    const { rows, costs } = this.problem
+    // Of rows that one word each would have been too many for, the kernel before has told how many are left.
+    const isKnown = input !== 'table' && rows > MOST_UNREAD_WORDS
+    const bound = isKnown ? this.rowsAfter(start) : rows
+    return bound * words > MOST_UNREAD_WORDS ? costs.roundTrip : 0
   }
 
   /** What the last kernel takes for the output. */
@@ -178,6 +190,15 @@ export class CostModel {
     let columns = 0
     for (let left = conditions; left !== 0; left &= left - 1) columns |= this.#columnsOf[lowest(left)]!
     return columns
+  }
+
+  /** Words of a row's values. */
+  #words(columns: number): number {
+    let words = 0
+    for (let left = columns; left !== 0; left &= left - 1) {
+      words += this.problem.columns[lowest(left)]!.width === 'wide' ? 2 : 1
+    }
+    return words
   }
 
   #buffers(columns: number): number {

@@ -39,17 +39,56 @@ t.test('every plan of four conditions gives the same rows, however kernels hand 
   ]
   const bed = await SelectionBed.create(table)
   const model = new Model(table)
-  const matchBy = new Map([[1, 'row']] as const)
   for (const hands of HANDS) {
     for (const plan of allPlans([0, 1, 2, 3], hands)) {
+      const matchBy = new Map([[1, 'row']] as const)
+      const options = { matchBy, mostUnreadWords: random.pick([0, table.rows, undefined]) }
       const { rows, left } = model.run(conditions, plan)
-      const label = described(conditions, plan)
-      const counted = await bed.run(conditions, plan, { kind: 'count' }, { matchBy })
+      const label = described(conditions, plan, options.mostUnreadWords)
+      const counted = await bed.run(conditions, plan, { kind: 'count' }, options)
       t.same(counted.left, left, `count: ${label}`)
-      t.same((await bed.run(conditions, plan, { kind: 'rows' }, { matchBy })).rows, rows, `rows: ${label}`)
+      t.same((await bed.run(conditions, plan, { kind: 'rows' }, options)).rows, rows, `rows: ${label}`)
       const numbers = [8, 1, 10]
-      const found = await bed.run(conditions, plan, { kind: 'columns', columns: numbers }, { matchBy })
+      const found = await bed.run(conditions, plan, { kind: 'columns', columns: numbers }, options)
       t.same(found.columns, model.columns(numbers, rows), `columns: ${label}`)
+    }
+  }
+})
+
+t.test('a plan takes memory for what its kernels hand on, not for what they might', async (t) => {
+  const random = new Random(5)
+  const table = randomTable(random, 2 ** 16)
+  const model = new Model(table)
+  const bed = await SelectionBed.create(table)
+  const equal = (column: number, value: bigint): Condition => ({
+    kind: 'values',
+    column,
+    set: { intervals: [{ low: value, high: value }], nulls: false },
+  })
+  const below = (column: number): Condition => ({
+    kind: 'values',
+    column,
+    set: { intervals: [{ low: 0n, high: 2n ** 64n - 2n }], nulls: true },
+  })
+  for (const conditions of [
+    [equal(0, 3n), below(2), below(6), below(8)],
+    [equal(0, 2n ** 32n - 2n), below(2), below(6), below(8)],
+  ]) {
+    for (const hands of HANDS) {
+      const kernels = conditions.map((_, i) => ({ groups: [[i]], hands: hands(i) }))
+      const { rows, left } = model.run(conditions, { kernels })
+      let held = 0
+      const admit = (bytes: number) => {
+        held = bytes
+      }
+      const bytesOf = async (mostUnreadWords: number) => {
+        const found = await bed.run(conditions, { kernels }, { kind: 'rows' }, { mostUnreadWords }, admit)
+        t.same([found.rows, found.left], [rows, left], described(conditions, kernels))
+        return held
+      }
+      const unread = await bytesOf(2 ** 24)
+      t.ok(unread >= 3 * 4 * table.rows, 'a list for each boundary, of all rows')
+      t.ok((await bytesOf(table.rows - 1)) < unread / 3)
     }
   }
 })

@@ -110,8 +110,9 @@ export class SelectionBed {
     plan: SelectionPlan,
     output: SelectionOutput,
     options?: Omit<RunOptions, 'start'> & { readonly start?: readonly number[] },
+    admit?: (bytes: number) => void,
   ): Promise<Outcome> {
-    const scratch = this.device.scratch()
+    const scratch = this.device.scratch(admit)
     try {
       const work = new DeviceWork(this.device, this.#kernels, scratch)
       const start = options?.start && {

@@ -64,7 +64,10 @@ t.test('an expression is evaluated for the rows that come to it', async (t) => {
       const plan: SelectionPlan = { kernels: order.map((number) => ({ groups: [[number]], hands })) }
       const others = { kernels: [{ groups: [[0, 2]], hands }] }
       const rows = model.run(conditions, others).rows.filter(isLess)
-      t.same((await bed.run(conditions, plan, { kind: 'rows' })).rows, rows, described(order, hands))
+      for (const options of [{}, { mostUnreadWords: 0 }]) {
+        const found = await bed.run(conditions, plan, { kind: 'rows' }, options)
+        t.same(found.rows, rows, described(order, hands, options))
+      }
       t.equal((await bed.run(conditions, plan, { kind: 'count' })).count, rows.length)
       const values = await bed.run(conditions, plan, { kind: 'columns', columns: [3] })
       t.same(values.columns, model.columns([3], rows))

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { MOST_UNREAD_WORDS } from '../../../../gpu/relational/selection/selection-run.js'
 import type { SelectionCosts } from '../../../../gpu/relational/selection/selection-types.js'
 import { CostModel, type SelectionProblem } from '../../../../src/query/selection/cost-model.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
@@ -86,6 +87,27 @@ function* costsOf(model: CostModel, orders: Iterable<readonly number[]>, single 
 
 const close = (a: number, b: number) =>
   a === b || Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b))
+
+t.test('where kernels may hand on much, the host waits to learn how much it is', (t) => {
+  const costs = {
+    ...PAPER_COSTS,
+    write: 0,
+    scan: { word: 0, wide: 0 },
+    gather: { word: 0, wide: 0 },
+    roundTrip: 1,
+  }
+  const rows = MOST_UNREAD_WORDS
+  const model = (more: Partial<SelectionProblem>) =>
+    new CostModel(paperProblem([0.4, 1, 1], { costs, rows, ...more }))
+  t.equal(model({}).handing(0, 1, 'table', 'rows'), 0)
+  t.equal(model({ rows: rows + 1 }).handing(0, 1, 'table', 'rows'), 1)
+  t.equal(model({}).handing(0, 1, 'table', 'columns'), 1, 'two words of each')
+  t.equal(model({}).handing(0, 3, 'table', 'columns'), 0, 'one')
+  t.equal(model({ output: { rows: true, columns: [] } }).handing(0, 3, 'table', 'columns'), 1, 'and a number')
+  t.equal(model({ rows: 2 * rows }).handing(1, 3, 'rows', 'rows'), 0, 'known to be fewer')
+  t.equal(model({ rows: 3 * rows }).handing(1, 3, 'rows', 'rows'), 1)
+  t.end()
+})
 
 t.test('the best plan is the best of all plans', async (t) => {
   const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
