@@ -19,7 +19,10 @@ export interface SelectionCosts {
   readonly write: number
   /** A word that is copied, read and written: what the figures of other operators are compared with. */
   readonly copy: number
-  /** Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string matched. */
+  /**
+   * Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string
+   * matched, an operator or operand of an expression that is none of these.
+   */
   readonly predicate: {
     readonly interval: number
     readonly search: number
@@ -27,12 +30,13 @@ export interface SelectionCosts {
     readonly matchByte: number
     readonly expression: number
   }
-  /** A kernel, and what it takes to learn how many rows it has left, in nanoseconds each. */
+  /** Starting a kernel, in nanoseconds, whatever it does. */
   readonly launch: number
+  /** Learning how many rows a kernel has left, in nanoseconds, once it has run. */
   readonly roundTrip: number
 }
 
-/** A value as the costs that it is; undefined where it is none: not all there, or not all finite numbers of 0 and more. */
+/** A value as the costs that it is; undefined where it is none: not all there, not all finite numbers of 0 and more, or a granule of no row. */
 export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
   const costs = Object(value)
   const { scan, rates, gather, predicate } = costs
@@ -44,7 +48,7 @@ export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
     if (!Array.isArray(list) || list.length === 0) return undefined
     numbers.push(Object(scan)[width], Object(gather)[width], ...list)
   }
-  return numbers.every(isCost) ? costs : undefined
+  return numbers.every(isCost) && costs.granule >= 1 ? costs : undefined
 }
 
 function isCost(value: unknown): boolean {

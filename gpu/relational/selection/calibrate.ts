@@ -3,15 +3,17 @@ import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
 import { QueryKernels } from '../query/query-kernels.js'
 import { type BranchedScan, fitGranule, touchedShare } from './fit-granule.js'
+import { RepeatedTimer } from './repeated-timer.js'
 import { SampleColumns } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
 import { selectionTile, selectionWorkgroups } from './selection-tile.js'
 import { Selections } from './selections.js'
+import { warmUp } from './warm-up.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
   readonly rows: number
-  /** Repeats of which the median counts; the least where the CPU is the device. */
+  /** Repeats of which the median counts; where the CPU is the device the least, except of differences. */
   readonly repeats: number
   /** Columns of one word and of two. */
   readonly words: number
@@ -29,6 +31,8 @@ const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 /
 const WRITTEN = [0.1, 0.5, 0.9]
 /** Nanoseconds a row that no memory is fast enough for: a scan that took less was lost in what else the device did. */
 const LEAST_SCAN = 1e-5
+/** Of a scan, what writing a word takes at least. */
+const LEAST_WRITE = 1 / 8
 /** Above it a rate is a sign of what else the device did. */
 const MOST_RATE = 1.25
 /** Rows of a list lie as many granules apart, on average, unless there would be too few of them to be timed. */
@@ -49,39 +53,50 @@ export async function calibrateSelections(
   size: CalibrationSize = device.facts.software ? SOFTWARE : HARDWARE,
 ): Promise<SelectionCosts> {
   const kernels = await QueryKernels.create(device)
-  const columns = await SampleColumns.create(device, size)
+  const strategy = strategyFor(device)
+  const sized: SizedSelections[] = []
   try {
-    const probes = await probesOf(device, kernels, columns, size, stop)
-    await probes[0]!.probe.warmUp()
-    const { workgroup, probe } = await fastest(probes, size)
-    return { workgroup, ...(await measure(probe, size)) }
+    for (const each of selectionWorkgroups(device, strategy)) {
+      const { invocations: workgroup } = selectionTile(device, strategy, each)
+      sized.push({ workgroup, selections: await Selections.create(device, strategy, each) })
+    }
+    return await measureFastest(device, kernels, sized, size, stop)
   } finally {
-    columns.destroy()
+    kernels.selections.destroy()
+    for (const { selections } of sized) selections.destroy()
   }
 }
 
-/** A probe of kernels with workgroups of so many invocations. */
+/** Kernels with workgroups of so many invocations. */
+interface SizedSelections {
+  readonly workgroup: number
+  readonly selections: Selections
+}
+
 interface SizedProbe {
   readonly workgroup: number
   readonly probe: SelectionProbe
 }
 
-/** One for each size of workgroups that the device can run. */
-async function probesOf(
+async function measureFastest(
   device: Device,
   kernels: QueryKernels,
-  columns: SampleColumns,
+  sized: readonly SizedSelections[],
   size: CalibrationSize,
   stop: AbortSignal | undefined,
-): Promise<SizedProbe[]> {
-  const strategy = strategyFor(device)
-  const probes: SizedProbe[] = []
-  for (const each of selectionWorkgroups(device, strategy)) {
-    const selections = await Selections.create(device, strategy, each)
-    const probe = new SelectionProbe(device, kernels, selections, columns, size, stop)
-    probes.push({ workgroup: selectionTile(device, strategy, each).invocations, probe })
+): Promise<SelectionCosts> {
+  const columns = await SampleColumns.create(device, size)
+  try {
+    await warmUp(device, size.rows, stop)
+    const probes = sized.map(({ workgroup, selections }) => {
+      const timer = new RepeatedTimer(device, kernels, selections, size, stop)
+      return { workgroup, probe: new SelectionProbe(device, kernels.primitives, timer, columns, size) }
+    })
+    const { workgroup, probe } = await fastest(probes, size)
+    return { workgroup, ...(await measure(probe, size)) }
+  } finally {
+    columns.destroy()
   }
-  return probes
 }
 
 /** The one whose scans of one column and of many together take the least. */
@@ -106,15 +121,17 @@ async function measure(
   const granule = await measureGranule(probe)
   const write = await measureWrite(probe)
   const gathered = { share: Math.max(LEAST_LISTED, 1 / (APART * granule)), granule, listed: scan.word }
+  const [word, wide] = [
+    await measureGather(probe, 'word', gathered),
+    await measureGather(probe, 'wide', gathered),
+  ]
   return {
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
     granule,
-    gather: {
-      word: await measureGather(probe, 'word', gathered),
-      wide: await measureGather(probe, 'wide', gathered),
-    },
-    write,
+    // A value at a row number takes no less than one in order.
+    gather: { word: Math.max(scan.word, word), wide: Math.max(scan.wide, wide) },
+    write: Math.max(scan.word * LEAST_WRITE, write),
     copy: await probe.copy(),
     predicate: await probe.predicates(),
     launch,
@@ -153,7 +170,7 @@ async function measureGather(
   { share, granule, listed }: { share: number; granule: number; listed: number },
 ): Promise<number> {
   const perRow = (await probe.listed(width, share)) - share * listed
-  return Math.max(0, perRow / (touchedShare(granule, share) / granule))
+  return perRow / (touchedShare(granule, share) / granule)
 }
 
 /** The slope, by least squares, of what writing the numbers of a share of the rows takes beyond counting them. */
@@ -163,5 +180,5 @@ async function measureWrite(probe: SelectionProbe): Promise<number> {
     products += share * (await probe.written(share))
     squares += share ** 2
   }
-  return Math.max(0, products / squares)
+  return products / squares
 }

@@ -55,6 +55,11 @@ export class DictionaryTexts {
     return buffer
   }
 
+  /** Destroys all copies; those that recorded work still needs when it is submitted. */
+  destroy(): void {
+    for (const texts of this.#kept.keys()) this.#evict(texts)
+  }
+
   /** Nothing is waited for in between, so that those who ask at the same time get the same copy. */
   #textsOf(dictionary: StringDictionary): Texts | 'unbindable' {
     const known = this.#texts.get(dictionary)

@@ -47,6 +47,10 @@ export class Mark {
     return new Mark(device, kernels, tile, await unboundedCount(device))
   }
 
+  destroy(): void {
+    this.#unbounded.buffer.destroy()
+  }
+
   /**
    * The entries that pass all of several predicates, one after the other.
    * @param predicates one at least

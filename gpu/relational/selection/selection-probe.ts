@@ -3,20 +3,13 @@ import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { Device } from '../../device/device.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { QueryColumn } from '../query/query-column.js'
-import type { QueryKernels } from '../query/query-kernels.js'
 import type { CalibrationSize } from './calibrate.js'
-import { RandomWords } from './random-words.js'
+import { FEW_ROWS, type Probed, type RepeatedTimer } from './repeated-timer.js'
 import { FEW_VALUE_BITS, SAMPLE_STRING_BYTES, type SampleColumns } from './sample-columns.js'
-import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 import type { ColumnWidth, Condition, Interval, SelectionOutput } from './selection-types.js'
-import type { Selections } from './selections.js'
 
-/** Runs before those that count: kernels are compiled in the first. */
-const WARM_UP = 2
-/** How long a GPU is kept busy before it is measured: one that was idle gets to its clock only then. */
-const WARM_UP_MS = 600
-/** Rows of a selection that takes no time beside being launched. */
-const FEW_ROWS = 64
+/** A kernel is never started in less, in nanoseconds, whatever a difference of two times says. */
+const LEAST_LAUNCH = 1_000
 /** How many fewer rows expensive predicates are measured over. */
 const EXPENSIVE = 8
 /** Intervals and tables of predicates that are compared with one of one interval. */
@@ -26,50 +19,26 @@ const SEARCHED_INTERVALS = 64
 const SAME = { multiplier: 1, addend: 0 }
 const COUNT: SelectionOutput = { kind: 'count' }
 
-/** Columns and what is asked of them; conditions mean columns by their places. */
-interface Probed extends TimedSelection {
-  readonly columns: readonly QueryColumn[]
-}
-
 /** Times selections over sample columns, each for one figure of the calibration. */
 export class SelectionProbe {
   readonly #device: Device
   readonly #primitives: Primitives
-  readonly #timer: SelectionTimer
+  readonly #timer: RepeatedTimer
   readonly #columns: SampleColumns
   readonly #size: CalibrationSize
-  readonly #stop: AbortSignal | undefined
 
   constructor(
     device: Device,
-    kernels: QueryKernels,
-    selections: Selections,
+    primitives: Primitives,
+    timer: RepeatedTimer,
     columns: SampleColumns,
     size: CalibrationSize,
-    stop: AbortSignal | undefined,
   ) {
     this.#device = device
-    this.#primitives = kernels.primitives
-    this.#timer = new SelectionTimer(device, kernels, selections)
+    this.#primitives = primitives
+    this.#timer = timer
     this.#columns = columns
     this.#size = size
-    this.#stop = stop
-  }
-
-  /** Keeps a GPU busy until it works as fast as under load. Others get their turn in between. */
-  async warmUp(): Promise<void> {
-    if (this.#device.facts.software) return
-    const random = await RandomWords.create(this.#device)
-    const { rows } = this.#size
-    const buffer = await this.#device.allocate(4 * rows, 'warming up')
-    const end = performance.now() + WARM_UP_MS
-    while (performance.now() < end && !this.#stop?.aborted) {
-      const recorder = this.#device.record()
-      for (let i = 0; i < 16; i++) random.record(recorder, buffer, rows, i)
-      recorder.submit()
-      await this.#device.workDone()
-    }
-    buffer.destroy()
   }
 
   /** What a further kernel takes beside its work, in nanoseconds. */
@@ -78,31 +47,23 @@ export class SelectionProbe {
     const columns = this.#columns.words.slice(0, 2)
     const together: Probed = { columns, conditions, plan: planOf([[[0], [1]]]), output: COUNT }
     const apart: Probed = { ...together, plan: planOf([[[0]], [[1]]]) }
-    return Math.max(
-      0,
-      (await this.#nanoseconds(apart, FEW_ROWS)) - (await this.#nanoseconds(together, FEW_ROWS)),
-    )
+    return Math.max(LEAST_LAUNCH, await this.#timer.launchBeyond(apart, together))
   }
 
   /** What it takes until the host knows a count, in nanoseconds, without the kernels. */
   async roundTrip(): Promise<number> {
-    const probed = this.#scan('word', 1)
-    const walls = await this.#repeat(async () => {
-      const { wall, kernels = 0 } = await this.#timer.time(probed.columns, FEW_ROWS, probed)
-      return wall - kernels
-    })
-    return Math.max(0, walls)
+    return Math.max(0, await this.#timer.waiting(this.#scan('word', 1)))
   }
 
   /** A branch-free scan of columns, in nanoseconds a row. */
   scan(width: ColumnWidth, columns: number): Promise<number> {
-    return this.#perRow(this.#scan(width, columns))
+    return this.#timer.perRow(this.#scan(width, columns))
   }
 
   /** A scan of two columns of which the second is read for a share of the rows, in nanoseconds a row. */
   branched(selectivity: number): Promise<number> {
     const conditions = [share(0, selectivity), half(1)]
-    return this.#perRow({
+    return this.#timer.perRow({
       columns: this.#columns.words.slice(0, 2),
       conditions,
       plan: planOf([[[0], [1]]]),
@@ -110,15 +71,15 @@ export class SelectionProbe {
     })
   }
 
-  /** What writing the numbers of a share of the rows takes beyond counting them, in nanoseconds a row. */
-  async written(selectivity: number): Promise<number> {
+  /** What writing the numbers of a share of the rows takes beyond counting them, in nanoseconds a row. Noise may make it negative. */
+  written(selectivity: number): Promise<number> {
     const counted: Probed = {
       columns: this.#columns.words.slice(0, 1),
       conditions: [share(0, selectivity)],
       plan: planOf([[[0]]]),
       output: COUNT,
     }
-    return (await this.#perRow({ ...counted, output: { kind: 'rows' } })) - (await this.#perRow(counted))
+    return this.#timer.perRowBeyond({ ...counted, output: { kind: 'rows' } }, counted)
   }
 
   /** Copying a column, in nanoseconds a word. */
@@ -128,10 +89,8 @@ export class SelectionProbe {
     const to = await this.#device.allocate(4 * rows, 'a copy')
     try {
       const copy = (count: number) =>
-        this.#repeat((repeat) =>
-          this.#timer.timeKernel((recorder) =>
-            this.#primitives.map(recorder, words[repeat % words.length]!.values, to, count, SAME),
-          ),
+        this.#timer.kernel((recorder, repeat) =>
+          this.#primitives.map(recorder, words[repeat % words.length]!.values, to, count, SAME),
         )
       return Math.max(0, (await copy(rows)) - (await copy(FEW_ROWS))) / rows
     } finally {
@@ -139,14 +98,14 @@ export class SelectionProbe {
     }
   }
 
-  /** A condition on the rows of a list, which holds a share of all, in nanoseconds a row of the column. */
-  async listed(width: ColumnWidth, selectivity: number): Promise<number> {
+  /** A condition on the rows of a list, which holds a share of all, in nanoseconds a row of the column. Noise may make it negative. */
+  listed(width: ColumnWidth, selectivity: number): Promise<number> {
     const second = width === 'word' ? this.#columns.words[1]! : this.#columns.wide[0]!
     const columns = [this.#columns.words[0]!, second]
     const conditions = [share(0, selectivity), width === 'word' ? half(1) : halfWide(1)]
     const first: Probed = { columns, conditions, plan: planOf([[[0]]]), output: { kind: 'rows' } }
     const both: Probed = { columns, conditions, plan: planOf([[[0]], [[1]]]), output: COUNT }
-    return Math.max(0, (await this.#perRow(both)) - (await this.#perRow(first)))
+    return this.#timer.perRowBeyond(both, first)
   }
 
   /** What predicates take beyond a comparison with one interval, in nanoseconds a row. */
@@ -157,7 +116,7 @@ export class SelectionProbe {
       const options = { matchBy: new Map([[0, 'row']] as const) }
       const probed = { columns, conditions: [condition], plan, output: COUNT, options }
       const rows = condition.kind === 'values' ? this.#size.rows : this.#size.rows / EXPENSIVE
-      return Math.max(0, (await this.#perRow(probed, rows)) - scan)
+      return Math.max(0, (await this.#timer.perRow(probed, rows)) - scan)
     }
     const { words, few, strings } = this.#columns
     const several = await beyond(words, spread(SEVERAL_INTERVALS, 2n ** 32n))
@@ -181,34 +140,6 @@ export class SelectionProbe {
       plan: planOf([[conditions.map((_, i) => i)]]),
       output: COUNT,
     }
-  }
-
-  /** Without what being launched takes. */
-  async #perRow(probed: Probed, rows = this.#size.rows): Promise<number> {
-    const all = await this.#nanoseconds(probed, rows)
-    return Math.max(0, all - (await this.#nanoseconds(probed, FEW_ROWS))) / rows
-  }
-
-  /** What one of several runs takes, over other columns each time, so that none finds its own in a cache. */
-  async #nanoseconds({ columns, ...selection }: Probed, rows: number): Promise<number> {
-    return this.#repeat(async (repeat) => {
-      const first = (repeat * selection.conditions.length) % columns.length
-      const rotated = [...columns.slice(first), ...columns.slice(0, first)]
-      const { kernels, wall } = await this.#timer.time(rotated, rows, selection)
-      return kernels ?? wall
-    })
-  }
-
-  async #repeat(once: (repeat: number) => Promise<number>): Promise<number> {
-    const taken: number[] = []
-    for (let repeat = 0; repeat < WARM_UP + this.#size.repeats; repeat++) {
-      this.#stop?.throwIfAborted()
-      const nanoseconds = await once(repeat)
-      if (repeat >= WARM_UP) taken.push(nanoseconds)
-    }
-    taken.sort((a, b) => a - b)
-    // Where the CPU is the device, whatever else it does comes on top, and often.
-    return taken[this.#device.facts.software ? 0 : taken.length >> 1]!
   }
 }
 

@@ -64,7 +64,7 @@ export type SelectionOutput =
 /** What a selection ran over and gave. */
 export interface Selected {
   readonly count: number
-  /** Numbers of rows, ascending; of the output `rows`. */
+  /** Numbers of rows in the order in which the selection came to them, ascending unless it began from rows (`StartRows`) that are not; of the output `rows`. */
   readonly rows: GPUBuffer | undefined
   /** Of the output `columns`, in its order. */
   readonly columns: readonly QueryColumn[]

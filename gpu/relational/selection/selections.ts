@@ -21,9 +21,12 @@ export class Selections {
   /** By the workgroups of their kernels; the first are those of a device that was not measured. */
   readonly #parts: ReadonlyMap<number, SelectionParts>
 
-  private constructor(device: Device, parts: ReadonlyMap<number, SelectionParts>) {
+  readonly #texts: DictionaryTexts
+
+  private constructor(device: Device, parts: ReadonlyMap<number, SelectionParts>, texts: DictionaryTexts) {
     this.#device = device
     this.#parts = parts
+    this.#texts = texts
   }
 
   /**
@@ -49,7 +52,7 @@ export class Selections {
         matches: new MatchConditions(texts, mark),
       })
     }
-    return new Selections(device, parts)
+    return new Selections(device, parts, texts)
   }
 
   /**
@@ -71,6 +74,12 @@ export class Selections {
   ): Promise<Selected> {
     const request = { columns, rows, conditions, plan, output, options }
     return new SelectionRun(this.#chosenParts(), work, request).run()
+  }
+
+  /** Destroys what is kept on the device. Only those need it that do not last as long as the device. */
+  destroy(): void {
+    this.#texts.destroy()
+    for (const { mark } of this.#parts.values()) mark.destroy()
   }
 
   #chosenParts(): SelectionParts {
