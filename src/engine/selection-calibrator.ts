@@ -48,7 +48,7 @@ export class SelectionCalibrator {
     })
   }
 
-  /** Measures, and keeps what was measured. Those who ask meanwhile get the same. */
+  /** Measures, and keeps what was measured; where it cannot be stored it warns. Those who ask meanwhile get the same. */
   measure(device: Device): Promise<SelectionCosts> {
     let measuring = this.#measuring.get(device)
     if (measuring === undefined) {
@@ -67,11 +67,21 @@ export class SelectionCalibrator {
   async #measure(device: Device): Promise<SelectionCosts> {
     const { signal } = this.#stop
     signal.throwIfAborted()
-    const { directory, measure } = this.#options
-    const costs = await measure(device, signal)
+    const costs = await this.#options.measure(device, signal)
     device.selectionCosts = costs
-    await storeCosts(SELECTION_COSTS, directory, adapterOf(device), costs)
+    await this.#store(device, costs)
     return costs
+  }
+
+  /** Costs that cannot be stored are in use all the same, until the server ends. */
+  async #store(device: Device, costs: SelectionCosts): Promise<void> {
+    const { directory, onWarning } = this.#options
+    try {
+      await storeCosts(SELECTION_COSTS, directory, adapterOf(device), costs)
+    } catch (thrown) {
+      const { message } = toWarpdexError(thrown)
+      onWarning(`the costs of selections were measured but could not be stored: ${message}`)
+    }
   }
 }
 

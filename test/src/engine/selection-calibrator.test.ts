@@ -1,3 +1,5 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
@@ -67,6 +69,21 @@ t.test('costs of selections are measured once, when they are first needed, and k
   t.equal(measured.length, 2, 'nothing was asked for')
   await third.queries.start(SELECTION, { cancelled: false })
   t.equal(measured.length, 3)
+})
+
+t.test('costs that cannot be stored are in use', async (t) => {
+  const warnings: string[] = []
+  const directory = t.testdir()
+  const engine = await openEngine(t, {
+    directory,
+    measureSelections: async () => costsOf(3),
+    onWarning: (message) => warnings.push(message),
+  })
+  await rm(join(directory, 'calibration'), { recursive: true, force: true })
+  await writeFile(join(directory, 'calibration'), 'in the way')
+  t.match((await engine.calibration(true)).selections, { launch: 3 })
+  t.match((await engine.calibration()).selections, { launch: 3 })
+  t.match(warnings, [/^the costs of selections were measured but could not be stored: /])
 })
 
 t.test('a measurement that fails is warned of once, and one that runs is stopped', async (t) => {
