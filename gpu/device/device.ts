@@ -1,5 +1,6 @@
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
+import { type DeviceColumn, Readback } from '../memory/readback.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import { Staging } from '../memory/staging.js'
@@ -13,15 +14,7 @@ import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
 import { Recorder } from './recorder.js'
 
-export type { AdapterFacts }
-
-/** A column that lies in a buffer. */
-export interface DeviceColumn {
-  readonly buffer: GPUBuffer
-  readonly bytes: number
-  /** Byte offset of its start, a multiple of 4; 0 if absent. */
-  readonly offset?: number
-}
+export type { AdapterFacts, DeviceColumn }
 
 /** Every buffer is a whole number of these, so that kernels can bind any column as `array<vec4u>`. */
 const QUAD_BYTES = 16
@@ -60,11 +53,12 @@ export class Device {
   readonly #creations: Creations = { buffers: 0, bindGroups: 0, pipelines: 0 }
   readonly #kernels = new Map<string, Promise<Kernel>>()
   readonly #scratch: BufferPool
-  readonly #readback: BufferPool
+  readonly #readback: Readback
   /** Only where the device is a GPU. */
   readonly #staging: Staging | undefined
   /** Only where the CPU is the device. */
   readonly #pauses: PollingPauses | undefined
+  readonly #givingUp = new Set<() => void>()
   #profiler: Profiler | undefined
   #loss: WarpdexError | undefined
   #reported: WarpdexError | undefined
@@ -87,8 +81,12 @@ export class Device {
       return this.#createPooled(size, STORAGE | COPY_SRC | COPY_DST)
     }
     this.#scratch = new BufferPool(scratch, bindingBytes, kept)
-    const readback = (size: number) => this.#createPooled(size, MAP_READ | COPY_DST)
-    this.#readback = new BufferPool(readback, bindingBytes, kept)
+    const readback = {
+      create: (size: number) => this.#createPooled(size, MAP_READ | COPY_DST),
+      wait: <T>(work: Promise<T>) => this.#waitFor(work),
+      check: () => this.check(),
+    }
+    this.#readback = new Readback(readback, bindingBytes, kept)
     const staging = (size: number) => this.#createPooled(size, GPUBufferUsage.MAP_WRITE | COPY_SRC, true)
     this.#staging = found.software
       ? undefined
@@ -181,8 +179,8 @@ export class Device {
     this.#refuseUnbindable(bytes, label)
     let buffer = await this.#tryAllocate(bytes, label)
     if (buffer === undefined) {
-      // What the pools keep for later is worth less than what is needed now.
-      this.#emptyPools()
+      // What is kept for later is worth less than what is needed now.
+      this.#makeRoom()
       buffer = await this.#tryAllocate(bytes, label)
     }
     if (buffer !== undefined) return buffer
@@ -217,7 +215,7 @@ export class Device {
   #createPooled(size: number, usage: number, mapped = false): GPUBuffer {
     let buffer = this.#tryCreate(size, usage, mapped)
     if (buffer === undefined) {
-      this.#emptyPools()
+      this.#makeRoom()
       buffer = this.#tryCreate(size, usage, mapped)
     }
     if (buffer !== undefined) return buffer
@@ -235,7 +233,17 @@ export class Device {
     return failed ? undefined : buffer
   }
 
-  #emptyPools(): void {
+  /**
+   * Has something called where memory runs short, to give up at once what it keeps on the device for later.
+   * @returns has it called no more
+   */
+  onShortage(giveUp: () => void): () => void {
+    this.#givingUp.add(giveUp)
+    return () => void this.#givingUp.delete(giveUp)
+  }
+
+  #makeRoom(): void {
+    for (const giveUp of this.#givingUp) giveUp()
     this.#scratch.destroy()
     this.#readback.destroy()
     this.#staging?.destroy()
@@ -268,7 +276,8 @@ export class Device {
    * @throws WarpdexError `DEVICE_LOST`, `OUT_OF_DEVICE_MEMORY` or `INTERNAL` when the device failed
    */
   async read<T>(buffer: GPUBuffer, bytes: number, consume: (view: Uint8Array) => T, offset = 0): Promise<T> {
-    return this.#readBack(this.record(), [{ buffer, bytes, offset }], bytes, consume)
+    const column = { buffer, bytes, offset }
+    return this.#readback.read(this.record(), [column], (view) => consume(view.subarray(0, bytes)))
   }
 
   /**
@@ -283,18 +292,7 @@ export class Device {
     columns: readonly DeviceColumn[],
     memory: ResultMemory = OWN_MEMORY,
   ): Promise<Uint8Array[]> {
-    const offsets: number[] = []
-    let bytes = 0
-    for (const column of columns) {
-      offsets.push(bytes)
-      bytes += alignedBytes(column)
-    }
-    const all = await this.#readBack(recorder, columns, bytes, (view) => {
-      const result = memory.allocate(bytes)
-      result.set(view)
-      return result
-    })
-    return columns.map((column, i) => all.subarray(offsets[i], offsets[i] + column.bytes))
+    return this.#readback.columns(recorder, columns, memory)
   }
 
   /** Reads the first `words` 32-bit words of a buffer. */
@@ -354,39 +352,8 @@ export class Device {
   /** Destroys the device; the adapter and the instance go after it. */
   destroy(): void {
     this.#destroyed = true
-    this.#emptyPools()
+    this.#makeRoom()
     this.gpu.destroy()
-  }
-
-  async #readBack<T>(
-    recorder: Recorder,
-    columns: readonly DeviceColumn[],
-    bytes: number,
-    consume: (view: Uint8Array) => T,
-  ): Promise<T> {
-    const capacity = columns.reduce((sum, column) => sum + alignedBytes(column), 0)
-    if (capacity === 0) {
-      recorder.submit()
-      return consume(new Uint8Array(0))
-    }
-    const staging = this.#readback.acquire(capacity)
-    let at = 0
-    for (const column of columns) {
-      recorder.copy(column.buffer, column.offset ?? 0, staging, at, Math.ceil(column.bytes / 4) * 4)
-      at += alignedBytes(column)
-    }
-    try {
-      recorder.submit()
-      await this.#waitFor(staging.mapAsync(GPUMapMode.READ, 0, capacity))
-      this.check()
-      return consume(new Uint8Array(staging.getMappedRange(0, capacity), 0, bytes))
-    } catch (thrown) {
-      this.check()
-      throw toWarpdexError(thrown)
-    } finally {
-      staging.unmap()
-      this.#readback.release(staging)
-    }
   }
 
   #waitFor<T>(work: Promise<T>): Promise<T> {
@@ -402,9 +369,4 @@ export class Device {
       })
     })
   }
-}
-
-/** Bytes that a column takes in a readback: typed views of up to 64 bits can start at each. */
-function alignedBytes(column: DeviceColumn): number {
-  return Math.ceil(column.bytes / 8) * 8
 }

@@ -3,11 +3,8 @@ import type { Device } from '../../device/device.js'
 import type { StringDictionary } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
 
-/**
- * Bytes of texts that stay on the device: what columns of a few hundred million short strings have. On a CPU the copy is in the memory that
- * the strings are in already.
- */
-const BYTES_KEPT = { hardware: 4 * 2 ** 30, software: 256 * 2 ** 20 }
+/** Bytes of texts that stay on a CPU, where a copy is in the memory that the strings are in already. A GPU keeps as much as one binding has. */
+const SOFTWARE_BYTES_KEPT = 256 * 2 ** 20
 
 interface Texts {
   readonly made: Promise<GPUBuffer>
@@ -17,18 +14,24 @@ interface Texts {
   isEvicted: boolean
 }
 
-/** The strings of dictionaries on the device, in the layout of `match.wesl`, as long as they are used and there is room. */
+/**
+ * The strings of dictionaries on the device, in the layout of `match.wesl`, as long as they are used and there is room. They make way where the
+ * device runs short, and go with their dictionaries.
+ */
 export class DictionaryTexts {
   readonly #device: Device
   readonly #most: number
   readonly #texts = new WeakMap<StringDictionary, Texts | 'unbindable'>()
   /** The one that was used last comes last. It does not hold the dictionaries, so that those may go. */
   readonly #kept = new Map<Texts, GPUBuffer>()
+  readonly #gone = new FinalizationRegistry<Texts>((texts) => this.#evict(texts))
+  readonly #endShortages: () => void
   #bytes = 0
 
-  constructor(device: Device, most = device.facts.software ? BYTES_KEPT.software : BYTES_KEPT.hardware) {
+  constructor(device: Device, most = mostKept(device)) {
     this.#device = device
     this.#most = most
+    this.#endShortages = device.onShortage(() => this.#evictUnused())
   }
 
   /** Bytes of those that stay. */
@@ -57,6 +60,7 @@ export class DictionaryTexts {
 
   /** Destroys all copies; those that recorded work still needs when it is submitted. */
   destroy(): void {
+    this.#endShortages()
     for (const texts of this.#kept.keys()) this.#evict(texts)
   }
 
@@ -72,6 +76,7 @@ export class DictionaryTexts {
     }
     const texts: Texts = { made: this.#upload(offsets, bytes), users: 0, isEvicted: false }
     this.#texts.set(dictionary, texts)
+    this.#gone.register(dictionary, texts)
     texts.made.catch(() => this.#texts.delete(dictionary))
     return texts
   }
@@ -99,6 +104,13 @@ export class DictionaryTexts {
     }
   }
 
+  /** Others would only be made once more while they are there still. */
+  #evictUnused(): void {
+    for (const texts of this.#kept.keys()) {
+      if (texts.users === 0) this.#evict(texts)
+    }
+  }
+
   #evict(texts: Texts): void {
     texts.isEvicted = true
     const buffer = this.#kept.get(texts)
@@ -107,6 +119,10 @@ export class DictionaryTexts {
     this.#bytes -= buffer.size
     destroyUnused(texts, buffer)
   }
+}
+
+function mostKept({ facts: { software, bindingBytes } }: Device): number {
+  return software ? Math.min(SOFTWARE_BYTES_KEPT, bindingBytes) : bindingBytes
 }
 
 function destroyUnused({ users, isEvicted }: Texts, buffer: GPUBuffer): void {

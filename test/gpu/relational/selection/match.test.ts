@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { mergeDictionaries } from '../../../../gpu/relational/query/dictionaries.js'
 import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary-texts.js'
@@ -145,5 +147,55 @@ t.test('copies of dictionaries that were not used for longest make way', async (
     const words = await work.readColumns([{ buffer: copy!, bytes: 108 }])
     t.equal(words[0]![107], 97, 'what was recorded with a copy still finds it')
     t.not(await texts.use(work, first), copy, 'it is made again')
+  })
+})
+
+t.test(
+  'copies make way where the device runs short, those in use with the work that uses them',
+  async (t) => {
+    await withWork(async (work) => {
+      const { device } = work
+      const texts = new DictionaryTexts(device)
+      const [unused, used] = [new CountedStrings('a'.repeat(100)), new CountedStrings('b'.repeat(100))]
+      await texts.use(work, unused)
+      work.submit()
+      const copy = await texts.use(work, used)
+      const { popErrorScope } = device.gpu
+      t.teardown(() => {
+        device.gpu.popErrorScope = popErrorScope
+      })
+      device.gpu.popErrorScope = async () => {
+        device.gpu.popErrorScope = popErrorScope
+        await device.gpu.popErrorScope()
+        return new GPUOutOfMemoryError('no room')
+      }
+      const before = texts.bytes
+      const buffer = await device.allocate(64, 'test')
+      buffer.destroy()
+      t.equal(texts.bytes, before / 2)
+      t.equal(await texts.use(work, used), copy)
+      texts.destroy()
+      t.equal(texts.bytes, 0)
+      const [words] = await work.readColumns([{ buffer: copy!, bytes: 108 }])
+      t.equal(words![107], 98, 'what was recorded with a copy still finds it')
+    })
+  },
+)
+
+t.test('copies go with their dictionaries', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  await withWork(async (work) => {
+    const texts = new DictionaryTexts(work.device)
+    const kept = new CountedStrings('a')
+    const copy = await texts.use(work, kept)
+    await texts.use(work, new CountedStrings('b'))
+    work.submit()
+    t.equal(texts.bytes, 2 * copy!.size)
+    while (texts.bytes > copy!.size) {
+      collect()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    t.equal(await texts.use(work, kept), copy, 'those that are there keep theirs')
   })
 })
