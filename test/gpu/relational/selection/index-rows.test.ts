@@ -196,6 +196,28 @@ t.test('leading columns of an index over several', async (t) => {
   }
 })
 
+t.test('leading values that no row has', async (t) => {
+  const each = await Subject.create(['f32', 'i32'], random.pick(['css', 'prefix'] as const))
+  await each.append(300, 0)
+  const second = { intervals: [{ low: 0n, high: 2n ** 32n - 1n }], nulls: false }
+  for (const [what, low] of [
+    ['0', 0x80000000n],
+    ['what would be −0', 0x7fffffffn],
+    ['NaN', 0xffffffffn],
+  ] as const) {
+    const first = { intervals: [{ low, high: low }], nulls: false }
+    for (const last of [second, point('i32')]) {
+      const found = await each.found([first, last])
+      t.same(
+        found,
+        hasNaN('f32', first) ? undefined : each.wanted([first, last]),
+        `${what}: ${found?.length} rows`,
+      )
+    }
+  }
+  each.tree.destroy()
+})
+
 t.test('indexes of several shards, and of none', async (t) => {
   const structure = random.pick(['css', 'prefix'] as const)
   device.regionBytes = 16 * 1024
