@@ -1,4 +1,6 @@
 import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
+import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type {
   Condition,
   SelectionCosts,
@@ -39,6 +41,18 @@ export function evaluationOf(
     case 'expression':
       return { perRow: predicate.expression * partsOf(condition.expression) }
   }
+}
+
+/** What a condition takes for a row that is looked at by its number, its columns included. */
+export function perListedRow(
+  condition: Condition,
+  columns: readonly ColumnFacts[],
+  costs: SelectionCosts,
+): number {
+  return columnsOf(condition).reduce(
+    (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
+    evaluationOf(condition, columns, costs).perRow,
+  )
 }
 
 function allOf(parts: readonly Evaluation[]): Evaluation {

@@ -1,6 +1,4 @@
-import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { KeyCondition } from '../../../gpu/relational/selection/index-keys.js'
 import { type IndexedRows, indexRows } from '../../../gpu/relational/selection/index-rows.js'
 import type {
@@ -9,9 +7,9 @@ import type {
   SelectionOutput,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { QueryRun } from '../query-run.js'
-import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
+import { type ChosenPlan, choosePlan, PLANNED_CONDITIONS, type SelectionTask } from './choose-plan.js'
 import { Estimates } from './estimates.js'
-import { evaluationOf } from './evaluation-costs.js'
+import { perListedRow } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
 import type { Normalised } from './normalise.js'
 import { runPlan } from './run-plan.js'
@@ -36,9 +34,6 @@ export interface SelectedByIndex {
   readonly use: IndexUse
 }
 
-/** Conditions whose shares are estimated together; a mask has bits for them. */
-const MOST_CONDITIONS = 24
-
 /**
  * Selects by way of an index over columns of the relation that the table has all rows of, if that is estimated to take less than the plan without it.
  * @returns undefined where it is not, or the index cannot be used at once
@@ -52,8 +47,8 @@ export async function selectByIndex(
 ): Promise<SelectedByIndex | undefined> {
   const { conditions } = normalised
   const indexes = candidatesFor(run, table)
-  if (indexes.length === 0 || conditions.length > MOST_CONDITIONS) return undefined
-  const implied = normalised.implied.slice(0, MOST_CONDITIONS - conditions.length)
+  if (indexes.length === 0 || conditions.length > PLANNED_CONDITIONS) return undefined
+  const implied = normalised.implied.slice(0, PLANNED_CONDITIONS - conditions.length)
   const all = [...conditions, ...implied.map(({ condition }) => condition)]
   const choice = chosenIndex(all, indexes, new Estimates(conditions, task.columns, implied), {
     required: conditions.length,
@@ -105,16 +100,11 @@ function chosenIndex(
   }: { readonly required: number; readonly task: SelectionTask; readonly scan: number },
 ): IndexChoice | undefined {
   const { rows, columns, costs } = task
-  const perRow = (condition: Condition) =>
-    columnsOf(condition).reduce(
-      (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
-      evaluationOf(condition, columns, costs).perRow,
-    )
   return chooseIndex(conditions, indexes, {
     rows,
     share: (numbers) => estimates.joint(numbers.reduce((mask, number) => mask | (1 << number), 0)),
     required,
-    atRows: (number, rows) => costs.launch + rows * perRow(conditions[number]!),
+    atRows: (number, rows) => costs.launch + rows * perListedRow(conditions[number]!, columns, costs),
     costs,
     scan,
   })
