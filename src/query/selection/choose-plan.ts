@@ -16,6 +16,8 @@ import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js
 /** What is selected from, and to what end. */
 export interface SelectionTask {
   readonly rows: number
+  /** Rows of the table where these are in a list; unless given they are all of it. */
+  readonly listedOf?: number
   readonly columns: readonly EstimatedColumn[]
   readonly output: SelectionOutput
   readonly costs: SelectionCosts
@@ -135,7 +137,7 @@ function plannable(conditions: readonly Condition[], implied: readonly Implied[]
 }
 
 function modelOf(conditions: readonly Condition[], estimates: Estimates, task: SelectionTask): CostModel {
-  const { rows, columns, output, costs, buffers } = task
+  const { rows, listedOf, columns, output, costs, buffers } = task
   const wanted = output.kind === 'columns' ? output.columns : []
   const used = [...new Set([...conditions.flatMap(columnsOf), ...wanted])].slice(0, PLANNED_COLUMNS)
   const numbers = new Map(used.map((column, number) => [column, number]))
@@ -146,6 +148,8 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     })
   return new CostModel({
     rows,
+    input: listedOf === undefined ? 'table' : 'rows',
+    tableRows: listedOf ?? rows,
     columns: used.map((column) => modelColumn(columns[column]!)),
     conditions: conditions.map((condition) => ({
       columns: known([...new Set(columnsOf(condition))]),

@@ -8,7 +8,7 @@ import type { CostModel, KernelInput } from './cost-model.js'
 export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
   let cost = 0
   let done = 0
-  let input: KernelInput = 'table'
+  let input: KernelInput = model.problem.input
   kernels.forEach(({ groups, hands }, i) => {
     const start = done
     cost += model.overhead(start, input)

@@ -1,3 +1,4 @@
+import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { KeyCondition } from '../../../gpu/relational/selection/index-keys.js'
 import { type IndexedRows, indexRows } from '../../../gpu/relational/selection/index-rows.js'
@@ -60,7 +61,8 @@ export async function selectByIndex(
   const answered = choice.conditions.map((number) => all[number]!)
   const others = conditions.filter((condition) => !answered.includes(condition))
   if (others.length > 0 && found.count > 0) {
-    const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, { ...task, rows: found.count })
+    const listed = { ...task, rows: found.count, listedOf: table.rows }
+    const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, listed)
     const selected = await runPlan(run.work, table, task, rest, found)
     return { output: task.output, selected, use: { choice, answered, rows: found.count, rest } }
   }
@@ -99,15 +101,24 @@ function chosenIndex(
     scan,
   }: { readonly required: number; readonly task: SelectionTask; readonly scan: number },
 ): IndexChoice | undefined {
-  const { rows, columns, costs } = task
+  const { rows, columns, costs, output } = task
   return chooseIndex(conditions, indexes, {
     rows,
     share: (numbers) => estimates.joint(numbers.reduce((mask, number) => mask | (1 << number), 0)),
     required,
     atRows: (number, rows) => costs.launch + rows * perListedRow(conditions[number]!, columns, costs),
+    forOutput: (rows) => (output.kind === 'columns' ? readingCost(output.columns, rows, task) : 0),
     costs,
     scan,
   })
+}
+
+/** What it takes to read columns at numbers of rows, and to write them. */
+function readingCost(wanted: readonly number[], rows: number, { columns, costs }: SelectionTask): number {
+  return wanted.reduce((sum, column) => {
+    const words = valueWords(columns[column]!.type)
+    return sum + costs.launch + rows * (costs.gather[words === 2 ? 'wide' : 'word'] + words * costs.write)
+  }, 0)
 }
 
 async function rowsOf(
