@@ -1,4 +1,4 @@
-import type { DeviceReads, TreeReads } from '../../device-reads.js'
+import { type DeviceReads, payloadsOf, type TreeReads } from '../../device-reads.js'
 import type { IndexStructure } from '../../index-structure.js'
 import type { KeyColumn } from '../../prefix-tree/locate/result-table.js'
 import type { ScanColumns } from '../../prefix-tree/read/scan-result.js'
@@ -61,10 +61,9 @@ export async function indexRows(
   const keys = indexKeys(conditions, columns)
   if (keys.pointCount + keys.rangeCount > MOST_KEYS) return undefined
   return structure.duringReads?.(async (reads) => {
-    const payloads = sum(reads.trees.map((tree) => tree?.payloads ?? 0))
     // What has a null or a NaN in some column of the index is not in it.
     const needsAll = conditions.length < columns || conditions.some(asksForNaN)
-    if (needsAll && payloads < rows) return undefined
+    if (needsAll && payloadsOf(reads) < rows) return undefined
     // What was recorded must be submitted before the index may change.
     return work.attempt(() => rowsOfKeys(work, reads, keys, question))
   })

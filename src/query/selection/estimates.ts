@@ -1,7 +1,7 @@
+import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { MatchKind } from '../../../protocol/query/tree.js'
 import type { ColumnFacts } from './column-domain.js'
 import type { ColumnSample } from './column-sample.js'
 import { lowest } from './cost-model.js'
@@ -73,11 +73,6 @@ export class Estimates {
       ),
     )
     this.correlated = this.#correlated.some((mask, i) => mask !== 1 << i)
-  }
-
-  /** The share of rows that satisfy a condition. */
-  share(condition: number): number {
-    return this.#conditions[condition]!.share
   }
 
   /** The share of rows that satisfy all conditions of a mask. */
@@ -218,11 +213,6 @@ function combined(
     for (let i = 0; i < result.length; i++) result[i] = combine(result[i]!, other[i]!)
   }
   return result
-}
-
-function isFound(match: MatchKind, text: string, string: string): boolean {
-  if (match === 'contains') return string.includes(text)
-  return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
 }
 
 /** Whether more or fewer rows satisfy both than chance would have it, given how many satisfy each. */

@@ -2,12 +2,7 @@ import t from 'tap'
 import type { SelectionCosts } from '../../../../gpu/relational/selection/selection-types.js'
 import { CostModel, type SelectionProblem } from '../../../../src/query/selection/cost-model.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
-import {
-  allPlans,
-  permutations,
-  planCost,
-  singleKernelPlans,
-} from '../../../../src/query/selection/enumerate-plans.js'
+import { allPlans, planCost } from '../../../../src/query/selection/enumerate-plans.js'
 import { notationOf } from '../../../../src/query/selection/notation.js'
 import { optimise, rankOrder } from '../../../../src/query/selection/optimise.js'
 import { freshSeed, Random } from '../../../random.js'
@@ -86,7 +81,17 @@ function cheapest(costs: Iterable<number>): number {
 
 function* costsOf(model: CostModel, orders: Iterable<readonly number[]>, single = false): Generator<number> {
   for (const order of orders) {
-    for (const plan of single ? singleKernelPlans(order) : allPlans(order)) yield planCost(model, plan)
+    for (const plan of allPlans(order)) {
+      if (!single || plan.kernels.length === 1) yield planCost(model, plan)
+    }
+  }
+}
+
+/** All orders of some numbers. */
+function* permutations(numbers: readonly number[]): Generator<number[]> {
+  if (numbers.length === 0) yield []
+  for (const [i, first] of numbers.entries()) {
+    for (const rest of permutations(numbers.filter((_, j) => j !== i))) yield [first, ...rest]
   }
 }
 
