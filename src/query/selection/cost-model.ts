@@ -148,19 +148,19 @@ export class CostModel {
 
   /** What a kernel takes for what it hands on. */
   handing(start: number, after: number, input: KernelInput, hands: 'rows' | 'columns'): number {
-    if (hands === 'rows') return this.#learning(start, input, 1) + this.#writeNumbers(start, after, input)
+    if (hands === 'rows') return this.#learning(start, 1) + this.#writeNumbers(start, after, input)
     const { output } = this.problem
     const needed = this.#needed(after)
-    const learning = this.#learning(start, input, this.#words(needed) + (output.rows ? 1 : 0))
+    const learning = this.#learning(start, this.#words(needed) + (output.rows ? 1 : 0))
     const numbers = output.rows ? this.#writeNumbers(start, after, input) : 0
     return learning + numbers + this.#writeColumns(start, after, input, needed)
   }
 
   /** What it takes until the host knows how many rows have passed, where it waits for that since each hands on so many words. */
-  #learning(start: number, input: KernelInput, words: number): number {
+  #learning(start: number, words: number): number {
     const { rows, costs } = this.problem
     // Of rows that one word each would have been too many for, the kernel before has told how many are left.
-    const isKnown = input !== 'table' && rows > MOST_UNREAD_WORDS
+    const isKnown = start !== 0 && rows > MOST_UNREAD_WORDS
     const bound = isKnown ? this.rowsAfter(start) : rows
     return bound * words > MOST_UNREAD_WORDS ? costs.roundTrip : 0
   }
