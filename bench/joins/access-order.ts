@@ -18,9 +18,13 @@ interface Grid {
   readonly invocations: GridInvocations
 }
 
-/** He's grid has a workgroup for each multiprocessor of a G80, and a warp in it; the other one keeps a large device busy. */
+/** He's grid for Figure 7 has a workgroup for each multiprocessor of a G80, and a warp in it. */
 const PAPER_GRID: Grid = { groups: 16, invocations: 32 }
-const FULL_GRID: Grid = { groups: 4096, invocations: 256 }
+/** The other grid, which keeps a large device busy. */
+const FULL_INVOCATIONS = 256
+const MOST_GROUPS = 4096
+/** Words that each invocation of the larger grid has at least: orders differ only where there are several. */
+const LEAST_WORDS = 16
 
 /** Logarithm of the words of the smallest column. */
 const SMALLEST = 12
@@ -46,7 +50,12 @@ export async function benchAccessOrder(bench: PrimitiveBench): Promise<Row[]> {
   }
   const rows: Row[] = []
   for (const one of logarithms) rows.push(...(await benchLength(bench, one, PAPER_GRID, ['map'])))
-  rows.push(...(await benchLength(bench, logarithm, FULL_GRID, ['map', 'gather', 'scatter'])))
+  const groups = Math.floor(2 ** logarithm / (FULL_INVOCATIONS * LEAST_WORDS))
+  const fullGrid = {
+    groups: Math.max(1, Math.min(MOST_GROUPS, groups)),
+    invocations: FULL_INVOCATIONS,
+  } as const
+  rows.push(...(await benchLength(bench, logarithm, fullGrid, ['map', 'gather', 'scatter'])))
   return rows
 }
 

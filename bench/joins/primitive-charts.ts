@@ -66,7 +66,8 @@ function line(name: string, rows: readonly Row[], x: string, y: string): Series 
 
 /** A primitive without workgroup memory and with it; what the kernels for subgroups add is in the table. */
 function memoryBars({ name, figures }: Row): { name: string; values: number[] }[] {
-  const primitive = name.split(', ')[1]!
+  // Names of bars are broken at commas.
+  const primitive = name.split(', ')[1]!.replace(' ', ', ')
   const without = figures['without µs'] ?? figures['serial µs']
   const withMemory = figures['with µs'] ?? figures['cooperative µs']
   return [

@@ -11,6 +11,8 @@ import { isExactly, type PrimitiveBench } from './primitive-bench.js'
 const LENGTHS = { full: [8, 16, 32, 64], quick: [8, 32] }
 /** Logarithm of the most strings. */
 const MOST = 22
+/** The host's sort is compiled while it runs first. */
+const HOST_REPEATS = 2
 const REPEATS = { full: 5, quick: 1 }
 
 /** Bytes that all strings of the second kind begin with: the heads of none of them differ before. */
@@ -78,14 +80,19 @@ function randomStrings(count: number, average: number, prefix: string): Strings 
   return { offsets, bytes, texts }
 }
 
-/** The stable order of strings, by the host's own sort. */
+/** The stable order of strings by the host's own sort, and the least time that it took. */
 function hostOrder({ texts }: Strings): { readonly order: Uint32Array; readonly ms: number } {
-  const begin = performance.now()
-  const order = Uint32Array.from(texts.keys()).sort((a, b) => {
-    const [first, second] = [texts[a]!, texts[b]!]
-    return first < second ? -1 : first > second ? 1 : a - b
-  })
-  return { order, ms: performance.now() - begin }
+  let order = new Uint32Array(0)
+  let ms = Number.POSITIVE_INFINITY
+  for (let repeat = 0; repeat < HOST_REPEATS; repeat++) {
+    const begin = performance.now()
+    order = Uint32Array.from(texts.keys()).sort((a, b) => {
+      const [first, second] = [texts[a]!, texts[b]!]
+      return first < second ? -1 : first > second ? 1 : a - b
+    })
+    ms = Math.min(ms, performance.now() - begin)
+  }
+  return { order, ms }
 }
 
 async function uploadStrings(device: Device, { offsets, bytes }: KeyBlob): Promise<WireKeys> {

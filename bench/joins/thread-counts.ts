@@ -12,8 +12,12 @@ import {
   uploadWords,
 } from './primitive-bench.js'
 
-/** Numbers of workgroups of Figure 8: the paper has up to 512, for 16 multiprocessors. */
-const GROUPS = { full: [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192], quick: [16, 64, 256] }
+/** Numbers of workgroups of Figure 8, as long as there is a word for each invocation: the paper has up to 512, for 16 multiprocessors. */
+const FEWEST_GROUPS = 16
+const GROUPS = {
+  full: [FEWEST_GROUPS, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192],
+  quick: [FEWEST_GROUPS, 64, 256],
+}
 /** Invocations of each, a warp of the paper's GPU. */
 const FIGURE_8_INVOCATIONS = 32
 const BYTES_PER_KEY = 8
@@ -40,7 +44,9 @@ export async function benchThreadCounts(bench: PrimitiveBench): Promise<Row[]> {
     map: { µs: Number.POSITIVE_INFINITY, groups: 1 },
     split: { µs: Number.POSITIVE_INFINITY, groups: 1 },
   }
-  for (const groups of GROUPS[quick ? 'quick' : 'full']) {
+  const hasWords = (groups: number) =>
+    groups === FEWEST_GROUPS || groups * FIGURE_8_INVOCATIONS <= keys.length
+  for (const groups of GROUPS[quick ? 'quick' : 'full'].filter(hasWords)) {
     const taken = {
       map: await threads.time('map', groups, FIGURE_8_INVOCATIONS),
       split: await threads.time('split', groups, FIGURE_8_INVOCATIONS),

@@ -13,11 +13,13 @@ import {
   uploadWords,
 } from './primitive-bench.js'
 
-/** The grid of the split with counters for threads, and the fan-out of the other one. */
-const GRID = { groups: 1024, invocations: 64 } as const
+/** The grid of the split with counters for threads, of which each has some words to count, and the fan-out of the other one. */
+const MOST_GROUPS = 1024
+const INVOCATIONS = 64
+const LEAST_WORDS = 16
 const FAN_OUT = 64
 
-/** Elements of the segments of the bitonic sort: all that a workgroup sorts in its memory. */
+/** Elements of the segments that the bitonic sort sorts: as many as fit into workgroup memory. */
 const SEGMENT = 1024
 
 /** What goes into the primitives, on the host and on the device. */
@@ -33,8 +35,8 @@ interface Inputs {
 const STRATEGIES: readonly Strategy[] = ['serial', 'cooperative', 'subgroups']
 
 /**
- * He's Figure 10: what workgroup memory is worth. The paper's split keeps the counters of threads there or in global memory, and
- * nothing else differs. The other primitives come by strategy (`strategy.ts`): `serial` uses no workgroup memory, but its
+ * He's Figure 10: what workgroup memory is worth. The paper's split (`thread split`) keeps the counters of threads there or in global
+ * memory, and nothing else differs. The other primitives come by strategy (`strategy.ts`): `serial` uses no workgroup memory, but its
  * invocations have a tile each, so that accesses are not coalesced either.
  */
 export async function benchWorkgroupMemory(
@@ -85,27 +87,27 @@ function canRun(device: Device, strategy: Strategy): boolean {
 
 async function splitByThreads(bench: PrimitiveBench, { keys, source }: Inputs): Promise<Row> {
   const { device, primitives, logarithm } = bench
-  const { groups, invocations } = GRID
+  const groups = Math.max(1, Math.min(MOST_GROUPS, Math.floor(keys.length / (INVOCATIONS * LEAST_WORDS))))
   const taken: number[] = []
   for (const workgroupMemory of [false, true]) {
-    const shape = { invocations, coalesced: true, workgroupMemory }
+    const shape = { invocations: INVOCATIONS, coalesced: true, workgroupMemory } as const
     const split = await ThreadSplit.create(device, primitives, shape)
     taken.push(
       await checkedTime(bench, {
-        name: 'split by threads',
+        name: 'thread split',
         record: (recorder, scratch) => {
           const output = scratch.words(keys.length)
           split.record(recorder, scratch, groups, source, output, keys.length)
           return output
         },
-        check: splitCheck('split by threads', keys),
+        check: splitCheck('thread split', keys),
         words: keys.length,
       }),
     )
   }
   const [without, withMemory] = taken as [number, number]
   return {
-    name: `Figure 10, split by threads, 2^${logarithm}`,
+    name: `Figure 10, thread split, 2^${logarithm}`,
     figures: { 'without µs': without, 'with µs': withMemory, 'times as fast': without / withMemory },
   }
 }
@@ -135,7 +137,7 @@ async function worksOf(primitives: Primitives, inputs: Inputs): Promise<CheckedW
       return output
     }),
     work(
-      `split into ${FAN_OUT}`,
+      'split',
       splitKeys(keys),
       (recorder, scratch) => split.record(recorder, scratch, columns, parts, count, FAN_OUT).keys,
     ),
@@ -149,7 +151,7 @@ async function worksOf(primitives: Primitives, inputs: Inputs): Promise<CheckedW
       sorted,
       (recorder, scratch) => quicksort.record(recorder, scratch, columns, count).keys,
     ),
-    work(`bitonic sort of segments of ${SEGMENT}`, sortedSegments(keys), (recorder, scratch) => {
+    work('bitonic sort', sortedSegments(keys), (recorder, scratch) => {
       // Sorted where they lie, they need to be brought there; the copies are part of the time.
       const copies = { keys: scratch.words(count), payloads: scratch.words(count) }
       recorder.copy(source, 0, copies.keys, 0, count * 4)
