@@ -1,12 +1,8 @@
-import { cpus } from 'node:os'
+import { openDuck } from '../duckdb.js'
 import { median } from '../report.js'
 
 /** Joins of which the median counts, after one that warms up. */
 const REPEATS = 3
-
-/** `scattered` of bench/keys.ts in SQL. */
-const SCATTERED = `CREATE MACRO mixed(h, shift) AS xor(h, h >> shift);
-CREATE MACRO scattered(i) AS mixed((mixed((mixed(i, 16) * 2246822507) & 4294967295, 13) * 3266489909) & 4294967295, 16)`
 
 /** What DuckDB takes. */
 export interface DuckTime {
@@ -20,13 +16,9 @@ export interface DuckTime {
  * @returns undefined where the package is not installed
  */
 export async function duckJoin(count: number): Promise<DuckTime | undefined> {
-  // Only those who have it compare with it.
-  const name = '@duckdb/node-api'
-  const duckdb: typeof import('@duckdb/node-api') | undefined = await import(name).catch(() => undefined)
-  if (duckdb === undefined) return undefined
-  const instance = await duckdb.DuckDBInstance.create(':memory:')
-  const connection = await instance.connect()
-  for (const statement of SCATTERED.split(';')) await connection.run(statement)
+  const duck = await openDuck()
+  if (duck === undefined) return undefined
+  const { connection, threads } = duck
   const rows = `SELECT i::UINTEGER AS row, scattered(i::UBIGINT)::UINTEGER AS key FROM range(${count}) t(i)`
   await connection.run(`CREATE TABLE r AS SELECT * FROM (${rows}) ORDER BY hash(row)`)
   await connection.run(`CREATE TABLE s AS ${rows}`)
@@ -40,7 +32,6 @@ export async function duckJoin(count: number): Promise<DuckTime | undefined> {
   }
   const reader = await connection.runAndReadAll('SELECT count(*)::INTEGER FROM pairs WHERE a = b')
   const pairs = Number(reader.getRows()[0]?.[0])
-  connection.closeSync()
-  instance.closeSync()
-  return { ms: median(taken), threads: cpus().length, pairs }
+  duck.close()
+  return { ms: median(taken), threads, pairs }
 }

@@ -25,7 +25,7 @@ const options = await yargs(hideBin(process.argv))
 const seed = options.seed ?? freshSeed()
 const device = await Device.open(options.adapter)
 console.log(`adapter: ${device.facts.name}; --scale ${options.scale} --seed ${seed}`)
-const bed = await QueryBed.fill(device, generateTpch(options.scale, seed))
+const bed = await QueryBed.fill(device, generateTpch(options.scale, seed), undefined, true)
 let failed = false
 for (const { name, query, sql, ordered } of QUESTIONS) {
   const { difference, rows } = await bed.compare(query.tree, sql, ordered)

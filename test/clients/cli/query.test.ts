@@ -11,14 +11,14 @@ const COSTS = {
   granule: 15.6,
   gather: { word: 0.02, wide: 0.04 },
   write: 0.002,
-  copy: 1,
+  copy: 0.002,
   predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, matchByte: 0.002, expression: 0.005 },
   launch: 10_000,
   roundTrip: 150_000,
 }
 
 const CALIBRATION =
-  /\nSelections, in workgroups of 256\nbandwidth, GB\/s +32-bit values +64-bit values\nscan +4,000 +4,000\ngather at row numbers +200 +200\nwrite +2,000 +2,000\n\nr_k, scans of k columns +32-bit values +64-bit values\n1 +1.00 +1.00\n2 +0.90 +0.95\n3 +0.80\n\npredicate beyond reading +ps a row\ninterval +0.100\nstep of a search among intervals +0.300\nbit table +0.800\nbyte of a string matched +2.00\npart of an expression +5.00\n\nrows fetched together: 16\na kernel: 10.0 µs; to learn how many rows are left: 150 µs\n/
+  /\nSelections, in workgroups of 256\nbandwidth, GB\/s +32-bit values +64-bit values\nscan +4,000 +4,000\ngather at row numbers +200 +200\nwrite +2,000 +2,000\ncopy, read and written +4,000 +4,000\n\nr_k, scans of k columns +32-bit values +64-bit values\n1 +1.00 +1.00\n2 +0.90 +0.95\n3 +0.80\n\npredicate beyond reading +ps a row\ninterval +0.100\nstep of a search among intervals +0.300\nbit table +0.800\nbyte of a string matched +2.00\npart of an expression +5.00\n\nrows fetched together: 16\na kernel: 10.0 µs; to learn how many rows are left: 150 µs\n/
 
 t.test('a query out of a file, and what plans are chosen by', async (t) => {
   const directory = t.testdir()
@@ -49,6 +49,12 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   t.match(await cli(['query', '-', '--explain'], JSON.stringify(where)), {
     code: 0,
     out: /^where \(S1\): 1 rows .*\n\| 1\. k <= 0 or k between 2 and 8\n\| S1 .* ms estimated\n {2}scan: 3 rows/,
+  })
+  const sides = { left: { ...query.input, as: 'a' }, right: { ...query.input, as: 'b' } }
+  const joined = { op: 'join', ...sides, on: [['a.k', 'b.k']], algorithm: 'hj' }
+  t.match(await cli(['query', '-', '--explain'], JSON.stringify(joined)), {
+    code: 0,
+    out: /^join \(hj, .*\): 3 rows .* % of the rate of copies\n\| hj .* ms estimated\n {2}scan: 3 rows/,
   })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
 

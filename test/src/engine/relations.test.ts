@@ -11,6 +11,7 @@ import { packBatch, type RelationValue } from '../../../protocol/relation-values
 import { TupleEncoder } from '../../../protocol/tuple-key.js'
 import { isFixedKeyType, WriteOp } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
+import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
 import { freshSeed, Random } from '../../random.js'
 import { openEngine, u32, values } from './open-engine.js'
@@ -24,11 +25,7 @@ const COLUMNS: readonly ColumnDefinition[] = [
 ]
 const ORDERS: RelationDefinition = { name: 'orders', columns: COLUMNS }
 
-const device = await Device.open('software')
-const destroy = device.destroy.bind(device)
-t.teardown(destroy)
-// Closing an engine destroys its device.
-device.destroy = () => {}
+const device = await openSharedDevice(t)
 
 function open(t: Test, options: Parameters<typeof openEngine>[1] = {}): Promise<Engine> {
   return openEngine(t, { openDevice: async () => device, ...options })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Device } from '../../../gpu/device/device.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { SOFTWARE_COSTS } from '../../../src/query/selection/default-costs.js'
+import { openSharedDevice } from '../../gpu/open-device.js'
 import { freshSeed, Random } from '../../random.js'
 import { openEngine } from '../engine/open-engine.js'
 import { appendRelation, appendRows } from './append-relation.js'
@@ -13,10 +13,7 @@ import { randomRelation } from './relations.js'
 const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
-const device = await Device.open('software')
-const destroy = device.destroy.bind(device)
-t.teardown(destroy)
-device.destroy = () => {}
+const device = await openSharedDevice(t)
 /** With these an index pays for as few rows as a test has. */
 const COSTS = {
   ...SOFTWARE_COSTS,

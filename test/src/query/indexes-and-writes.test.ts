@@ -1,20 +1,17 @@
 import t, { type Test } from 'tap'
-import { Device } from '../../../gpu/device/device.js'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import type { QueryNode } from '../../../protocol/query/tree.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
+import { openSharedDevice } from '../../gpu/open-device.js'
 import { freshSeed, Random } from '../../random.js'
 import { openEngine, u32 } from '../engine/open-engine.js'
 
 const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
-const device = await Device.open('software')
-const destroy = device.destroy.bind(device)
-t.teardown(destroy)
-device.destroy = () => {}
+const device = await openSharedDevice(t)
 
 const READER = { cancelled: false }
 const KEYS = 50
