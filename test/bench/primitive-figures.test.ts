@@ -29,8 +29,9 @@ t.test('figures of primitives are sound on columns of a few words', async (t) =>
     figures.filter(([, value]) => typeof value === 'number' && !(Number.isFinite(value) && value > 0)),
     [],
   )
+  const charts = drawPrimitiveCharts('a device', Object.values(rows).flat())
   t.same(
-    [...drawPrimitiveCharts('a device', Object.values(rows).flat()).keys()],
+    [...charts.keys()],
     [
       'joins-access.svg',
       'joins-workgroups.svg',
@@ -39,4 +40,5 @@ t.test('figures of primitives are sound on columns of a few words', async (t) =>
       'joins-strings.svg',
     ],
   )
+  for (const [file, chart] of charts) t.notMatch(chart, /NaN|Infinity|undefined/, file)
 })
