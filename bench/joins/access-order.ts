@@ -37,6 +37,15 @@ interface Operation {
   readonly wanted: Uint32Array
 }
 
+type Primitive = 'map' | 'gather' | 'scatter'
+
+/** Columns on the device, of one length. */
+interface Columns {
+  readonly source: GPUBuffer
+  readonly indices: GPUBuffer
+  readonly output: GPUBuffer
+}
+
 /**
  * He's Figure 7: the map with neighbouring invocations at neighbouring words (coalesced), and with a run of words for each, for columns
  * of several lengths; then map, gather and scatter of the longest column by a grid that fills the device. Indices of gather
@@ -63,38 +72,19 @@ async function benchLength(
   bench: PrimitiveBench,
   logarithm: number,
   { groups, invocations }: Grid,
-  names: readonly ('map' | 'gather' | 'scatter')[],
+  names: readonly Primitive[],
 ): Promise<Row[]> {
   const { device } = bench
   const count = 2 ** logarithm
   const scratch = device.scratch()
   const words = new Uint32Array(scatteredKeys(1, 0, count).buffer)
   const order = new Uint32Array(randomOrder(count).buffer)
-  const [source, indices] = [uploadWords(device, scratch, words), uploadWords(device, scratch, order)]
-  const output = scratch.words(count)
-  const scattered = new Uint32Array(count)
-  order.forEach((to, i) => {
-    scattered[to] = words[i]!
-  })
-  const operations: Readonly<Record<(typeof names)[number], Operation>> = {
-    map: {
-      bytesPerWord: 8,
-      record: (threads, recorder, groups) => threads.recordMap(recorder, groups, source, output, count),
-      wanted: words.map((word) => Math.imul(3, word) + 1),
-    },
-    gather: {
-      bytesPerWord: 12,
-      record: (threads, recorder, groups) =>
-        threads.recordGather(recorder, groups, source, indices, output, count),
-      wanted: order.map((from) => words[from]!),
-    },
-    scatter: {
-      bytesPerWord: 12,
-      record: (threads, recorder, groups) =>
-        threads.recordScatter(recorder, groups, source, indices, output, count),
-      wanted: scattered,
-    },
+  const columns: Columns = {
+    source: uploadWords(device, scratch, words),
+    indices: uploadWords(device, scratch, order),
+    output: scratch.words(count),
   }
+  const operations = operationsOn(words, order, columns)
   const grids = await Promise.all(
     ORDERS.map((coalesced) => ThreadGrid.create(device, { invocations, coalesced })),
   )
@@ -107,10 +97,11 @@ async function benchLength(
         name,
         record: (recorder) => {
           record(threads, recorder, groups)
-          return output
+          return columns.output
         },
         check: isExactly(name, wanted),
         words: count,
+        output: columns.output,
       }
       taken.push(await checkedTime(bench, work))
     }
@@ -129,4 +120,35 @@ async function benchLength(
   }
   scratch.release()
   return rows
+}
+
+function operationsOn(
+  words: Uint32Array,
+  order: Uint32Array,
+  { source, indices, output }: Columns,
+): Readonly<Record<Primitive, Operation>> {
+  const count = words.length
+  const scattered = new Uint32Array(count)
+  order.forEach((to, i) => {
+    scattered[to] = words[i]!
+  })
+  return {
+    map: {
+      bytesPerWord: 8,
+      record: (threads, recorder, groups) => threads.recordMap(recorder, groups, source, output, count),
+      wanted: words.map((word) => Math.imul(3, word) + 1),
+    },
+    gather: {
+      bytesPerWord: 12,
+      record: (threads, recorder, groups) =>
+        threads.recordGather(recorder, groups, source, indices, output, count),
+      wanted: order.map((from) => words[from]!),
+    },
+    scatter: {
+      bytesPerWord: 12,
+      record: (threads, recorder, groups) =>
+        threads.recordScatter(recorder, groups, source, indices, output, count),
+      wanted: scattered,
+    },
+  }
 }

@@ -23,6 +23,8 @@ export interface CheckedWork {
   /** Throws unless these words are right; they are as many as `words`. */
   readonly check: (found: Uint32Array) => void
   readonly words: number
+  /** Where the result lies if that is always the same buffer, which is cleared before it is looked at: others may have left theirs. */
+  readonly output?: GPUBuffer
 }
 
 const EFFORT = { full: { repeats: 11, seconds: 2 }, quick: { repeats: 3, seconds: 0.1 } }
@@ -36,6 +38,7 @@ export async function checkedTime(bench: PrimitiveBench, work: CheckedWork): Pro
   const { device, primitives } = bench
   const scratch = device.scratch()
   const recorder = device.record()
+  if (work.output !== undefined) recorder.clear(work.output)
   const result = work.record(recorder, scratch)
   recorder.submit()
   work.check(await device.readWords(result, work.words))

@@ -1,5 +1,5 @@
 import { barChart } from '../plot/bar-chart.js'
-import { lineChart, type Series } from '../plot/line-chart.js'
+import { lineChart, type MissingPoint, type Series } from '../plot/line-chart.js'
 import type { Row } from '../report.js'
 
 /** The charts of He's Figures 7 to 10 and 15, by file name; those of which there are rows. */
@@ -60,8 +60,14 @@ export function drawPrimitiveCharts(adapter: string, rows: readonly Row[]): Map<
 }
 
 function line(name: string, rows: readonly Row[], x: string, y: string): Series {
-  const points = rows.map(({ figures }) => ({ x: Number(figures[x]), y: Number(figures[y]) }))
-  return { name, points, missing: [] }
+  const points: { x: number; y: number }[] = []
+  const missing: MissingPoint[] = []
+  for (const { figures } of rows) {
+    const [at, value] = [Number(figures[x]), figures[y]]
+    if (typeof value === 'number') points.push({ x: at, y: value })
+    else missing.push({ x: at, reason: String(value) })
+  }
+  return { name, points, missing }
 }
 
 /** A primitive without workgroup memory and with it; what the kernels for subgroups add is in the table. */
@@ -70,8 +76,9 @@ function memoryBars({ name, figures }: Row): { name: string; values: number[] }[
   const primitive = name.split(', ')[1]!.replace(' ', ', ')
   const without = figures['without µs'] ?? figures['serial µs']
   const withMemory = figures['with µs'] ?? figures['cooperative µs']
+  if (typeof without !== 'number' || typeof withMemory !== 'number') return []
   return [
-    { name: `${primitive}, without`, values: [Number(without ?? 0) / 1e3] },
-    { name: `${primitive}, with`, values: [Number(withMemory ?? 0) / 1e3] },
+    { name: `${primitive}, without`, values: [without / 1e3] },
+    { name: `${primitive}, with`, values: [withMemory / 1e3] },
   ]
 }
