@@ -55,6 +55,7 @@ async function usedNumbers(
     count++
   })
   const numbers = new Uint32Array(count)
-  for (let number = 0, place = 0; place < count; number++) if (hasValue(used, number)) numbers[place++] = number
+  for (let number = 0, place = 0; place < count; number++)
+    if (hasValue(used, number)) numbers[place++] = number
   return numbers
 }
