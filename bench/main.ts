@@ -14,6 +14,7 @@ import { benchPeers } from './peers/peers.js'
 import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
+import { drawCharts as drawRelationalCharts } from './relational/charts.js'
 import { benchRelational } from './relational/relational.js'
 import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
 import { drawCharts as drawSelectCharts } from './select/charts.js'
@@ -53,7 +54,11 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     ...(await benchTable3(device, Math.min(24, largest(16)))),
     ...(await benchVariableKeys(adapter)),
   ],
-  relational: ({ adapter, device, quick }) => benchRelational(adapter, device.facts.software, quick),
+  relational: async ({ adapter, device, quick, path }) => {
+    const rows = await benchRelational(adapter, device.facts.software, quick)
+    writeCharts(path, drawRelationalCharts(device.facts.name, rows))
+    return rows
+  },
   profile: ({ device, largest }) => benchProfile(device, largest(18)),
   strings: ({ device }) =>
     device.facts.software

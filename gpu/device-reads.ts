@@ -55,3 +55,8 @@ export interface DeviceReads {
   /** Records a copy of one tree's keys. */
   part(recorder: Recorder, scratch: Scratch, divided: DividedKeys, tree: number): Promise<KeyColumn>
 }
+
+/** Payloads that an index holds. */
+export function payloadsOf({ trees }: DeviceReads): number {
+  return trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
+}

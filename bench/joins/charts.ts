@@ -1,6 +1,7 @@
 import { barChart } from '../plot/bar-chart.js'
 import { lineChart, type Series } from '../plot/line-chart.js'
 import type { Row } from '../report.js'
+import { drawPrimitiveCharts } from './primitive-charts.js'
 
 /** Stages in the order in which they come. */
 const STAGES = ['sort', 'partition', 'index', 'match', 'count', 'scan', 'write']
@@ -19,6 +20,7 @@ export function drawCharts(adapter: string, rows: readonly Row[]): Map<string, s
   }
   drawVaried(charts, adapter, rows, 'selectivity')
   drawVaried(charts, adapter, rows, 'duplicates')
+  for (const [file, chart] of drawPrimitiveCharts(adapter, rows)) charts.set(file, chart)
   return charts
 }
 

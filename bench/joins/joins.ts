@@ -8,9 +8,13 @@ import type {
 } from '../../gpu/relational/joins/join-types.js'
 import { Joins } from '../../gpu/relational/joins/joins.js'
 import type { Row } from '../report.js'
+import { benchAccessOrder } from './access-order.js'
 import { type JoinTime, readJoin, timeJoin, uploadKeys } from './device-join.js'
 import { duckJoin } from './duckdb-join.js'
 import { hostJoin, type Outcome, type TimedOutcome } from './host-join.js'
+import { benchStringSorts } from './string-sorts.js'
+import { benchThreadCounts } from './thread-counts.js'
+import { benchWorkgroupMemory } from './workgroup-memory.js'
 import { duplicateKeys, uniqueKeys, type Workload, widened } from './workload.js'
 
 export interface JoinBench {
@@ -52,12 +56,14 @@ const SEARCHES: Readonly<Record<string, JoinTuning>> = {
 }
 
 /**
- * He et al.'s joins with keys and results on the device: Table 4 with stages of Figure 12, Figure 11 and Figure 13. `kernels ms` is the
+ * He et al.'s joins with keys and results on the device: Table 4 with stages of Figure 12, Figure 11 and Figure 13; and what joins
+ * are made of, Figures 7 to 10 and 15. `kernels ms` is the
  * device's time by timestamps around each kernel, `wall ms` the time from the call until the last pair is written, round trips included.
  * Every result is compared with that of a plain hash join on the host.
  */
 export async function benchJoins(device: Device, { logarithm, quick }: JoinBench): Promise<Row[]> {
   const primitives = await Primitives.create(device)
+  const parts = { device, primitives, logarithm, quick }
   const bench = new Bench(device, primitives, await Joins.create(device, primitives))
   const count = 2 ** logarithm
   const workload = uniqueKeys(count)
@@ -72,6 +78,10 @@ export async function benchJoins(device: Device, { logarithm, quick }: JoinBench
     ...(await bench.variants(workload, model)),
     ...(await bench.unequal(workload)),
     ...(quick ? [] : await bench.figure13(2 ** (logarithm - VARIED_SHARE))),
+    ...(await benchAccessOrder(parts)),
+    ...(await benchThreadCounts(parts)),
+    ...(await benchWorkgroupMemory(parts)),
+    ...(await benchStringSorts(parts)),
   ]
 }
 

@@ -21,8 +21,9 @@ const EFFORT = { full: { repeats: 21, seconds: 2 }, quick: { repeats: 9, seconds
 /** Repetitions of which the kernels' times are the mean. */
 const PROFILED = 5
 
-/** Logarithm of the most tuples of the stages in a quick run. */
+/** Logarithm of the most tuples of the stages in a quick run, and how much smaller its other relations are. */
 const QUICK_STAGES = 20
+const QUICK_SMALLER = [4, 2, 0]
 
 interface Measurement {
   readonly adapter: AdapterChoice
@@ -85,8 +86,10 @@ async function measure({ adapter, logarithm, quick }: Measurement): Promise<Row[
   }
   inputs.release()
   // Keys of the distributions are drawn and sorted on the host, which takes long for many.
-  const drawn = quick ? Math.min(QUICK_STAGES, logarithm) : logarithm
-  rows.push(...(await benchStages(device, primitives, copies, effort, drawn)))
+  const drawn = quick
+    ? QUICK_SMALLER.map((smaller) => Math.min(QUICK_STAGES, logarithm) - smaller)
+    : [logarithm]
+  for (const one of drawn) rows.push(...(await benchStages(device, primitives, copies, effort, one)))
   for (const { name, figures } of rows) console.log(`${name}: ${JSON.stringify(figures)}`)
   device.destroy()
   return rows

@@ -134,6 +134,8 @@ export class PlanBench {
     const columns = table.columns.map(() => ({ width: 'word', nullable: false }) as const)
     return new CostModel({
       rows: table.rows,
+      input: 'table',
+      tableRows: table.rows,
       columns,
       conditions: conditions.map((condition, i) => ({
         columns: 'column' in condition ? [condition.column] : [],

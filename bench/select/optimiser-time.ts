@@ -33,6 +33,8 @@ export function measureOptimiser(costs: SelectionCosts): Row[] {
 function problemOf(costs: SelectionCosts, shares: readonly number[]): CostModel {
   return new CostModel({
     rows: ROWS,
+    input: 'table',
+    tableRows: ROWS,
     columns: shares.map(() => ({ width: 'word', nullable: false })),
     conditions: shares.map((_, i) => ({
       columns: [i],

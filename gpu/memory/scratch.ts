@@ -38,6 +38,11 @@ export class Scratch {
     return this.bytes(words * 4)
   }
 
+  /** The buffers that are held at the moment. */
+  get held(): ReadonlySet<GPUBuffer> {
+    return new Set(this.#buffers)
+  }
+
   /** Gives every buffer back. Call it once the work that uses them is submitted. */
   release(): void {
     this.releaseAllBut(new Set())

@@ -1,3 +1,4 @@
+import { payloadsOf } from '../../gpu/device-reads.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import { chooseJoin, type JoinChoice, type SideFacts } from '../../gpu/relational/joins/join-choice.js'
 import type { JoinResult } from '../../gpu/relational/joins/join-result.js'
@@ -47,7 +48,7 @@ export async function joinByIndex(
     structure.duringReads?.(async (reads) => {
       const built = sides[build]
       // NaN equals itself in queries, and is in no index.
-      const isWhole = sum(reads.trees.map((tree) => tree?.payloads ?? 0)) === built.table.rows
+      const isWhole = payloadsOf(reads) === built.table.rows
       if (built.type === 'f32' && !isWhole) return undefined
       const other = sides[build === 'left' ? 'right' : 'left']
       const side = await treeProbe(run.work, other.table, other.column)
@@ -118,8 +119,4 @@ function chooseTree(
   )
   const isTree = choice.algorithm === 'inlj' && facts[choice.build].index === 'tree'
   return isTree ? choice : undefined
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }

@@ -14,8 +14,8 @@ import type { RelationDefinition } from '../../protocol/relation.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
-import { type CursorStep, QueryCursor } from './query-cursor.js'
-import { QueryRun } from './query-run.js'
+import { type CursorStep, notReadOn, QueryCursor } from './query-cursor.js'
+import { QueryRun, type RunOptions } from './query-run.js'
 import { batchRows, readBatch } from './read-batches.js'
 import { storeResult } from './store-result.js'
 
@@ -69,6 +69,9 @@ interface OpenCursor {
   readonly owner: unknown
 }
 
+/** Numbers of results that were given up which are remembered: as many as may be read at a time, a few times over. */
+const GIVEN_UP_KEPT = 4 * LIMITS.queryCursors
+
 /** Queries of one engine: each checked, carried out, and read a batch at a time. */
 export class Queries {
   readonly #host: QueryHost
@@ -76,6 +79,8 @@ export class Queries {
   readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
   readonly #running = new Set<{ cancel(): void }>()
+  /** Results that were given up, the oldest first, for whoever comes back for one. */
+  readonly #givenUp = new Set<number>()
   #lastCursor = 0
 
   /** @param memoryBytes of device memory that one query may take beside its relations */
@@ -92,7 +97,8 @@ export class Queries {
    */
   async start(query: unknown, reader: QueryReader): Promise<FirstRows> {
     const node = this.#check(query, reader)
-    const cursor = new QueryCursor()
+    const number = ++this.#lastCursor
+    const cursor = new QueryCursor(() => this.#giveUp(number))
     this.#running.add(cursor)
     this.#run(node, cursor, reader)
       .then(
@@ -102,6 +108,11 @@ export class Queries {
       .finally(() => this.#running.delete(cursor))
     const first = await cursor.next()
     if (!first.more) return { ...first, cursor: undefined }
+    // Whoever left meanwhile will not end it.
+    if (reader.cancelled) {
+      cursor.cancel()
+      throw new WarpdexError('CANCELLED', 'the query was cancelled')
+    }
     if (this.#open.size >= LIMITS.queryCursors) {
       cursor.cancel()
       throw new WarpdexError(
@@ -109,7 +120,6 @@ export class Queries {
         `${LIMITS.queryCursors} results are being read; try again after a pause`,
       )
     }
-    const number = ++this.#lastCursor
     this.#open.set(number, { cursor, owner: reader.owner })
     return { ...first, cursor: number }
   }
@@ -145,6 +155,13 @@ export class Queries {
     }
   }
 
+  #giveUp(number: number): void {
+    this.#open.delete(number)
+    this.#givenUp.add(number)
+    const [oldest] = this.#givenUp
+    if (oldest !== undefined && this.#givenUp.size > GIVEN_UP_KEPT) this.#givenUp.delete(oldest)
+  }
+
   /** Ends all queries that hold relations still. */
   close(): void {
     for (const cursor of this.#running) cursor.cancel()
@@ -160,6 +177,33 @@ export class Queries {
     const columns = keptColumns(node.columns)
     const { results } = this.#host
     results.refuse(name)
+    return this.#untilClosed(reader, (isCancelled) =>
+      this.#withRun(node, { isCancelled }, reader, async (run) => {
+        const stored = await storeResult(run, node, columns)
+        try {
+          await results.put({ name, columns }, seconds, stored, run.work.device)
+          return { name, seconds, columns, rows: stored.rows }
+        } catch (error) {
+          stored.destroy()
+          throw error
+        }
+      }),
+    )
+  }
+
+  /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
+  async explain(query: unknown, reader: QueryReader): Promise<QueryExplanation> {
+    const node = this.#check(query, reader)
+    return this.#untilClosed(reader, (isCancelled) =>
+      this.#withRun(node, { isCancelled, isTimed: true }, reader, async (run) => {
+        for await (const table of execute(run, node, 'whole')) run.drop(table)
+        return explain(run, node)
+      }),
+    )
+  }
+
+  /** Runs what ends, as if it was cancelled, once all queries are to end. */
+  async #untilClosed<T>(reader: QueryReader, task: (isCancelled: () => boolean) => Promise<T>): Promise<T> {
     let closed = false
     const running = {
       cancel: () => {
@@ -167,36 +211,11 @@ export class Queries {
       },
     }
     this.#running.add(running)
-    const isCancelled = () => closed || reader.cancelled
     try {
-      const rows = await this.#withRun(node, isCancelled, reader, async (run) => {
-        const stored = await storeResult(run, node, columns)
-        try {
-          await results.put({ name, columns }, seconds, stored, run.work.device)
-          return stored.rows
-        } catch (error) {
-          stored.destroy()
-          throw error
-        }
-      })
-      return { name, seconds, columns, rows }
+      return await task(() => closed || reader.cancelled)
     } finally {
       this.#running.delete(running)
     }
-  }
-
-  /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
-  async explain(query: unknown, reader: QueryReader): Promise<QueryExplanation> {
-    const node = this.#check(query, reader)
-    return this.#withRun(
-      node,
-      () => reader.cancelled,
-      reader,
-      async (run) => {
-        for await (const table of execute(run, node, 'whole')) run.drop(table)
-        return explain(run, node)
-      },
-    )
   }
 
   #check(query: unknown, reader: QueryReader): TypedNode {
@@ -210,14 +229,16 @@ export class Queries {
   async #run(node: TypedNode, cursor: QueryCursor, reader: QueryReader): Promise<void> {
     let pushed = 0
     const isCancelled = () => cursor.cancelled || reader.cancelled
-    await this.#withRun(node, isCancelled, reader, async (run) => {
+    await this.#withRun(node, { isCancelled }, reader, async (run) => {
       if (pushed > 0)
         throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
       const most = batchRows(node.columns)
       for await (const table of execute(run, node, 'whole')) {
-        for (let first = 0; first < table.rows; first += most) {
+        for (let first = 0; first < table.rows; ) {
+          run.refuseCancelled()
           const rows = Math.min(most, table.rows - first)
           const batch = await run.measure(node, () => readBatch(run.work, table, node.columns, first, rows))
+          first += batch.rows
           pushed++
           await cursor.push(batch)
         }
@@ -229,7 +250,7 @@ export class Queries {
 
   #withRun<T>(
     node: TypedNode,
-    isCancelled: () => boolean,
+    options: RunOptions,
     reader: QueryReader,
     use: (run: QueryRun) => Promise<T>,
   ): Promise<T> {
@@ -242,7 +263,7 @@ export class Queries {
         const scratch = device.scratch((bytes) => this.#admit(bytes))
         try {
           const work = new DeviceWork(device, kernels, scratch)
-          const result = await use(new QueryRun(work, relations, isCancelled))
+          const result = await use(new QueryRun(work, relations, options))
           if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
           return result
         } finally {
@@ -264,6 +285,7 @@ export class Queries {
   #cursor(number: number, { owner }: QueryReader): QueryCursor {
     const open = this.#open.get(number)
     if (open?.owner === owner && open !== undefined) return open.cursor
+    if (this.#givenUp.has(number)) throw notReadOn()
     throw new WarpdexError(
       'BAD_REQUEST',
       `no result ${number} is open; it was read to its end, ended, or never begun`,

@@ -9,16 +9,24 @@ export interface CursorStep {
 }
 
 /**
- * What lies between a query and whoever reads its result: batches up to a bound. The query waits when that is reached, and is given up when
- * nobody reads on for long, since it holds its relations meanwhile.
+ * What lies between a query and whoever reads its result: batches up to a bound. The query waits when that is reached. A result is given up when
+ * nobody reads on for long, since it takes memory, and its query holds its relations.
  */
 export class QueryCursor {
+  readonly #onGivenUp: () => void
   readonly #batches: ResultBatch[] = []
   #bytes = 0
   #ended = false
   #failure: WarpdexError | undefined
   #cancelled = false
   #onChange: (() => void)[] = []
+  /** Runs while it is up to the reader to go on. */
+  #idle: NodeJS.Timeout | undefined
+
+  /** @param onGivenUp told when nobody has read on for too long */
+  constructor(onGivenUp: () => void = () => {}) {
+    this.#onGivenUp = onGivenUp
+  }
 
   /** Whether nobody wants the rest any more. */
   get cancelled(): boolean {
@@ -30,21 +38,8 @@ export class QueryCursor {
    * @throws WarpdexError `CANCELLED` where nobody wants it
    */
   async push(batch: ResultBatch): Promise<void> {
-    let idle = false
-    const timer = setTimeout(() => {
-      idle = true
-      this.#changed()
-    }, LIMITS.stallSeconds * 1000)
-    try {
-      while (this.#bytes >= LIMITS.queryQueuedBytes && !this.#cancelled && !idle) await this.#change()
-    } finally {
-      clearTimeout(timer)
-    }
-    if (this.#cancelled) throw new WarpdexError('CANCELLED', 'the query was cancelled')
-    if (idle) {
-      const message = `the result was not read on for ${LIMITS.stallSeconds} seconds; ask again, and for less at a time`
-      throw new WarpdexError('CANCELLED', message)
-    }
+    while (this.#bytes >= LIMITS.queryQueuedBytes && !this.#cancelled) await this.#change()
+    if (this.#cancelled) throw this.#failure ?? new WarpdexError('CANCELLED', 'the query was cancelled')
     this.#batches.push(batch)
     this.#bytes += bytesOf(batch)
     this.#changed()
@@ -53,7 +48,7 @@ export class QueryCursor {
   /** No more batches follow: all are there, or the query has failed. */
   end(failure?: unknown): void {
     this.#ended = true
-    if (failure !== undefined) this.#failure = toWarpdexError(failure)
+    if (failure !== undefined) this.#failure ??= toWarpdexError(failure)
     this.#changed()
   }
 
@@ -62,19 +57,33 @@ export class QueryCursor {
    * @throws WarpdexError what the query failed with
    */
   async next(): Promise<CursorStep> {
+    clearTimeout(this.#idle)
     while (this.#batches.length < 2 && !this.#ended) await this.#change()
     if (this.#failure !== undefined) throw this.#failure
     const batch = this.#batches.shift()
     if (batch === undefined) throw new WarpdexError('BAD_REQUEST', 'the result has been read to its end')
     this.#bytes -= bytesOf(batch)
     this.#changed()
-    return { batch, more: this.#batches.length > 0 }
+    const more = this.#batches.length > 0
+    if (more && !this.#cancelled) {
+      this.#idle = setTimeout(() => this.#giveUp(), LIMITS.stallSeconds * 1000)
+      this.#idle.unref()
+    }
+    return { batch, more }
   }
 
   /** Has the query end before its next step. */
   cancel(): void {
+    clearTimeout(this.#idle)
     this.#cancelled = true
+    this.#batches.length = 0
     this.#changed()
+  }
+
+  #giveUp(): void {
+    this.#failure = notReadOn()
+    this.cancel()
+    this.#onGivenUp()
   }
 
   #change(): Promise<void> {
@@ -84,6 +93,12 @@ export class QueryCursor {
   #changed(): void {
     for (const resolve of this.#onChange.splice(0)) resolve()
   }
+}
+
+/** What a result is answered with that nobody has read on for too long. */
+export function notReadOn(): WarpdexError {
+  const message = `the result was not read on for ${LIMITS.stallSeconds} seconds; ask again, and for less at a time`
+  return new WarpdexError('CANCELLED', message)
 }
 
 function bytesOf({ columns }: ResultBatch): number {

@@ -13,6 +13,19 @@ export interface Origin {
   readonly name: string
 }
 
+export interface RunOptions {
+  /** Whether nobody waits for the result any more; asked before each step. */
+  readonly isCancelled?: () => boolean
+  /** Whether the device is waited for behind each step, so that its time is that of the step. */
+  readonly isTimed?: boolean
+}
+
+/**
+ * Bytes that steps may write before the device is waited for: milliseconds of a GPU's work. Nothing else would hold a query up whose result nobody
+ * reads, and whatever comes behind it on the device waits for all that it has submitted.
+ */
+const MOST_UNDER_WAY_BYTES = 2 ** 30
+
 /**
  * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
  * that a step hands on is held until the one that takes it drops it; whatever no held table needs is given back then.
@@ -24,20 +37,21 @@ export class QueryRun {
   readonly #held = new Set<Table>()
   readonly #kept = new Set<readonly GPUBuffer[]>()
   readonly #isCancelled: () => boolean
+  readonly #isTimed: boolean
+  /** Bytes that had been moved when the device was last waited for. */
+  #awaitedBytes = 0
   readonly #origins = new Map<QueryColumn, Origin>()
 
-  /**
-   * @param relations every one that the query names
-   * @param isCancelled whether nobody waits for the result any more; asked before each step
-   */
+  /** @param relations every one that the query names */
   constructor(
     work: DeviceWork,
     relations: ReadonlyMap<string, DeviceRelation>,
-    isCancelled: () => boolean = () => false,
+    { isCancelled = () => false, isTimed = false }: RunOptions = {},
   ) {
     this.work = work
     this.relations = relations
     this.#isCancelled = isCancelled
+    this.#isTimed = isTimed
     for (const relation of relations.values()) {
       for (const [name, column] of relation.columns) this.#origins.set(column, { relation, name })
     }
@@ -64,6 +78,7 @@ export class QueryRun {
     const figures = this.figures(node)
     figures.rows += made.rows
     figures.steps++
+    if (this.work.movedBytes - this.#awaitedBytes > MOST_UNDER_WAY_BYTES) await this.#awaitDevice()
     return made
   }
 
@@ -92,7 +107,9 @@ export class QueryRun {
     const figures = this.figures(node)
     const begin = { time: performance.now(), bytes: this.work.movedBytes }
     try {
-      return await work()
+      const done = await work()
+      if (this.#isTimed) await this.#awaitDevice()
+      return done
     } finally {
       figures.milliseconds += performance.now() - begin.time
       figures.bytes += this.work.movedBytes - begin.bytes
@@ -129,6 +146,12 @@ export class QueryRun {
       'BAD_REQUEST',
       `${node.path}: a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead`,
     )
+  }
+
+  async #awaitDevice(): Promise<void> {
+    this.work.submit()
+    this.#awaitedBytes = this.work.movedBytes
+    await this.work.device.workDone()
   }
 
   #giveBack(): void {

@@ -20,6 +20,9 @@ export async function storeResult(
       run.drop(table)
     }
     await stored.settle()
+    const { device } = run.work
+    await device.workDone()
+    device.check()
     run.refuseCancelled()
     return stored
   } catch (error) {

@@ -33,10 +33,9 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   async *[Symbol.asyncIterator](): AsyncGenerator<QueryBatch, void, undefined> {
     const first = await this.#request('query', { query: this.#query.tree })
     const { cursor, batch } = first.fields
-    if (batch !== undefined) yield batchOf(batch, first.section('data'))
-    if (cursor === undefined) return
-    let more = true
+    let more = cursor !== undefined
     try {
+      if (batch !== undefined) yield batchOf(batch, first.section('data'))
       while (more) {
         const next = await this.#request('queryNext', { cursor })
         more = next.fields.more

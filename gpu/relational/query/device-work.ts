@@ -1,4 +1,6 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device, DeviceColumn } from '../../device/device.js'
+import { DeviceFull } from '../../device/device-full.js'
 import type { Profiler } from '../../device/profiler.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -75,6 +77,23 @@ export class DeviceWork {
     this.scratch.releaseAllBut(new Set([this.absent, this.unwritten, this.faults, ...buffers]))
   }
 
+  /**
+   * Does what the query can do without. What it took is given back where it comes to nothing, or would take more memory than the query may have or than a
+   * buffer can be. Where the device is full the error goes on, since others may make room.
+   * @returns undefined where the task does, or there is too little memory
+   */
+  async attempt<T>(task: () => Promise<T | undefined>): Promise<T | undefined> {
+    const { held } = this.scratch
+    try {
+      const result = await task()
+      if (result !== undefined) return result
+    } catch (error) {
+      if (!isTooLarge(error)) throw error
+    }
+    this.keepOnly(held)
+    return undefined
+  }
+
   /** Submits, and waits for some words. */
   async read(words: readonly DeviceWord[]): Promise<number[]> {
     const columns = words.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 }))
@@ -96,4 +115,9 @@ export class DeviceWork {
     this.#recorder = undefined
     return this.device.submitAndRead(recorder, columns)
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof WarpdexError) || error instanceof DeviceFull) return false
+  return error.code === 'TOO_LARGE' || error.code === 'OUT_OF_DEVICE_MEMORY'
 }

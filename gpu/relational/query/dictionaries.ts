@@ -13,6 +13,12 @@ export function compareStrings(a: string, b: string): number {
   return a.length - b.length
 }
 
+/** Whether a text is found in a string. */
+export function isFound(match: MatchKind, text: string, string: string): boolean {
+  if (match === 'contains') return string.includes(text)
+  return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
+}
+
 /** Halves of surrogate pairs stand for code points past all others, but have smaller numbers than the last of those. */
 function rank(unit: number): number {
   if (unit < 0xd800) return unit
@@ -120,8 +126,7 @@ export function matchTable(dictionary: StringDictionary, match: MatchKind, text:
     return table
   }
   for (let code = 0; code < dictionary.size; code++) {
-    const string = dictionary.at(code)
-    if (match === 'endsWith' ? string.endsWith(text) : string.includes(text)) set(code)
+    if (isFound(match, text, dictionary.at(code))) set(code)
   }
   return table
 }

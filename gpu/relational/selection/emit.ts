@@ -1,7 +1,7 @@
 import type { NumberedBinding } from '../../device/kernel.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
-import { generateMoves, type MoveKind, moveBindings } from './generate-moves.js'
+import { FIRST_MOVE, generateMoves, type MoveKind, moveBindings } from './generate-moves.js'
 import type { GeneratedKernels } from './generated-kernels.js'
 import type { Entries, Marked } from './mark.js'
 import type { SelectionTile } from './selection-tile.js'
@@ -18,8 +18,6 @@ export interface Emitted {
   readonly columns: readonly QueryColumn[]
 }
 
-/** First number of a binding that moves can have; as in `generate-moves.ts`. */
-const FIRST_MOVE = 6
 /** Bindings that are no moves': bases, bits, list. */
 const OWN_BINDINGS = 3
 

@@ -25,7 +25,8 @@
 export type MoveKind = 'row' | 'word' | 'wide' | 'bit'
 
 const LIST = 5
-const FIRST_MOVE = 6
+/** First number of a binding that moves can have. */
+export const FIRST_MOVE = 6
 const COMPONENTS = ['x', 'y', 'z', 'w'] as const
 
 /** Buffers that a move binds: where it reads, if anywhere, and where it writes. */

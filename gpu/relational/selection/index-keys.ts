@@ -54,23 +54,27 @@ export function indexKeys(conditions: readonly KeyCondition[], columns: number):
       rangeCount: ranges.length,
     }
   }
-  const to = tupleKeys(
-    conditions,
-    ranges.map(({ high }) => high),
-  )
+  // A value that no row has begins no key.
+  const leading = leadingScalars(conditions)
+  const tuples = (numbers: readonly bigint[]) => tupleKeys(conditions, leading ?? [], numbers)
+  const [asked, spans] = leading === undefined ? [[], []] : [points, ranges]
+  const to = tuples(spans.map(({ high }) => high))
   return {
-    points: tupleKeys(
-      conditions,
-      points.map(({ low }) => low),
-    ),
-    pointCount: points.length,
-    from: tupleKeys(
-      conditions,
-      ranges.map(({ low }) => low),
-    ),
-    to: isWhole ? to : rowsOf(ranges.map((_, i) => behind(rowAt(to, undefined, i)))),
-    rangeCount: ranges.length,
+    points: tuples(asked.map(({ low }) => low)),
+    pointCount: asked.length,
+    from: tuples(spans.map(({ low }) => low)),
+    to: isWhole ? to : rowsOf(spans.map((_, i) => behind(rowAt(to, undefined, i)))),
+    rangeCount: spans.length,
   }
+}
+
+/** The values that all conditions but the last one are on; undefined where one of them stands for no value. */
+function leadingScalars(conditions: readonly KeyCondition[]): readonly ScalarKey[] | undefined {
+  const scalars = conditions.slice(0, -1).flatMap((condition) => {
+    const [value] = condition.set.intervals.flatMap((interval) => numbersOf(interval, condition.type))
+    return value === undefined ? [] : [scalarOf(condition, value.low)]
+  })
+  return scalars.length === conditions.length - 1 ? scalars : undefined
 }
 
 /** Of floats what is between the infinities; what would be −0, which is 0, stands for nothing. */
@@ -107,12 +111,13 @@ function wireWord(number: bigint, type: ColumnType): bigint {
   return number ^ 0xffffffffn
 }
 
-/** Leading parts of tuples: the values that conditions have, and of the last one these. */
-function tupleKeys(conditions: readonly KeyCondition[], numbers: readonly bigint[]): Rows {
+/** Leading parts of tuples: these values, and of the last condition's column these numbers. */
+function tupleKeys(
+  conditions: readonly KeyCondition[],
+  leading: readonly ScalarKey[],
+  numbers: readonly bigint[],
+): Rows {
   const encoder = new TupleEncoder(conditions.map(({ type }) => type))
-  const leading = conditions
-    .slice(0, -1)
-    .map((condition) => scalarOf(condition, condition.set.intervals[0]?.low ?? 0n))
   for (const number of numbers) encoder.add([...leading, scalarOf(conditions.at(-1)!, number)])
   return encoder.rows()
 }

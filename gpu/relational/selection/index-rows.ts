@@ -1,4 +1,4 @@
-import type { DeviceReads, TreeReads } from '../../device-reads.js'
+import { type DeviceReads, payloadsOf, type TreeReads } from '../../device-reads.js'
 import type { IndexStructure } from '../../index-structure.js'
 import type { KeyColumn } from '../../prefix-tree/locate/result-table.js'
 import type { ScanColumns } from '../../prefix-tree/read/scan-result.js'
@@ -47,8 +47,9 @@ interface Found {
 /**
  * The rows that an index of the server has for conditions on its columns: exactly those that satisfy all of them. What is found stays on the device; how
  * much it is comes back first.
- * @returns undefined where the index has not all of these rows, or they are more than it pays for
- * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`
+ * @returns undefined where the index has not all of these rows, they are more than it pays for or has places for, or the search takes more memory than the query
+ * may have
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY` where the device is full
  */
 export async function indexRows(
   work: DeviceWork,
@@ -60,11 +61,11 @@ export async function indexRows(
   const keys = indexKeys(conditions, columns)
   if (keys.pointCount + keys.rangeCount > MOST_KEYS) return undefined
   return structure.duringReads?.(async (reads) => {
-    const payloads = sum(reads.trees.map((tree) => tree?.payloads ?? 0))
     // What has a null or a NaN in some column of the index is not in it.
     const needsAll = conditions.length < columns || conditions.some(asksForNaN)
-    if (needsAll && payloads < rows) return undefined
-    return rowsOfKeys(work, reads, keys, question)
+    if (needsAll && payloadsOf(reads) < rows) return undefined
+    // What was recorded must be submitted before the index may change.
+    return work.attempt(() => rowsOfKeys(work, reads, keys, question))
   })
 }
 
@@ -72,10 +73,14 @@ async function rowsOfKeys(
   work: DeviceWork,
   { trees }: DeviceReads,
   keys: IndexKeys,
-  { rows, expected, most }: IndexQuestion,
+  question: IndexQuestion,
 ): Promise<IndexedRows | undefined> {
-  const limit = placesOf(trees, keys, Math.min(most, Math.max(LEAST_PLACES, ROOM * Math.ceil(expected))))
-  if (limit === 0) return undefined
+  const { rows, expected, most } = question
+  const room = mostPlaces(trees, keys)
+  // The search would find that they have no room.
+  const hasRoom = keys.pointCount > 0 || expected <= room * keys.rangeCount * trees.length
+  if (keys.rangeCount > 0 && !hasRoom) return undefined
+  const limit = placesOf(trees, room, question)
   const found = trees.flatMap((reads) => (reads === undefined ? [] : [find(work, reads, keys, limit)]))
   const counts = await countsOf(work, found, keys)
   const total = sum(counts.flatMap(({ points, ranges }) => [points, ...ranges.map(({ count }) => count)]))
@@ -111,13 +116,18 @@ async function rowsOfKeys(
   return { buffer: sorted.keys, count: total }
 }
 
-/** Places for the rows of a range; 0 where ranges are too many. */
-function placesOf(trees: DeviceReads['trees'], keys: IndexKeys, most: number): number {
-  if (keys.rangeCount === 0) return 1
+/** The most places that a range can have in a tree. */
+function mostPlaces(trees: DeviceReads['trees'], { rangeCount }: IndexKeys): number {
   const isWide = trees.every((tree) => tree === undefined || tree.scansWide)
+  const places = Math.floor(MOST_PLACES / Math.max(1, rangeCount))
+  return isWide ? places : Math.min(places, MOST_WALKED)
+}
+
+/** Places for the rows of a range in a tree, where that can have so many at most. */
+function placesOf(trees: DeviceReads['trees'], room: number, { expected, most }: IndexQuestion): number {
   const largest = Math.max(1, ...trees.map((tree) => tree?.payloads ?? 0))
-  const limit = Math.min(Math.max(1, most), largest, isWide ? largest : MOST_WALKED)
-  return limit * keys.rangeCount <= MOST_PLACES ? limit : Math.floor(MOST_PLACES / keys.rangeCount)
+  const asked = Math.max(LEAST_PLACES, ROOM * Math.ceil(expected))
+  return Math.min(room, largest, Math.max(1, Math.min(most, asked)))
 }
 
 /** Records the search of a tree. */

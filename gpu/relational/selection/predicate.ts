@@ -6,10 +6,10 @@ import type { ValueSet } from './selection-types.js'
 import type { Testable, TextTest } from './testable.js'
 
 /** Tests of up to so many intervals are written out, one after the other. */
-const FEW_INTERVALS = 4
+export const FEW_INTERVALS = 4
 
 /** Bits of a table of values at most: it should stay in the caches beside the columns. */
-const TABLE_BITS = 1 << 16
+export const TABLE_BITS = 1 << 16
 
 /** All rows of a nibble. */
 const ALL = 15

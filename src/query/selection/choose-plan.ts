@@ -8,14 +8,16 @@ import type {
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
 import { CostModel, type ModelColumn } from './cost-model.js'
-import { type EstimatedColumn, Estimates } from './estimates.js'
-import { evaluationOf } from './evaluation-costs.js'
-import type { Normalised } from './normalise.js'
+import { type EstimatedColumn, type EstimatedImplied, Estimates } from './estimates.js'
+import { evaluationOf, perListedRow } from './evaluation-costs.js'
+import type { Implied, Normalised } from './normalise.js'
 import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js'
 
 /** What is selected from, and to what end. */
 export interface SelectionTask {
   readonly rows: number
+  /** Rows of the table where these are in a list; unless given they are all of it. */
+  readonly listedOf?: number
   readonly columns: readonly EstimatedColumn[]
   readonly output: SelectionOutput
   readonly costs: SelectionCosts
@@ -40,7 +42,7 @@ export interface ChosenPlan {
 }
 
 /** As many conditions are planned one by one; what comes behind so many hardly sees a row. */
-const PLANNED_CONDITIONS = 24
+export const PLANNED_CONDITIONS = 24
 /** Columns for which a mask has bits. */
 const PLANNED_COLUMNS = 31
 /** Up to so many conditions that have to do with each other all orders are tried. */
@@ -54,47 +56,88 @@ export function choosePlan(
   { conditions, implied }: Extract<Normalised, { kind: 'all' }>,
   task: SelectionTask,
 ): ChosenPlan {
-  const plain = planOf(conditions, new Estimates(conditions, task.columns), task)
+  const plain = planOf(plannable(conditions, []), task)
   if (implied.length === 0 || conditions.length + implied.length > PLANNED_CONDITIONS) return plain
-  const all = [...conditions, ...implied.map(({ condition }) => condition)]
-  const more = planOf(all, new Estimates(conditions, task.columns, implied), task)
+  const more = planOf(plannable(conditions, implied), task)
   return more.cost < plain.cost ? more : plain
 }
 
-function planOf(conditions: readonly Condition[], estimates: Estimates, task: SelectionTask): ChosenPlan {
-  const planned = conditions.slice(0, plannable(conditions))
+/** Conditions for which masks have room, and those that come behind them, each with a kernel of its own. */
+interface Plannable {
+  readonly conditions: readonly Condition[]
+  /** Behind these conditions, by their numbers among them. */
+  readonly implied: readonly EstimatedImplied[]
+  readonly behind: readonly Condition[]
+}
+
+function planOf({ conditions, implied, behind }: Plannable, task: SelectionTask): ChosenPlan {
+  const planned = [...conditions, ...implied.map(({ condition }) => condition)]
+  const estimates = new Estimates(conditions, task.columns, implied)
   const model = modelOf(planned, estimates, task)
   const order = rankOrder(model)
   const enumerates = estimates.correlated && planned.length <= ENUMERATED_CONDITIONS
   const orders: Orders = enumerates ? { kind: 'all' } : { kind: 'one', order }
-  // One condition a kernel is always possible.
-  const { plan, cost } = optimise(model, orders) ?? oneByOne(order)
-  const behind = oneByOne(numbersFrom(planned.length, conditions.length)).plan
-  const kernels = [...plan.kernels, ...behind.kernels]
+  // One condition a kernel is always possible, so there is no plan only where nothing is to be planned.
+  const { plan, cost } = optimise(model, orders) ?? NO_KERNELS
+  const kernels = [...plan.kernels, ...behind.map((_, i) => kernelOf(planned.length + i))]
+  const left = model.rowsAfter(model.all)
   return {
-    conditions,
+    conditions: [...planned, ...behind],
     plan: { kernels },
     matchBy: matchings(model, plan),
-    cost,
-    estimatedRows: rowsLeft(kernels, estimates, task),
+    cost: cost + behindCost(behind, left, plan.kernels.length === 0, task),
+    estimatedRows: rowsLeft(kernels, planned.length, estimates, task),
     model,
     order,
   }
 }
 
-/** How many of the first conditions masks have room for. */
-function plannable(conditions: readonly Condition[]): number {
-  const columns = new Set<number>()
-  const most = Math.min(conditions.length, PLANNED_CONDITIONS)
-  for (let i = 0; i < most; i++) {
-    for (const column of columnsOf(conditions[i]!)) columns.add(column)
-    if (columns.size > PLANNED_COLUMNS) return i
+const NO_KERNELS: CostedPlan = { plan: { kernels: [] }, cost: 0 }
+
+function kernelOf(condition: number): SelectionPlan['kernels'][number] {
+  return { groups: [[condition]], hands: 'rows' }
+}
+
+/** What conditions take that are evaluated one after the other, as if each left all rows. */
+function behindCost(
+  behind: readonly Condition[],
+  rows: number,
+  isFirst: boolean,
+  { columns, costs }: SelectionTask,
+): number {
+  const waiting = isFirst ? costs.roundTrip : 0
+  return behind.reduce((sum, each) => sum + costs.launch + rows * perListedRow(each, columns, costs), waiting)
+}
+
+/** As many conditions, in their order, as masks have room for, and the others: those of many columns among them. */
+function plannable(conditions: readonly Condition[], implied: readonly Implied[]): Plannable {
+  const used = new Set<number>()
+  let count = 0
+  const hasRoom = (condition: Condition) => {
+    const columns = new Set([...used, ...columnsOf(condition)])
+    if (count === PLANNED_CONDITIONS || columns.size > PLANNED_COLUMNS) return false
+    for (const column of columns) used.add(column)
+    count++
+    return true
   }
-  return most
+  const planned: Condition[] = []
+  const behind: Condition[] = []
+  for (const condition of conditions) (hasRoom(condition) ? planned : behind).push(condition)
+  const numberOf = (by: number) => {
+    const number = planned.indexOf(conditions[by]!)
+    return number === -1 ? undefined : number
+  }
+  return {
+    conditions: planned,
+    implied: implied
+      .filter(({ condition }) => hasRoom(condition))
+      .map(({ condition, by }) => ({ condition, by: numberOf(by) })),
+    behind,
+  }
 }
 
 function modelOf(conditions: readonly Condition[], estimates: Estimates, task: SelectionTask): CostModel {
-  const { rows, columns, output, costs, buffers } = task
+  const { rows, listedOf, columns, output, costs, buffers } = task
   const wanted = output.kind === 'columns' ? output.columns : []
   const used = [...new Set([...conditions.flatMap(columnsOf), ...wanted])].slice(0, PLANNED_COLUMNS)
   const numbers = new Map(used.map((column, number) => [column, number]))
@@ -105,6 +148,8 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     })
   return new CostModel({
     rows,
+    input: listedOf === undefined ? 'table' : 'rows',
+    tableRows: listedOf ?? rows,
     columns: used.map((column) => modelColumn(columns[column]!)),
     conditions: conditions.map((condition) => ({
       columns: known([...new Set(columnsOf(condition))]),
@@ -142,23 +187,16 @@ function matchings(model: CostModel, { kernels }: SelectionPlan): Map<number, Ma
   return matchBy
 }
 
-function oneByOne(order: readonly number[]): CostedPlan {
-  const kernels = order.map((condition) => ({ groups: [[condition]], hands: 'rows' as const }))
-  return { plan: { kernels }, cost: Number.POSITIVE_INFINITY }
-}
-
-function numbersFrom(first: number, end: number): number[] {
-  return Array.from({ length: end - first }, (_, i) => first + i)
-}
-
+/** @param planned so many conditions are estimated */
 function rowsLeft(
   kernels: SelectionPlan['kernels'],
+  planned: number,
   estimates: Estimates,
   { rows }: SelectionTask,
 ): number[] {
   let mask = 0
   return kernels.map(({ groups }) => {
-    for (const condition of groups.flat()) if (condition < PLANNED_CONDITIONS) mask |= 1 << condition
+    for (const condition of groups.flat()) if (condition < planned) mask |= 1 << condition
     return rows * estimates.joint(mask)
   })
 }

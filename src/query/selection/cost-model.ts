@@ -30,7 +30,11 @@ export interface ModelOutput {
 
 /** All that the costs of a selection's plans follow from. */
 export interface SelectionProblem {
+  /** That are selected from. */
   readonly rows: number
+  /** Whether these are all of a table, or those of a list, of so many. */
+  readonly input: 'table' | 'rows'
+  readonly tableRows: number
   /** 31 at most. */
   readonly columns: readonly ModelColumn[]
   /** 24 at most. */
@@ -109,7 +113,7 @@ export class CostModel {
     const passing = this.rowsAfter(before)
     const reached = isFirst ? passing : this.reached(start, before)
     // Behind other kernels the host waits to learn for how many rows an expression is to be evaluated.
-    const waiting = (added & this.#alone) !== 0 && input !== 'table' ? this.problem.costs.roundTrip : 0
+    const waiting = (added & this.#alone) !== 0 && start !== 0 ? this.problem.costs.roundTrip : 0
     return waiting + this.#read(read, input, reached, passing, true) + this.#evaluate(added, reached)
   }
 
@@ -138,7 +142,7 @@ export class CostModel {
   overhead(start: number, input: KernelInput): number {
     const { costs } = this.problem
     const list = input === 'rows' ? costs.scan.word * this.rowsAfter(start) : 0
-    return costs.launch + (input === 'table' ? costs.roundTrip : 0) + list
+    return costs.launch + (start === 0 ? costs.roundTrip : 0) + list
   }
 
   /** What a kernel takes for what it hands on. */
@@ -159,9 +163,9 @@ export class CostModel {
   /** A condition by itself, a row. */
   perTuple(condition: number): number {
     const { evaluation } = this.problem.conditions[condition]!
+    const read = this.problem.input === 'table' ? this.#scan : this.#gather
     let cost = Math.min(evaluation.perRow, this.#preparedPerRow(evaluation))
-    for (let left = this.#columnsOf[condition]!; left !== 0; left &= left - 1)
-      cost += this.#scan[lowest(left)]!
+    for (let left = this.#columnsOf[condition]!; left !== 0; left &= left - 1) cost += read[lowest(left)]!
     return cost
   }
 
@@ -196,11 +200,13 @@ export class CostModel {
    */
   #read(columns: number, input: KernelInput, reached: number, passing: number, together: boolean): number {
     if (columns === 0) return 0
-    const { costs, rows, columns: kinds } = this.problem
+    const { costs, tableRows, columns: kinds } = this.problem
     const place = together ? popcount(columns) - 1 : 0
     // At numbers of rows the pieces of memory count that the rows lie in.
     const pieces =
-      input === 'rows' ? (rows / costs.granule) * this.touched(rows === 0 ? 0 : passing / rows) : 0
+      input === 'rows'
+        ? (tableRows / costs.granule) * this.touched(tableRows === 0 ? 0 : passing / tableRows)
+        : 0
     let cost = 0
     for (let left = columns; left !== 0; left &= left - 1) {
       const column = lowest(left)

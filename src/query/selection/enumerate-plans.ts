@@ -8,7 +8,7 @@ import type { CostModel, KernelInput } from './cost-model.js'
 export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
   let cost = 0
   let done = 0
-  let input: KernelInput = 'table'
+  let input: KernelInput = model.problem.input
   kernels.forEach(({ groups, hands }, i) => {
     const start = done
     cost += model.overhead(start, input)
@@ -23,11 +23,6 @@ export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
     input = hands
   })
   return cost
-}
-
-/** All plans that evaluate conditions in an order within one kernel: 2^(n − 1). */
-export function* singleKernelPlans(order: readonly number[]): Generator<SelectionPlan> {
-  for (const groups of groupings(order)) yield { kernels: [{ groups, hands: 'rows' }] }
 }
 
 /** All plans that evaluate conditions in an order: 4^(n − 1) less those that go back from columns to numbers of rows. */
@@ -53,13 +48,5 @@ function* groupings(order: readonly number[]): Generator<number[][]> {
   if (order.length === 0) yield []
   for (let length = 1; length <= order.length; length++) {
     for (const rest of groupings(order.slice(length))) yield [order.slice(0, length), ...rest]
-  }
-}
-
-/** All orders of some numbers. */
-export function* permutations(numbers: readonly number[]): Generator<number[]> {
-  if (numbers.length === 0) yield []
-  for (const [i, first] of numbers.entries()) {
-    for (const rest of permutations(numbers.filter((_, j) => j !== i))) yield [first, ...rest]
   }
 }

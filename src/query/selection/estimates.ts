@@ -1,11 +1,11 @@
+import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
-import type { MatchKind } from '../../../protocol/query/tree.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { ColumnFacts } from './column-domain.js'
 import type { ColumnSample } from './column-sample.js'
 import { lowest } from './cost-model.js'
 import { anyShare, defaultShare } from './default-selectivity.js'
-import type { Implied } from './normalise.js'
 
 /** A column with what is known of its values. */
 export interface EstimatedColumn extends ColumnFacts {
@@ -13,6 +13,15 @@ export interface EstimatedColumn extends ColumnFacts {
   /** Columns whose samples are of the same rows have the same one. */
   readonly sampleOf: unknown
 }
+
+/** A condition that follows from another one, by that one's number if that is among those that are estimated. */
+export interface EstimatedImplied {
+  readonly condition: Condition
+  readonly by: number | undefined
+}
+
+/** Conditions that a mask has bits for. */
+const MOST_CONDITIONS = 31
 
 /** Deviations from what independent conditions give at which they count as correlated: chance alone makes as many in one of 15,000 pairs. */
 const DEVIATIONS = 4
@@ -38,14 +47,21 @@ export class Estimates {
   readonly correlated: boolean
 
   /**
-   * @param conditions a mask has room for them
+   * @param conditions 31 at most, with those that are implied: a mask has room for them
    * @param implied those that follow from others, and stand behind them: their numbers go on
    */
   constructor(
     conditions: readonly Condition[],
     columns: readonly EstimatedColumn[],
-    implied: readonly Implied[] = [],
+    implied: readonly EstimatedImplied[] = [],
   ) {
+    const count = conditions.length + implied.length
+    if (count > MOST_CONDITIONS) {
+      throw new WarpdexError(
+        'INTERNAL',
+        `${count} conditions are estimated together, of ${MOST_CONDITIONS} at most`,
+      )
+    }
     this.#conditions = [
       ...conditions.map((condition) => estimated(condition, columns, undefined)),
       ...implied.map(({ condition, by }) => estimated(condition, columns, by)),
@@ -57,11 +73,6 @@ export class Estimates {
       ),
     )
     this.correlated = this.#correlated.some((mask, i) => mask !== 1 << i)
-  }
-
-  /** The share of rows that satisfy a condition. */
-  share(condition: number): number {
-    return this.#conditions[condition]!.share
   }
 
   /** The share of rows that satisfy all conditions of a mask. */
@@ -202,11 +213,6 @@ function combined(
     for (let i = 0; i < result.length; i++) result[i] = combine(result[i]!, other[i]!)
   }
   return result
-}
-
-function isFound(match: MatchKind, text: string, string: string): boolean {
-  if (match === 'contains') return string.includes(text)
-  return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
 }
 
 /** Whether more or fewer rows satisfy both than chance would have it, given how many satisfy each. */

@@ -1,4 +1,7 @@
 import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
+import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
+import { FEW_INTERVALS, TABLE_BITS } from '../../../gpu/relational/selection/predicate.js'
 import type {
   Condition,
   SelectionCosts,
@@ -7,10 +10,6 @@ import type {
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { ColumnFacts } from './column-domain.js'
 import type { Evaluation } from './cost-model.js'
-
-/** Intervals that are compared with one after the other, and bits of a table in their place, at most; `predicate.ts` of the kernels has the same. */
-const FEW_INTERVALS = 4
-const TABLE_BITS = 1n << 16n
 
 /** Strings of a dictionary that are looked at for their length. */
 const MEASURED_STRINGS = 64
@@ -39,6 +38,18 @@ export function evaluationOf(
     case 'expression':
       return { perRow: predicate.expression * partsOf(condition.expression) }
   }
+}
+
+/** What a condition takes for a row that is looked at by its number, its columns included. */
+export function perListedRow(
+  condition: Condition,
+  columns: readonly ColumnFacts[],
+  costs: SelectionCosts,
+): number {
+  return columnsOf(condition).reduce(
+    (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
+    evaluationOf(condition, columns, costs).perRow,
+  )
 }
 
 function allOf(parts: readonly Evaluation[]): Evaluation {

@@ -22,6 +22,8 @@ export interface IndexTask {
   readonly required: number
   /** What looking at a condition takes at a number of rows, in nanoseconds. */
   readonly atRows: (condition: number, rows: number) => number
+  /** What bringing a number of rows into the form that is wanted takes, in nanoseconds, where the plan without an index does so too. */
+  readonly forOutput: (rows: number) => number
   readonly costs: SelectionCosts
   /** What the best plan without an index is estimated to take, in nanoseconds. */
   readonly scan: number
@@ -43,8 +45,8 @@ export interface IndexChoice {
 /** Kernels that find keys, and ranges, and bring rows into order (`indexRows`). */
 const POINT_KERNELS = 12
 const RANGE_KERNELS = 40
-/** Times that the host waits for the device. */
-const ROUND_TRIPS = 1
+/** Times that the host waits for the device: for what was found, and for what other conditions leave of it. */
+const ROUND_TRIPS = { alone: 1, withOthers: 2 }
 /** Values that are read at random on the way to a key, in as many levels of a tree. */
 const LEVELS = 8
 /** Words that are written for each row that is found: lists, places, the row itself. */
@@ -92,18 +94,19 @@ function costed(
   conditions: readonly Condition[],
   { index, columns }: CandidateIndex,
   covered: readonly number[],
-  { rows, share, required, atRows, costs, scan }: IndexTask,
+  { rows, share, required, atRows, forOutput, costs, scan }: IndexTask,
 ): IndexChoice {
   const intervals = setOf(conditions[covered.at(-1)!])?.intervals ?? []
   const isPoints = covered.length === columns.length && intervals.every(({ low, high }) => low === high)
   const others = [...conditions.keys()].filter((number) => number < required && !covered.includes(number))
   const finding = intervals.length * LEVELS * costs.gather.word
-  const fixed =
-    ROUND_TRIPS * costs.roundTrip + (isPoints ? POINT_KERNELS : RANGE_KERNELS) * costs.launch + finding
+  const waiting = ROUND_TRIPS[others.length > 0 ? 'withOthers' : 'alone'] * costs.roundTrip
+  const fixed = waiting + (isPoints ? POINT_KERNELS : RANGE_KERNELS) * costs.launch + finding
   const sorting = intervals.length === 1 && isPoints ? 0 : Math.ceil(bitsFor(rows) / SORT_BITS) * SORT_WORDS
   const costFor = (found: number) => {
     const row = 2 * costs.gather.word + (ROW_WORDS + sorting) * costs.write
-    return fixed + found * row + others.reduce((sum, number) => sum + atRows(number, found), 0)
+    const looking = others.reduce((sum, number) => sum + atRows(number, found), 0)
+    return fixed + found * row + looking + forOutput(found)
   }
   const estimatedRows = rows * share(covered)
   const most = largestBelow(scan, rows, costFor)

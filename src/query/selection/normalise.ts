@@ -1,6 +1,6 @@
-import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
+import { compareStrings, isFound } from '../../../gpu/relational/query/dictionaries.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
-import type { ComparisonOp, MatchKind } from '../../../protocol/query/tree.js'
+import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import {
   allValues,
@@ -211,11 +211,6 @@ function orderOf(
   if (typeof a === 'string' || typeof b === 'string') return compareStrings(String(a), String(b))
   const [x, y] = [orderedNumber(a, type), orderedNumber(b, type)]
   return x < y ? -1 : x > y ? 1 : 0
-}
-
-function isFound(match: MatchKind, text: string, string: string): boolean {
-  if (match === 'contains') return string.includes(text)
-  return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
 }
 
 function conditionsOf(formula: Condition | And | Or, columns: readonly ColumnFacts[]): Normalised {

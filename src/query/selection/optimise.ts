@@ -73,7 +73,7 @@ class Optimiser {
 
   best(kernels: 'one' | 'many'): CostedPlan | undefined {
     const last = this.#states.length - 1
-    this.#best[TABLE] = 0
+    this.#best[INPUTS.indexOf(this.#model.problem.input)] = 0
     let cost = Number.POSITIVE_INFINITY
     let from = 0
     for (let start = 0; start < last && (start === 0 || kernels === 'many'); start++) {

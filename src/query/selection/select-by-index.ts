@@ -1,6 +1,5 @@
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { KeyCondition } from '../../../gpu/relational/selection/index-keys.js'
 import { type IndexedRows, indexRows } from '../../../gpu/relational/selection/index-rows.js'
 import type {
@@ -9,9 +8,9 @@ import type {
   SelectionOutput,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { QueryRun } from '../query-run.js'
-import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
+import { type ChosenPlan, choosePlan, PLANNED_CONDITIONS, type SelectionTask } from './choose-plan.js'
 import { Estimates } from './estimates.js'
-import { evaluationOf } from './evaluation-costs.js'
+import { perListedRow } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
 import type { Normalised } from './normalise.js'
 import { runPlan } from './run-plan.js'
@@ -36,9 +35,6 @@ export interface SelectedByIndex {
   readonly use: IndexUse
 }
 
-/** Conditions whose shares are estimated together; a mask has bits for them. */
-const MOST_CONDITIONS = 24
-
 /**
  * Selects by way of an index over columns of the relation that the table has all rows of, if that is estimated to take less than the plan without it.
  * @returns undefined where it is not, or the index cannot be used at once
@@ -52,8 +48,8 @@ export async function selectByIndex(
 ): Promise<SelectedByIndex | undefined> {
   const { conditions } = normalised
   const indexes = candidatesFor(run, table)
-  if (indexes.length === 0 || conditions.length > MOST_CONDITIONS) return undefined
-  const implied = normalised.implied.slice(0, MOST_CONDITIONS - conditions.length)
+  if (indexes.length === 0 || conditions.length > PLANNED_CONDITIONS) return undefined
+  const implied = normalised.implied.slice(0, PLANNED_CONDITIONS - conditions.length)
   const all = [...conditions, ...implied.map(({ condition }) => condition)]
   const choice = chosenIndex(all, indexes, new Estimates(conditions, task.columns, implied), {
     required: conditions.length,
@@ -65,7 +61,8 @@ export async function selectByIndex(
   const answered = choice.conditions.map((number) => all[number]!)
   const others = conditions.filter((condition) => !answered.includes(condition))
   if (others.length > 0 && found.count > 0) {
-    const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, { ...task, rows: found.count })
+    const listed = { ...task, rows: found.count, listedOf: table.rows }
+    const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, listed)
     const selected = await runPlan(run.work, table, task, rest, found)
     return { output: task.output, selected, use: { choice, answered, rows: found.count, rest } }
   }
@@ -104,20 +101,24 @@ function chosenIndex(
     scan,
   }: { readonly required: number; readonly task: SelectionTask; readonly scan: number },
 ): IndexChoice | undefined {
-  const { rows, columns, costs } = task
-  const perRow = (condition: Condition) =>
-    columnsOf(condition).reduce(
-      (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
-      evaluationOf(condition, columns, costs).perRow,
-    )
+  const { rows, columns, costs, output } = task
   return chooseIndex(conditions, indexes, {
     rows,
     share: (numbers) => estimates.joint(numbers.reduce((mask, number) => mask | (1 << number), 0)),
     required,
-    atRows: (number, rows) => costs.launch + rows * perRow(conditions[number]!),
+    atRows: (number, rows) => costs.launch + rows * perListedRow(conditions[number]!, columns, costs),
+    forOutput: (rows) => (output.kind === 'columns' ? readingCost(output.columns, rows, task) : 0),
     costs,
     scan,
   })
+}
+
+/** What it takes to read columns at numbers of rows, and to write them. */
+function readingCost(wanted: readonly number[], rows: number, { columns, costs }: SelectionTask): number {
+  return wanted.reduce((sum, column) => {
+    const words = valueWords(columns[column]!.type)
+    return sum + costs.launch + rows * (costs.gather[words === 2 ? 'wide' : 'word'] + words * costs.write)
+  }, 0)
 }
 
 async function rowsOf(

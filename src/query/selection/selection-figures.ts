@@ -109,8 +109,9 @@ function kernelsOf({ task, left }: RunSelection, { plan, estimatedRows }: Chosen
   }))
 }
 
-/** The best plans of other forms, each form once. */
-function alternativesTo({ model, order, plan }: ChosenPlan): CostedPlan[] {
+/** The best plans of other forms, each form once; none where the model leaves out some of the conditions. */
+function alternativesTo({ model, order, plan, conditions }: ChosenPlan): CostedPlan[] {
+  if (order.length < conditions.length) return []
   const seen = new Set([notationOf(plan)])
   const alternatives: CostedPlan[] = []
   for (const candidate of candidates({ model, order }).sort((a, b) => a.cost - b.cost)) {

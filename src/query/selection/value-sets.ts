@@ -99,18 +99,6 @@ export function isWithin(part: ValueSet, whole: ValueSet): boolean {
   return true
 }
 
-/** Whether a value is in the set. */
-export function hasValue({ intervals }: ValueSet, value: bigint): boolean {
-  let low = 0
-  let high = intervals.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (intervals[middle]!.high < value) low = middle + 1
-    else high = middle
-  }
-  return low < intervals.length && intervals[low]!.low <= value
-}
-
 /** By their lower ends. Lists of single values are sorted as numbers of 64 bits, which takes a third of the time. */
 function inOrder(intervals: Interval[]): Interval[] {
   if (intervals.every(({ low }, i) => i === 0 || intervals[i - 1]!.low <= low)) return intervals

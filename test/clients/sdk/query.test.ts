@@ -12,6 +12,7 @@ import {
   sum,
   when,
 } from '../../../clients/sdk/index.js'
+import { LIMITS } from '../../../protocol/limits.js'
 import { loadConfig, startServer } from '../../../src/server/index.js'
 import { freshSeed, Random } from '../../random.js'
 import { appendRelation } from '../../src/query/append-relation.js'
@@ -75,10 +76,15 @@ t.test('queries of a client', async (t) => {
     }
     t.equal(rows, 500 * 300)
     t.ok(batches > 1, `${batches} batches`)
-    for await (const batch of client.query(product)) {
-      t.ok(batch.length > 0, 'the first batch')
-      break
+    const { queryCursors } = LIMITS
+    Object.assign(LIMITS, { queryCursors: 2 })
+    for (let left = 0; left < 4; left++) {
+      for await (const batch of client.query(product)) {
+        t.ok(batch.length > 0, 'the first batch')
+        break
+      }
     }
+    Object.assign(LIMITS, { queryCursors })
     await appendRelation(server.engine, { ...relations[0]!, name: 'later' })
     const left = relation('later').groupBy([], { rows: count() })
     t.strictSame(await client.query(left).rows(), [{ rows: 500 }])

@@ -69,6 +69,16 @@ t.test('queries within their memory, and past it', async (t) => {
     const owned = await bed.queries.start(product, { ...READER, owner: 7 })
     bed.queries.endAll(7)
     await t.rejects(bed.queries.next(owned.cursor!, { ...READER, owner: 7 }), { code: 'BAD_REQUEST' })
+    // One that leaves while the first rows are made is not waited for.
+    const gone = { cancelled: false }
+    const starting = bed.queries.start(product, gone)
+    const { queryCursors } = LIMITS
+    Object.assign(LIMITS, { queryCursors: 1 })
+    gone.cancelled = true
+    await t.rejects(starting, { code: 'CANCELLED' })
+    const next = await bed.queries.start(product, READER)
+    bed.queries.end(next.cursor!, READER)
+    Object.assign(LIMITS, { queryCursors })
     let asked = 0
     const reader = {
       get cancelled() {

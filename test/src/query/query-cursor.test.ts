@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { LIMITS } from '../../../protocol/limits.js'
 import { QueryCursor } from '../../../src/query/query-cursor.js'
@@ -60,8 +61,16 @@ t.test('a failure, a reader who leaves, and one who reads no further', async (t)
   left.cancel()
   await t.rejects(waiting, { code: 'CANCELLED', message: /was cancelled/ })
 
-  Object.assign(LIMITS, { stallSeconds: 0.01 })
-  const stalled = new QueryCursor()
-  await stalled.push(batch(1))
-  await t.rejects(stalled.push(batch(1)), { code: 'CANCELLED', message: /not read on/ })
+  Object.assign(LIMITS, { stallSeconds: 0.01, queryQueuedBytes })
+  for (const isWhole of [false, true]) {
+    let isGivenUp = false
+    const stalled = new QueryCursor(() => {
+      isGivenUp = true
+    })
+    for (let i = 0; i < 3; i++) await stalled.push(batch(1))
+    if (isWhole) stalled.end()
+    t.match(await stalled.next(), { more: true })
+    while (!isGivenUp) await setTimeout(2)
+    await t.rejects(stalled.push(batch(1)), { code: 'CANCELLED', message: /not read on/ })
+  }
 })

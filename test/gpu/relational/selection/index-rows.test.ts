@@ -7,6 +7,7 @@ import { indexRows } from '../../../../gpu/relational/selection/index-rows.js'
 import type { ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import { ShardedTree } from '../../../../gpu/shards/sharded-tree.js'
 import { asBytes } from '../../../../protocol/columns.js'
+import { WarpdexError } from '../../../../protocol/errors.js'
 import type { ColumnType } from '../../../../protocol/relation.js'
 import { packBatch } from '../../../../protocol/relation-values.js'
 import { parseKeyType, WriteOp } from '../../../../protocol/types.js'
@@ -121,23 +122,37 @@ class Subject {
     )
   }
 
-  async found(sets: readonly ValueSet[], most = this.rows): Promise<number[] | undefined> {
+  async found(
+    sets: readonly ValueSet[],
+    { most = this.rows, expected = most, bytes = Number.POSITIVE_INFINITY }: Bounds = {},
+  ): Promise<number[] | undefined> {
     const conditions = sets.map((set, i): KeyCondition => {
       const type = this.types[i]!
       return { type, set, dictionary: type === 'string' ? DICTIONARY : undefined }
     })
-    const scratch = device.scratch()
+    const scratch = device.scratch((held) => {
+      if (held > bytes) throw new WarpdexError('TOO_LARGE', `${held} bytes`)
+    })
     try {
       const work = new DeviceWork(device, kernels, scratch)
-      const question = { conditions, columns: this.types.length, rows: this.rows, expected: most, most }
+      const question = { conditions, columns: this.types.length, rows: this.rows, expected, most }
+      const { size } = scratch.held
       const found = await indexRows(work, this.tree, question)
-      if (found === undefined) return undefined
-      work.submit()
-      return [...(await device.readWords(found.buffer, found.count))]
+      if (found !== undefined) return [...(await device.readWords(found.buffer, found.count))]
+      if (scratch.held.size !== size) throw new Error('memory is held for nothing')
+      return undefined
     } finally {
       scratch.release()
     }
   }
+}
+
+/** What is expected, and allowed. */
+interface Bounds {
+  readonly most?: number
+  readonly expected?: number
+  /** Of device memory. */
+  readonly bytes?: number
 }
 
 function point(type: ColumnType): ValueSet {
@@ -196,6 +211,39 @@ t.test('leading columns of an index over several', async (t) => {
   }
 })
 
+t.test('leading values that no row has', async (t) => {
+  const each = await Subject.create(['f32', 'i32'], random.pick(['css', 'prefix'] as const))
+  await each.append(300, 0)
+  const second = { intervals: [{ low: 0n, high: 2n ** 32n - 1n }], nulls: false }
+  for (const [what, low] of [
+    ['0', 0x80000000n],
+    ['what would be −0', 0x7fffffffn],
+    ['NaN', 0xffffffffn],
+  ] as const) {
+    const first = { intervals: [{ low, high: low }], nulls: false }
+    for (const last of [second, point('i32')]) {
+      const found = await each.found([first, last])
+      t.same(
+        found,
+        hasNaN('f32', first) ? undefined : each.wanted([first, last]),
+        `${what}: ${found?.length} rows`,
+      )
+    }
+  }
+  each.tree.destroy()
+})
+
+t.test('where there is no room', async (t) => {
+  const each = await Subject.create(['string'], 'prefix')
+  await each.append(600, 0)
+  const set = { intervals: [{ low: 1n, high: 3n }], nulls: false }
+  const wanted = each.wanted([set])
+  t.same(await each.found([set], { expected: 4096, most: 10_000 }), wanted)
+  t.equal(await each.found([set], { expected: 4097, most: 10_000 }), undefined, 'a range of too many rows')
+  t.equal(await each.found([set], { bytes: 4096 }), undefined, 'in the memory of the query')
+  each.tree.destroy()
+})
+
 t.test('indexes of several shards, and of none', async (t) => {
   const structure = random.pick(['css', 'prefix'] as const)
   device.regionBytes = 16 * 1024
@@ -214,7 +262,7 @@ t.test('indexes of several shards, and of none', async (t) => {
   ]
   const set = { intervals, nulls: false }
   t.same(await each.found([set]), each.wanted([set]), structure)
-  t.equal(await each.found([set], 100), undefined, 'more rows than it pays for')
+  t.equal(await each.found([set], { most: 100 }), undefined, 'more rows than it pays for')
   t.equal(await each.found([{ ...set, nulls: true }]), undefined, 'null is in no index')
   each.tree.destroy()
 })

@@ -6,7 +6,7 @@ import { choosePlan, type SelectionTask } from '../../../../src/query/selection/
 import { ColumnSample } from '../../../../src/query/selection/column-sample.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
 import { planCost } from '../../../../src/query/selection/enumerate-plans.js'
-import type { EstimatedColumn } from '../../../../src/query/selection/estimates.js'
+import { type EstimatedColumn, Estimates } from '../../../../src/query/selection/estimates.js'
 import { between } from '../../../../src/query/selection/value-sets.js'
 
 const NUMBERS: EstimatedColumn = {
@@ -51,6 +51,51 @@ t.test('every condition is evaluated once, however many there are', async (t) =>
     const evaluated = plan.kernels.flatMap(({ groups }) => groups.flat()).sort((a, b) => a - b)
     t.same(evaluated, [...conditions.keys()], `${count}`)
     t.equal(estimatedRows.length, plan.kernels.length)
+  }
+})
+
+t.test('conditions over one sample, however many there are', async (t) => {
+  const dictionary = dictionaryOf(Array.from({ length: 500 }, (_, i) => `text number ${1000 + i}`))
+  const rows = Uint32Array.from({ length: 4096 }, (_, row) => row)
+  const sample: RelationSample = { of: 1e8, rows, columns: new Map() }
+  const sampled = { words: rows.map((row) => row % 500), validity: undefined, dictionary }
+  const column: EstimatedColumn = {
+    ...NUMBERS,
+    type: 'string',
+    dictionary,
+    sample: new ColumnSample(sample, sampled, 'string'),
+    sampleOf: sample,
+  }
+  for (const count of [34, 40, 1000]) {
+    const conditions = Array.from({ length: count }, (_, i): Condition => {
+      return { kind: 'match', column: 0, match: 'contains', text: `${i}`, negated: i % 2 === 0 }
+    })
+    const { plan, cost } = choosePlan(all(conditions), taskOf([column], 1e8))
+    const evaluated = plan.kernels.flatMap(({ groups }) => groups.flat()).sort((a, b) => a - b)
+    t.same(evaluated, [...conditions.keys()], `${count}`)
+    t.ok(Number.isFinite(cost))
+  }
+  const many = Array.from({ length: 32 }, () => values(0, 0n, 5n))
+  t.throws(() => new Estimates(many, [column]), { code: 'INTERNAL' })
+})
+
+t.test('a condition over many columns comes behind the others', async (t) => {
+  const columns = Array.from({ length: 40 }, () => NUMBERS)
+  const wide: Condition = { kind: 'any', branches: columns.map((_, column) => [values(column, 1n, 1n)]) }
+  const narrow = [values(3, 0n, 5n), values(4, 0n, 5n)]
+  const implied = [{ condition: values(5, 0n, 99n), by: 0 }]
+  for (const conditions of [[wide, ...narrow], [wide], [wide, wide]]) {
+    for (const normalised of [all(conditions), { ...all(conditions), implied }]) {
+      const { plan, cost, ...chosen } = choosePlan(normalised, taskOf(columns, 1e8))
+      const evaluated = plan.kernels.flatMap(({ groups }) => groups.flat())
+      t.same([...evaluated].sort(), [...chosen.conditions.keys()])
+      t.equal(chosen.conditions[evaluated.at(-1)!], wide)
+      t.equal(
+        conditions.every((condition) => chosen.conditions.includes(condition)),
+        true,
+      )
+      t.equal(Number.isFinite(cost) && cost > 0, true, `${cost}`)
+    }
   }
 })
 

@@ -1,9 +1,8 @@
-import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
+import type { Condition, ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import type { MatchKind, ValueType } from '../../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
 import { type ColumnFacts, orderedNumber } from '../../../../src/query/selection/column-domain.js'
 import type { Normalised } from '../../../../src/query/selection/normalise.js'
-import { hasValue } from '../../../../src/query/selection/value-sets.js'
 import type { Cell } from '../host-relation.js'
 
 /** What an expression is for a row, in the three values of SQL: a plain model, which knows nothing of sets or orders of bits. */
@@ -64,6 +63,11 @@ function compare(a: Exclude<Cell, null>, b: Exclude<Cell, null>): number {
 function isFound(match: MatchKind, text: string, string: string): boolean {
   if (match === 'contains') return string.includes(text)
   return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
+}
+
+/** Whether a value is in a set. */
+export function hasValue({ intervals }: ValueSet, value: bigint): boolean {
+  return intervals.some(({ low, high }) => low <= value && value <= high)
 }
 
 /** Whether a row satisfies a condition. */

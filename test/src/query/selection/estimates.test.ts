@@ -86,12 +86,12 @@ t.test('estimates come close to what is there', async (t) => {
     ],
   ]
   for (const [what, condition, wanted] of cases) {
-    const found = new Estimates([condition], columns).share(0)
+    const found = new Estimates([condition], columns).joint(1)
     // Five deviations of a sample, and half a bucket.
     const error = 5 * Math.sqrt((wanted * (1 - wanted)) / SAMPLE_ROWS) + 0.002
     t.ok(Math.abs(found - wanted) <= error, `${what}: ${found.toFixed(4)} for ${wanted.toFixed(4)}`)
   }
-  const key = new Estimates([values(0, BigInt(uniform[5]!), BigInt(uniform[5]!))], columns).share(0)
+  const key = new Estimates([values(0, BigInt(uniform[5]!), BigInt(uniform[5]!))], columns).joint(1)
   t.ok(key > 0 && key < 1e-3, `a value of a key: ${key}`)
 })
 
@@ -129,7 +129,7 @@ t.test('without a sample', async (t) => {
   ]
   const estimates = new Estimates([values(0, 3n, 3n), values(0, 3n, 9n), values(1, 0n, 0n)], columns)
   t.same(
-    [0, 1, 2].map((i) => estimates.share(i)),
+    [0, 1, 2].map((i) => estimates.joint(1 << i)),
     [0.1, 1 / 3, 0.25],
   )
   t.ok(Math.abs(estimates.joint(5) - 0.025) < 1e-12)

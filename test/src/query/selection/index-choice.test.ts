@@ -43,6 +43,7 @@ function task(shares: readonly number[], other: Partial<IndexTask> = {}): IndexT
     share: (numbers) => numbers.reduce((product, number) => product * shares[number]!, 1),
     required: shares.length,
     atRows: (_, rows) => rows * COSTS.gather.word,
+    forOutput: () => 0,
     costs: COSTS,
     scan: MILLION,
     ...other,
@@ -84,7 +85,16 @@ t.test('what follows from other conditions need not be looked at', async (t) => 
   const conditions = [below(0), equal(1, 7n)]
   const all = chooseIndex(conditions, [over(0)], task([1e-5, 1e-3]))!
   const few = chooseIndex(conditions, [over(0)], task([1e-5, 1e-3], { required: 1 }))!
-  t.ok(few.cost < all.cost)
+  // The column at each row, and waiting for what is left.
+  t.equal(Math.round(all.cost - few.cost), 1000 * COSTS.gather.word + COSTS.roundTrip)
+})
+
+t.test('what is wanted of the rows counts', async (t) => {
+  const costOf = (forOutput: IndexTask['forOutput']) =>
+    chooseIndex([equal(0, 7n)], [over(0)], task([1e-5], { forOutput }))
+  const [none, some] = [costOf(() => 0)!, costOf((rows) => rows * 3)!]
+  t.equal(Math.round(some.cost - none.cost), 3000)
+  t.ok(some.most < none.most)
 })
 
 t.test('it is given up where it has more rows than it pays for', async (t) => {

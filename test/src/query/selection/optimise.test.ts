@@ -2,12 +2,7 @@ import t from 'tap'
 import type { SelectionCosts } from '../../../../gpu/relational/selection/selection-types.js'
 import { CostModel, type SelectionProblem } from '../../../../src/query/selection/cost-model.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
-import {
-  allPlans,
-  permutations,
-  planCost,
-  singleKernelPlans,
-} from '../../../../src/query/selection/enumerate-plans.js'
+import { allPlans, planCost } from '../../../../src/query/selection/enumerate-plans.js'
 import { notationOf } from '../../../../src/query/selection/notation.js'
 import { optimise, rankOrder } from '../../../../src/query/selection/optimise.js'
 import { freshSeed, Random } from '../../../random.js'
@@ -33,6 +28,8 @@ const PRODUCT = (shares: readonly number[]) => (mask: number) =>
 function paperProblem(shares: readonly number[], more: Partial<SelectionProblem> = {}): SelectionProblem {
   return {
     rows: 1000,
+    input: 'table',
+    tableRows: 1000,
     columns: shares.map(() => ({ width: 'word', nullable: false })),
     conditions: shares.map((_, i) => ({ columns: [i], evaluation: { perRow: 0 }, alone: false })),
     joint: PRODUCT(shares),
@@ -53,8 +50,12 @@ function randomProblem(random: Random, conditions: number): SelectionProblem {
   const extra = Array.from({ length: 2 ** conditions }, () => 0.5 + random.below(100) / 200)
   const joint = (mask: number) => (mask === 0 ? 1 : PRODUCT(shares)(mask) * extra[mask]!)
   const columns = conditions + 1
+  const rows = random.pick([1000, 1_000_000, 100_000_000])
+  const input = random.pick(['table', 'rows'] as const)
   return {
-    rows: random.pick([1000, 1_000_000, 100_000_000]),
+    rows,
+    input,
+    tableRows: input === 'table' ? rows : rows * random.pick([1, 10, 1000]),
     columns: Array.from({ length: columns }, () => ({
       width: random.chance(0.3) ? 'wide' : 'word',
       nullable: random.chance(0.3),
@@ -80,7 +81,17 @@ function cheapest(costs: Iterable<number>): number {
 
 function* costsOf(model: CostModel, orders: Iterable<readonly number[]>, single = false): Generator<number> {
   for (const order of orders) {
-    for (const plan of single ? singleKernelPlans(order) : allPlans(order)) yield planCost(model, plan)
+    for (const plan of allPlans(order)) {
+      if (!single || plan.kernels.length === 1) yield planCost(model, plan)
+    }
+  }
+}
+
+/** All orders of some numbers. */
+function* permutations(numbers: readonly number[]): Generator<number[]> {
+  if (numbers.length === 0) yield []
+  for (const [i, first] of numbers.entries()) {
+    for (const rest of permutations(numbers.filter((_, j) => j !== i))) yield [first, ...rest]
   }
 }
 
@@ -129,6 +140,10 @@ t.test('costs are those of the paper', async (t) => {
   })
   // A scan of two columns, row numbers written and read, and a value at each.
   t.ok(close(rows, 1000 * (0.75 * 2) + 10 + 10 + 0.32 * (1000 / 32) * 4))
+  const listed = new CostModel(paperProblem([0.1, 0.1], { rows: 100, input: 'rows', tableRows: 32_000 }))
+  const plan = { kernels: [{ groups: [[0], [1]], hands: 'rows' as const }] }
+  // The list, a value at each of its rows, and another at those that are left.
+  t.ok(close(planCost(listed, plan), 100 + 100 * 4 + 10 * 4))
 })
 
 /** The best plans of four conditions of one selectivity, each with the least selectivity in percent from which on it is the best. */

@@ -4,13 +4,13 @@ import {
   areEqual,
   complement,
   hasAllValues,
-  hasValue,
   intersectionOf,
   isEmpty,
   isWithin,
   unionOf,
 } from '../../../../src/query/selection/value-sets.js'
 import { freshSeed, Random } from '../../../random.js'
+import { hasValue } from './condition-model.js'
 
 const LAST = 40n
 
