@@ -21,3 +21,20 @@ export function areUtf8(bytes: Uint8Array, offsets: Uint32Array): boolean {
   }
   return true
 }
+
+/** Bytes that a string has in UTF-8, without encoding it. A half of a surrogate pair that stands alone becomes U+FFFD there, of 3 bytes. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit < 0x80) continue
+    bytes += unit < 0x800 ? 1 : 2
+    // A pair has 4 bytes for its two units.
+    if (unit >= 0xd800 && unit < 0xdc00 && isLowHalf(text.charCodeAt(i + 1))) i++
+  }
+  return bytes
+}
+
+function isLowHalf(unit: number): boolean {
+  return unit >= 0xdc00 && unit < 0xe000
+}

@@ -75,7 +75,13 @@ function commandLine(): Argv {
       .parserConfiguration({ 'parse-positional-numbers': false, 'parse-numbers': false })
       .middleware(removeGuards)
       .fail((message, error) => {
-        throw error ?? new WarpdexError('BAD_REQUEST', `${oneLine(message)}; --help shows what is right`)
+        if (error instanceof WarpdexError) throw error
+        // What yargs throws by itself is about the arguments.
+        throw new WarpdexError(
+          'BAD_REQUEST',
+          `${oneLine(message ?? error.message)}; --help shows what is right`,
+          { cause: error },
+        )
       })
   )
 }

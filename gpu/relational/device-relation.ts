@@ -14,6 +14,8 @@ export interface StringDictionary {
   readonly size: number
   /** The string with a number below `size`. */
   at(code: number): string
+  /** UTF-8 bytes of that string. */
+  bytesOf(code: number): number
   /** The number of the first string that is not less than `text`; `size` if all are. */
   lowerBound(text: string): number
   /** All strings in their order. */

@@ -1,6 +1,7 @@
 import { LIMITS } from '../limits.js'
 import { COLUMN_TYPES } from '../relation.js'
 import { constantOf, nullOf } from './constants.js'
+import { lossyConstant, mismatch } from './mismatch.js'
 import { faultAt, type NodeReader, type QueryBudget } from './node-reader.js'
 import {
   ARITHMETIC,
@@ -142,11 +143,21 @@ class ExpressionChecker {
   }
 
   #unified(reader: NodeReader, pair: Pair): Pair {
+    this.#refuseLossy(reader, pair)
     const type = commonType(pair[0], pair[1])
     if (type === undefined) {
-      throw reader.fault(`${pair[0].type} and ${pair[1].type} do not go together; a cast makes them alike`)
+      const why = mismatch(pair, this.#columns)
+      throw reader.fault(`${pair[0].type} and ${pair[1].type} do not go together${why}`)
     }
     return [converted(pair[0], type)!, converted(pair[1], type)!]
+  }
+
+  /** As an `f32` it would equal integers that it is not. */
+  #refuseLossy(reader: NodeReader, values: readonly TypedExpression[]): void {
+    if (lossyConstant(values) === undefined) return
+    throw reader.fault(
+      'a whole number past 2^53 has lost digits, and meets integers; write it as a text with a type, such as {"value": "9007199254740993", "type": "u64"}',
+    )
   }
 
   #match(match: MatchKind, reader: NodeReader): TypedExpression {
@@ -179,10 +190,11 @@ class ExpressionChecker {
     const absent = nullOf(branches[0]!.value.type)
     const otherwise = reader.has('otherwise') ? this.check(reader.child('otherwise')) : absent
     const values = [...branches.map(({ value }) => value), otherwise]
+    this.#refuseLossy(reader, values)
     const type = commonTypeOfAll(values)
     const alike = values.map((value) => type && converted(value, type))
     if (type === undefined || alike.includes(undefined)) {
-      throw reader.fault('the values of a case must go together; a cast makes them alike')
+      throw reader.fault(`the values of a case must go together${mismatch(values, this.#columns)}`)
     }
     return branches.reduceRight<TypedExpression>((rest, { condition }, i) => {
       const value = alike[i]!

@@ -1,5 +1,6 @@
 import { LIMITS } from '../limits.js'
 import { columnNumber } from './check-expression.js'
+import { castAdvice } from './mismatch.js'
 import { faultAt, type NodeReader } from './node-reader.js'
 import { JOIN_ALGORITHMS, JOIN_KINDS, type JoinKind, type ResultColumn } from './tree.js'
 import type { JoinCondition, TypedNode } from './typed.js'
@@ -58,9 +59,12 @@ function alike(
   right: TypedNode,
   pair: readonly [number, number],
 ): readonly [number, number] {
-  const types = [left.columns[pair[0]]!.type, right.columns[pair[1]]!.type]
+  const columns = [left.columns[pair[0]]!, right.columns[pair[1]]!]
+  const types = columns.map(({ type }) => type)
   if (types[0] === types[1]) return pair
-  throw faultAt(path, `${types.join(' and ')} cannot be compared; a projection with a cast makes them alike`)
+  const named = columns.map(({ name, type }) => `column "${name.slice(0, 80)}" is ${type}`).join(', ')
+  const advice = castAdvice(types, 'a projection with a cast makes them alike')
+  throw faultAt(path, `${types.join(' and ')} cannot be compared: ${named}${advice}`)
 }
 
 /** Whoever may be without a partner gets nulls for the other side's columns. */

@@ -39,7 +39,9 @@ export function constantOf(reader: NodeReader): Constant {
 function freeConstant(value: unknown, type: ValueType | undefined): Constant | undefined {
   if (typeof value === 'boolean') return { kind: 'constant', value, type: 'boolean', nullable: false }
   if (typeof value === 'number') {
-    return Number.isSafeInteger(value) ? integer(BigInt(value)) : fraction(value)
+    if (Number.isSafeInteger(value)) return integer(BigInt(value))
+    const isInexact = type === undefined && Number.isInteger(value)
+    return isInexact ? { ...fraction(value), isInexact } : fraction(value)
   }
   if (typeof value !== 'string') return undefined
   const isNumber = type !== undefined && type !== 'string'

@@ -13,7 +13,16 @@ export function queryBudget(): QueryBudget {
 
 /** A `BAD_REQUEST` that says where in the tree the fault is. */
 export function faultAt(path: string, message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', `${path}: ${message}`)
+  return new WarpdexError('BAD_REQUEST', `${shortened(path)}: ${message}`)
+}
+
+/** Names of a way that messages show of its beginning, and of its end. */
+const SHOWN_STEPS = 6
+
+function shortened(path: string): string {
+  const steps = path.split('.')
+  if (steps.length <= 2 * SHOWN_STEPS + 1) return path
+  return [...steps.slice(0, SHOWN_STEPS), '…', ...steps.slice(-SHOWN_STEPS)].join('.')
 }
 
 /** Reads the fields of one map of a tree, as it came off the wire, and knows the way to it. */
@@ -117,7 +126,8 @@ function isMap(value: unknown): value is Record<string, unknown> {
 /** A value as messages quote it. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object' && value !== null) return 'a map'
+  if (typeof value === 'object') return 'a map'
   return JSON.stringify(value).slice(0, 80)
 }

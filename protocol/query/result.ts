@@ -1,3 +1,4 @@
+import { utf8Bytes } from '../utf8.js'
 import type { ResultColumn } from './tree.js'
 
 /** A column of some rows of a result. */
@@ -14,4 +15,20 @@ export interface BatchColumn extends ResultColumn {
 export interface ResultBatch {
   readonly rows: number
   readonly columns: readonly BatchColumn[]
+}
+
+/** Bytes that say where a string of a batch ends, beside its UTF-8. */
+export const TEXT_END_BYTES = 4
+
+/** Bytes of a batch: of its values, of what says which rows have one, and of its strings in UTF-8. */
+export function batchBytes({ columns }: ResultBatch): number {
+  return columns.reduce(
+    (sum, { values, validity, texts }) =>
+      sum + values.byteLength + (validity?.byteLength ?? 0) + textBytes(texts ?? []),
+    0,
+  )
+}
+
+function textBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + TEXT_END_BYTES + utf8Bytes(text), 0)
 }

@@ -22,7 +22,12 @@ export type ConstantValue = bigint | number | string | boolean | null
 /** An expression that was checked: columns are numbers in the input, and both sides of an operator have one type. */
 export type TypedExpression =
   | (Valued & { readonly kind: 'column'; readonly index: number })
-  | (Valued & { readonly kind: 'constant'; readonly value: ConstantValue })
+  | (Valued & {
+      readonly kind: 'constant'
+      readonly value: ConstantValue
+      /** It came as a whole number of which digits may be lost, and as nothing but that; as an `f32` it is another. */
+      readonly isInexact?: true
+    })
   | (Valued & { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair })
   | (Valued & { readonly kind: 'comparison'; readonly op: ComparisonOp; readonly args: Pair })
   | (Valued & { readonly kind: 'and' | 'or'; readonly args: Pair })

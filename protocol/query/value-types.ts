@@ -20,6 +20,10 @@ export function isNumeric(type: ValueType): boolean {
   return type !== 'string' && type !== 'boolean'
 }
 
+export function isInteger(type: ValueType): boolean {
+  return INTEGERS.includes(type)
+}
+
 /**
  * An expression as one of another type, if nothing but rounding to `f32` can be lost by that; undefined if not. Constants take any
  * type that they fit.

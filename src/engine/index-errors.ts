@@ -3,8 +3,12 @@ import type { RelationDefinition } from '../../protocol/relation.js'
 import { layoutWords } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 
-export function unknownIndex(name: string): WarpdexError {
-  return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}; create it first`)
+/** @param isRelation whether a relation has the name, or the result of a query that is kept */
+export function unknownIndex(name: string, isRelation = false): WarpdexError {
+  const right = isRelation
+    ? ', but a relation; the commands relations and drop --relation are for those'
+    : '; create it first'
+  return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}${right}`)
 }
 
 export function indexExists(definition: IndexDefinition): WarpdexError {

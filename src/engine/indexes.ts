@@ -77,7 +77,7 @@ export class Indexes {
     const index = this.#host.indexes.get(name)
     if (index === undefined) {
       if (options.ifExists === true) return false
-      throw unknownIndex(name)
+      throw this.#unknown(name)
     }
     const { of } = index.definition
     if (of === undefined) await this.#host.indexes.drop(index)
@@ -88,8 +88,12 @@ export class Indexes {
   /** @throws WarpdexError `UNKNOWN_INDEX` */
   get(name: string): Index {
     const index = this.#host.indexes.get(name)
-    if (index === undefined) throw unknownIndex(name)
+    if (index === undefined) throw this.#unknown(name)
     return index
+  }
+
+  #unknown(name: string): WarpdexError {
+    return unknownIndex(name, this.#relations.has(name))
   }
 
   /** As `Engine.locate`. */

@@ -8,6 +8,12 @@ import { unknownRelation } from './index-errors.js'
 import { KeptResult } from './kept-result.js'
 import { PagedStructure, type PagingHost } from './paged-structure.js'
 
+/** Who keeps a result. */
+export interface Keeper {
+  /** Refuses, by throwing, a result of that name that it may not replace. */
+  authoriseReplace?(name: string): void
+}
+
 /** What kept results need of their engine. */
 export interface KeptHost extends PagingHost {
   readonly clock: Clock
@@ -48,14 +54,16 @@ export class KeptResults {
 
   /**
    * Refuses a name that no result may be kept under at the moment.
-   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`, what `keeper.authoriseReplace` throws
    */
-  refuse(name: string): void {
+  refuse(name: string, keeper?: Keeper): void {
     if (this.#closed) {
       throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down; ask again when it is back')
     }
     this.#refuseStored(name)
-    if (this.#results.has(name) || this.#results.size < LIMITS.keptResults) return
+    const isTaken = this.#results.has(name)
+    if (isTaken) keeper?.authoriseReplace?.(name)
+    if (isTaken || this.#results.size < LIMITS.keptResults) return
     throw new WarpdexError(
       'TOO_LARGE',
       `${this.#results.size} results are kept, and no more are allowed; drop one, or wait until one expires`,
@@ -73,9 +81,11 @@ export class KeptResults {
     seconds: number,
     stored: StoredRelation,
     device: Device,
+    keeper?: Keeper,
   ): Promise<void> {
     const { name, columns } = definition
-    this.refuse(name)
+    // Somebody else's may have come by the name while the query ran.
+    this.refuse(name, keeper)
     // What is put after a loss would not be found by `lose`.
     device.check()
     const structure = new PagedStructure(stored, this.#host, (device, image) =>

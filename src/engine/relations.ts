@@ -85,6 +85,11 @@ export class Relations {
     throw onlyKept(name)
   }
 
+  /** Whether a relation or a kept result has the name. */
+  has(name: string): boolean {
+    return (this.#registry.get(name) ?? this.kept.get(name)) !== undefined
+  }
+
   /** @throws WarpdexError `UNKNOWN_RELATION` */
   readable(name: string): Relation | KeptResult {
     const relation = this.#registry.get(name) ?? this.kept.get(name)

@@ -131,7 +131,7 @@ export function trafficMetrics(registry: Registry, meters: Meters): void {
     registry,
     {
       name: 'warpdex_events_total',
-      help: 'Compactions and merges, snapshots, page-outs, page-ins and losses of a device.',
+      help: 'Compactions and merges, snapshots, page-outs, page-ins, losses of a device, and kept results that expired (expiry).',
       labelNames: ['event'],
     },
     () => Object.entries(meters.events).map(([event, value]) => [{ event }, value] as const),

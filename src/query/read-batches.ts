@@ -2,24 +2,25 @@ import type { DeviceColumn } from '../../gpu/device/device.js'
 import type { DeviceWork } from '../../gpu/relational/query/device-work.js'
 import { type QueryColumn, valueWords } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
-import { asBytes } from '../../protocol/columns.js'
+import { aligned, asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { BatchColumn, ResultBatch } from '../../protocol/query/result.js'
+import { type BatchColumn, type ResultBatch, TEXT_END_BYTES } from '../../protocol/query/result.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
 
-/** Rows of a batch are a multiple of what a word of a validity stands for. */
-const ROWS_ALIGNED = 32
+/** Rows of one word of a validity, of which batches have a multiple. */
+const WORD_ROWS = 32
 
-/** Rows of a batch of such columns. Strings count as their numbers. */
+/** Rows of a batch of such columns, at most. Strings count as their numbers. */
 export function batchRows(columns: readonly ResultColumn[]): number {
   const rowBytes = columns.reduce((sum, { type }) => sum + 4 * valueWords(type), 1)
-  const rows = Math.floor(LIMITS.queryBatchBytes / rowBytes / ROWS_ALIGNED) * ROWS_ALIGNED
-  return Math.max(ROWS_ALIGNED, rows)
+  const rows = Math.floor(LIMITS.queryBatchBytes / rowBytes / WORD_ROWS) * WORD_ROWS
+  return Math.max(WORD_ROWS, rows)
 }
 
 /**
- * Reads some rows of a table.
- * @param first a multiple of 32
+ * Reads rows of a table: fewer than are asked for where their values and strings are more than `queryBatchBytes`, but one at least.
+ * @param first any row
+ * @returns a multiple of 32 rows, unless these are all that are asked for, or fewer than 32
  */
 export async function readBatch(
   work: DeviceWork,
@@ -34,28 +35,78 @@ export async function readBatch(
   const sources = columns.map((_, i) => part.dense(work, i))
   const read = await work.readColumns(sources.flatMap((source) => places(source, offset, rows)))
   let next = 0
-  const batch = columns.map((column, i): BatchColumn => {
-    const source = sources[i]!
+  const parts = sources.map((source): ReadColumn => {
     const values = read[next++]!
-    const validity = source.validity && read[next++]!
-    return { ...column, ...withTexts(source, values), validity }
+    const validity = source.validity && bitsFrom(read[next++]!, offset % WORD_ROWS, rows)
+    return { source, values, validity }
   })
-  return { rows, columns: batch }
+  const fitting = fittingRows(parts, rows)
+  return { rows: fitting, columns: columns.map((column, i) => ({ ...column, ...cut(parts[i]!, fitting) })) }
 }
 
+/** What was read of a column. */
+interface ReadColumn {
+  readonly source: QueryColumn
+  readonly values: Uint8Array
+  readonly validity: Uint8Array | undefined
+}
+
+/** Bits are read by whole words of theirs. */
 function places({ type, values, validity }: QueryColumn, first: number, rows: number): DeviceColumn[] {
   const bytes = 4 * valueWords(type)
   const column = { buffer: values, bytes: rows * bytes, offset: first * bytes }
   if (validity === undefined) return [column]
-  return [column, { buffer: validity, bytes: Math.ceil(rows / 8), offset: first / 8 }]
+  const word = Math.floor(first / WORD_ROWS)
+  const bits = { buffer: validity, bytes: Math.ceil((first + rows) / 8) - word * 4, offset: word * 4 }
+  return [column, bits]
 }
 
-/** Strings get numbers among those of the batch. */
-function withTexts({ dictionary }: QueryColumn, values: Uint8Array): Pick<BatchColumn, 'values' | 'texts'> {
-  if (dictionary === undefined) return { values, texts: undefined }
-  const codes = new Uint32Array(values.buffer, values.byteOffset, values.byteLength / 4)
+/** So many bits from bit `first` on, of the first word, as bits from 0 on. */
+function bitsFrom(bits: Uint8Array, first: number, count: number): Uint8Array {
+  if (first === 0) return bits
+  const moved = new Uint8Array(Math.ceil(count / 8))
+  for (let to = 0; to < count; to++) {
+    const from = first + to
+    if ((bits[from >> 3]! >> (from & 7)) & 1) moved[to >> 3]! |= 1 << (to & 7)
+  }
+  return moved
+}
+
+/** Rows whose values and different strings are no more than a batch may have; one at least. */
+function fittingRows(columns: readonly ReadColumn[], rows: number): number {
+  const strings = columns.flatMap(({ source: { dictionary }, values }) =>
+    dictionary === undefined || dictionary.size === 0
+      ? []
+      : [{ dictionary, codes: aligned(values, Uint32Array), seen: new Set<number>() }],
+  )
+  if (strings.length === 0) return rows
+  const rowBytes = columns.reduce((sum, { source }) => sum + 4 * valueWords(source.type), 0)
+  let bytes = 0
+  for (let row = 0; row < rows; row++) {
+    bytes += rowBytes
+    for (const { dictionary, codes, seen } of strings) {
+      const code = codes[row]!
+      if (seen.has(code)) continue
+      seen.add(code)
+      bytes += TEXT_END_BYTES + dictionary.bytesOf(code)
+    }
+    if (bytes > LIMITS.queryBatchBytes) return Math.max(1, row < WORD_ROWS ? row : row - (row % WORD_ROWS))
+  }
+  return rows
+}
+
+/** The first rows of a column; strings get numbers among those of the batch. A part is copied, lest it keep all that was read. */
+function cut(
+  { source: { type, dictionary }, values, validity }: ReadColumn,
+  rows: number,
+): Pick<BatchColumn, 'values' | 'validity' | 'texts'> {
+  const bytes = rows * 4 * valueWords(type)
+  const own = bytes === values.byteLength ? values : values.slice(0, bytes)
+  const bits = validity?.slice(0, Math.ceil(rows / 8))
+  if (dictionary === undefined) return { values: own, validity: bits, texts: undefined }
+  const codes = aligned(own, Uint32Array)
   const distinct = Uint32Array.from(new Set(codes)).sort()
   const places = new Map(Array.from(distinct, (code, place) => [code, place]))
   const texts = dictionary.size === 0 ? [] : Array.from(distinct, (code) => dictionary.at(code))
-  return { values: asBytes(codes.map((code) => places.get(code)!)), texts }
+  return { values: asBytes(codes.map((code) => places.get(code)!)), validity: bits, texts }
 }

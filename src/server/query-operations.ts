@@ -3,6 +3,8 @@ import type { Request } from '../../protocol/messages.js'
 import { encodeBatch } from '../../protocol/query/batch-section.js'
 import type { ResultBatch } from '../../protocol/query/result.js'
 import type { ReplyFields } from '../../protocol/replies.js'
+import type { Right } from '../../protocol/rights.js'
+import type { Keeper } from '../engine/kept-results.js'
 import type { Queries, QueryReader } from '../query/queries.js'
 import type { Asker, Reply } from './asker.js'
 
@@ -31,18 +33,23 @@ export async function runQuery(queries: Queries, request: QueryRequest, asker: A
   return batchReply<'query'>(batch, (batch) => ({ batch, cursor }))
 }
 
-/** A query names its relations itself, so that the right to read them is asked for as each is come across. */
-function readerOf({ cancellation, rights }: Asker): QueryReader {
+/** A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one. */
+function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
+  const require = (right: Right, relation: string, what: string) => {
+    if (rights.may(right, relation)) return
+    const name = JSON.stringify(relation)
+    throw new WarpdexError(
+      'UNAUTHORISED',
+      `${what} needs the right "${right}" on ${name}; the asker lacks it`,
+    )
+  }
   return {
     get cancelled() {
       return cancellation.cancelled
     },
     owner: cancellation.owner,
-    authorise: (relation) => {
-      if (rights.may('read', relation)) return
-      const name = JSON.stringify(relation)
-      throw new WarpdexError('UNAUTHORISED', `query needs the right "read" on ${name}; the asker lacks it`)
-    },
+    authorise: (relation) => require('read', relation, 'query'),
+    authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),
   }
 }
 

@@ -68,11 +68,18 @@ export function addQuery(cli: Argv): Argv {
 
 /** Whatever the file holds: the server checks it, and says where it is wrong. */
 function readTree(file: string): QueryNode {
+  const name = file === '-' ? 'standard input' : file
+  const text = attempt(`${name} cannot be read`, () => readFileSync(file === '-' ? 0 : file, 'utf8'))
+  return attempt(`${name} holds no query as JSON`, () => JSON.parse(text))
+}
+
+/** @throws WarpdexError `BAD_REQUEST` that says what is wrong, and why */
+function attempt<T>(wrong: string, act: () => T): T {
   try {
-    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'))
+    return act()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new WarpdexError('BAD_REQUEST', `${file} holds no query as JSON: ${reason}`, { cause: error })
+    throw new WarpdexError('BAD_REQUEST', `${wrong}: ${reason}`, { cause: error })
   }
 }
 

@@ -32,7 +32,7 @@ export async function* csvRecords(
   try {
     for await (const { record, info } of parser) {
       if (heads === undefined) {
-        heads = record
+        heads = distinct(record, info.lines)
         continue
       }
       if (record.length !== heads.length) {
@@ -47,6 +47,13 @@ export async function* csvRecords(
     if (error instanceof CsvError) throw bad(`the file is no CSV: ${error.message}`)
     throw error
   }
+}
+
+/** Names of columns, of which none comes twice: the first one's cells would be lost. */
+function distinct(heads: readonly string[], line: number): readonly string[] {
+  const double = heads.find((name, i) => heads.indexOf(name) < i)
+  if (double === undefined) return heads
+  throw bad(`line ${line}: it names the column ${JSON.stringify(double)} twice`)
 }
 
 /**

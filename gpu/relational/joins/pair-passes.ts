@@ -55,9 +55,12 @@ export class PairPasses {
           const end = Math.min(begin + capacity, sum)
           const recorder = begin === 0 ? starting : device.record()
           const own = memory.part()
-          writer(recorder, own, { begin, end }, output, this.#marks)
-          recorder.submit()
-          own.release()
+          try {
+            writer(recorder, own, { begin, end }, output, this.#marks)
+            recorder.submit()
+          } finally {
+            own.release()
+          }
           yield end - begin
         }
       } finally {
@@ -99,16 +102,24 @@ export class PairPasses {
       yield [first, probes, tally]
       return
     }
-    const { device, tallies } = this.#parts
-    const { counts } = this.#matches
     const half = Math.floor(probes / 2)
-    const scratch = memory.part()
-    const [front, back] = await tallies.submit(device.record(), scratch, [
-      { counts, first, count: half },
-      { counts, first: first + half, count: probes - half },
-    ])
-    scratch.release()
+    const [front, back] = await this.#halves(memory, first, half, probes)
     yield* this.#slices(memory, first, half, front!)
     yield* this.#slices(memory, first + half, probes - half, back!)
+  }
+
+  /** The tallies of the first probes of a slice, up to `half`, and of its others. */
+  async #halves(memory: Scratch, first: number, half: number, probes: number): Promise<readonly Tally[]> {
+    const { device, tallies } = this.#parts
+    const { counts } = this.#matches
+    const scratch = memory.part()
+    try {
+      return await tallies.submit(device.record(), scratch, [
+        { counts, first, count: half },
+        { counts, first: first + half, count: probes - half },
+      ])
+    } finally {
+      scratch.release()
+    }
   }
 }

@@ -1,4 +1,5 @@
 import type { MatchKind } from '../../../protocol/query/tree.js'
+import { utf8Bytes } from '../../../protocol/utf8.js'
 import type { StringBytes, StringDictionary } from '../device-relation.js'
 
 /** Order of strings by their UTF-8 bytes, which is that of their code points. */
@@ -30,6 +31,7 @@ export function dictionaryOf(strings: readonly string[]): StringDictionary {
   return {
     size: strings.length,
     at: (code) => strings[code]!,
+    bytesOf: (code) => utf8Bytes(strings[code]!),
     lowerBound: (text) => {
       let low = 0
       let high = strings.length

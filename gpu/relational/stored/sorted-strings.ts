@@ -35,6 +35,10 @@ export class SortedStrings implements StringDictionary {
     return decoder.decode(this.bytesAt(code))
   }
 
+  bytesOf(code: number): number {
+    return this.offsets[code + 1] - this.offsets[code]
+  }
+
   /** The UTF-8 of a string, as a view. */
   bytesAt(code: number): Uint8Array {
     return this.bytes.subarray(this.offsets[code], this.offsets[code + 1])

@@ -1,4 +1,5 @@
 import { aligned, asBytes } from '../../../protocol/columns.js'
+import { toWarpdexError } from '../../../protocol/errors.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Rows } from '../../../protocol/rows.js'
@@ -174,11 +175,11 @@ export class StoredColumn {
     this.#strings = strings.strings
   }
 
-  /** Gives back what is beyond its rows, and learns what it must know of them to be appended to. */
+  /** Gives back what is beyond its rows, where the device has room for the copy, and learns what it must know of them to be appended to. */
   async settle(): Promise<void> {
-    await this.#values.fit(0)
+    await giveBack(this.#values)
     if (this.#validity === undefined) return
-    await this.#validity.fit(0)
+    await giveBack(this.#validity)
     const { records, buffer } = this.#validity
     if (records === 0) return
     const place = { buffer, bytes: 4, offset: (records - 1) * 4 }
@@ -254,6 +255,15 @@ export function valuesRegion(
 /** Room for so many words of a bitmap. */
 export function validityRegion(device: Device, { name }: ColumnDefinition, words: number): Promise<Region> {
   return Region.create(device, `validity of ${name}`, 1, words)
+}
+
+/** Without memory for the smaller region the larger one stays: its owner has all that it needs. */
+async function giveBack(region: Region): Promise<void> {
+  try {
+    await region.fit(0)
+  } catch (error) {
+    if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+  }
 }
 
 /** Batches have the columns of their relation, which `settleBatch` sees to. */

@@ -40,15 +40,22 @@ export async function usedStrings(
 
 async function usedNumbers(
   work: DeviceWork,
-  { values, validity }: StringColumn,
+  { values, validity, dictionary }: StringColumn,
   rows: number,
 ): Promise<Uint32Array> {
   const places = [{ buffer: values, bytes: rows * 4 }]
   if (validity !== undefined) places.push({ buffer: validity, bytes: Math.ceil(rows / 32) * 4 })
   const [read, bits] = await work.readColumns(places)
-  const used = new Set<number>()
+  // A set would end at 2^24 numbers.
+  const used = new Uint8Array(Math.ceil(dictionary.size / 8))
+  let count = 0
   aligned(read!, Uint32Array).forEach((number, row) => {
-    if (hasValue(bits, row)) used.add(number)
+    if (!hasValue(bits, row) || hasValue(used, number)) return
+    used[number >> 3] |= 1 << (number & 7)
+    count++
   })
-  return Uint32Array.from(used).sort()
+  const numbers = new Uint32Array(count)
+  for (let number = 0, place = 0; place < count; number++)
+    if (hasValue(used, number)) numbers[place++] = number
+  return numbers
 }

@@ -56,6 +56,14 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
     code: 0,
     out: /^join \(hj, .*\): 3 rows .* % of the rate of copies\n\| hj .* ms estimated\n {2}scan: 3 rows/,
   })
+  t.match(await cli(['query', `${file}x`]), {
+    code: 2,
+    err: /BAD_REQUEST: .*query\.jsonx cannot be read: ENOENT/,
+  })
+  t.match(await cli(['query', '-'], '{'), {
+    code: 2,
+    err: /BAD_REQUEST: standard input holds no query as JSON: /,
+  })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
 
   const kept = /^kept 2 rows as few \(k:i64\), for 600 seconds after each use\n$/
@@ -66,6 +74,14 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   })
   t.match(await cli(['relations']), { out: /indexes +expires\nr +k:i64 .*\nfew +k:i64 .* in \d+ of 90 s\n$/ })
   t.match(await cli(['query', file, '--keep', 'few', '--explain']), { code: 2, err: /mutually exclusive/ })
+  for (const option of ['--keep', '--keep-seconds']) {
+    const bad = /^warpdex: BAD_REQUEST: Not enough arguments following: keep.*; --help shows what is right\n$/
+    t.match(await cli(['query', file, option]), { code: 2, err: bad })
+  }
+  const hint = /UNKNOWN_INDEX: there is no index "few", but a relation; .*drop --relation/
+  for (const command of ['drop', 'stats', 'snapshot']) {
+    t.match(await cli([command, 'few']), { code: 2, err: hint })
+  }
   t.match(await cli(['query', file, '--keep', 'r']), { code: 2, err: /there is a relation "r" already/ })
   t.match(await cli(['drop', '--relation', 'few']), { code: 0, out: 'dropped\n' })
 })

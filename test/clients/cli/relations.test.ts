@@ -17,6 +17,7 @@ void t.test('relations from files', async (t) => {
     'deep.ndjson': '{"at":1}\n{"at":{}}',
     'short.csv': 'a,b\n1,2\n3\n',
     'none.arrow': 'no Arrow at all',
+    'double.csv': 'id,city,id\n1,a,2\n',
   })
   const server = await start(t, { directory: join(directory, 'data') })
   const file = (name: string) => join(directory, name)
@@ -50,6 +51,7 @@ void t.test('relations from files', async (t) => {
     await refused(/^line 2: .*no column "price"/, 'orders.csv', 'few', 'id:u32')
     await refused(/^line 10502: "x" is no number; column "n" .*n:u32\?, say --columns/, 'late.csv', 'late')
     await refused(/^line 3: it has 1 columns; the first line names 2/, 'short.csv', 'short')
+    await refused(/^line 1: it names the column "id" twice/, 'double.csv', 'double')
     await refused(/say --format/, 'orders', 'orders')
     await refused(/cannot be imported/, 'missing.csv', 'orders')
     t.throws(() => parseColumnSpec('id'), { message: /NAME:TYPE/ })
@@ -96,7 +98,15 @@ void t.test('relations from files', async (t) => {
 
   await t.test('by the command', async (t) => {
     const cli = cliOf(compileCli(directory), { WARPDEX_URL: server.url })
-    await client.relation('orders').createIndex('by id', ['id'])
+    const create = ['create', 'by id', '--relation', 'orders', '--columns', 'id']
+    t.match(await cli(create), { code: 0, out: 'created\n' })
+    t.match(await cli([...create, '--if-not-exists']), { code: 0, out: 'there already\n' })
+    t.match(await cli([...create, '--unique']), { code: 2, err: /BAD_REQUEST: an index has --key and/ })
+    t.match(await cli(['create', 'x', '--key', 'u32']), {
+      code: 2,
+      err: /BAD_REQUEST: an index has --key and/,
+    })
+    t.match(await cli(create.slice(0, 4)), { code: 2, err: /BAD_REQUEST: .*columns.*--help/ })
     const input = 'id,city\n2,Bonn\n'
     const load = ['import', '-', '--relation', 'orders', '--format', 'csv']
     t.match(await cli(load, input), { code: 0, out: /^1 rows, /, err: '' })

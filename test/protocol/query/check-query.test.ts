@@ -25,6 +25,7 @@ const binary = (op: string, a: unknown, b: unknown) => ({ op, args: [a, b] })
 t.test('faults are named with the way to them', async (t) => {
   const cases: readonly (readonly [query: unknown, message: string])[] = [
     [undefined, 'query: nothing stands where a map is needed'],
+    [null, 'query: null stands where a map is needed'],
     [{ op: 'sort' }, 'query: "op" must be one of scan, where, project, join'],
     [{ op: 'scan', relation: 7 }, 'query: "relation" must be a text, not 7'],
     [{ ...scan, alias: 'x' }, 'query: unknown field "alias"; the fields are op, relation, as'],
@@ -32,9 +33,12 @@ t.test('faults are named with the way to them', async (t) => {
     [where(col('u')), 'query.condition: a condition is needed'],
     [
       where({ op: 'and', args: [binary('=', col('u'), { value: 'x' })] }),
-      'query.condition.args[0]: u32 and string',
+      'query.condition.args[0]: u32 and string do not go together: column "u" is u32, the constant "x" is string',
     ],
-    [where(binary('<', col('ul'), col('il'))), 'query.condition: u64 and i64 do not go together'],
+    [
+      where(binary('<', col('ul'), col('il'))),
+      'query.condition: u64 and i64 do not go together; a cast makes them alike',
+    ],
     [
       where(binary('=', col('u'), { value: '99999999999', type: 'u32' })),
       'query.condition.args[1]: "99999999999" is no u32',
@@ -54,7 +58,7 @@ t.test('faults are named with the way to them', async (t) => {
         when: [{ condition: { value: true }, value: col('s') }],
         otherwise: { value: 1 },
       }),
-      'query.columns[0].value: the values of a case must go together',
+      'query.columns[0].value: the values of a case must go together: column "s" is string, the constant 1 is i64',
     ],
     [{ op: 'join', left: scan, right: q }, 'query: a join has either "on"'],
     [{ op: 'join', left: scan, right: q, on: ['u'] }, 'query.on[0]: a pair of column names is needed'],
@@ -64,7 +68,7 @@ t.test('faults are named with the way to them', async (t) => {
     ],
     [
       { op: 'join', left: scan, right: q, on: [['u', 'q.s']] },
-      'query.on[0]: u32 and string cannot be compared',
+      'query.on[0]: u32 and string cannot be compared: column "u" is u32, column "q.s" is string',
     ],
     [{ op: 'join', left: scan, right: scan, on: [['u', 'u']] }, 'query: two columns are named "u"'],
     [
@@ -113,7 +117,10 @@ t.test('limits of a tree', async (t) => {
     return node
   }
   t.ok(check(nested(LIMITS.queryDepth)), 'as deep as may be')
-  t.throws(() => check(nested(LIMITS.queryDepth + 1)), { code: 'BAD_REQUEST', message: /levels deep/ })
+  t.throws(() => check(nested(LIMITS.queryDepth + 1)), {
+    code: 'BAD_REQUEST',
+    message: /^query(\.input){5}\.…(\.input){6}: .* levels deep/,
+  })
   const wide = (levels: number): object => {
     if (levels === 0) return project(col('u'))
     return { op: 'union', left: wide(levels - 1), right: wide(levels - 1) }
@@ -150,4 +157,22 @@ t.test('what a tree gives', async (t) => {
   t.strictSame(types(join('right')), ['u32?', ...right])
   t.strictSame(types(join('full')), ['u32?', ...padded])
   t.strictSame(types(join('anti')), ['u32'])
+})
+
+t.test('whole numbers that have lost digits meet no integers', async (t) => {
+  const large = { value: 2 ** 53 }
+  const asText = { value: '9007199254740993', type: 'u64' }
+  const refused = { code: 'BAD_REQUEST', message: /past 2\^53 has lost digits.*as a text with a type/ }
+  for (const name of ['u', 'i', 'ul', 'il']) {
+    t.throws(() => check(where(binary('=', col(name), large))), refused)
+    t.throws(() => check(where(binary('<', { value: -(2 ** 53) }, col(name)))), refused)
+    t.throws(() => check(where({ op: 'in', args: [col(name), { value: 1 }, large] })), refused)
+    t.throws(() => check(project(binary('+', col(name), large))), refused)
+    const when = [{ condition: { value: true }, value: col(name) }]
+    t.throws(() => check(project({ op: 'case', when, otherwise: large })), refused)
+    check(where(binary('=', col(name), { value: 2 ** 53 - 1 })))
+    check(where(binary('=', col(name), { value: 1e30, type: 'f32' })))
+  }
+  check(where(binary('<', col('f'), { value: 1e30 })))
+  check(where(binary('=', col('ul'), asText)))
 })

@@ -154,3 +154,37 @@ void t.test('what has no room is refused, and changes nothing', async (t) => {
   const { a, b } = await readBack(device, stored.relation)
   t.ok(a.every((value) => value === 7n) && b.every((value) => value === null))
 })
+
+void t.test('a relation is settled also where there is no memory to give memory back', async (t) => {
+  const columns = [
+    { name: 'a', type: 'u64', nullable: false },
+    { name: 'b', type: 'u32', nullable: true },
+  ] as const
+  const definition = { name: 'settled', columns }
+  const stored = await StoredRelation.create(device, columns)
+  t.teardown(() => stored.destroy())
+  t.teardown(() => Object.assign(device, { structureBytes: Number.POSITIVE_INFINITY }))
+  const model: Rows = { a: [], b: [] }
+  const add = async (rows: number) => {
+    const next: Rows = { a: [], b: [] }
+    for (let row = 0; row < rows; row++) {
+      next.a.push(BigInt(row))
+      next.b.push(row % 3 === 0 ? null : row)
+    }
+    const prepared = await stored.prepare([settleBatch(packBatch(next, definition), definition)])
+    prepared.apply()
+    for (const name of ['a', 'b']) model[name].push(...next[name])
+  }
+  await add(5000)
+  await add(5005)
+  const { deviceBytes } = stored.stats()
+  device.structureBytes = 1
+  await stored.settle()
+  t.equal(stored.stats().deviceBytes, deviceBytes, 'the larger regions stay')
+  device.structureBytes = Number.POSITIVE_INFINITY
+  await add(7)
+  t.same(await readBack(device, stored.relation), model)
+  await stored.settle()
+  t.ok(stored.stats().deviceBytes < deviceBytes)
+  t.same(await readBack(device, stored.relation), model)
+})

@@ -50,7 +50,7 @@ export async function runQueries(
     queryBatchBytes: random.pick(BATCH_BYTES),
   })
   const relations = randomRelations(random, mostRows)
-  const bed = await QueryBed.fill(device, relations)
+  const bed = await QueryBed.fill(device, relations, undefined, random.chance(0.5))
   const trees = new RandomTrees(random, relations)
   let rows = 0
   try {
