@@ -26,21 +26,29 @@ export interface QueryReader {
   readonly owner?: unknown
   /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */
   authorise?(relation: string): void
+  /** Refuses, by throwing, a kept result that it may not replace. */
+  authoriseReplace?(name: string): void
 }
 
 /** Where results are kept. */
 export interface ResultStore {
   /**
    * Refuses a name that no result may be kept under at the moment.
-   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`, what `reader.authoriseReplace` throws
    */
-  refuse(name: string): void
+  refuse(name: string, reader: QueryReader): void
   /**
    * Takes a result over, in place of a former one of its name.
    * @param device that it lies on
    * @throws WarpdexError as `refuse`, and `DEVICE_LOST`; then the result is the caller's still
    */
-  put(definition: RelationDefinition, seconds: number, result: StoredRelation, device: Device): Promise<void>
+  put(
+    definition: RelationDefinition,
+    seconds: number,
+    result: StoredRelation,
+    device: Device,
+    reader: QueryReader,
+  ): Promise<void>
 }
 
 /** What queries need of their engine. */
@@ -176,12 +184,12 @@ export class Queries {
     const node = this.#check(query, reader)
     const columns = keptColumns(node.columns)
     const { results } = this.#host
-    results.refuse(name)
+    results.refuse(name, reader)
     return this.#untilClosed(reader, (isCancelled) =>
       this.#withRun(node, { isCancelled }, reader, async (run) => {
         const stored = await storeResult(run, node, columns)
         try {
-          await results.put({ name, columns }, seconds, stored, run.work.device)
+          await results.put({ name, columns }, seconds, stored, run.work.device, reader)
           return { name, seconds, columns, rows: stored.rows }
         } catch (error) {
           stored.destroy()
@@ -233,12 +241,15 @@ export class Queries {
       if (pushed > 0)
         throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
       const most = batchRows(node.columns)
+      let asked = most
       for await (const table of execute(run, node, 'whole')) {
         for (let first = 0; first < table.rows; ) {
           run.refuseCancelled()
-          const rows = Math.min(most, table.rows - first)
+          const rows = Math.min(asked, table.rows - first)
           const batch = await run.measure(node, () => readBatch(run.work, table, node.columns, first, rows))
           first += batch.rows
+          // After a short batch, of long strings, no more is read than twice its rows.
+          asked = Math.min(most, 2 * (batch.rows < rows ? batch.rows : asked))
           pushed++
           await cursor.push(batch)
         }

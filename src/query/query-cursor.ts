@@ -1,6 +1,6 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { ResultBatch } from '../../protocol/query/result.js'
+import { batchBytes, type ResultBatch } from '../../protocol/query/result.js'
 
 /** Rows of a result, and whether more follow. */
 export interface CursorStep {
@@ -41,7 +41,7 @@ export class QueryCursor {
     while (this.#bytes >= LIMITS.queryQueuedBytes && !this.#cancelled) await this.#change()
     if (this.#cancelled) throw this.#failure ?? new WarpdexError('CANCELLED', 'the query was cancelled')
     this.#batches.push(batch)
-    this.#bytes += bytesOf(batch)
+    this.#bytes += batchBytes(batch)
     this.#changed()
   }
 
@@ -62,7 +62,7 @@ export class QueryCursor {
     if (this.#failure !== undefined) throw this.#failure
     const batch = this.#batches.shift()
     if (batch === undefined) throw new WarpdexError('BAD_REQUEST', 'the result has been read to its end')
-    this.#bytes -= bytesOf(batch)
+    this.#bytes -= batchBytes(batch)
     this.#changed()
     const more = this.#batches.length > 0
     if (more && !this.#cancelled) {
@@ -99,11 +99,4 @@ export class QueryCursor {
 export function notReadOn(): WarpdexError {
   const message = `the result was not read on for ${LIMITS.stallSeconds} seconds; ask again, and for less at a time`
   return new WarpdexError('CANCELLED', message)
-}
-
-function bytesOf({ columns }: ResultBatch): number {
-  return columns.reduce(
-    (sum, { values, validity }) => sum + values.byteLength + (validity?.byteLength ?? 0),
-    0,
-  )
 }

@@ -10,6 +10,7 @@ import { batchRows, readBatch } from '../../../src/query/read-batches.js'
 import { openDevice } from '../../gpu/open-device.js'
 import { freshSeed, Random } from '../../random.js'
 import { type Cell, hostRelation, rowsOf, schemaOf, uploadRelation } from './host-relation.js'
+import { QueryBed } from './query-bed.js'
 
 const ROWS = 300
 const LONG = 'é'.repeat(900)
@@ -65,4 +66,20 @@ t.test('batches of long strings stay within their bytes', async (t) => {
 t.test('bytes of strings in UTF-8', async (t) => {
   for (const text of ['', 'a', 'é', '€', '\u{1f600}', '\ud83d', '\ude00a', 'a\ud83d\ud83d\ude00'])
     t.equal(utf8Bytes(text), new TextEncoder().encode(text).byteLength)
+})
+
+t.test('results of long strings are read to their end', async (t) => {
+  const { queryBatchBytes } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { queryBatchBytes }))
+  Object.assign(LIMITS, { queryBatchBytes: 50_000 })
+  const cells = Array.from({ length: 1000 }, (_, row) => `${row % 500 < 100 ? LONG : ''}${row}`)
+  const bed = await QueryBed.open(t, [
+    hostRelation('r', [{ name: 's', type: 'string', nullable: false, cells }]),
+  ])
+  const batches = await bed.batches({ op: 'scan', relation: 'r' })
+  t.strictSame(
+    rowsOf(batches),
+    cells.map((cell) => [cell]),
+  )
+  t.ok(batches.length > 8 && batches.every((batch) => batchBytes(batch) <= 50_000))
 })

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { connect } from '../../../../clients/sdk/index.js'
+import { connect, relation } from '../../../../clients/sdk/index.js'
 import { openSocket } from '../../../../clients/sdk/socket-browser.js'
 import { isToken, subprotocolToken, tokenSubprotocols } from '../../../../protocol/bearer.js'
 import { Access } from '../../../../src/server/access/access.js'
@@ -89,6 +89,30 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   await t.rejects(monitor.snapshot(), { code: 'UNAUTHORISED', message: /"snapshot" on any index/ })
   t.equal((await operator.snapshot()).length, 3)
   t.ok(await operator.dropIndex('a-2'))
+})
+
+t.test('a kept result is replaced by who may drop it', async (t) => {
+  const tokens = join(folder, 'tokens-kept.json')
+  const may = (name: string, allow: readonly string[]) => ({
+    name,
+    token: `${name}-${name}-${name}`,
+    rights: [{ index: '*', allow }],
+  })
+  const all = [may('replacer', ['read', 'create', 'write', 'drop']), may('keeper', ['read', 'create'])]
+  writeFileSync(tokens, JSON.stringify({ tokens: all }), { mode: 0o600 })
+  const { url } = await start(t, { tokens })
+  const [replacer, keeper] = await Promise.all(
+    all.map(({ token }) => connect(url, { token, reconnect: { attempts: 0 } })),
+  )
+  t.teardown(() => [replacer, keeper].map((client) => client?.close()))
+  await replacer!.createRelation({ name: 'r', columns: [{ name: 'u', type: 'u32', nullable: false }] })
+  await keeper!.query(relation('r')).keep('kept')
+  await t.rejects(keeper!.query(relation('r')).keep('kept'), {
+    code: 'UNAUTHORISED',
+    message: /replaces a kept result needs the right "drop" on "kept"/,
+  })
+  await replacer!.query(relation('r')).keep('kept')
+  await keeper!.query(relation('r')).keep('another')
 })
 
 t.test('who has no token, or a wrong one, is not let in at all', async (t) => {
