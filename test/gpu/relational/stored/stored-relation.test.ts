@@ -1,5 +1,6 @@
 import t from 'tap'
 import { StoredRelation } from '../../../../gpu/relational/stored/stored-relation.js'
+import { WarpdexError } from '../../../../protocol/errors.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../../protocol/relation.js'
 import { settleBatch } from '../../../../protocol/relation-batch.js'
 import { packBatch, type RelationValue } from '../../../../protocol/relation-values.js'
@@ -163,7 +164,8 @@ void t.test('a relation is settled also where there is no memory to give memory 
   const definition = { name: 'settled', columns }
   const stored = await StoredRelation.create(device, columns)
   t.teardown(() => stored.destroy())
-  t.teardown(() => Object.assign(device, { structureBytes: Number.POSITIVE_INFINITY }))
+  const allocate = device.allocate.bind(device)
+  t.teardown(() => Object.assign(device, { allocate }))
   const model: Rows = { a: [], b: [] }
   const add = async (rows: number) => {
     const next: Rows = { a: [], b: [] }
@@ -178,10 +180,12 @@ void t.test('a relation is settled also where there is no memory to give memory 
   await add(5000)
   await add(5005)
   const { deviceBytes } = stored.stats()
-  device.structureBytes = 1
+  device.allocate = async () => {
+    throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device has no room')
+  }
   await stored.settle()
   t.equal(stored.stats().deviceBytes, deviceBytes, 'the larger regions stay')
-  device.structureBytes = Number.POSITIVE_INFINITY
+  device.allocate = allocate
   await add(7)
   t.same(await readBack(device, stored.relation), model)
   await stored.settle()
