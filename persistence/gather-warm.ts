@@ -21,7 +21,7 @@ const LOADS_A_TURN = 64
  * Collects the payloads of rows in the arena, to which segments that are not there are brought first, in the order of their rows.
  *
  * @returns undefined where that cannot be: the segments do not fit there together, others take their place again and again, a row is in
- * none, or they were replaced
+ * none, or they were replaced or are about to be
  */
 export async function gatherWarm(
   { arena, table, segments, load, isCurrent }: WarmSource,
@@ -40,6 +40,8 @@ export async function gatherWarm(
     const absent = absentSegments(segments, rows, stride, located)
     if (absent === undefined) return undefined
     for (const segment of absent.slice(0, LOADS_A_TURN)) {
+      // A segment with a body is leaving the disk. In the arena it would stay when its successor has its place in the table.
+      if (segment.body !== undefined) return undefined
       if (!arena.add(table, segment, load(segment))) return undefined
     }
     if (absent.length > LOADS_A_TURN) {

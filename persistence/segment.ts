@@ -19,7 +19,7 @@ export interface Segment {
   readonly firstRow: number
   readonly count: number
   readonly payloadBytes: number
-  /** The payloads, once they are gone from disk, for those who have found the segment before. */
+  /** The payloads, from when they begin to leave the disk on, for those who have found the segment before. */
   body?: SegmentBody | undefined
 }
 

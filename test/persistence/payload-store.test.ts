@@ -1,7 +1,9 @@
+import { EventEmitter, once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { type Change, Committer } from '../../persistence/committer.js'
 import { Store } from '../../persistence/store.js'
 import { batch, definition, hex, randomNumbers, segmentOf, temporaryDirectory } from './store-helpers.js'
 
@@ -119,6 +121,33 @@ t.test('gathers, writes and a compaction at the same time do not disturb each ot
     } while (compacting)
   })
   await Promise.all([...readers, compaction, writing])
+  await checkGathers(t, store, id, random, oracle)
+  await store.close()
+})
+
+t.test('segments are read that a compaction has replaced on disk and not yet in its list', async (t) => {
+  t.comment(`SEED=${SEED}`)
+  const random = randomNumbers(SEED)
+  const store = await Store.open(temporaryDirectory(t))
+  const { id } = await store.createIndex(definition('a'))
+  const oracle: Uint8Array[] = []
+  await fill(store, id, random, 100, oracle)
+  const { commit } = Committer.prototype
+  const gate = new EventEmitter()
+  const durable = once(gate, 'durable')
+  const told = once(gate, 'told')
+  t.intercept(Committer.prototype, 'commit', {
+    async value(this: Committer, changes: readonly Change[]) {
+      await commit.call(this, changes)
+      gate.emit('durable')
+      await told
+    },
+  })
+  const compaction = store.payloads.compact(id)
+  await durable
+  await checkGathers(t, store, id, random, oracle)
+  gate.emit('told')
+  await compaction
   await checkGathers(t, store, id, random, oracle)
   await store.close()
 })
