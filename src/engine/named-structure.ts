@@ -158,23 +158,28 @@ export abstract class NamedStructure<
     if (this.#parts !== undefined) await this.#reload(this.#parts)
   }
 
-  /** Answers what came before, then removes it for good. If the store cannot do that, it stays. */
-  drop(): Promise<void> {
+  /**
+   * Answers what came before, then removes it for good. If the store cannot do that, it stays.
+   * @param leave removes it from the store, where others leave with it
+   */
+  drop(leave = (id: number) => this.leaveStore(id)): Promise<void> {
     const before = this.#refusal
     this.#refusal = this.unknown()
     return this.queue.exclusive(async () => {
       this.leaveNames()
-      await this.#unload()
       if (this.#parts === undefined) return
-      const { id } = this.#parts.stored
+      const { stored, upkeep } = this.#parts
+      await upkeep.stop()
       try {
-        await this.leaveStore(id)
+        await leave(stored.id)
       } catch (error) {
         this.#refusal = before
-        await this.enterNames(id)
+        // The device may have been lost meanwhile, and nobody else would have it rebuilt.
         await this.recover()
+        await this.enterNames(stored.id)
         throw error
       }
+      await this.#unload()
     })
   }
 
