@@ -69,6 +69,8 @@ export interface HeldIndex {
   readonly definition: IndexDefinition
   readonly structure: PagedIndex
   readonly upkeep: IndexUpkeep
+  /** Builds it anew. */
+  remake(): Promise<void>
   release(): void
 }
 
@@ -214,11 +216,12 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
 
   /** Takes its turn, with nothing beside it, and keeps it until it is released: for the relation that it follows. */
   holdAlone(): Promise<HeldIndex> {
+    const { definition } = this
+    const remake = () => this.recover()
     return new Promise((resolve, reject) => {
       const held = async () => {
         const { structure, upkeep } = this.live()
-        const { definition } = this
-        await new Promise<void>((release) => resolve({ definition, structure, upkeep, release }))
+        await new Promise<void>((release) => resolve({ definition, structure, upkeep, remake, release }))
       }
       this.queue.exclusive(held).catch(reject)
     })

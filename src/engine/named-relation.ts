@@ -259,11 +259,17 @@ export class Relation extends NamedStructure<
   ): Promise<boolean> {
     const held = await this.#indexes.hold()
     try {
-      return await PagedStructure.changeAll([structure, ...held.structures], async () => {
+      const sound = await PagedStructure.changeAll([structure, ...held.structures], async () => {
         const sound = await writer.run(structure, held, appends)
         if (sound) await held.afterWrites()
         return sound
       })
+      if (!sound) {
+        // Within the turns of the indexes: what was stored is acknowledged, and must be found by them from then on.
+        await super.recover()
+        await held.remake()
+      }
+      return true
     } finally {
       held.release()
       upkeep.takeIfDue()
