@@ -7,7 +7,7 @@ import type {
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import type { StoredIndex } from '../../persistence/dictionary.js'
+import type { Make, StoredIndex } from '../../persistence/dictionary.js'
 import type { Answer } from '../../persistence/write-outcomes.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -267,8 +267,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     }
   }
 
-  protected override enterStore(): Promise<StoredIndex> {
-    return this.#host.store.createIndex(this.definition)
+  protected override enterStore(make: Make<StoredIndex>): Promise<unknown> {
+    return this.#host.store.createIndex(this.definition, make)
   }
 
   protected override leaveStore(id: number): Promise<void> {

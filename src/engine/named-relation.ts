@@ -1,6 +1,6 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
-import type { StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
+import type { Make, StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
@@ -196,8 +196,8 @@ export class Relation extends NamedStructure<
     }
   }
 
-  protected override enterStore(): Promise<StoredDefinition> {
-    return this.#host.store.createRelation(this.definition)
+  protected override enterStore(make: Make<StoredDefinition>): Promise<unknown> {
+    return this.#host.store.createRelation(this.definition, make)
   }
 
   /** In one step with its indexes, so that a crash leaves all of them or none. */

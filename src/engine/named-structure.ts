@@ -45,6 +45,7 @@ export abstract class NamedStructure<
   readonly #kind: 'index' | 'relation'
   protected readonly queue: RequestQueue<Write>
   #parts: Parts | undefined
+  #exists = false
   /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
   #loaded: (Parts & { readonly structure: Paged }) | undefined
   /** Why new requests are refused for good. */
@@ -69,8 +70,8 @@ export abstract class NamedStructure<
     )
   }
 
-  /** Enters it into the store. */
-  protected abstract enterStore(): Promise<Parts['stored']>
+  /** Enters it into the store, once `make` has made what else there is of it. */
+  protected abstract enterStore(make: (stored: Parts['stored']) => Promise<void>): Promise<unknown>
   /** Removes it from the store, and whatever else goes with it. */
   protected abstract leaveStore(id: number): Promise<void>
   /** Makes it known under its name; `leaveNames` undoes that. */
@@ -95,7 +96,7 @@ export abstract class NamedStructure<
 
   /** Whether it is there, as opposed to being created. It is there while it is rebuilt. */
   get exists(): boolean {
-    return this.#parts !== undefined
+    return this.#exists
   }
 
   /** Whether it can be used. It may be paged out. */
@@ -127,12 +128,12 @@ export abstract class NamedStructure<
   create(after: Promise<void> | undefined): Promise<void> {
     return this.#start(async () => {
       await after
-      const stored = await this.enterStore()
       try {
-        await this.#load(stored)
+        await this.enterStore((stored) => this.#load(stored))
       } catch (error) {
         this.leaveNames()
-        await this.#host.store.drop(stored.id)
+        await this.#unload()
+        this.#parts = undefined
         throw error
       }
     })
@@ -240,6 +241,7 @@ export abstract class NamedStructure<
     return this.queue.exclusive(async () => {
       try {
         await load()
+        this.#exists = true
       } catch (error) {
         this.#refusal = toWarpdexError(error)
         throw error
