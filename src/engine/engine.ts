@@ -24,7 +24,7 @@ import { FairTurns } from './fair-turns.js'
 import type { RelationIndexDefinition } from './index-definitions.js'
 import { IndexNames } from './index-names.js'
 import type { Reader } from './index-requests.js'
-import { Indexes } from './indexes.js'
+import { type CreatedIndex, Indexes } from './indexes.js'
 import type { KeptResult } from './kept-result.js'
 import type { KeptHost } from './kept-results.js'
 import { meteredStructures } from './metered-structures.js'
@@ -149,12 +149,13 @@ export class Engine {
    * are not in it. It follows the relation, and goes with it.
    *
    * @param definition keys are the values of one column, or tuples of those of several
+   * @returns its definition; it may be gone by then
    * @throws WarpdexError as `createIndex`, and `UNKNOWN_RELATION`
    */
   async createRelationIndex(
     definition: RelationIndexDefinition,
     options: { ifNotExists?: boolean } = {},
-  ): Promise<boolean> {
+  ): Promise<CreatedIndex> {
     return this.#indexes.createOver(this.relation(definition.relation), definition, options)
   }
 
