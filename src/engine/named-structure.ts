@@ -46,6 +46,7 @@ export abstract class NamedStructure<
   protected readonly queue: RequestQueue<Write>
   #parts: Parts | undefined
   #exists = false
+  #isDropped = false
   /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
   #loaded: (Parts & { readonly structure: Paged }) | undefined
   /** Why new requests are refused for good. */
@@ -97,6 +98,11 @@ export abstract class NamedStructure<
   /** Whether it is there, as opposed to being created. It is there while it is rebuilt. */
   get exists(): boolean {
     return this.#exists
+  }
+
+  /** Whether it is being dropped, or is no more. */
+  get isDropped(): boolean {
+    return this.#isDropped
   }
 
   /** Whether it can be used. It may be paged out. */
@@ -166,6 +172,7 @@ export abstract class NamedStructure<
   drop(leave = (id: number) => this.leaveStore(id)): Promise<void> {
     const before = this.#refusal
     this.#refusal = this.unknown()
+    this.#isDropped = true
     return this.queue.exclusive(async () => {
       this.leaveNames()
       if (this.#parts === undefined) return
@@ -175,6 +182,7 @@ export abstract class NamedStructure<
         await leave(stored.id)
       } catch (error) {
         this.#refusal = before
+        this.#isDropped = false
         // The device may have been lost meanwhile, and nobody else would have it rebuilt.
         await this.recover()
         await this.enterNames(stored.id)

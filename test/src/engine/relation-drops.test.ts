@@ -130,3 +130,15 @@ t.test('a relation is dropped and made anew, with its indexes, without a pause b
   t.same(names(engine).sort(), ['by one', 'by three', 'by two', 'numbers'])
   for (const { name } of [...INDEXES, three]) t.same(await sevens(engine, name), [1], name)
 })
+
+t.test('a snapshot of all leaves out what is dropped meanwhile', async (t) => {
+  const engine = await openEngine(t)
+  await createNumbers(engine)
+  for (const name of ['plain', 'other'])
+    await engine.createIndex({ name, keyType: 'u32', payloadKind: 'u32', unique: true })
+  await engine.createRelation({ ...NUMBERS, name: 'more' })
+  const taken = engine.snapshot()
+  await Promise.all([engine.dropIndex('other'), engine.dropRelation('numbers')])
+  t.match(await taken, [{ index: 'plain' }, { relation: 'more' }])
+  t.equal((await taken).length, 2)
+})
