@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import t from 'tap'
 import type { SnapshotPart } from '../../persistence/snapshot-file.js'
+import { Snapshots } from '../../persistence/snapshots.js'
 import { Store } from '../../persistence/store.js'
 import {
   batch,
@@ -373,13 +374,19 @@ t.test('a file that cannot be removed disturbs neither snapshots nor backups', a
   const [, next] = store.snapshots.list(id)
   const other = join(directory, 'data', 'snapshots', next.file)
   let taken: Promise<unknown> | undefined
-  await store.backUp(join(directory, 'one'), () => {
-    taken ??= take(8).then(() => {
+  const { release } = Snapshots.prototype
+  const released = t.intercept(Snapshots.prototype, 'release', {
+    async value(this: Snapshots) {
+      await taken
       rmSync(other)
       mkdirSync(other)
-    })
+      await release.call(this)
+    },
   })
-  await taken
+  await store.backUp(join(directory, 'one'), () => {
+    taken ??= take(8)
+  })
+  released.restore()
   await store.backUp(join(directory, 'two'))
   await store.close()
 })
