@@ -21,7 +21,7 @@ export interface EstimatedImplied {
 }
 
 /** Conditions that a mask has bits for. */
-const MOST_CONDITIONS = 31
+export const MOST_CONDITIONS = 31
 
 /** Deviations from what independent conditions give at which they count as correlated: chance alone makes as many in one of 15,000 pairs. */
 const DEVIATIONS = 4
@@ -174,8 +174,8 @@ function shareOf(
   return (countBits(bits) + fallback()) / (rows + 1)
 }
 
-/** Which rows of the sample satisfy a condition; undefined where no sample can tell. */
-function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint32Array | undefined {
+/** Which rows of the sample satisfy a condition, a bit for each; undefined where no sample can tell. */
+export function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint32Array | undefined {
   switch (condition.kind) {
     case 'values':
       return columns[condition.column]!.sample?.bitsOf(condition.set)
