@@ -1,40 +1,40 @@
 import { distinctAmong, distinctCount } from './distinct-count.js'
-import { type NodeColumn, type NodeEstimate, ROWS_PER_VALUE, type Source, weightOf } from './node-estimate.js'
+import {
+  type ColumnOrigin,
+  type NodeColumn,
+  type NodeEstimate,
+  ROWS_PER_VALUE,
+  type Source,
+  weightOf,
+} from './node-estimate.js'
 import { tuplePlaces } from './tuple-places.js'
 
-/** Different values for each row from which on a column, whose sample has each once, is taken for a key. */
-const KEY_SHARE = 0.9
-
-/** Columns of a node whose values come from one place. */
-interface Part {
-  readonly source: symbol | undefined
-  readonly columns: readonly NodeColumn[]
-}
+/** By how much combinations may be more than the values that one follows from: estimates of both are not exact. */
+const FOLLOWS_WITHIN = 1.05
 
 /** Different combinations of the values of some of a node's columns; null is a value. */
 export function distinctRows(node: NodeEstimate, columns: readonly NodeColumn[]): number {
   if (node.rows <= 1) return node.rows
-  const parts = independentParts(node, partsOf(columns))
-  const counts = parts.map((part) => distinctOf(node, part))
-  const combinations = counts.reduce((product, count) => product * count, 1)
-  return counts.length > 1 ? distinctAmong(combinations, node.rows) : Math.min(node.rows, combinations)
+  const parts = partsOf(columns)
+    .map((part) => ({ part, count: distinctOf(node, part) }))
+    .sort((a, b) => b.count - a.count)
+  if (parts.length <= 1) return Math.min(node.rows, parts[0]?.count ?? 1)
+  const known = new KnownColumns(node)
+  let combinations = 1
+  for (const { part, count } of parts) {
+    const origins = part.flatMap(({ from }) => from ?? [])
+    combinations *= origins.length === 0 ? count : Math.min(count, known.more(origins))
+    known.add(origins)
+  }
+  return distinctAmong(combinations, node.rows)
 }
 
-/** Different values of a column, null not counted. */
+/** Different values, null not counted, of columns that are of one source, or of one column. */
 export function distinctValues(node: NodeEstimate, columns: readonly NodeColumn[]): number {
   const bound = columns.reduce((product, { distinct }) => product * distinct, 1)
   const source = commonSource(node, columns)
   if (source === undefined) return Math.min(node.rows, Number.isFinite(bound) ? bound : unknownValues(node))
-  return Math.min(bound, node.rows, sampledDistinct(source, columns, false))
-}
-
-/** Whether a column has each value once in what its sample was drawn from. */
-export function isKey(node: NodeEstimate, column: NodeColumn): boolean {
-  if (column.from === undefined) return false
-  const { of } = node.sources.get(column.from.source)!
-  const { values, places } = column.from.sample
-  const isOnceEach = values.length > 0 && values.length === places.filter((place) => place >= 0).length
-  return isOnceEach && (column.indexed ?? column.distinct) >= KEY_SHARE * of
+  return Math.min(bound, node.rows, sampledDistinct(source, originsOf(columns), false))
 }
 
 /** The source that has all of some columns. */
@@ -44,51 +44,77 @@ export function commonSource(node: NodeEstimate, columns: readonly NodeColumn[])
   return keys.size === 1 && key !== undefined ? node.sources.get(key) : undefined
 }
 
-function partsOf(columns: readonly NodeColumn[]): Part[] {
-  const parts = new Map<symbol, { source: symbol | undefined; columns: NodeColumn[] }>()
-  const seen = new Set<symbol>()
+/** Columns whose values are known, by source: those that were counted, and what follows from them by columns that were joined. */
+class KnownColumns {
+  readonly #node: NodeEstimate
+  readonly #known = new Map<symbol, Set<ColumnOrigin>>()
+
+  constructor(node: NodeEstimate) {
+    this.#node = node
+  }
+
+  /** Combinations of a source's columns for each of what is known of it. */
+  more(origins: readonly ColumnOrigin[]): number {
+    const [{ source: key }] = origins as readonly [ColumnOrigin]
+    const known = [...(this.#known.get(key) ?? [])]
+    const source = this.#node.sources.get(key)
+    if (source === undefined) return 1
+    const all = sampledDistinct(source, [...new Set([...known, ...origins])], true)
+    return known.length === 0
+      ? Math.max(1, all)
+      : Math.max(1, all / Math.max(1, sampledDistinct(source, known, true)))
+  }
+
+  add(origins: readonly ColumnOrigin[]): void {
+    for (const origin of origins) this.#knownOf(origin.source).add(origin)
+    const open = this.#node.equal.flatMap(([one, other]) => [[one, other] as const, [other, one] as const])
+    for (let found = true; found; ) {
+      found = false
+      for (const [one, other] of open) {
+        if (this.#knownOf(other.source).has(other) || !this.#follows(one)) continue
+        this.#knownOf(other.source).add(other)
+        found = true
+      }
+    }
+  }
+
+  #knownOf(source: symbol): Set<ColumnOrigin> {
+    const known = this.#known.get(source) ?? new Set()
+    this.#known.set(source, known)
+    return known
+  }
+
+  #follows(origin: ColumnOrigin): boolean {
+    const known = this.#knownOf(origin.source)
+    if (known.size === 0 || known.has(origin)) return known.has(origin)
+    return this.more([origin]) <= FOLLOWS_WITHIN
+  }
+}
+
+/** Columns by where their values come from. */
+function partsOf(columns: readonly NodeColumn[]): readonly (readonly NodeColumn[])[] {
+  const parts = new Map<unknown, NodeColumn[]>()
   for (const column of columns) {
-    if (seen.has(column.same)) continue
-    seen.add(column.same)
-    const source = column.from?.source
-    const part = parts.get(source ?? column.same) ?? { source, columns: [] }
-    part.columns.push(column)
-    parts.set(source ?? column.same, part)
+    const key = column.from?.source ?? column
+    parts.set(key, [...(parts.get(key) ?? []), column])
   }
   return [...parts.values()]
 }
 
-/** Without those parts whose values follow from others: of a row that a key of theirs belongs to. */
-function independentParts(node: NodeEstimate, parts: readonly Part[]): readonly Part[] {
-  return parts.reduce((left, part) => {
-    const others = left.filter((other) => other !== part)
-    const isImplied = part.source !== undefined && impliedBy(node, others).has(part.source)
-    return isImplied ? others : left
-  }, parts)
-}
-
-function impliedBy(node: NodeEstimate, parts: readonly Part[]): ReadonlySet<symbol> {
-  const implied = new Set<symbol>()
-  for (const { columns } of parts) {
-    for (const column of columns) {
-      for (const source of node.keys.get(column.same) ?? []) implied.add(source)
-      if (column.from !== undefined && isKey(node, column)) implied.add(column.from.source)
-    }
-  }
-  // A set is gone through with what is added to it meanwhile.
-  for (const source of implied) for (const next of node.follows.get(source) ?? []) implied.add(next)
-  return implied
-}
-
-function distinctOf(node: NodeEstimate, { source: key, columns }: Part): number {
-  const source = key === undefined ? undefined : node.sources.get(key)
+function distinctOf(node: NodeEstimate, columns: readonly NodeColumn[]): number {
+  const source = commonSource(node, columns)
   const bound = columns.reduce(
     (product, { distinct, nullable }) => product * (distinct + (nullable ? 1 : 0)),
     1,
   )
   if (source === undefined) return Number.isFinite(bound) ? bound : unknownValues(node)
   const isOuter = node.rows - weightOf(source) > 0.5
-  return Math.max(1, Math.min(bound, sampledDistinct(source, columns, true) + (isOuter ? 1 : 0)))
+  const sampled = sampledDistinct(source, originsOf(columns), true)
+  return Math.max(1, Math.min(bound, sampled + (isOuter ? 1 : 0)))
+}
+
+function originsOf(columns: readonly NodeColumn[]): readonly ColumnOrigin[] {
+  return columns.flatMap(({ from }) => from ?? [])
 }
 
 function unknownValues({ rows }: NodeEstimate): number {
@@ -96,10 +122,10 @@ function unknownValues({ rows }: NodeEstimate): number {
 }
 
 /** Of the rows that are there at all, by those of the sample that are, as if each was there as likely as any other. */
-function sampledDistinct(source: Source, columns: readonly NodeColumn[], withNulls: boolean): number {
+function sampledDistinct(source: Source, origins: readonly ColumnOrigin[], withNulls: boolean): number {
   const { of, present } = source
   const { places, count } = tuplePlaces(
-    columns.map(({ from }) => from!.sample),
+    origins.map(({ sample }) => sample),
     withNulls,
   )
   const counts = new Float64Array(count)
@@ -113,10 +139,10 @@ function sampledDistinct(source: Source, columns: readonly NodeColumn[], withNul
   })
   if (sampled === 0) return 0
   const rows = (of / present.length) * sampled
-  const [{ indexed } = { indexed: undefined }] = columns
-  const isWhole = columns.length === 1 && sampled + (withNulls ? 0 : nulls) === present.length
+  const [only] = origins
+  const isWhole = origins.length === 1 && sampled + (withNulls ? 0 : nulls) === present.length
   const seen = counts.filter((count) => count > 0)
-  const all = isWhole && indexed !== undefined ? indexed : distinctCount(seen, rows)
+  const all = isWhole && only?.indexed !== undefined ? only.indexed : distinctCount(seen, rows)
   // What is there with some probability, for as many rows as a value has.
   const share = presence / sampled
   return share >= 1 ? all : all * (1 - (1 - share) ** (rows / all))

@@ -1,6 +1,7 @@
 import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { NodeOf } from '../node-of.js'
 import { distinctRows } from './distinct-rows.js'
+import { COMMON_ROWS } from './key-matches.js'
 import { type NodeColumn, type NodeEstimate, type Source, unknownColumn } from './node-estimate.js'
 import { tuplePlaces } from './tuple-places.js'
 
@@ -43,22 +44,27 @@ export function computed(expression: TypedExpression, input: NodeEstimate): Node
   return unknownColumn({ type, nullable, dictionary: undefined }, distinct)
 }
 
-/** A sample of groups: one row for each that there is in the sample, and as if it had been drawn from groups. */
+/** A sample of groups: one row for each that the sample has. Those that it has often stand for themselves, the others for those that it has not. */
 function groupsOf(source: Source, columns: readonly NodeColumn[], rows: number): Source {
   const { places } = tuplePlaces(
     columns.map(({ from }) => from!.sample),
     true,
   )
-  const seen = new Set<number>()
-  const firsts = places.map((place, row) => {
-    if (source.present[row] === 0 || seen.has(place)) return 0
-    seen.add(place)
-    return 1
+  const firsts = new Map<number, number>()
+  const grouped = new Float64Array(places.length)
+  places.forEach((place, row) => {
+    if (source.present[row] === 0) return
+    const first = firsts.get(place) ?? row
+    firsts.set(place, first)
+    grouped[first]! += source.grouped?.[row] ?? 1
   })
-  const weight = rows / Math.max(1, seen.size)
+  const isCommon = (row: number) => grouped[row]! >= COMMON_ROWS
+  const common = Math.min(rows, [...firsts.values()].filter(isCommon).length)
+  const rare = (rows - common) / Math.max(1, firsts.size - common)
   return {
-    of: Math.max(rows, seen.size) * (places.length / Math.max(1, seen.size)),
-    present: Float64Array.from(firsts),
-    weights: Float64Array.from(firsts, (first) => first * weight),
+    of: Math.max(rows, firsts.size) * (places.length / Math.max(1, firsts.size)),
+    present: grouped.map((count) => (count > 0 ? 1 : 0)),
+    weights: grouped.map((count, row) => (count === 0 ? 0 : isCommon(row) ? 1 : rare)),
+    grouped,
   }
 }

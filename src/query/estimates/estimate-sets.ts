@@ -63,7 +63,6 @@ function beside({ columns }: SetNode, rows: number, left: NodeEstimate, right: N
       )
     }),
     sources: new Map(),
-    keys: new Map(),
-    follows: new Map(),
+    equal: [],
   }
 }

@@ -90,13 +90,12 @@ function scanned({ rows, columns }: StoredFacts, kept: readonly number[]): NodeE
     columns: kept.map((number) => {
       const { type, nullable, dictionary, sample, indexed } = columns[number]!
       const facts = { type, nullable, dictionary }
-      const from = sample && { source, sample }
+      const from = sample && { source, sample, indexed }
       const distinct = Math.min(indexed ?? Number.POSITIVE_INFINITY, domainOf(facts))
-      return { ...facts, from, distinct, indexed, same: Symbol() }
+      return { ...facts, from, distinct }
     }),
-    sources: new Map(sampled === 0 ? [] : [[source, { of: rows, present, weights }]]),
-    keys: new Map(),
-    follows: new Map(),
+    sources: new Map(sampled === 0 ? [] : [[source, { of: rows, present, weights, grouped: undefined }]]),
+    equal: [],
   }
 }
 
@@ -106,7 +105,6 @@ function product(left: NodeEstimate, right: NodeEstimate): NodeEstimate {
     rows: left.rows * right.rows,
     columns: [...left.columns, ...right.columns],
     sources: new Map([...ofLeft.sources, ...ofRight.sources]),
-    keys: new Map([...left.keys, ...right.keys]),
-    follows: new Map([...left.follows, ...right.follows]),
+    equal: [...left.equal, ...right.equal],
   }
 }

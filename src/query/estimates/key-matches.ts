@@ -9,6 +9,8 @@ const STRETCHES = 64
 /** Deviations from the expected number of pairs of equal keys in two samples at which that is thought to be wrong; it then counts as so many that were seen. */
 const DEVIATIONS = 3
 const PRIOR_PAIRS = 4
+/** Of rows whose key the other side's sample does not have, at least so many are thought to match nothing. */
+const UNSURE = 0.05
 
 /** What rows of one side find on the other. */
 export interface SideMatches {
@@ -150,20 +152,25 @@ class Matching {
     const isKnown = isComplete(this.#sides[side === 0 ? 1 : 0].source)
     const matches = new Float64Array(keys.length)
     const chance = new Float64Array(keys.length)
-    const rows = source.weights.reduce((sum, weight, row) => (keys[row]! < 0 ? sum : sum + weight), 0)
+    let [sure, unsure, alone] = [0, 0, 0]
     keys.forEach((key, row) => {
       if (key < 0) return
+      const isSeen = other.sampled[key]! > 0
+      if (isSeen) sure += source.weights[row]!
+      else if (isKnown) alone += source.weights[row]!
+      else unsure += source.weights[row]!
       if (other.common[key] === 1 || isKnown) {
         matches[row] = other.rows[key]!
-        chance[row] = other.sampled[key]! > 0 ? 1 : 0
+        chance[row] = isSeen ? 1 : 0
         return
       }
       const stretch = this.#stretchOf[key]!
       const likely = this.#correction * this.#equal[stretch]!
       matches[row] = likely * other.rareRows[stretch]!
-      chance[row] = other.sampled[key]! > 0 ? 1 : Math.min(1, likely * other.rareKeys[stretch]!)
+      chance[row] = isSeen ? 1 : Math.min(1, likely * other.rareKeys[stretch]!)
     })
-    return { matched: Math.min(rows, matched), matches, chance }
+    const most = sure + (1 - UNSURE) * unsure + alone
+    return { matched: Math.max(isKnown ? 0 : sure, Math.min(most, matched)), matches, chance }
   }
 }
 
@@ -184,7 +191,7 @@ function sampledOf({ sampled, rareSampled }: Tally): Amounts {
 function sampledRows({ keys, source }: KeySide, count: number): Float64Array {
   const sampled = new Float64Array(count)
   keys.forEach((key, row) => {
-    if (key >= 0) sampled[key]! += source.present[row]!
+    if (key >= 0) sampled[key]! += source.present[row]! * (source.grouped?.[row] ?? 1)
   })
   return sampled
 }

@@ -9,18 +9,24 @@ export interface Source {
   readonly present: Float64Array
   /** For each row of the sample: the node's rows that it stands for. Where they are less than the node's, the others are null. */
   readonly weights: Float64Array
+  /** Of groups, for each row of the sample: how many the sample had in its group. */
+  readonly grouped: Float64Array | undefined
+}
+
+/** Where the values of a column come from. */
+export interface ColumnOrigin {
+  readonly source: symbol
+  readonly sample: ColumnSample
+  /** Different values in all that the sample was drawn from, where an index knows. */
+  readonly indexed: number | undefined
 }
 
 /** A column of a node. */
 export interface NodeColumn extends ColumnFacts {
-  /** Where its values come from, if a sample has them. */
-  readonly from: { readonly source: symbol; readonly sample: ColumnSample } | undefined
+  /** Undefined of values that no sample has. */
+  readonly from: ColumnOrigin | undefined
   /** Different values at most, null not counted, whatever the sample has; infinite where nobody knows. */
   readonly distinct: number
-  /** Different values in all that the sample was drawn from, where an index knows. */
-  readonly indexed: number | undefined
-  /** Columns of the same class have equal values in each row in which they have any. */
-  readonly same: symbol
 }
 
 /** What is thought of a node's rows before it runs. */
@@ -28,11 +34,11 @@ export interface NodeEstimate {
   readonly rows: number
   readonly columns: readonly NodeColumn[]
   readonly sources: ReadonlyMap<symbol, Source>
-  /** By class of columns: sources that have one row at most for a value of theirs, so that all of that row follows from it. */
-  readonly keys: ReadonlyMap<symbol, ReadonlySet<symbol>>
-  /** By source: others whose row follows from its row. */
-  readonly follows: ReadonlyMap<symbol, ReadonlySet<symbol>>
+  /** Columns of sources, given any more or not, that are equal in each row in which both have values. */
+  readonly equal: readonly EqualColumns[]
 }
+
+export type EqualColumns = readonly [ColumnOrigin, ColumnOrigin]
 
 /** Different values of a column of which nothing is known, as one in so many rows. */
 export const ROWS_PER_VALUE = 10
@@ -59,7 +65,7 @@ export function changed(
     weights[row]! *= weight
     present[row]! *= presence
   }
-  return { of: source.of, present, weights }
+  return { ...source, present, weights }
 }
 
 /**
@@ -90,7 +96,7 @@ export function weightOf({ weights }: Source): number {
 export function unknownColumn(facts: ColumnFacts, distinct: number = Number.POSITIVE_INFINITY): NodeColumn {
   const { type, nullable, dictionary } = facts
   const least = Math.min(distinct, domainOf(facts))
-  return { type, nullable, dictionary, from: undefined, distinct: least, indexed: undefined, same: Symbol() }
+  return { type, nullable, dictionary, from: undefined, distinct: least }
 }
 
 /** Different values that a column may have by its type and dictionary. */
