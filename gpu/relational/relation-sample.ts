@@ -31,10 +31,16 @@ export class SampleKeeper {
 
   /** @param rows of the relation now; those that a sample has are there still */
   at(rows: number): RelationSample {
-    const kept = this.#sample
-    if (kept !== undefined && rows >= kept.of && rows <= kept.of * (1 + GROWTH)) return kept
+    const kept = this.atHand(rows)
+    if (kept !== undefined) return kept
     this.#sample = { of: rows, rows: sampleRows(rows), columns: new Map() }
     return this.#sample
+  }
+
+  /** The sample as it is, if it is one of the relation as it is. */
+  atHand(rows: number): RelationSample | undefined {
+    const kept = this.#sample
+    return kept !== undefined && rows >= kept.of && rows <= kept.of * (1 + GROWTH) ? kept : undefined
   }
 
   /** Numbers of strings are others now. */

@@ -52,7 +52,7 @@ async function readSamples(
   const names = new Map<Origin['relation'], string[]>()
   for (const number of asked) {
     const origin = run.originOf(table.columns[number]!.source)
-    if (origin === undefined || origin.relation.rows < SAMPLED_ROWS) continue
+    if (origin === undefined || !paysBySample(origin)) continue
     const known = names.get(origin.relation) ?? []
     names.set(origin.relation, [...known, origin.name])
   }
@@ -62,6 +62,11 @@ async function readSamples(
     if (sample !== undefined) samples.set(relation, sample)
   }
   return samples
+}
+
+/** Samples that are at hand cost nothing. */
+function paysBySample({ relation: { rows, sample }, name }: Origin): boolean {
+  return rows >= SAMPLED_ROWS || sample?.atHand(rows)?.columns.has(name) === true
 }
 
 function keyOf(together: Map<unknown, Map<unknown, object>>, sample: object, rows: unknown): object {
