@@ -101,12 +101,13 @@ function hasTooMany(
   build: SideName,
   keys: number,
 ): boolean {
-  if (left.type === 'string') return false
+  const [built, probes] = build === 'left' ? [left, right] : [right, left]
+  // With a key for each row there are no more matches than probes.
+  if (left.type === 'string' || keys >= built.table.rows) return false
   const estimateSide = ({ table, column }: IndexedSide, name: SideName) =>
     estimateTable(run, table.choose([column]), name === build ? new Map([[0, keys]]) : undefined)
   const condition = { pairs: [[0, 0] as const], width: undefined }
   const { pairs } = joinMatches(condition, estimateSide(left, 'left'), estimateSide(right, 'right'))
-  const [built, probes] = build === 'left' ? [left, right] : [right, left]
   return pairs > mostMatches(built.table.rows, probes.table.rows)
 }
 

@@ -94,7 +94,7 @@ function scanned({ rows, columns }: StoredFacts, kept: readonly number[]): NodeE
       const distinct = Math.min(indexed ?? Number.POSITIVE_INFINITY, domainOf(facts))
       return { ...facts, from, distinct }
     }),
-    sources: new Map(sampled === 0 ? [] : [[source, { of: rows, present, weights, grouped: undefined }]]),
+    sources: new Map([[source, { of: rows, present, weights, grouped: undefined }]]),
     equal: [],
   }
 }

@@ -42,7 +42,7 @@ function shareColumn(left: NodeColumn, right: NodeColumn): SharedKeys {
   if (left.type === 'string' && left.dictionary !== right.dictionary) {
     return shareValues(l, r, textsOf(l), textsOf(r), compareStrings)
   }
-  return shareValues(l, r, [...l.values], [...r.values], (a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  return shareValues(l, r, l.values, r.values, (a, b) => (a < b ? -1 : a > b ? 1 : 0))
 }
 
 function textsOf(sample: ColumnSample): string[] {
@@ -53,8 +53,8 @@ function textsOf(sample: ColumnSample): string[] {
 function shareValues<T>(
   left: ColumnSample,
   right: ColumnSample,
-  ls: readonly T[],
-  rs: readonly T[],
+  ls: ArrayLike<T>,
+  rs: ArrayLike<T>,
   compare: (a: T, b: T) => number,
 ): SharedKeys {
   const numbers = { left: new Int32Array(ls.length), right: new Int32Array(rs.length) }

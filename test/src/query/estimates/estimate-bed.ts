@@ -3,6 +3,7 @@ import { type RelationSample, sampleRows } from '../../../../gpu/relational/rela
 import { aligned } from '../../../../protocol/columns.js'
 import { checkQuery } from '../../../../protocol/query/check-query.js'
 import type { QueryNode } from '../../../../protocol/query/tree.js'
+import type { TypedNode } from '../../../../protocol/query/typed.js'
 import {
   estimateTree,
   type StoredColumnFacts,
@@ -25,8 +26,17 @@ export class EstimateBed {
 
   /** The rows that a query is thought to give. */
   rows(query: QueryNode): number {
-    const root = pruneColumns(checkQuery(query, (name) => schemaOf(this.#hosts.get(name)!)))
+    const root = this.#checked(query)
     return estimateTree(root, this.#facts).get(root)!
+  }
+
+  /** What is thought of every node. */
+  estimates(query: QueryNode): ReadonlyMap<TypedNode, number> {
+    return estimateTree(this.#checked(query), this.#facts)
+  }
+
+  #checked(query: QueryNode): TypedNode {
+    return pruneColumns(checkQuery(query, (name) => schemaOf(this.#hosts.get(name)!)))
   }
 }
 
