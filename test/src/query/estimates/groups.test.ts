@@ -24,7 +24,7 @@ function close(t: Test, what: string, query: Query, rows: number, most = MOST_WR
 }
 
 t.test('different values by a sample', async (t) => {
-  const rows = 250_000
+  const rows = 100_000
   const sampled = 4096
   const errorOf = (draw: () => number) => {
     const values = Uint32Array.from({ length: rows }, draw)
@@ -35,18 +35,18 @@ t.test('different values by a sample', async (t) => {
     }
     return qError(distinctCount(counts.values(), rows), new Set(values).size)
   }
-  for (const values of [10, 1000, 20_000, 100_000]) {
+  for (const values of [10, 1000, 20_000]) {
     const error = errorOf(() => random.below(values))
     t.ok(error <= 2, `uniform, ${values}: ${error.toFixed(2)}`)
   }
   for (const exponent of [0.5, 1, 1.5, 2]) {
-    for (const values of [1000, 100_000]) {
+    for (const values of [1000, 50_000]) {
       const error = errorOf(zipf(random, values, exponent))
       // sqrt(rows / sampled) is what no estimator can be better than on all data.
       t.ok(error <= Math.sqrt(rows / sampled), `Zipf ${exponent}, ${values}: ${error.toFixed(2)}`)
     }
   }
-  const half = errorOf(() => (random.chance(0.5) ? 7 : random.below(100_000)))
+  const half = errorOf(() => (random.chance(0.5) ? 7 : random.below(50_000)))
   t.ok(half <= 4, `half of them one: ${half.toFixed(2)}`)
   const ones = new Float64Array(sampled).fill(1)
   t.equal(Math.round(distinctCount(ones, rows)), rows, 'a key')

@@ -67,7 +67,7 @@ t.test('joins by equal keys', async (t) => {
   ] as const) {
     for (const column of columns) {
       const [l, r] = [`${left.name}_${column}`, `${right.name}_${column}`]
-      for (const kind of ['inner', 'left', 'right', 'full', 'semi', 'anti'] as const) {
+      for (const kind of ['inner', 'left', 'full', 'semi', 'anti'] as const) {
         const rows = joinRows(kind, cellsOf(left, l), cellsOf(right, r))
         const estimated = bed.rows(
           relation(left.name).join(relation(right.name), { on: [[l, r]], kind }).tree,
