@@ -9,7 +9,7 @@ import { valueWords } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { probeBuffers, treeProbe } from '../../gpu/relational/query/tree-probe.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { estimateTable } from './estimates/estimate-table.js'
+import { commonestRows, estimateTable } from './estimates/estimate-table.js'
 import { joinMatches } from './estimates/join-matches.js'
 import type { JoinSpec } from './join-tables.js'
 import type { QueryRun } from './query-run.js'
@@ -102,13 +102,14 @@ function hasTooMany(
   keys: number,
 ): boolean {
   const [built, probes] = build === 'left' ? [left, right] : [right, left]
-  // With a key for each row there are no more matches than probes.
-  if (left.type === 'string' || keys >= built.table.rows) return false
-  const estimateSide = ({ table, column }: IndexedSide, name: SideName) =>
-    estimateTable(run, table.choose([column]), name === build ? new Map([[0, keys]]) : undefined)
-  const condition = { pairs: [[0, 0] as const], width: undefined }
-  const { pairs } = joinMatches(condition, estimateSide(left, 'left'), estimateSide(right, 'right'))
-  return pairs > mostMatches(built.table.rows, probes.table.rows)
+  const most = mostMatches(built.table.rows, probes.table.rows)
+  if (left.type === 'string' || keys === 0) return false
+  const indexed = estimateTable(run, built.table.choose([built.column]), new Map([[0, keys]]))
+  const often = Math.max(built.table.rows / keys, commonestRows(indexed, indexed.columns[0]!))
+  // Matching two samples takes milliseconds, and most indexes have few rows of each key.
+  if (often * probes.table.rows <= most) return false
+  const probing = estimateTable(run, probes.table.choose([probes.column]))
+  return joinMatches({ pairs: [[0, 0]], width: undefined }, probing, indexed).pairs > most
 }
 
 /** An index over nothing but a column of a relation. */

@@ -2,6 +2,7 @@ import type { Table, TableColumn } from '../../../gpu/relational/query/table.js'
 import type { QueryRun } from '../query-run.js'
 import { columnSample } from '../selection/column-sample.js'
 import { factsOf } from '../selection/table-columns.js'
+import { COMMON_ROWS } from './key-matches.js'
 import { type NodeColumn, type NodeEstimate, type Source, unknownColumn } from './node-estimate.js'
 
 /**
@@ -42,4 +43,15 @@ function sampleAtHand(run: Pick<QueryRun, 'originOf'>, { source }: TableColumn) 
   const column = sample?.columns.get(name)
   if (sample === undefined || column === undefined) return undefined
   return { of: relation.rows, values: columnSample(sample, column, source.type) }
+}
+
+/** Rows of the value that a column of such a table has most often, if one is common in its sample; 0 where none is. */
+export function commonestRows({ sources }: NodeEstimate, { from }: NodeColumn): number {
+  if (from === undefined) return 0
+  const { places, values } = from.sample
+  const counts = new Float64Array(values.length)
+  for (const place of places) if (place >= 0) counts[place]!++
+  const most = counts.reduce((most, count) => Math.max(most, count), 0)
+  const [rowsOfEach = 0] = sources.get(from.source)?.weights ?? []
+  return most >= COMMON_ROWS ? most * rowsOfEach : 0
 }

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { DeviceColumnData, DeviceRelation } from '../../../../gpu/relational/device-relation.js'
 import { Table } from '../../../../gpu/relational/query/table.js'
 import { SampleKeeper } from '../../../../gpu/relational/relation-sample.js'
-import { estimateTable } from '../../../../src/query/estimates/estimate-table.js'
+import { commonestRows, estimateTable } from '../../../../src/query/estimates/estimate-table.js'
 import { joinMatches } from '../../../../src/query/estimates/join-matches.js'
 import { freshSeed, Random } from '../../../random.js'
 
@@ -53,6 +53,17 @@ t.test('pairs of tables, from what is at hand', async (t) => {
   t.ok(Math.abs(seen / (sevens! * others!) - 1) < 0.2, `half of both are one: ${Math.round(seen)}`)
   const unseen = pairsOf(relationOf(left, false), relationOf(right, false), 10_001)
   t.ok(unseen < 50_000, `where only the number of keys is known: ${Math.round(unseen)}`)
+})
+
+t.test('the commonest value', async (t) => {
+  const values = Uint32Array.from({ length: 20_000 }, (_, row) => (row % 4 === 0 ? 7 : row))
+  const commonest = (isAtHand: boolean) => {
+    const relation = relationOf(values, isAtHand)
+    const estimate = estimateTable({ originOf: () => ({ relation, name: 'k' }) }, Table.ofRelation(relation))
+    return commonestRows(estimate, estimate.columns[0]!)
+  }
+  t.ok(Math.abs(commonest(true) / 5000 - 1) < 0.2, `${commonest(true)} of 5000`)
+  t.equal(commonest(false), 0, 'unknown')
 })
 
 t.test('of a part of a relation', async (t) => {
