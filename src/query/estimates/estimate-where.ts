@@ -2,7 +2,8 @@ import { columnsOf } from '../../../gpu/relational/selection/condition-columns.j
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { NodeOf } from '../node-of.js'
-import { bitsOf, type EstimatedColumn, Estimates, MOST_CONDITIONS } from '../selection/estimates.js'
+import type { EstimatedColumn } from '../selection/column-sample.js'
+import { bitsOf, Estimates, MOST_CONDITIONS } from '../selection/estimates.js'
 import { normalise } from '../selection/normalise.js'
 import {
   changed,

@@ -2,10 +2,18 @@ import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../protocol/relation.js'
+import type { ColumnFacts } from './column-domain.js'
 import { Histogram } from './histogram.js'
 
 const SIGN = 0x80000000
 const WIDE_SIGN = 2n ** 63n
+
+/** A column with what is known of its values. */
+export interface EstimatedColumn extends ColumnFacts {
+  readonly sample: ColumnSample | undefined
+  /** Columns whose samples are of the same rows have the same one. */
+  readonly sampleOf: unknown
+}
 
 /** Values by their order. */
 interface Ranked {

@@ -34,6 +34,11 @@ t.test('conditions one after the other', async (t) => {
     some.where(col('a_part').lt(10)),
     ofSome.filter((row) => Number(row.a_part) < 10).length,
   )
+  const [zipf, hole] = [col('a_zipf'), col('a_hole')]
+  const smaller = ofA.filter((row) => row.a_hole !== null && Number(row.a_zipf) < Number(row.a_hole)).length
+  close(t, 'one column below another', relation('a').where(zipf.lt(hole)), smaller)
+  const larger = ofA.filter((row) => row.a_hole !== null && Number(row.a_zipf) > Number(row.a_hole)).length
+  close(t, 'above it', relation('a').where(zipf.le(hole).not()), larger)
   t.equal(bed.rows(some.where(col('a_text').eq('no such text')).tree), 0)
   const rare = relation('a').where(col('a_id').eq(5))
   t.ok(bed.rows(rare.tree) < 30, 'one row')
