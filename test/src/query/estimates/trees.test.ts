@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { and, col, count, type Query, relation } from '../../../../clients/sdk/index.js'
+import { and, col, count, or, type Query, relation } from '../../../../clients/sdk/index.js'
 import { qError } from '../../../../protocol/query/explanation.js'
 import { freshSeed, Random } from '../../../random.js'
 import { EstimateBed } from './estimate-bed.js'
@@ -39,6 +39,23 @@ t.test('conditions one after the other', async (t) => {
   close(t, 'one column below another', relation('a').where(zipf.lt(hole)), smaller)
   const larger = ofA.filter((row) => row.a_hole !== null && Number(row.a_zipf) > Number(row.a_hole)).length
   close(t, 'above it', relation('a').where(zipf.le(hole).not()), larger)
+  const within = ofA.filter((row) => {
+    return (
+      row.a_hole !== null &&
+      Number(row.a_zipf) < Number(row.a_hole) &&
+      Number(row.a_hole) <= Number(row.a_many)
+    )
+  }).length
+  close(t, 'between two others', relation('a').where(and(zipf.lt(hole), hole.le(col('a_many')))), within)
+  const neither = ofA.filter((row) => {
+    return (
+      row.a_hole !== null &&
+      Number(row.a_zipf) <= Number(row.a_hole) &&
+      Number(row.a_many) >= Number(row.a_hole)
+    )
+  }).length
+  const either = or(zipf.gt(hole), col('a_many').lt(hole))
+  close(t, 'neither of two', relation('a').where(either.not()), neither)
   t.equal(bed.rows(some.where(col('a_text').eq('no such text')).tree), 0)
   const rare = relation('a').where(col('a_id').eq(5))
   t.ok(bed.rows(rare.tree) < 30, 'one row')
