@@ -2,7 +2,7 @@
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { Device } from '../../gpu/device/device.js'
-import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import { type QueryExplanation, qError } from '../../protocol/query/explanation.js'
 import { freshSeed } from '../random.js'
 import { QueryBed } from '../src/query/query-bed.js'
 import { generateTpch } from './generator.js'
@@ -55,7 +55,7 @@ function show(
   depth: number,
 ): void {
   const how = method === undefined ? '' : ` (${method})`
-  const figures = `${rows} rows (${estimatedRows} estimated), ${(bytes / 2 ** 20).toFixed(1)} MiB, ${milliseconds.toFixed(2)} ms`
+  const figures = `${rows} rows (${estimatedRows} estimated, q ${qError(estimatedRows, rows).toFixed(2)}), ${(bytes / 2 ** 20).toFixed(1)} MiB, ${milliseconds.toFixed(2)} ms`
   console.log(`${'  '.repeat(depth)}${op}${how}: ${figures}`)
   for (const input of inputs) show(input, depth + 1)
 }

@@ -24,14 +24,8 @@ export async function selectTable(
   const normalised = normalise(node.condition, table.columns.map(factsOf))
   const { selections } = run.figures(node)
   const given = table.choose(node.kept)
-  if (normalised.kind === 'none' || table.rows === 0) {
-    selections.addTrivial(table.rows, 0)
-    return given.slice(run.work, 0, 0)
-  }
-  if (normalised.conditions.length === 0) {
-    selections.addTrivial(table.rows, table.rows)
-    return given
-  }
+  if (normalised.kind === 'none' || table.rows === 0) return given.slice(run.work, 0, 0)
+  if (normalised.conditions.length === 0) return given
   const { task, chosen } = await planned(run, node, table, normalised, reading)
   const names = node.input.columns.map(({ name }) => name)
   const byIndex = await selectByIndex(run, table, normalised, task, chosen)

@@ -8,8 +8,8 @@ import {
 } from '../../../../gpu/relational/relation-sample.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../../protocol/relation.js'
-import { ColumnSample } from '../../../../src/query/selection/column-sample.js'
-import { type EstimatedColumn, Estimates } from '../../../../src/query/selection/estimates.js'
+import { ColumnSample, type EstimatedColumn } from '../../../../src/query/selection/column-sample.js'
+import { Estimates } from '../../../../src/query/selection/estimates.js'
 import { between, unionOf } from '../../../../src/query/selection/value-sets.js'
 import { freshSeed, Random } from '../../../random.js'
 
@@ -142,7 +142,7 @@ t.test('rows of a sample', async (t) => {
     const sample = sampleRows(rows)
     t.equal(sample.length, SAMPLE_ROWS)
     t.ok(
-      sample.every((row, i) => row < rows && (i === 0 || sample[i - 1]! <= row)),
+      sample.every((row, i) => row < rows && (i === 0 || sample[i - 1]! < row)),
       `${rows}, ascending`,
     )
   }
