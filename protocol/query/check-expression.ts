@@ -136,10 +136,10 @@ class ExpressionChecker {
     const arithmetic = ARITHMETIC.find((candidate) => candidate === op)!
     const unified = this.#unified(reader, pair)
     if (!isNumeric(unified[0].type)) throw reader.fault(`"${op}" needs numbers, not ${unified[0].type}`)
-    const type = arithmetic === '/' ? 'f32' : wideType(unified[0].type)
-    const args: Pair = [converted(unified[0], type)!, converted(unified[1], type)!]
+    const operand = wideType(unified[0].type)
+    const args: Pair = [converted(unified[0], operand)!, converted(unified[1], operand)!]
     const nullable = arithmetic === '/' || args.some((argument) => argument.nullable)
-    return { kind: 'arithmetic', op: arithmetic, args, type, nullable }
+    return { kind: 'arithmetic', op: arithmetic, args, type: arithmetic === '/' ? 'f32' : operand, nullable }
   }
 
   #unified(reader: NodeReader, pair: Pair): Pair {
@@ -228,7 +228,7 @@ function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): T
   return { kind, args, type: 'boolean', nullable: args.some((argument) => argument.nullable) }
 }
 
-/** The type that integers of a type are added and multiplied in. */
+/** The type that integers of a type are added, multiplied and divided in. */
 function wideType(type: ValueType): ValueType {
   return type === 'u32' || type === 'i32' ? 'i64' : type
 }

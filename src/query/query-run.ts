@@ -141,7 +141,7 @@ export class QueryRun {
 
   /** @throws WarpdexError `BAD_REQUEST` where an expression of the node, or of one before it, has overflowed */
   async checkFaults(node: TypedNode): Promise<void> {
-    if (!(await this.work.hasFault())) return
+    if ((await this.work.takeFaults()) === 0) return
     throw new WarpdexError(
       'BAD_REQUEST',
       `${node.path}: a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead`,

@@ -149,7 +149,7 @@ class GroupReduction {
   #inOrder(builder: ProgramBuilder, words: 1 | 2): GPUBuffer {
     const { rows } = this.#table
     const { evaluation, primitives } = this.#work.kernels
-    const values = evaluation.record(this.#work, builder.finish(), rows, words, undefined)
+    const values = evaluation.record(this.#work, builder.finish(), rows, { words })
     const { order } = this.#groups
     if (order === undefined) return values
     const ordered = this.#work.words(rows * words)
@@ -183,7 +183,7 @@ class GroupReduction {
     const validity = nullable ? this.#work.ones(count) : undefined
     const { evaluation } = this.#work.kernels
     const words = valueWords(type)
-    const values = evaluation.record(this.#work, builder.finish(), count, words, validity)
+    const values = evaluation.record(this.#work, builder.finish(), count, { words, validity })
     return { type, values, validity, dictionary: from.dictionary }
   }
 }

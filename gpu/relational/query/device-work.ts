@@ -19,7 +19,7 @@ export class DeviceWork {
   readonly absent: GPUBuffer
   /** The same for a binding that it does not write. */
   readonly unwritten: GPUBuffer
-  /** A word that is set once a result is a fault: an expression has overflowed. */
+  /** A word that has a bit of `Fault` set once a result is one: it has overflowed. */
   readonly faults: GPUBuffer
   /** Whether some result may be a fault, of which nobody has looked yet. */
   mayHaveFault = false
@@ -103,12 +103,13 @@ export class DeviceWork {
     return read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
   }
 
-  /** Whether a result was a fault. Waits for the device only if there can be one. */
-  async hasFault(): Promise<boolean> {
-    if (!this.mayHaveFault) return false
+  /** The bits of the faults since this was last asked. Waits for the device only if there can be some. */
+  async takeFaults(): Promise<number> {
+    if (!this.mayHaveFault) return 0
     this.mayHaveFault = false
-    const [fault] = await this.read([{ buffer: this.faults, index: 0 }])
-    return fault !== 0
+    const [faults] = await this.read([{ buffer: this.faults, index: 0 }])
+    if (faults !== 0) this.recorder.clear(this.faults, 0, 4)
+    return faults!
   }
 
   /** Submits, and waits for columns. */

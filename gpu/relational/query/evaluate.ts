@@ -6,6 +6,18 @@ import { PROGRAM_COLUMNS, type Program } from './program.js'
 
 /** As in `evaluate.wesl`. */
 const NULLABLE = 16
+const KEEP_FAULTS = 32
+const FAULTY = 256
+
+/** What a program gives. */
+export interface EvaluationOutput {
+  /** Words of a result. */
+  readonly words: 1 | 2
+  /** Gets the rows that have a result, if some may have none. */
+  readonly validity?: GPUBuffer | undefined
+  /** Whether the validity gets the rows that are faults too, as `ProgramColumn` has them; else one fault is the query's. */
+  readonly keepsFaults?: boolean
+}
 
 /** Runs programs over rows (`evaluate.wesl`). */
 export class Evaluation {
@@ -28,24 +40,22 @@ export class Evaluation {
 
   /**
    * @param rows of every column
-   * @param words of a result
-   * @param validity gets the rows that have a result, if some may have none
    * @returns the results
    */
   record(
     work: DeviceWork,
     { words: text, length, columns, fallible }: Program,
     rows: number,
-    words: 1 | 2,
-    validity: GPUBuffer | undefined,
+    { words, validity, keepsFaults = false }: EvaluationOutput,
   ): GPUBuffer {
-    work.mayHaveFault ||= fallible
+    work.mayHaveFault ||= fallible && !keepsFaults
     const output = work.words(rows * words)
     const program = work.upload(asBytes(text))
-    let flags = validity === undefined ? 0 : NULLABLE
+    let flags = (validity === undefined ? 0 : NULLABLE) | (keepsFaults ? KEEP_FAULTS : 0)
     const inputs = Array.from({ length: PROGRAM_COLUMNS }, (_, i) => {
       const column = columns[i]
       if (column?.validity !== undefined) flags |= 1 << i
+      if (column?.hasFaults) flags |= FAULTY << i
       return [column?.values ?? work.absent, column?.validity ?? work.absent]
     }).flat()
     const buffers = [program, ...inputs, output, validity ?? work.unwritten, work.faults]
