@@ -1,6 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ArithmeticOp, ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import { goesWithoutFault } from '../../../protocol/query/value-types.js'
 import type { StringDictionary } from '../device-relation.js'
 import { codeOf, dictionaryOf, matchTable, mergeDictionaries } from './dictionaries.js'
 import { Op, type Operation } from './opcodes.js'
@@ -50,6 +51,14 @@ export function fitsProgram(expression: TypedExpression, evaluated: Evaluated): 
   const columns = new Set<number | TypedExpression>()
   collectColumns(expression, evaluated, columns)
   return columns.size <= PROGRAM_COLUMNS && registersFor(expression, evaluated) <= PROGRAM_REGISTERS
+}
+
+/** Whether an expression may be a fault for some row. */
+export function isFallible(expression: TypedExpression): boolean {
+  if (expression.kind === 'arithmetic' && expression.type !== 'f32') return true
+  if (expression.kind === 'convert' && !goesWithoutFault(expression.args[0].type, expression.type))
+    return true
+  return argumentsOf(expression).some(isFallible)
 }
 
 /** @param columns by the numbers that the expression has for them */

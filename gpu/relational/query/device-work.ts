@@ -7,6 +7,20 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { QueryKernels } from './query-kernels.js'
 
+/** Bits of `DeviceWork.faults`: an expression has overflowed, or the sum with a number among those of a node; the last bit is that of many. */
+export const EXPRESSION_FAULT = 1
+const SUM_FAULTS = 30
+
+export function sumFault(number: number): number {
+  return 2 << Math.min(number, SUM_FAULTS - 1)
+}
+
+/** The number of the first sum that has overflowed; undefined where it is one of many. */
+export function faultySum(faults: number): number | undefined {
+  const number = 30 - Math.clz32((faults & -faults) >>> 0)
+  return number === SUM_FAULTS - 1 ? undefined : number
+}
+
 /**
  * What the steps of one query record with. What is recorded is submitted when something is read, or by `submit`; memory is the query's
  * until its scratch is released.
@@ -19,7 +33,7 @@ export class DeviceWork {
   readonly absent: GPUBuffer
   /** The same for a binding that it does not write. */
   readonly unwritten: GPUBuffer
-  /** A word that has a bit of `Fault` set once a result is one: it has overflowed. */
+  /** A word with a bit for each thing that has overflowed: `EXPRESSION_FAULT`, `sumFault`. */
   readonly faults: GPUBuffer
   /** Whether some result may be a fault, of which nobody has looked yet. */
   mayHaveFault = false

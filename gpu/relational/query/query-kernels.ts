@@ -6,6 +6,7 @@ import { AppendBits } from './append-bits.js'
 import { DifferingBits } from './differing-bits.js'
 import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
+import { FinishSums } from './finish-sums.js'
 import { GroupStarts } from './group-starts.js'
 import { RowPairsWriter } from './row-pairs.js'
 import { SetMembers } from './set-members.js'
@@ -17,6 +18,7 @@ interface Parts {
   readonly differingBits: DifferingBits
   readonly groupStarts: GroupStarts
   readonly appendBits: AppendBits
+  readonly finishSums: FinishSums
   readonly setMembers: SetMembers
   readonly rowPairs: RowPairsWriter
   readonly joins: Joins
@@ -31,6 +33,7 @@ export class QueryKernels {
   readonly differingBits: DifferingBits
   readonly groupStarts: GroupStarts
   readonly appendBits: AppendBits
+  readonly finishSums: FinishSums
   readonly setMembers: SetMembers
   readonly rowPairs: RowPairsWriter
   readonly joins: Joins
@@ -43,6 +46,7 @@ export class QueryKernels {
     this.differingBits = parts.differingBits
     this.groupStarts = parts.groupStarts
     this.appendBits = parts.appendBits
+    this.finishSums = parts.finishSums
     this.setMembers = parts.setMembers
     this.rowPairs = parts.rowPairs
     this.joins = parts.joins
@@ -59,6 +63,7 @@ export class QueryKernels {
       differingBits,
       groupStarts,
       appendBits,
+      finishSums,
       setMembers,
       rowPairs,
       joins,
@@ -70,6 +75,7 @@ export class QueryKernels {
       DifferingBits.create(device),
       GroupStarts.create(device),
       AppendBits.create(device),
+      FinishSums.create(device),
       SetMembers.create(device),
       RowPairsWriter.create(device),
       Promise.resolve(making).then((made) => Joins.create(device, made)),
@@ -80,6 +86,7 @@ export class QueryKernels {
       primitives: made,
       ...read,
       appendBits,
+      finishSums,
       setMembers,
       rowPairs,
       joins,

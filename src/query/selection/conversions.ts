@@ -1,7 +1,7 @@
 import type { Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
-import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { goesWithoutFault } from '../../../protocol/query/value-types.js'
 import { type ColumnFacts, lastValue, orderedNumber, restoredNumber } from './column-domain.js'
 import { between, unionOf } from './value-sets.js'
 
@@ -75,11 +75,4 @@ export function roundedToFloat(value: bigint): number {
   const isExact = leading << extra === magnitude
   const rounded = Math.fround(Number(isExact ? leading : leading | 1n)) * 2 ** Number(extra)
   return value < 0n ? -rounded : rounded
-}
-
-/** Whether all values of a type go to another. */
-function goesWithoutFault(from: ValueType, to: ValueType): boolean {
-  const [source, target] = [INTEGER_RANGES[from], INTEGER_RANGES[to]]
-  if (source === undefined) return from === to
-  return to === 'f32' || (target !== undefined && source[0] >= target[0] && source[1] <= target[1])
 }
