@@ -61,3 +61,8 @@ export function commonTypeOfAll([first, ...others]: readonly TypedExpression[]):
   }
   return widest.type
 }
+
+/** Whether both can be converted to some type of integers. */
+export function haveCommonInteger(a: TypedExpression, b: TypedExpression): boolean {
+  return INTEGERS.some((type) => converted(a, type) !== undefined && converted(b, type) !== undefined)
+}

@@ -1,4 +1,5 @@
 import type { Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import { roundedToFloat } from '../../../protocol/query/constants.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { goesWithoutFault } from '../../../protocol/query/value-types.js'
@@ -61,18 +62,4 @@ function firstAtLeast(bound: bigint, low: bigint, end: bigint, type: ValueType):
 
 function integerAt(ordered: bigint, type: ValueType): bigint {
   return BigInt(restoredNumber(ordered, type === 'string' ? 'u32' : type))
-}
-
-/** Bits of an integer that tell which float it goes to, if those behind them are no more than one that says whether there were any. */
-const LEADING_BITS = 40
-
-/** The nearest `f32`, rounded once, as the device does it (`wide.wesl`). */
-export function roundedToFloat(value: bigint): number {
-  const magnitude = value < 0n ? -value : value
-  if (magnitude <= Number.MAX_SAFE_INTEGER) return Math.fround(Number(value))
-  const extra = BigInt(magnitude.toString(2).length - LEADING_BITS)
-  const leading = magnitude >> extra
-  const isExact = leading << extra === magnitude
-  const rounded = Math.fround(Number(isExact ? leading : leading | 1n)) * 2 ** Number(extra)
-  return value < 0n ? -rounded : rounded
 }
