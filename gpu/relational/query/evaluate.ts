@@ -21,21 +21,24 @@ export interface EvaluationOutput {
 
 /** Runs programs over rows (`evaluate.wesl`). */
 export class Evaluation {
-  readonly #kernel: Kernel
+  readonly #kernels: readonly Kernel[]
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
+  /** @param kernels by what programs may have, see `kernelNumber` */
+  private constructor(kernels: readonly Kernel[]) {
+    this.#kernels = kernels
   }
 
   static async create(device: Device): Promise<Evaluation> {
     const columns = Array.from({ length: 2 * PROGRAM_COLUMNS }, () => 'read' as const)
-    const kernel = await device.kernel({
+    const common = {
       module: 'relational/query/evaluate',
       entryPoint: 'evaluate',
       bindings: ['read', ...columns, 'write', 'write', 'write'],
       params: 4,
-    })
-    return new Evaluation(kernel)
+    } as const
+    const forms = [false, true].flatMap((fallible) => [false, true].map((divides) => ({ fallible, divides })))
+    const kernels = forms.map((conditions) => device.kernel({ ...common, conditions }))
+    return new Evaluation(await Promise.all(kernels))
   }
 
   /**
@@ -44,7 +47,7 @@ export class Evaluation {
    */
   record(
     work: DeviceWork,
-    { words: text, length, columns, fallible }: Program,
+    { words: text, length, columns, fallible, divides }: Program,
     rows: number,
     { words, validity, keepsFaults = false }: EvaluationOutput,
   ): GPUBuffer {
@@ -59,7 +62,16 @@ export class Evaluation {
       return [column?.values ?? work.absent, column?.validity ?? work.absent]
     }).flat()
     const buffers = [program, ...inputs, output, validity ?? work.unwritten, work.faults]
-    work.recorder.dispatch(this.#kernel, buffers, [rows, words, length, flags], rows)
+    work.recorder.dispatch(
+      this.#kernels[kernelNumber({ fallible, divides })]!,
+      buffers,
+      [rows, words, length, flags],
+      rows,
+    )
     return output
   }
+}
+
+function kernelNumber({ fallible, divides }: Pick<Program, 'fallible' | 'divides'>): number {
+  return (fallible ? 2 : 0) + (divides ? 1 : 0)
 }

@@ -21,6 +21,8 @@ export interface Program {
   readonly columns: readonly ProgramColumn[]
   /** Whether a result may be a fault. */
   readonly fallible: boolean
+  /** Whether it has quotients. */
+  readonly divides: boolean
 }
 
 const FALLIBLE: ReadonlySet<Operation> = new Set([
@@ -35,6 +37,8 @@ const FALLIBLE: ReadonlySet<Operation> = new Set([
   Op.checkSignedWord,
 ])
 
+const DIVIDING: ReadonlySet<Operation> = new Set([Op.divideFloat, Op.divideSigned, Op.divideUnsigned])
+
 /** Puts a program together in postfix order: registers are a stack, of which the lowest is the result in the end. */
 export class ProgramBuilder {
   readonly #words: number[] = []
@@ -42,6 +46,7 @@ export class ProgramBuilder {
   readonly #tables: { readonly at: number; readonly table: Uint32Array }[] = []
   #depth = 0
   #fallible = false
+  #divides = false
 
   load(column: ProgramColumn): void {
     this.#fallible ||= column.hasFaults === true
@@ -120,13 +125,14 @@ export class ProgramBuilder {
       words[at] = end
       end += table.length
     }
-    return { words, length, columns: this.#columns, fallible: this.#fallible }
+    return { words, length, columns: this.#columns, fallible: this.#fallible, divides: this.#divides }
   }
 
   #emit(operation: Operation, target: number, a = 0, b = 0, c = 0): void {
     if (target >= PROGRAM_REGISTERS)
       throw new WarpdexError('INTERNAL', 'an expression needs too many registers')
     this.#fallible ||= FALLIBLE.has(operation)
+    this.#divides ||= DIVIDING.has(operation)
     this.#words.push((operation | (target << 8) | (a << 14) | (b << 20) | (c << 26)) >>> 0)
   }
 }

@@ -20,8 +20,8 @@ import { FAULT, isGiven } from './fault-model.js'
 import { FaultyConditions, faultyRelation } from './faulty-conditions.js'
 
 const ROWS = 50
-const CONDITIONS = 4
-const PLANS = 7
+const CONDITIONS = 3
+const PLANS = 6
 const OUTPUTS: readonly SelectionOutput[] = [
   { kind: 'count' },
   { kind: 'rows' },
