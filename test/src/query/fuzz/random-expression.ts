@@ -110,7 +110,7 @@ export class RandomExpressions {
       if (column === undefined) return undefined
       return aggregateOf(fn, columnValue(column), `${fn}(${quoted(column.name)})`, column.type, true)
     }
-    const value = random.chance(0.5) ? this.#small() : this.#tame()
+    const value = random.chance(0.5) ? (fn === 'avg' ? this.#whole() : this.#small()) : this.#tame()
     if (value === undefined) return undefined
     if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})::float`, 'f32', false)
     if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
@@ -173,6 +173,11 @@ export class RandomExpressions {
     return column && columnValue(column)
   }
 
+  #whole(): FuzzValue | undefined {
+    const column = this.#pick(({ type }) => ['u32', 'i32', 'u64', 'i64'].includes(type))
+    return column && columnValue(column)
+  }
+
   /** A float that sums hold: between -100 and 100, else null. */
   #tame(): FuzzValue | undefined {
     const column = this.#pick(({ exact, type }) => exact && type === 'f32')
@@ -231,7 +236,7 @@ export class RandomExpressions {
     // A constant in their place would keep one type; columns may be of two, which meet as integers do.
     return {
       expression: { op: '/', args: [a.expression, b.expression] },
-      sql: `case when ${b.sql} = 0 then null else ${a.sql}::float / ${b.sql}::float end`,
+      sql: `case when ${b.sql} = 0 then null else (${a.sql} / ${b.sql})::float end`,
       type: 'f32',
       nullable: true,
       exact: false,
