@@ -37,6 +37,8 @@ export class DeviceWork {
   readonly faults: GPUBuffer
   /** Whether some result may be a fault, of which nobody has looked yet. */
   mayHaveFault = false
+  /** Faults that were read and not yet taken. */
+  #faults = 0
   /** Bytes that steps have read and written, as far as they are told. */
   movedBytes = 0
   readonly #profiler: Profiler | undefined
@@ -110,20 +112,31 @@ export class DeviceWork {
     return undefined
   }
 
-  /** Submits, and waits for some words. */
+  /** Submits, and waits for some words; where there may be faults for these too, so that nobody waits for them alone. */
   async read(words: readonly DeviceWord[]): Promise<number[]> {
-    const columns = words.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 }))
-    const read = await this.readColumns(columns)
-    return read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
+    const isWatched = this.mayHaveFault
+    const all = isWatched ? [...words, { buffer: this.faults, index: 0 }] : words
+    this.mayHaveFault = false
+    try {
+      const read = await this.readColumns(
+        all.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 })),
+      )
+      const values = read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
+      if (isWatched) this.#faults |= values.pop()!
+      return values
+    } catch (error) {
+      this.mayHaveFault ||= isWatched
+      throw error
+    }
   }
 
-  /** The bits of the faults since this was last asked. Waits for the device only if there can be some. */
+  /** The bits of the faults since this was last asked. Waits for the device only if there can be some of which nobody has heard. */
   async takeFaults(): Promise<number> {
-    if (!this.mayHaveFault) return 0
-    this.mayHaveFault = false
-    const [faults] = await this.read([{ buffer: this.faults, index: 0 }])
+    if (this.mayHaveFault) await this.read([])
+    const faults = this.#faults
+    this.#faults = 0
     if (faults !== 0) this.recorder.clear(this.faults, 0, 4)
-    return faults!
+    return faults
   }
 
   /** Submits, and waits for columns. */
