@@ -71,7 +71,9 @@ export class RandomExpressions {
     const column = this.#exact.length === 0 ? undefined : random.pick(this.#exact)
     if (column === undefined || random.chance(0.03)) {
       const value = random.pick([true, false, null])
-      return { expression: { value }, sql: `${value}::boolean` }
+      // A null by itself is of integers, which a column made of it would be then.
+      const expression: Expression = value === null ? { op: 'not', args: [{ value }] } : { value }
+      return { expression, sql: `${value}::boolean` }
     }
     if (random.chance(0.15)) {
       return { expression: { op: 'isNull', args: [columnOf(column)] }, sql: `${quoted(column.name)} is null` }
