@@ -21,10 +21,12 @@ export interface RunOptions {
 }
 
 /**
- * Bytes that steps may write before the device is waited for: milliseconds of a GPU's work. Nothing else would hold a query up whose result nobody
- * reads, and whatever comes behind it on the device waits for all that it has submitted.
+ * How much work a query may have submitted before it waits for the device. Nothing else would hold one up whose result nobody reads, and whatever others
+ * ask for waits behind it.
  */
-const MOST_UNDER_WAY_BYTES = 2 ** 30
+const UNDER_WAY_MS = 20
+/** The same as bytes that steps move, within these bounds: the least until the first wait has shown how fast the device is, the most where it is a fast one. */
+const UNDER_WAY_BYTES = { least: 2 ** 24, most: 2 ** 30 }
 
 /**
  * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
@@ -38,8 +40,10 @@ export class QueryRun {
   readonly #kept = new Set<readonly GPUBuffer[]>()
   readonly #isCancelled: () => boolean
   readonly #isTimed: boolean
-  /** Bytes that had been moved when the device was last waited for. */
-  #awaitedBytes = 0
+  /** When the device was last waited for, and the bytes that had been moved by then. */
+  #awaited = { time: performance.now(), bytes: 0 }
+  /** Bytes that may be moved before it is waited for again. */
+  #allowance = UNDER_WAY_BYTES.least
   readonly #origins = new Map<QueryColumn, Origin>()
 
   /** @param relations every one that the query names */
@@ -78,7 +82,7 @@ export class QueryRun {
     const figures = this.figures(node)
     figures.rows += made.rows
     figures.steps++
-    if (this.work.movedBytes - this.#awaitedBytes > MOST_UNDER_WAY_BYTES) await this.#awaitDevice()
+    if (this.work.movedBytes - this.#awaited.bytes > this.#allowance) await this.#awaitDevice()
     return made
   }
 
@@ -147,8 +151,11 @@ export class QueryRun {
 
   async #awaitDevice(): Promise<void> {
     this.work.submit()
-    this.#awaitedBytes = this.work.movedBytes
     await this.work.device.workDone()
+    const now = { time: performance.now(), bytes: this.work.movedBytes }
+    const inTime = (UNDER_WAY_MS * (now.bytes - this.#awaited.bytes)) / (now.time - this.#awaited.time)
+    this.#allowance = Math.min(UNDER_WAY_BYTES.most, Math.max(UNDER_WAY_BYTES.least, inTime))
+    this.#awaited = now
   }
 
   #giveBack(): void {

@@ -103,6 +103,7 @@ export class Connection {
     meter: RequestMeter,
   ): Promise<OutgoingMessage> {
     let id: number | null = null
+    let answered: Answered | undefined
     try {
       if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
       const frame = decodeFrame(data)
@@ -111,12 +112,15 @@ export class Connection {
       const ownsMemory = data.byteLength === data.buffer.byteLength
       const request = parseRequest(frame)
       meter.decoded(request)
-      const { fields, sections, release } = await this.#run(request, overloaded, ownsMemory)
+      answered = await this.#run(request, overloaded, ownsMemory)
+      const { fields, sections, release } = answered
       meter.ran(sections)
       const message = { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
       meter.answered(undefined, bytesOf(message))
       return message
     } catch (thrown) {
+      // What does not fit into a frame does not leave.
+      answered?.release?.()
       const error = toWarpdexError(thrown)
       const header = errorHeader(thrown instanceof FrameError ? thrown.id : id, error)
       const message = { pieces: framePieces(header) }
