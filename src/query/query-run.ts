@@ -1,5 +1,5 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
-import type { DeviceWork } from '../../gpu/relational/query/device-work.js'
+import { type DeviceWork, EXPRESSION_FAULT, faultySum } from '../../gpu/relational/query/device-work.js'
 import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
@@ -143,13 +143,10 @@ export class QueryRun {
     if (this.#isCancelled()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
   }
 
-  /** @throws WarpdexError `BAD_REQUEST` where an expression of the node, or of one before it, has overflowed */
+  /** @throws WarpdexError `BAD_REQUEST` where an expression or a sum of the node has overflowed */
   async checkFaults(node: TypedNode): Promise<void> {
-    if (!(await this.work.hasFault())) return
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${node.path}: a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead`,
-    )
+    const faults = await this.work.takeFaults()
+    if (faults !== 0) throw new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`)
   }
 
   async #awaitDevice(): Promise<void> {
@@ -169,4 +166,15 @@ export class QueryRun {
     for (const buffers of this.#kept) yield* buffers
     for (const table of this.#held) yield* table.buffers()
   }
+}
+
+function overflowOf(node: TypedNode, faults: number): string {
+  if ((faults & EXPRESSION_FAULT) !== 0) {
+    return 'a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead'
+  }
+  const number = faultySum(faults)
+  const column =
+    number === undefined || node.op !== 'groupBy' ? undefined : node.columns[node.keys.length + number]
+  const sum = column === undefined ? 'a sum' : `the sum "${column.name}"`
+  return `${sum} does not fit 64 bits (overflow); a cast of its values to f32 would round instead`
 }

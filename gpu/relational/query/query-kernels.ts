@@ -6,6 +6,7 @@ import { AppendBits } from './append-bits.js'
 import { DifferingBits } from './differing-bits.js'
 import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
+import { FinishSums } from './finish-sums.js'
 import { GroupStarts } from './group-starts.js'
 import { RowPairsWriter } from './row-pairs.js'
 import { SetMembers } from './set-members.js'
@@ -20,6 +21,7 @@ const PARTS = {
   differingBits: (device: Device) => DifferingBits.create(device),
   groupStarts: (device: Device) => GroupStarts.create(device),
   appendBits: (device: Device) => AppendBits.create(device),
+  finishSums: (device: Device) => FinishSums.create(device),
   setMembers: (device: Device) => SetMembers.create(device),
   rowPairs: (device: Device) => RowPairsWriter.create(device),
   joins: async (device: Device, primitives: Promise<Primitives>) => Joins.create(device, await primitives),

@@ -9,6 +9,7 @@ import { defaultCosts } from './default-costs.js'
 import { type Normalised, normalise } from './normalise.js'
 import { runPlan } from './run-plan.js'
 import { selectByIndex } from './select-by-index.js'
+import { settleFaults } from './settle-faults.js'
 import { estimatedColumns, factsOf } from './table-columns.js'
 
 /** What becomes of a selection's rows: all of their columns are read next, or nobody knows. */
@@ -35,6 +36,7 @@ export async function selectTable(
     return tableOf(run, given, output, selected)
   }
   const selected = await runPlan(run.work, table, task, chosen)
+  await settleFaults(run.work, table, chosen, selected)
   selections.add({ task, chosen, left: selected.left, names })
   return tableOf(run, given, task.output, selected)
 }
