@@ -3,6 +3,7 @@ import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { LIMITS } from '../../../protocol/limits.js'
 import type { Monitor } from '../../observe/monitor.js'
 import type { Grant } from '../access/access.js'
 import { Rights } from '../access/rights.js'
@@ -213,7 +214,11 @@ function shareOf(limits: FlowLimits, threads: number): FlowLimits {
     ...limits,
     requestsInAll: share(limits.requestsInAll),
     bytesInAll: share(limits.bytesInAll),
-    replyBytesInAll: share(limits.replyBytesInAll),
+    // The largest reply must fit.
+    replyBytesInAll: Math.max(
+      share(limits.replyBytesInAll),
+      Math.min(limits.replyBytesInAll, LIMITS.frameBytes),
+    ),
   }
 }
 
