@@ -1,4 +1,4 @@
-import { WarpdexError } from '../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../protocol/errors.js'
 import type { Committer, Keyspace } from './committer.js'
 import { type CompactionStep, compact, type RowFilter } from './compaction.js'
 import { type GatheredPayloads, type GatherRequest, gather } from './gather.js'
@@ -44,16 +44,26 @@ export class PayloadStore {
   readonly #committer: Committer
   readonly #keyspace: Keyspace
   readonly #arenaBytes: number
-  /** Begun by the first gather. */
-  #opening: Promise<PayloadArena> | undefined
+  readonly #onWarning: (message: string) => void
+  /** Begun by the first gather; undefined where there is no memory for it. */
+  #opening: Promise<PayloadArena | undefined> | undefined
   #arena: PayloadArena | undefined
   readonly #indexes = new Map<number, IndexPayloads>()
 
-  /** @param arenaBytes bytes of payloads to keep in memory */
-  constructor(committer: Committer, keyspace: Keyspace, arenaBytes: number) {
+  /**
+   * @param arenaBytes bytes of payloads to keep in memory
+   * @param onWarning told, in words for people, when none can be kept
+   */
+  constructor(
+    committer: Committer,
+    keyspace: Keyspace,
+    arenaBytes: number,
+    onWarning: (message: string) => void,
+  ) {
     this.#committer = committer
     this.#keyspace = keyspace
     this.#arenaBytes = arenaBytes
+    this.#onWarning = onWarning
   }
 
   /** Takes up the payloads of an index. */
@@ -137,12 +147,12 @@ export class PayloadStore {
     const payloads = this.#of(index)
     const { segments } = payloads
     const rows = `of index ${index}`
-    this.#opening ??= PayloadArena.create(this.#arenaBytes)
-    this.#arena ??= await this.#opening
-    const arena = this.#arena
+    this.#opening ??= this.#openArena()
+    const arena = await this.#opening
+    this.#arena = arena
     // What is replaced while the arena is made, or filled, is gathered from the segments of the call.
     const isCurrent = () => payloads.segments === segments && this.#indexes.get(index) === payloads
-    if (isCurrent()) {
+    if (arena !== undefined && isCurrent()) {
       payloads.table ??= arena.createTable()
       const { table } = payloads
       const load = (segment: Segment) => this.#read(index, segment)
@@ -178,6 +188,18 @@ export class PayloadStore {
       isLive,
       stop,
     )
+  }
+
+  /** Without an arena payloads are gathered all the same, by reading their segments each time. */
+  async #openArena(): Promise<PayloadArena | undefined> {
+    try {
+      return await PayloadArena.create(this.#arenaBytes)
+    } catch (error) {
+      this.#onWarning(
+        `no payloads of kind bytes are kept in memory, so that each read of them goes to the data file: ${toWarpdexError(error).message}`,
+      )
+      return undefined
+    }
   }
 
   async #replace(index: number, { from, to, result, replaced, created }: CompactionStep): Promise<void> {
