@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { toWarpdexError, WarpdexError } from '../protocol/errors.js'
 import type { Committer, Keyspace } from './committer.js'
 import { type CompactionStep, compact, type RowFilter } from './compaction.js'
@@ -152,17 +153,19 @@ export class PayloadStore {
     this.#arena = arena
     // What is replaced while the arena is made, or filled, is gathered from the segments of the call.
     const isCurrent = () => payloads.segments === segments && this.#indexes.get(index) === payloads
+    const prefetch = (list: readonly Segment[]) => this.#prefetch(index, list)
     if (arena !== undefined && isCurrent()) {
       payloads.table ??= arena.createTable()
       const { table } = payloads
       const load = (segment: Segment) => this.#read(index, segment)
-      const gathered = await gatherWarm({ arena, table, segments, load, isCurrent }, request)
+      const gathered = await gatherWarm({ arena, table, segments, prefetch, load, isCurrent }, request)
       if (gathered !== undefined) return gathered
     }
     return gather(
       {
         segments,
         heldBytes: this.#arenaBytes,
+        prefetch,
         load: (segment) => this.#bodyOf(index, segment),
         describe: (row) => `row ${row} ${rows}`,
       },
@@ -234,7 +237,16 @@ export class PayloadStore {
     return segment.body ?? this.#arena?.body(segment) ?? this.#read(index, segment)
   }
 
+  /** A thread of LMDB's touches the pages of segments: a read that waits for the disk would hold up all others in this one. */
+  async #prefetch(index: number, segments: readonly Segment[]): Promise<void> {
+    // What is held in memory is not on disk any more, and a store that is closed has no pages.
+    const stored = segments.filter(({ body }) => body === undefined)
+    if (this.#committer.closed) await setImmediate()
+    else await this.#keyspace.prefetch(stored.map((segment) => segmentKey(index, segment)))
+  }
+
   #read(index: number, segment: Segment): SegmentBody {
+    if (this.#committer.closed) throw new WarpdexError('SHUTTING_DOWN', 'the store is closed')
     const key = segmentKey(index, segment)
     const value = this.#keyspace.getBinary(key)
     const what = `the payload segment of index ${index} from row ${segment.firstRow}`
