@@ -9,6 +9,7 @@ import type { Effort } from '../speculation/subject.js'
 import { warmUp } from '../warm-up.js'
 import { DuckTable } from './duckdb-select.js'
 import { commonQ1, commonQ2, measureFigures, type Point } from './figures.js'
+import { measureFirstUse } from './first-use.js'
 import { type Measured, PlanBench } from './measure-plans.js'
 import { measureOptimiser } from './optimiser-time.js'
 import type { SelectBench } from './setting.js'
@@ -63,6 +64,7 @@ export async function benchSelect(device: Device, quick: boolean): Promise<Selec
       ...distances(points),
       ...(await bandwidths(setting, bench)),
       ...(await besideDuck(setting, bench)),
+      ...(await measureFirstUse(device, kernels)),
       ...measureOptimiser(costs),
     ],
     points,

@@ -90,14 +90,14 @@ const Q6: Question = {
   ordered: false,
 }
 
-const URGENT = col('o_orderpriority').in('1-URGENT', '2-HIGH')
+const URGENT = col('o_orderpriority').in(['1-URGENT', '2-HIGH'])
 
 const Q12: Question = {
   name: 'Q12: shipping modes and order priority',
   query: relation('lineitem')
     .where(
       and(
-        col('l_shipmode').in('MAIL', 'SHIP'),
+        col('l_shipmode').in(['MAIL', 'SHIP']),
         col('l_commitdate').lt(col('l_receiptdate')),
         col('l_shipdate').lt(col('l_commitdate')),
         col('l_receiptdate').ge(day('1994-01-01')),

@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type {
   AggregateFunction,
   ArithmeticOp,
@@ -48,9 +49,17 @@ export class Value {
     return and(this.ge(least), this.le(most))
   }
 
-  /** Equal to one of these. */
-  in(...others: readonly Operand[]): Value {
-    return new Value({ op: 'in', args: [this.expression, ...others.map(expressionOf)] })
+  /**
+   * Equal to one of these.
+   * @param values a list, a set, a typed array
+   * @throws WarpdexError `BAD_REQUEST` for anything else
+   */
+  in(values: Iterable<Operand>): Value {
+    // A string could be taken for a list of its characters.
+    if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function') {
+      throw new WarpdexError('BAD_REQUEST', "in takes a list of values, as in(['MAIL', 'SHIP'])")
+    }
+    return new Value({ op: 'in', args: [this.expression, ...Array.from(values, expressionOf)] })
   }
 
   plus(other: Operand): Value {

@@ -20,6 +20,12 @@ const OUTPUT_CHARACTERS = 4000
 /** Beside what else the tests keep: unpacking takes seconds. */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/warpdex-tests/', import.meta.url))
 
+/** Fonts beside this file, wherever that is: the checkout may be moved. */
+const FONT_CONFIGURATION = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir prefix="relative">fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
+`
+
 /** The headless Chromium of the npm package that also carries the software adapter, with the libraries that it needs. */
 export class Chromium {
   readonly #folder: string
@@ -44,7 +50,7 @@ export class Chromium {
       await pipeline(Readable.from([archive]), extract(aside))
     }
     // That of the package names folders of another system.
-    writeFileSync(join(aside, 'fonts.conf'), fontConfiguration(join(folder, 'fonts')))
+    writeFileSync(join(aside, 'fonts.conf'), FONT_CONFIGURATION)
     try {
       renameSync(aside, folder)
     } catch (cause) {
@@ -127,13 +133,6 @@ export class Chromium {
     ]
     return spawn(this.program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment(profile) })
   }
-}
-
-function fontConfiguration(folder: string): string {
-  return `<?xml version="1.0"?>
-<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>${folder}</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
-`
 }
 
 /** The package's `exports` forbid resolving its data files, so its main file is resolved and the root is found upwards. */

@@ -44,7 +44,7 @@ t.test('queries of a client', async (t) => {
     .join(relation('q', 'q').where(col('q.i').ne(0)), { on: [['r.i', 'q.i']], kind: 'left' })
     .groupBy(['r.s'], {
       rows: count(),
-      total: sum(when([[col('q.nu').in(1, 2, 3), col('r.u')]], 0)),
+      total: sum(when([[col('q.nu').in([1, 2, 3]), col('r.u')]], 0)),
       mean: avg('q.u'),
     })
     .where(col('rows').gt(2))
@@ -159,4 +159,16 @@ t.test('queries of a client', async (t) => {
     t.equal(await client.dropRelation('few'), true)
     await t.rejects(client.query(relation('few')).rows(), { code: 'UNKNOWN_RELATION' })
   })
+})
+
+t.test('in takes any list of values, and nothing that only looks like one', async (t) => {
+  const { expression } = col('a').in([1, 2])
+  t.same(expression, { op: 'in', args: [{ column: 'a' }, { value: 1 }, { value: 2 }] })
+  for (const values of [new Set([1, 2]), Uint8Array.of(1, 2), new Uint32Array([1, 2]), [1n, 2n]]) {
+    t.same(col('a').in(values).expression, expression)
+  }
+  const loosely = (values: unknown) => () => col('a').in(values as number[])
+  for (const values of ['12', 1, null, undefined, {}]) {
+    t.throws(loosely(values), { code: 'BAD_REQUEST', message: /a list of values/ })
+  }
 })

@@ -92,10 +92,10 @@ t.test('a full disk: writes are refused, reads go on, and it goes on with room',
 
   await writeSome(0, 6)
   t.same([...refused], [])
-  limitFiles(statSync(join(directory, 'data.mdb')).size + 100_000)
+  limitFiles(statSync(join(directory, 'data.mdb')).size + 50_000)
   await writeSome(6, 20)
   await writeSome(20, 24)
-  t.ok(refused.size > 4, `${refused.size} refused`)
+  t.ok(refused.size > 0, `${refused.size} refused`)
   t.same([...new Set(refused.values())], ['DISK_FULL'])
   await check()
 
