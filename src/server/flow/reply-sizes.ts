@@ -56,9 +56,11 @@ export class ReplySizes {
   }
 }
 
+/** How many entries may return says little of how many do: what is asked with a limit is of a kind with what has about the same. */
 function kindOf(request: Request): string {
-  if ('index' in request) return `${request.op} ${request.index}`
-  return 'relation' in request ? `${request.op} of ${request.relation}` : request.op
+  const op = 'limit' in request ? `${request.op} ${Math.floor(Math.log2(request.limit + 1))}` : request.op
+  if ('index' in request) return `${op} ${request.index}`
+  return 'relation' in request ? `${op} of ${request.relation}` : op
 }
 
 function weightOf(request: Request): number {

@@ -37,6 +37,22 @@ t.test('growth is believed at once, and shrinking by and by', async (t) => {
   t.ok(sizes.expect(request).bytes < 256 + 810)
 })
 
+t.test('what may return much and returns little is not taken for what returns all that it may', async (t) => {
+  const sizes = new ReplySizes()
+  const read = (limit: number): Request => ({
+    id: 1,
+    op: 'readRelation',
+    relation: 'r',
+    columns: [],
+    from: 0,
+    limit,
+  })
+  sizes.learn(sizes.expect(read(10)), 256 + 1000)
+  sizes.learn(sizes.expect(read(200_000)), 256 + 1000)
+  t.equal(sizes.expect(read(12)).bytes, 256 + 1200)
+  t.equal(sizes.expect(read(200_000)).bytes, 256 + 1000)
+})
+
 t.test('changes are answered by a code for each key', async (t) => {
   const keys = { type: 'u32' as const, bytes: new Uint8Array(4000) }
   t.equal(new ReplySizes().expect({ id: 1, op: 'delete', index: 'a', keys }).bytes, 4256)
