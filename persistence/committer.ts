@@ -66,13 +66,19 @@ export class Committer {
    * Makes all changes or none. Changes of earlier calls come first. Resolves when they are synced to disk.
    *
    * @param changes at most LIMITS.transactionBytes, see `valueBytes`
+   * @param take notes in memory what is synced. Called before this resolves, and before `onFailure` is for what comes next: who waits
+   *   for the promise may be told after that
    * @throws WarpdexError `SHUTTING_DOWN`, `DISK_FULL`, or `INTERNAL` when the disk failed
    */
-  async commit(changes: readonly Change[]): Promise<void> {
+  async commit(changes: readonly Change[], take: () => void = () => {}): Promise<void> {
     this.requireOpen()
     const bytes = valueBytes(changes)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ changes, bytes, resolve, reject })
+      const synced = () => {
+        take()
+        resolve()
+      }
+      this.#waiting.push({ changes, bytes, resolve: synced, reject })
       this.#running ??= this.#run()
     })
   }

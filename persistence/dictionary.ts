@@ -23,6 +23,9 @@ export interface StoredIndex extends Stored<IndexDefinition> {
 
 export type StoredRelation = Stored<RelationDefinition>
 
+/** Makes what there is of an index or relation beside its definition. */
+export type Make<S> = (stored: S) => Promise<void>
+
 /** Longer than the key of an index, so that it is not one. */
 const COUNTER_KEY = Buffer.from('next index')
 
@@ -117,20 +120,26 @@ export class Dictionary {
     return [...this.#dropped]
   }
 
-  /** @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE` */
-  async create(definition: IndexDefinition): Promise<StoredIndex> {
+  /**
+   * @param make called before the definition is stored
+   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, and what `make` throws
+   */
+  async create(definition: IndexDefinition, make: Make<StoredIndex>): Promise<StoredIndex> {
     const seed = randomBytes(8)
     const secret = [seed.readUInt32LE(0), seed.readUInt32LE(4)] as const
     const index = { ...this.#new('index', definition, 'INDEX_EXISTS'), seed: secret }
-    await this.#enter('index', index, indexKey(index.id))
+    await this.#enter('index', index, indexKey(index.id), make)
     this.#indexes.set(index.id, index)
     return index
   }
 
-  /** @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE` */
-  async createRelation(definition: RelationDefinition): Promise<StoredRelation> {
+  /**
+   * @param make called before the definition is stored
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
+   */
+  async createRelation(definition: RelationDefinition, make: Make<StoredRelation>): Promise<StoredRelation> {
     const relation = this.#new('relation', definition, 'RELATION_EXISTS')
-    await this.#enter('relation', relation, relationKey(relation.id))
+    await this.#enter('relation', relation, relationKey(relation.id), make)
     this.#relations.set(relation.id, relation)
     return relation
   }
@@ -181,8 +190,14 @@ export class Dictionary {
     return { id: this.#nextId++, definition, createdAt: Date.now() }
   }
 
-  async #enter(kind: Kind, stored: StoredIndex | StoredRelation, key: Buffer): Promise<void> {
+  async #enter<S extends StoredIndex | StoredRelation>(
+    kind: Kind,
+    stored: S,
+    key: Buffer,
+    make: Make<S>,
+  ): Promise<void> {
     try {
+      await make(stored)
       await this.#committer.commit([
         this.#put(key, encodeRecord(RecordKind[kind], key, stored)),
         this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),

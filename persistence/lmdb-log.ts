@@ -113,10 +113,11 @@ export class LmdbLog implements WriteLog {
     positions.reserved = position
     this.#payloads.reserve(index, segments)
     for (const outcome of outcomes) changes.push(...this.#outcomes.add(index, position, outcome))
-    await this.#committer.commit(changes)
+    await this.#committer.commit(changes, () => {
+      positions.last = position
+      this.#payloads.add(index, segments)
+    })
     this.#buffers.give(value)
-    positions.last = position
-    this.#payloads.add(index, segments)
     return { position, bytes: value.length }
   }
 

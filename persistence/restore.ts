@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { WarpdexError } from '../protocol/errors.js'
 import type { BackupOptions } from './backup.js'
 import { type BackupManifest, isBackup, readManifest } from './backup-manifest.js'
-import { copyChecked } from './checked-copy.js'
+import { type CopyOptions, copyChecked } from './checked-copy.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
 import { DirectoryLock } from './directory-lock.js'
 import { fileError } from './disk-error.js'
@@ -98,28 +98,41 @@ export async function restoreBackup(
   await makeDirectory(to)
   const lock = DirectoryLock.acquire(to)
   try {
+    // The check may have taken long. What has come meanwhile is somebody else's, and stays.
     await requireEmpty(to)
     let done = bytes * 2
     const onBytes = (read: number): void => {
       done += read
       onProgress?.({ done, total })
     }
+    await copyAll(manifest, from, to, { onBytes, stop })
+    return manifest
+  } finally {
+    lock.release()
+  }
+}
+
+/** Copies the files of a backup into an empty directory, which counts as one that holds data once all are there. */
+async function copyAll(
+  manifest: BackupManifest,
+  from: string,
+  to: string,
+  options: CopyOptions,
+): Promise<void> {
+  try {
     for (const { path, sha256 } of manifest.files) {
       const target = join(to, path)
       await mkdir(dirname(target), { recursive: true })
-      const copied = await copyChecked(join(from, path), target, { onBytes, stop })
+      const copied = await copyChecked(join(from, path), target, options)
       await syncDirectory(dirname(target))
       if (copied.sha256 !== sha256) throw damaged(`${join(from, path)} changed while it was read; try again`)
     }
     await markAsStore(to)
-    return manifest
   } catch (error) {
     for (const name of [DATA_FILE, SNAPSHOT_DIRECTORY])
       await rm(join(to, name), { recursive: true, force: true })
-    stop?.throwIfAborted()
+    options.stop?.throwIfAborted()
     throw fileError(error, to)
-  } finally {
-    lock.release()
   }
 }
 

@@ -77,7 +77,7 @@ export class Snapshots {
         `${join(this.#directory, strange)} is of an index that the data file has never had; bring the data directory back from a backup as a whole`,
       )
     }
-    for (const name of files) if (!referenced.has(name)) await rm(join(this.#directory, name))
+    for (const name of files) if (!referenced.has(name)) await this.#remove(name)
   }
 
   /** Takes up the snapshots of an index. */
@@ -178,7 +178,7 @@ export class Snapshots {
   async release(): Promise<void> {
     const files = this.#detained ?? []
     this.#detained = undefined
-    for (const file of files) await rm(join(this.#directory, file), { force: true })
+    for (const file of files) await this.#remove(file)
   }
 
   #of(index: number): SnapshotInfo[] {
@@ -242,7 +242,12 @@ export class Snapshots {
 
   async #removeFile({ file }: SnapshotInfo): Promise<void> {
     if (this.#detained !== undefined) this.#detained.push(file)
-    else await rm(join(this.#directory, file), { force: true })
+    else await this.#remove(file)
+  }
+
+  /** Nothing points at the file any more, so that nobody need know where it cannot be removed. */
+  async #remove(file: string): Promise<void> {
+    await rm(join(this.#directory, file), { force: true }).catch(() => {})
   }
 }
 

@@ -10,7 +10,7 @@ import type { CopyOptions } from './checked-copy.js'
 import { Committer, type Keyspace } from './committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
 import { checkDataFile } from './data-file-check.js'
-import { Dictionary, type StoredIndex, type StoredRelation } from './dictionary.js'
+import { Dictionary, type Make, type StoredIndex, type StoredRelation } from './dictionary.js'
 import { DirectoryLock } from './directory-lock.js'
 import { LmdbLog } from './lmdb-log.js'
 import { PayloadStore } from './payload-store.js'
@@ -152,18 +152,37 @@ export class Store {
     return this.#dictionary.relations()
   }
 
-  /** @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE` */
-  async createIndex(definition: IndexDefinition): Promise<StoredIndex> {
-    const index = await this.#dictionary.create(definition)
-    this.#take(index.id)
-    return index
+  /**
+   * @param make makes whatever else there is of it. Its definition is stored after that, so that nothing is left where it fails or is cut off
+   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, and what `make` throws
+   */
+  createIndex(definition: IndexDefinition, make?: Make<StoredIndex>): Promise<StoredIndex> {
+    return this.#create((taken) => this.#dictionary.create(definition, taken), make)
   }
 
-  /** @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE` */
-  async createRelation(definition: RelationDefinition): Promise<StoredRelation> {
-    const relation = await this.#dictionary.createRelation(definition)
-    this.#take(relation.id)
-    return relation
+  /**
+   * @param make as in `createIndex`
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
+   */
+  createRelation(definition: RelationDefinition, make?: Make<StoredRelation>): Promise<StoredRelation> {
+    return this.#create((taken) => this.#dictionary.createRelation(definition, taken), make)
+  }
+
+  async #create<S extends { readonly id: number }>(
+    enter: (make: Make<S>) => Promise<S>,
+    make: Make<S> = async () => {},
+  ): Promise<S> {
+    let taken: number | undefined
+    try {
+      return await enter((stored) => {
+        taken = stored.id
+        this.#take(taken)
+        return make(stored)
+      })
+    } catch (error) {
+      if (taken !== undefined) this.#leave(taken)
+      throw error
+    }
   }
 
   /**
@@ -175,9 +194,7 @@ export class Store {
   async drop(...ids: readonly number[]): Promise<void> {
     await this.#dictionary.drop(ids)
     for (const id of ids) {
-      this.#log.close(id)
-      this.payloads.close(id)
-      this.snapshots.close(id)
+      this.#leave(id)
       this.#removeLater(id)
     }
   }
@@ -242,6 +259,12 @@ export class Store {
     this.#log.open(id)
     this.payloads.open(id)
     this.snapshots.open(id)
+  }
+
+  #leave(id: number): void {
+    this.#log.close(id)
+    this.payloads.close(id)
+    this.snapshots.close(id)
   }
 
   #removeLater(id: number): void {

@@ -14,6 +14,7 @@ import type {
 import type { IndexDefinition } from '../../protocol/types.js'
 import { Queries, type QueryHost } from '../query/queries.js'
 import { VERSION } from '../version.js'
+import { takeSnapshots } from './all-snapshots.js'
 import { backupPath } from './backup-path.js'
 import { Calibrations } from './calibrations.js'
 import { SYSTEM_CLOCK } from './clock.js'
@@ -24,7 +25,7 @@ import { FairTurns } from './fair-turns.js'
 import type { RelationIndexDefinition } from './index-definitions.js'
 import { IndexNames } from './index-names.js'
 import type { Reader } from './index-requests.js'
-import { Indexes } from './indexes.js'
+import { type CreatedIndex, Indexes } from './indexes.js'
 import type { KeptResult } from './kept-result.js'
 import type { KeptHost } from './kept-results.js'
 import { meteredStructures } from './metered-structures.js'
@@ -149,12 +150,13 @@ export class Engine {
    * are not in it. It follows the relation, and goes with it.
    *
    * @param definition keys are the values of one column, or tuples of those of several
+   * @returns its definition; it may be gone by then
    * @throws WarpdexError as `createIndex`, and `UNKNOWN_RELATION`
    */
   async createRelationIndex(
     definition: RelationIndexDefinition,
     options: { ifNotExists?: boolean } = {},
-  ): Promise<boolean> {
+  ): Promise<CreatedIndex> {
     return this.#indexes.createOver(this.relation(definition.relation), definition, options)
   }
 
@@ -270,14 +272,19 @@ export class Engine {
     return this.#indexes.largest(count)
   }
 
-  /** Takes a snapshot of one index, or of all indexes and relations, each with everything that was written before. */
+  /** Takes a snapshot of one index, or of all indexes and relations; see `snapshots`. */
   async snapshot(name?: string): Promise<readonly SnapshotInfo[]> {
-    const taken: SnapshotInfo[] = []
-    if (name !== undefined) return [await this.index(name).snapshot()]
+    return name === undefined ? this.snapshots() : [await this.index(name).snapshot()]
+  }
+
+  /**
+   * Takes a snapshot of each index and relation with everything that was written before, but of what is dropped meanwhile.
+   * @param wanted which of them, by name; all without it
+   */
+  async snapshots(wanted: (name: string) => boolean = () => true): Promise<readonly SnapshotInfo[]> {
     const stored = this.#indexes.all().filter(({ exists, isDerived }) => exists && !isDerived)
     const all = [...stored, ...this.#relations.existing()]
-    for (const each of all) taken.push(await each.snapshot())
-    return taken
+    return takeSnapshots(all.filter(({ definition }) => wanted(definition.name)))
   }
 
   /** Names of the indexes that a close still waits for. */

@@ -20,6 +20,7 @@ export type {
   WithPayloads,
   WriteId,
 } from './index-requests.js'
+export type { CreatedIndex } from './indexes.js'
 export type { Index } from './named-index.js'
 export type { Relation, RelationFacts } from './named-relation.js'
 export type { PayloadColumns } from './payload-reader.js'

@@ -14,6 +14,13 @@ import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
 import type { Relations } from './relations.js'
 
+/** What the creation of an index over columns has come to. */
+export interface CreatedIndex {
+  readonly definition: IndexDefinition
+  /** False where there was such an index already. */
+  readonly created: boolean
+}
+
 /** All indexes of an engine, those over columns of its relations among them. */
 export class Indexes {
   readonly #host: IndexHost & RelationHost
@@ -37,10 +44,11 @@ export class Indexes {
   }
 
   /** As `Engine.createIndex`. */
-  create(given: IndexDefinition, options: { ifNotExists?: boolean }): Promise<boolean> {
-    return this.#createOnce({ ...given, of: undefined }, options, (definition) =>
+  async create(given: IndexDefinition, options: { ifNotExists?: boolean }): Promise<boolean> {
+    const { created } = await this.#createOnce({ ...given, of: undefined }, options, (definition) =>
       this.#host.indexes.create(new Index(definition, this.#host)),
     )
+    return created
   }
 
   /** As `Engine.createRelationIndex`. */
@@ -48,7 +56,7 @@ export class Indexes {
     relation: Relation,
     given: RelationIndexDefinition,
     options: { ifNotExists?: boolean },
-  ): Promise<boolean> {
+  ): Promise<CreatedIndex> {
     return this.#createOnce(definitionOver(relation.definition, given), options, (definition) =>
       relation.createIndex(definition, this.#host),
     )
@@ -58,18 +66,18 @@ export class Indexes {
     given: IndexDefinition,
     options: { ifNotExists?: boolean },
     create: (definition: IndexDefinition) => Promise<void>,
-  ): Promise<boolean> {
+  ): Promise<CreatedIndex> {
     const existing = this.#host.indexes.get(given.name)
     const definition = settleDefinition(given, existing?.definition)
     if (existing === undefined) {
       await create(definition)
-      return true
+      return { definition, created: true }
     }
     if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
       throw indexExists(existing.definition)
     }
     await existing.ready()
-    return false
+    return { definition: existing.definition, created: false }
   }
 
   /** As `Engine.dropIndex`. */

@@ -7,7 +7,7 @@ import type {
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import type { StoredIndex } from '../../persistence/dictionary.js'
+import type { Make, StoredIndex } from '../../persistence/dictionary.js'
 import type { Answer } from '../../persistence/write-outcomes.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -69,6 +69,8 @@ export interface HeldIndex {
   readonly definition: IndexDefinition
   readonly structure: PagedIndex
   readonly upkeep: IndexUpkeep
+  /** Builds it anew. */
+  remake(): Promise<void>
   release(): void
 }
 
@@ -214,11 +216,12 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
 
   /** Takes its turn, with nothing beside it, and keeps it until it is released: for the relation that it follows. */
   holdAlone(): Promise<HeldIndex> {
+    const { definition } = this
+    const remake = () => this.recover()
     return new Promise((resolve, reject) => {
       const held = async () => {
         const { structure, upkeep } = this.live()
-        const { definition } = this
-        await new Promise<void>((release) => resolve({ definition, structure, upkeep, release }))
+        await new Promise<void>((release) => resolve({ definition, structure, upkeep, remake, release }))
       }
       this.queue.exclusive(held).catch(reject)
     })
@@ -264,8 +267,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     }
   }
 
-  protected override enterStore(): Promise<StoredIndex> {
-    return this.#host.store.createIndex(this.definition)
+  protected override enterStore(make: Make<StoredIndex>): Promise<unknown> {
+    return this.#host.store.createIndex(this.definition, make)
   }
 
   protected override leaveStore(id: number): Promise<void> {

@@ -1,12 +1,12 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
-import type { StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
+import type { Make, StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
 import type { SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import { unknownIndex, unknownRelation } from './index-errors.js'
+import { unknownRelation } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
 import type { Cancellation, Reader, WriteId } from './index-requests.js'
 import { Index, type IndexHost } from './named-index.js'
@@ -150,17 +150,25 @@ export class Relation extends NamedStructure<
     })
   }
 
-  /** Drops an index over its columns. */
+  /** Drops an index over its columns, of which nothing is found by its name from now on. */
   dropIndex(index: Index): Promise<void> {
-    return this.queue.exclusive(() => this.#dropIndex(index))
+    const drop = async () => {
+      await index.drop()
+      this.#indexes.remove(index)
+    }
+    return this.#host.indexes.drop(index, () => this.queue.exclusive(drop))
   }
 
-  async #dropIndex(index: Index): Promise<void> {
-    const { name } = index.definition
+  /** Drops it with the indexes over its columns, those that are being created among them. */
+  override drop(): Promise<void> {
+    const dropped = super.drop()
     const { indexes } = this.#host
-    if (indexes.get(name) !== index) throw unknownIndex(name)
-    await indexes.drop(index)
-    this.#indexes.remove(index)
+    for (const index of indexes.all()) {
+      if (index.definition.of?.relation !== this.definition.name) continue
+      // Who drops the relation is told of a failure.
+      indexes.drop(index, () => dropped).catch(() => {})
+    }
+    return dropped
   }
 
   /** Takes a snapshot of all that was appended before the call. */
@@ -188,14 +196,20 @@ export class Relation extends NamedStructure<
     }
   }
 
-  protected override enterStore(): Promise<StoredDefinition> {
-    return this.#host.store.createRelation(this.definition)
+  protected override enterStore(make: Make<StoredDefinition>): Promise<unknown> {
+    return this.#host.store.createRelation(this.definition, make)
   }
 
-  /** The indexes go before it, so that there is never one without its relation. */
-  protected override async leaveStore(id: number): Promise<void> {
-    for (const index of this.indexes) await this.#dropIndex(index)
-    await this.#host.store.drop(id)
+  /** In one step with its indexes, so that a crash leaves all of them or none. */
+  protected override leaveStore(id: number): Promise<void> {
+    return this.#leaveWith(this.indexes, [id])
+  }
+
+  /** Leaves the store in the turns of these indexes, with those whose ids are known already. */
+  async #leaveWith([index, ...others]: readonly Index[], ids: readonly number[]): Promise<void> {
+    if (index === undefined) return this.#host.store.drop(...ids)
+    await index.drop((id) => this.#leaveWith(others, [...ids, id]))
+    this.#indexes.remove(index)
   }
 
   protected override async enterNames(): Promise<void> {}
@@ -245,11 +259,17 @@ export class Relation extends NamedStructure<
   ): Promise<boolean> {
     const held = await this.#indexes.hold()
     try {
-      return await PagedStructure.changeAll([structure, ...held.structures], async () => {
+      const sound = await PagedStructure.changeAll([structure, ...held.structures], async () => {
         const sound = await writer.run(structure, held, appends)
         if (sound) await held.afterWrites()
         return sound
       })
+      if (!sound) {
+        // Within the turns of the indexes: what was stored is acknowledged, and must be found by them from then on.
+        await super.recover()
+        await held.remake()
+      }
+      return true
     } finally {
       held.release()
       upkeep.takeIfDue()

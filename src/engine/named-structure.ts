@@ -45,6 +45,8 @@ export abstract class NamedStructure<
   readonly #kind: 'index' | 'relation'
   protected readonly queue: RequestQueue<Write>
   #parts: Parts | undefined
+  #exists = false
+  #isDropped = false
   /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
   #loaded: (Parts & { readonly structure: Paged }) | undefined
   /** Why new requests are refused for good. */
@@ -69,8 +71,8 @@ export abstract class NamedStructure<
     )
   }
 
-  /** Enters it into the store. */
-  protected abstract enterStore(): Promise<Parts['stored']>
+  /** Enters it into the store, once `make` has made what else there is of it. */
+  protected abstract enterStore(make: (stored: Parts['stored']) => Promise<void>): Promise<unknown>
   /** Removes it from the store, and whatever else goes with it. */
   protected abstract leaveStore(id: number): Promise<void>
   /** Makes it known under its name; `leaveNames` undoes that. */
@@ -95,7 +97,12 @@ export abstract class NamedStructure<
 
   /** Whether it is there, as opposed to being created. It is there while it is rebuilt. */
   get exists(): boolean {
-    return this.#parts !== undefined
+    return this.#exists
+  }
+
+  /** Whether it is being dropped, or is no more. */
+  get isDropped(): boolean {
+    return this.#isDropped
   }
 
   /** Whether it can be used. It may be paged out. */
@@ -127,12 +134,12 @@ export abstract class NamedStructure<
   create(after: Promise<void> | undefined): Promise<void> {
     return this.#start(async () => {
       await after
-      const stored = await this.enterStore()
       try {
-        await this.#load(stored)
+        await this.enterStore((stored) => this.#load(stored))
       } catch (error) {
         this.leaveNames()
-        await this.#host.store.drop(stored.id)
+        await this.#unload()
+        this.#parts = undefined
         throw error
       }
     })
@@ -158,23 +165,30 @@ export abstract class NamedStructure<
     if (this.#parts !== undefined) await this.#reload(this.#parts)
   }
 
-  /** Answers what came before, then removes it for good. If the store cannot do that, it stays. */
-  drop(): Promise<void> {
+  /**
+   * Answers what came before, then removes it for good. If the store cannot do that, it stays.
+   * @param leave removes it from the store, where others leave with it
+   */
+  drop(leave = (id: number) => this.leaveStore(id)): Promise<void> {
     const before = this.#refusal
     this.#refusal = this.unknown()
+    this.#isDropped = true
     return this.queue.exclusive(async () => {
       this.leaveNames()
-      await this.#unload()
       if (this.#parts === undefined) return
-      const { id } = this.#parts.stored
+      const { stored, upkeep } = this.#parts
+      await upkeep.stop()
       try {
-        await this.leaveStore(id)
+        await leave(stored.id)
       } catch (error) {
         this.#refusal = before
-        await this.enterNames(id)
+        this.#isDropped = false
+        // The device may have been lost meanwhile, and nobody else would have it rebuilt.
         await this.recover()
+        await this.enterNames(stored.id)
         throw error
       }
+      await this.#unload()
     })
   }
 
@@ -235,6 +249,7 @@ export abstract class NamedStructure<
     return this.queue.exclusive(async () => {
       try {
         await load()
+        this.#exists = true
       } catch (error) {
         this.#refusal = toWarpdexError(error)
         throw error

@@ -1,6 +1,8 @@
 /** What is kept by name: an index, or a relation. */
 interface Named {
   readonly definition: { readonly name: string }
+  /** Whether it is there, as opposed to being created. */
+  readonly exists: boolean
   create(after: Promise<void> | undefined): Promise<void>
   drop(): Promise<void>
 }
@@ -53,16 +55,20 @@ export class Registry<Member extends Named> {
     }
   }
 
-  async drop(member: Member): Promise<void> {
+  /**
+   * Lets one go at once, and drops it.
+   * @param run drops it, where that takes more than the member itself
+   */
+  async drop(member: Member, run = () => member.drop()): Promise<void> {
     const { name } = member.definition
     this.#members.delete(name)
-    const drop = member.drop()
+    const drop = run()
     this.#drops.set(name, drop)
     try {
       await drop
     } catch (error) {
-      // It is still there. Whoever creates another one of its name has waited for the drop, and fails with it.
-      this.#members.set(name, member)
+      // It is still there, unless it never came to be. Whoever creates another one of its name has waited for the drop, and fails with it.
+      if (member.exists) this.#members.set(name, member)
       throw error
     } finally {
       if (this.#drops.get(name) === drop) this.#drops.delete(name)

@@ -108,6 +108,11 @@ export class HeldIndexes {
     for (const { structure, upkeep } of this.#held) await upkeep.afterWrites(structure.current, false)
   }
 
+  /** Makes them anew of the relation. */
+  async remake(): Promise<void> {
+    for (const { remake } of this.#held) await remake()
+  }
+
   release(): void {
     for (const { release } of this.#held) release()
   }

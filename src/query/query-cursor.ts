@@ -20,6 +20,8 @@ export class QueryCursor {
   #failure: WarpdexError | undefined
   #cancelled = false
   #onChange: (() => void)[] = []
+  /** Calls of `next` that wait for the query. */
+  #readers = 0
   /** Runs while it is up to the reader to go on. */
   #idle: NodeJS.Timeout | undefined
 
@@ -58,14 +60,16 @@ export class QueryCursor {
    */
   async next(): Promise<CursorStep> {
     clearTimeout(this.#idle)
+    this.#readers++
     while (this.#batches.length < 2 && !this.#ended) await this.#change()
+    this.#readers--
     if (this.#failure !== undefined) throw this.#failure
     const batch = this.#batches.shift()
     if (batch === undefined) throw new WarpdexError('BAD_REQUEST', 'the result has been read to its end')
     this.#bytes -= batchBytes(batch)
     this.#changed()
     const more = this.#batches.length > 0
-    if (more && !this.#cancelled) {
+    if (more && this.#readers === 0 && !this.#cancelled) {
       this.#idle = setTimeout(() => this.#giveUp(), LIMITS.stallSeconds * 1000)
       this.#idle.unref()
     }

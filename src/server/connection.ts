@@ -125,9 +125,11 @@ export class Connection {
   async #answer(message: ReadMessage, overloaded: boolean, meter: RequestMeter): Promise<Answer> {
     if (message.request === undefined) return refusal(message.id, message.error, meter)
     const { request, ownsMemory, milliseconds } = message
+    let answered: Answered | undefined
     try {
       meter.decoded(request, milliseconds)
-      const { fields, sections, release } = await this.#run(request, overloaded, ownsMemory)
+      answered = await this.#run(request, overloaded, ownsMemory)
+      const { fields, sections, release } = answered
       meter.ran(sections)
       const outgoing = {
         pieces: framePieces({ id: request.id, ok: true, ...fields }, sections),
@@ -136,6 +138,8 @@ export class Connection {
       meter.answered(undefined, bytesOf(outgoing))
       return { outgoing, ok: true }
     } catch (thrown) {
+      // What does not fit into a frame does not leave.
+      answered?.release?.()
       return refusal(request.id, toWarpdexError(thrown), meter)
     }
   }

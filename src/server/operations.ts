@@ -97,13 +97,8 @@ async function snapshot(
   rights: Rights,
 ): Promise<readonly SnapshotInfo[]> {
   if (relation !== undefined) return [await engine.relation(relation).snapshot()]
-  if (index !== undefined || rights.mayEverywhere('snapshot')) return engine.snapshot(index)
-  const may = ({ name }: { readonly name: string }) => rights.may('snapshot', name)
-  const taken: SnapshotInfo[] = []
-  for (const { name } of engine.list().filter(may)) taken.push(...(await engine.snapshot(name)))
-  const stored = engine.relations().filter(({ kept }) => kept === undefined)
-  for (const { name } of stored.filter(may)) taken.push(await engine.relation(name).snapshot())
-  return taken
+  if (index !== undefined) return engine.snapshot(index)
+  return engine.snapshots((name) => rights.may('snapshot', name))
 }
 
 async function explain(

@@ -37,7 +37,7 @@ export async function runRelationRequest(
     case 'createRelationIndex': {
       const { id: _id, op: _op, index, ifNotExists, ...fields } = request
       const created = await engine.createRelationIndex({ name: index, ...fields }, { ifNotExists })
-      return reply<'createRelationIndex'>({ definition: engine.index(index).definition, created })
+      return reply<'createRelationIndex'>({ ...created })
     }
     case 'listRelations':
       return reply<'listRelations'>({

@@ -146,7 +146,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     }
   } catch (error) {
     flow.close()
-    await front.close(async () => {})
+    await front.close(async () => opened?.close())
     monitor.stop()
     throw error
   }

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { backUpDirectory } from '../../persistence/backup.js'
@@ -166,6 +174,26 @@ t.test('what a backup does not write to, and a restoration neither', async (t) =
   await t.rejects(Store.open(backup), { code: 'DAMAGED_FILE', message: /is a backup.*restore/ })
   await t.rejects(verify(join(directory, 'none')), { code: 'BAD_REQUEST' })
   t.same(digests(backup), made)
+})
+
+t.test('a restoration leaves alone what came into its folder while the backup was checked', async (t) => {
+  const directory = temporaryDirectory(t)
+  const data = join(directory, 'data')
+  await closedStore(data)
+  const backup = join(directory, 'backup')
+  await backUpDirectory(data, backup)
+  const target = join(directory, 'target')
+  let hasCome = false
+  const restoring = restoreBackup(backup, target, {
+    onProgress: () => {
+      if (!hasCome) cpSync(data, target, { recursive: true })
+      hasCome = true
+    },
+  })
+  await t.rejects(restoring, { code: 'BAD_REQUEST', message: /holds data already/ })
+  const there = await Store.open(target)
+  t.same(await positionsOf(t, there), [20])
+  await there.close()
 })
 
 t.test('a backup that was cut off is none, and the next one takes its place', async (t) => {

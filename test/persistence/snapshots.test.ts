@@ -356,3 +356,30 @@ t.test('a snapshot that the log does not reach back to is of no use', async (t) 
   t.equal((await store.snapshots.newest(id)).snapshot?.position, 7)
   await store.close()
 })
+
+t.test('a file that cannot be removed disturbs neither snapshots nor backups', async (t) => {
+  const directory = temporaryDirectory(t)
+  const id = await storeWith(join(directory, 'data'), [3, 5])
+  const store = await Store.open(join(directory, 'data'))
+  const [, oldest] = store.snapshots.list(id)
+  const path = join(directory, 'data', 'snapshots', oldest.file)
+  rmSync(path)
+  mkdirSync(path)
+  const take = (position: number) =>
+    store.snapshots.write(id, position, { position }, parts({ nodes: new Uint8Array(1000).fill(position) }))
+  await take(7)
+  t.match(await store.snapshots.newest(id), { snapshot: { position: 7 }, damage: [] })
+
+  const [, next] = store.snapshots.list(id)
+  const other = join(directory, 'data', 'snapshots', next.file)
+  let taken: Promise<unknown> | undefined
+  await store.backUp(join(directory, 'one'), () => {
+    taken ??= take(8).then(() => {
+      rmSync(other)
+      mkdirSync(other)
+    })
+  })
+  await taken
+  await store.backUp(join(directory, 'two'))
+  await store.close()
+})

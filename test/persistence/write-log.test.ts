@@ -1,6 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import type { Change } from '../../persistence/committer.js'
+import { FileRoom } from '../../persistence/file-room.js'
 import { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { batch, collect, definition, plain, segmentOf, temporaryDirectory } from './store-helpers.js'
@@ -130,5 +134,32 @@ t.test('rows are dense: a segment that does not begin with the next row is refus
   })
   t.equal(store.payloads.nextRow(id), 2)
   t.equal(store.log.last(id), 1)
+  await store.close()
+})
+
+t.test('what was stored stays when the commit right behind it finds no room', async (t) => {
+  const directory = temporaryDirectory(t)
+  const store = await Store.open(directory)
+  const { id } = await store.createIndex(definition('a'))
+  const { provide } = FileRoom.prototype
+  let commits = 0
+  t.intercept(FileRoom.prototype, 'provide', {
+    value(this: FileRoom, changes: readonly Change[]) {
+      if (++commits === 2) throw Object.assign(new Error('no room'), { errno: constants.errno.ENOSPC })
+      provide.call(this, changes)
+    },
+  })
+  const rows = (firstRow: number) => segmentOf(firstRow, [Buffer.from(`row ${firstRow}`)])
+  const outcomes = [{ client: 'c', write: 1, codes: new Uint8Array(10) }]
+  const first = store.log.append(id, { ...batch(1), segment: rows(0), outcomes })
+  // The first one is on its way to the disk, so that this one has a commit of its own.
+  await setImmediate()
+  await t.rejects(store.log.append(id, { ...batch(2), segment: rows(1) }), { code: 'DISK_FULL' })
+  t.equal((await first).position, 1)
+  t.equal(store.payloads.nextRow(id), 1)
+  t.equal(store.outcome('c', 1)?.position, 1)
+  await setTimeout(1100)
+  t.equal((await store.log.append(id, { ...batch(3), segment: rows(1) })).position, 2)
+  t.same((await collect(store.log.read(id, 0))).map(plain), [plain(batch(1)), plain(batch(3))])
   await store.close()
 })

@@ -9,6 +9,12 @@ import type { ToEngine, ToSockets } from './messages.js'
 /** Columns of this size and more are put where both threads can read them. */
 const SHARED_BYTES = 64 * 1024
 
+/** A question that is not answered. */
+interface Open {
+  readonly sign: CancelSign
+  readonly connection: number | undefined
+}
+
 /** Answers the questions of one thread for sockets, in the engine's thread. */
 export class GateServer {
   readonly #gate: EngineGate
@@ -16,9 +22,10 @@ export class GateServer {
   readonly #outbox: Mailbox<ToSockets>
   readonly #rightsOf: (connection: number) => Rights
   readonly #onInternal: (error: WarpdexError) => void
-  readonly #signs = new Map<number, CancelSign>()
+  readonly #open = new Map<number, Open>()
   /** What gives the memory of replies back that have not left. */
   readonly #lent = new Map<number, () => void>()
+  #ended = false
 
   /**
    * @param rightsOf what a connection may see
@@ -42,18 +49,20 @@ export class GateServer {
   receive(message: Extract<ToEngine, { kind: 'ask' | 'cancel' | 'left' }>): void {
     const { question } = message
     if (message.kind === 'ask') void this.#answer(message)
-    else if (message.kind === 'cancel') this.#signs.get(question)?.cancel()
+    else if (message.kind === 'cancel') this.#open.get(question)?.sign.cancel()
     else this.#giveBack(question)
   }
 
-  /** A connection of the other thread is over. */
+  /** A connection of the other thread is over, which may say so before it cancels what it has asked for. */
   left(connection: number): void {
+    for (const open of this.#open.values()) if (open.connection === connection) open.sign.cancel()
     this.#gate.left(connection)
   }
 
   /** Gives everything back: the other thread is gone. */
   end(): void {
-    for (const sign of this.#signs.values()) sign.cancel()
+    this.#ended = true
+    for (const { sign } of this.#open.values()) sign.cancel()
     for (const question of [...this.#lent.keys()]) this.#giveBack(question)
   }
 
@@ -67,7 +76,7 @@ export class GateServer {
     const sign = new CancelSign()
     // What comes from several connections at once shows nothing that some of them may not see.
     const rights = connection === undefined ? Rights.none : this.#rightsOf(connection)
-    this.#signs.set(question, sign)
+    this.#open.set(question, { sign, connection })
     try {
       const answer = await this.#gate.ask({ request, client, rights, sign, connection, ownsMemory: true })
       this.#send(question, answer)
@@ -77,7 +86,7 @@ export class GateServer {
       if (code === 'INTERNAL') this.#onInternal(error)
       this.#outbox.send({ kind: 'refusal', question, code, message })
     } finally {
-      this.#signs.delete(question)
+      this.#open.delete(question)
     }
   }
 
@@ -89,7 +98,7 @@ export class GateServer {
       release?.()
       further.release()
     }
-    if (lent) this.#lent.set(question, giveBack)
+    if (lent && !this.#ended) this.#lent.set(question, giveBack)
     else giveBack()
     this.#outbox.send({ kind: 'answer', question, fields, sections: portable, lent })
   }

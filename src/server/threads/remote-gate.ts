@@ -18,6 +18,7 @@ const CHANGES: ReadonlySet<EngineRequest['op']> = new Set([
   'write',
   'load',
   'createIndex',
+  'createRelationIndex',
   'dropIndex',
 ])
 

@@ -174,9 +174,16 @@ export class SocketThreads {
 
   static async start(count: number, options: Options): Promise<SocketThreads> {
     const limits = shareOf(options.limits, count)
-    const threads = Array.from({ length: count }, () => new SocketThread({ ...options, limits }))
+    const threads: SocketThread[] = []
+    const all = new SocketThreads(threads, () => options.number())
+    try {
+      for (let i = 0; i < count; i++) threads.push(new SocketThread({ ...options, limits }))
+    } catch (error) {
+      await all.stop()
+      throw error
+    }
     await Promise.all(threads.map(({ ready }) => ready))
-    return new SocketThreads(threads, () => options.number())
+    return all
   }
 
   /**

@@ -273,8 +273,8 @@ void t.test('indexes over columns follow their relation', async (t) => {
   await engine.createRelation(ORDERS)
   await orders.append(engine, randomRows(random, 100))
   const by = { relation: 'orders', name: 'by id', columns: ['id'] }
-  t.equal(await engine.createRelationIndex(by), true)
-  t.equal(await engine.createRelationIndex(by, { ifNotExists: true }), false)
+  t.match(await engine.createRelationIndex(by), { created: true, definition: { name: 'by id' } })
+  t.match(await engine.createRelationIndex(by, { ifNotExists: true }), { created: false })
   await t.rejects(engine.createRelationIndex(by), { code: 'INDEX_EXISTS' })
   await t.rejects(engine.createRelationIndex({ ...by, columns: ['size'] }), {
     code: 'BAD_REQUEST',

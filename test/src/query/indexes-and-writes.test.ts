@@ -48,8 +48,8 @@ class Bed {
     return bed
   }
 
-  createIndex(): Promise<boolean> {
-    return this.engine.createRelationIndex({ name: 'by k', relation: 'orders', columns: ['k'] })
+  async createIndex(): Promise<void> {
+    await this.engine.createRelationIndex({ name: 'by k', relation: 'orders', columns: ['k'] })
   }
 
   async append(count: number): Promise<void> {

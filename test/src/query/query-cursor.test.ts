@@ -74,3 +74,19 @@ t.test('a failure, a reader who leaves, and one who reads no further', async (t)
     await t.rejects(stalled.push(batch(1)), { code: 'CANCELLED', message: /not read on/ })
   }
 })
+
+t.test('a reader that waits for the query is not taken for one that reads no further', async (t) => {
+  const { stallSeconds } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { stallSeconds }))
+  Object.assign(LIMITS, { stallSeconds: 0.01 })
+  const cursor = new QueryCursor(() => t.fail('the result was given up'))
+  const [first, second] = [cursor.next(), cursor.next()]
+  await cursor.push(batch(1))
+  await cursor.push(batch(2))
+  t.match(await first, { batch: { rows: 1 }, more: true })
+  await setTimeout(50)
+  await cursor.push(batch(3))
+  t.match(await second, { batch: { rows: 2 }, more: true })
+  cursor.end()
+  t.match(await cursor.next(), { batch: { rows: 3 }, more: false })
+})

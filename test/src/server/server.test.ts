@@ -52,6 +52,19 @@ t.test('a conversation', async (t) => {
   t.match((await client.ask({ id: 12, op: 'dropIndex', index: 'numbers' })).header, { dropped: true })
 })
 
+t.test('an index over columns whose drop comes right behind its creation', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  const columns = [{ name: 'n', type: 'u32', nullable: false }]
+  await client.ask({ id: 1, op: 'createRelation', relation: 'r', columns })
+  client.send({ id: 2, op: 'createRelationIndex', index: 'by n', relation: 'r', columns: ['n'] })
+  client.send({ id: 3, op: 'dropIndex', index: 'by n' })
+  const created = { id: 2, ok: true, created: true, definition: { name: 'by n', keyType: 'u32' } }
+  t.match((await client.reply()).header, created)
+  t.match((await client.reply()).header, { id: 3, ok: true, dropped: true })
+  t.match((await client.ask({ id: 4, op: 'listIndexes' })).header, { indexes: [] })
+})
+
 t.test('keys of variable length, frame by frame', async (t) => {
   const { url } = await start(t)
   const client = await RawClient.connect(t, url)
