@@ -101,13 +101,13 @@ export class Engine {
    * directory open
    */
   static async open(options: EngineOptions): Promise<Engine> {
-    const { directory, adapter, payloadCacheBytes, deviceMemory = Number.POSITIVE_INFINITY } = options
+    const { directory, adapter, deviceMemory = Number.POSITIVE_INFINITY } = options
     const openDevice = async () => {
       const device = await (options.openDevice ?? (() => Device.open(adapter)))()
       device.structureBytes = deviceMemory
       return device
     }
-    const store = await Store.open(directory, payloadCacheBytes === undefined ? {} : { payloadCacheBytes })
+    const store = await Store.open(directory, options)
     let engine: Engine | undefined
     try {
       engine = new Engine(store, await openDevice(), openDevice, options)

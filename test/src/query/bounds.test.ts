@@ -1,4 +1,5 @@
 import t from 'tap'
+import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import { freshSeed, Random } from '../../random.js'
@@ -60,6 +61,15 @@ t.test('queries within their memory, and past it', async (t) => {
     t.ok((await bed.queries.next(cursor!, READER)).more)
     bed.queries.end(cursor!, READER)
     await t.rejects(bed.queries.next(cursor!, READER), { code: 'BAD_REQUEST', message: /no result/ })
+    const narrowed = await bed.queries.start(product, READER)
+    const refused = (relation: string) => {
+      throw new WarpdexError('UNAUTHORISED', `no ${relation}`)
+    }
+    await t.rejects(bed.queries.next(narrowed.cursor!, { ...READER, authorise: refused }), {
+      code: 'UNAUTHORISED',
+      message: 'no r',
+    })
+    await t.rejects(bed.queries.next(narrowed.cursor!, READER), { code: 'BAD_REQUEST', message: /no result/ })
     const closed = await bed.queries.start(product, READER)
     bed.queries.close()
     const readOn = async () => {
