@@ -14,6 +14,7 @@ import t from 'tap'
 import type { SnapshotPart } from '../../persistence/snapshot-file.js'
 import { Snapshots } from '../../persistence/snapshots.js'
 import { Store } from '../../persistence/store.js'
+import { seedOfRun } from '../random.js'
 import {
   batch,
   collect,
@@ -24,7 +25,7 @@ import {
   temporaryDirectory,
 } from './store-helpers.js'
 
-const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+const SEED = seedOfRun()
 
 async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   // The same buffer is used for every chunk, as a reader of device memory does.
@@ -71,7 +72,7 @@ function flipByte(path: string, at: number): void {
 }
 
 t.test('a snapshot comes back as it was written', async (t) => {
-  t.comment(`SEED=${SEED}`)
+  t.comment(`WARPDEX_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const directory = temporaryDirectory(t)
   const store = await Store.open(directory)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
@@ -20,7 +20,7 @@ t.test('queries within their memory, and past it', async (t) => {
   const { queryPassBytes, queryQueuedBytes, queryBatchBytes } = LIMITS
   t.teardown(() => Object.assign(LIMITS, { queryPassBytes, queryQueuedBytes, queryBatchBytes }))
   Object.assign(LIMITS, { queryPassBytes: 8 * 2500, queryQueuedBytes: 100_000, queryBatchBytes: 20_000 })
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const bed = await QueryBed.open(t, [randomRelation(new Random(seed), 'r', 140)], 2 ** 20)
 

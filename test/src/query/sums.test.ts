@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Aggregate, Expression, QueryNode } from '../../../protocol/query/tree.js'
 import type { ColumnType } from '../../../protocol/relation.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { type Cell, type HostColumn, type HostRelation, hostRelation } from './host-relation.js'
 import { inSmallest, nearestFloat } from './nearest-float.js'
 import { QueryBed } from './query-bed.js'
@@ -75,7 +75,7 @@ function sumOf(values: readonly Cell[]): bigint {
 }
 
 t.test('sums and averages of integers are exact, or refused', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const rows = 3000
@@ -165,7 +165,7 @@ t.test('sums at the ends of 64 bits', async (t) => {
 })
 
 t.test('quotients of integers are the nearest floats', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const rows = 2000
@@ -204,7 +204,7 @@ t.test('quotients of integers are the nearest floats', async (t) => {
 })
 
 t.test('sums and averages of floats', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const rows = 6000

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { type JoinKind, relation } from '../../../../clients/sdk/index.js'
 import { qError } from '../../../../protocol/query/explanation.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import type { Cell, HostRelation } from '../host-relation.js'
 import { EstimateBed } from './estimate-bed.js'
 import { randomRelation } from './random-relations.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 const a = randomRelation(random, 'a', 40_000)

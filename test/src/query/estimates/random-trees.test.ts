@@ -1,6 +1,6 @@
 import t from 'tap'
 import { inputsOf, type TypedNode } from '../../../../protocol/query/typed.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { RandomTrees } from '../fuzz/random-tree.js'
 import { randomRelation } from '../relations.js'
 import { EstimateBed } from './estimate-bed.js'
@@ -27,7 +27,7 @@ function mostRows(node: TypedNode, [first = 0, second = 0]: readonly number[]): 
 }
 
 t.test('what is thought of random trees is possible', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const sizes = [0, 1, 100, 6000]

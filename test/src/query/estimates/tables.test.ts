@@ -4,7 +4,7 @@ import { Table } from '../../../../gpu/relational/query/table.js'
 import { SampleKeeper } from '../../../../gpu/relational/relation-sample.js'
 import { commonestRows, estimateTable } from '../../../../src/query/estimates/estimate-table.js'
 import { joinMatches } from '../../../../src/query/estimates/join-matches.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 
 const ON_FIRST = { pairs: [[0, 0] as const], width: undefined }
 
@@ -43,7 +43,7 @@ function pairsOf(left: DeviceRelation, right: DeviceRelation, keys?: number): nu
 }
 
 t.test('pairs of tables, from what is at hand', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const skewed = () => Uint32Array.from({ length: 20_000 }, (_, row) => (random.chance(0.5) ? 7 : row + 10))

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { and, col, count, or, type Query, relation } from '../../../../clients/sdk/index.js'
 import { qError } from '../../../../protocol/query/explanation.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { EstimateBed } from './estimate-bed.js'
 import { joined, plainRows } from './plain-rows.js'
 import { randomRelation } from './random-relations.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 const a = randomRelation(random, 'a', 30_000)

@@ -14,7 +14,7 @@ import { normalise } from '../../../../src/query/selection/normalise.js'
 import { runPlan } from '../../../../src/query/selection/run-plan.js'
 import { settleFaults } from '../../../../src/query/selection/settle-faults.js'
 import { openDevice } from '../../../gpu/open-device.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { type HostRelation, schemaOf, uploadRelation } from '../host-relation.js'
 import { FAULT, isGiven } from './fault-model.js'
 import { FaultyConditions, faultyRelation } from './faulty-conditions.js'
@@ -62,7 +62,7 @@ function modelOf(relation: HostRelation, condition: Parameters<typeof isGiven>[0
 }
 
 t.test('all plans of a selection find the same faults', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const relation = faultyRelation(random, ROWS)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { checkQuery } from '../../../../protocol/query/check-query.js'
 import type { Expression, QueryNode } from '../../../../protocol/query/tree.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { type Cell, type HostRelation, schemaOf } from '../host-relation.js'
 import { QueryBed } from '../query-bed.js'
 import { FAULT, isGiven, outcomeOf } from './fault-model.js'
@@ -29,7 +29,7 @@ async function outcome(rows: Promise<Cell[][]>): Promise<Cell[][] | typeof FAULT
 }
 
 t.test('a row is a fault if its outcome depends on one', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const relation = faultyRelation(random, ROWS)
@@ -58,7 +58,7 @@ t.test('a row is a fault if its outcome depends on one', async (t) => {
 })
 
 t.test('values of a projection', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const relation = faultyRelation(random, 12)

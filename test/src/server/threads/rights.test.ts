@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../../../clients/sdk/index.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
 
@@ -14,8 +14,8 @@ const column = (...keys: number[]) => ({
 })
 
 t.test('no request is answered by a right that is gone when reading the tokens again is done', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const folder = t.testdir()
   const tokens = join(folder, 'tokens.json')
