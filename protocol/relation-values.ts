@@ -128,7 +128,11 @@ function number(value: RelationValue | undefined, column: ColumnDefinition, row:
   if (value === null || value === undefined) return 0
   const { type } = column
   if (typeof value !== 'number') throw misfit(value, column, row)
-  if (type !== 'u32' && type !== 'i32') return value
+  if (type !== 'u32' && type !== 'i32') {
+    // Rounding is what floats do; a finite number that becomes an infinity is another one.
+    if (Number.isFinite(value) && !Number.isFinite(Math.fround(value))) throw misfit(value, column, row)
+    return value
+  }
   const { least, most } = RANGES[type]
   if (Number.isInteger(value) && value >= least && value <= most) return value
   throw misfit(value, column, row)

@@ -92,19 +92,25 @@ function oneLine(message: string): string {
     .replaceAll(/\s*\n\s*/g, ' ')
 }
 
+function report(thrown: unknown): void {
+  const { code, message } = toWarpdexError(thrown)
+  process.stderr.write(`warpdex: ${code}: ${oneLine(message)}\n`)
+  process.exitCode = ExitCode.error
+}
+
 // Other users of the machine see the title of a process, and it is the command line unless it is set.
 process.title = 'warpdex'
 
 // `warpdex scan … | head` ends the reading of standard output early, which is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(ExitCode.done)
+  if (error.code === 'EPIPE') process.exit(ExitCode.done)
+  // Work that waits for the output to be taken would not end by itself.
+  report(new WarpdexError('BAD_REQUEST', `standard output cannot be written: ${error.message}`))
+  process.exit()
 })
 
 try {
   await commandLine().parseAsync()
 } catch (thrown) {
-  const { code, message } = toWarpdexError(thrown)
-  process.stderr.write(`warpdex: ${code}: ${oneLine(message)}\n`)
-  process.exitCode = ExitCode.error
+  report(thrown)
 }

@@ -27,7 +27,10 @@ export function parseNumber(text: string, type: FixedKeyType, what: string): num
 export function parseWhole(text: string, type: WholeType, what: string): number | bigint {
   const [least, most] = RANGES[type]
   const expected = `${what} is a whole number from ${least} to ${most} (${type})`
-  if (!WHOLE.test(text)) throw new WarpdexError('BAD_REQUEST', `${shown(text)} is no number; ${expected}`)
+  if (!WHOLE.test(text)) {
+    const kind = DECIMAL.test(text) ? 'whole number' : 'number'
+    throw new WarpdexError('BAD_REQUEST', `${shown(text)} is no ${kind}; ${expected}`)
+  }
   const value = BigInt(text.replace(/^\+/, ''))
   if (value < least || value > most) {
     throw new WarpdexError('BAD_REQUEST', `${shown(text)} is out of range; ${expected}`)

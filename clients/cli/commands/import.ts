@@ -5,9 +5,11 @@ import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js
 import { LoadError, type LoadResult } from '../../sdk/index.js'
 import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'
+import type { OnBadLine } from '../import/records.js'
 import { FILE_FORMATS, type FileFormat, importRelation } from '../import/relation-import.js'
 import { type RowFormat, readRows } from '../import/rows.js'
 import { openText } from '../import/text.js'
+import { untilSignal } from '../interrupt.js'
 import { grouped, printLines } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 import { clientOptions, type ServerAddress, withClient, withIndex } from '../session.js'
@@ -80,7 +82,7 @@ export function addImport(cli: Argv): Argv {
         .example('zcat big.tsv.gz | $0 import big -', 'from standard input')
         .example('$0 import orders.csv --relation orders', 'rows of a relation, which is made if need be')
         .epilogue(
-          'Lines are stored by a bulk load: in their order and in large chunks; what was stored before an error stays.',
+          'Lines are stored by a bulk load: in their order and in large chunks; what was stored before an error, or Ctrl-C, stays.',
         ),
     (options) =>
       options.relation === undefined ? importIndex(options) : importRows(options, options.relation),
@@ -99,30 +101,48 @@ async function importIndex(options: ImportIndexOptions): Promise<void> {
   const { file } = options
   if (file === undefined)
     throw new WarpdexError('BAD_REQUEST', 'name the file behind the index, or a --relation')
-  return withIndex(options, async (index, definition) => {
-    const text = await openText(file)
-    const progress = showProgress(`importing into ${definition.name}`, text.size)
-    let bad = 0
-    const importer = new Importer(index, definition, {
-      mode: options.mode,
-      hex: options.hex,
-      onBadLine: (problem) => {
-        if (!options.skipBad) throw problem
-        bad++
-        if (bad <= REPORTED_BAD_LINES) process.stderr.write(`warpdex: skipped ${problem.message}\n`)
-      },
-      onProgress: (stored) => progress.update(text.read(), rate(stored)),
-    })
-    try {
-      const stored = await importer.run(readRows(text.pieces, rowFormat(options, definition)))
-      progress.stop()
-      await printLines([summary(stored, bad)])
-    } catch (error) {
-      progress.stop()
-      if (error instanceof LoadError && error.stored.rows > 0) await printLines([summary(error.stored, bad)])
-      throw error
-    }
-  })
+  return untilSignal((signal) =>
+    withIndex(options, async (index, definition) => {
+      const text = await openText(file, signal)
+      const progress = showProgress(`importing into ${definition.name}`, text.size)
+      const bad = badLines(options.skipBad)
+      const importer = new Importer(index, definition, {
+        mode: options.mode,
+        hex: options.hex,
+        onBadLine: bad.report,
+        onProgress: (stored) => progress.update(text.read(), rate(stored)),
+        signal,
+      })
+      try {
+        const stored = await importer.run(readRows(text.pieces, rowFormat(options, definition)))
+        progress.stop()
+        await printLines([summary(stored, bad.count())])
+      } catch (error) {
+        progress.stop()
+        if (error instanceof LoadError && error.stored.rows > 0) {
+          await printLines([summary(error.stored, bad.count())])
+        }
+        throw error
+      }
+    }),
+  )
+}
+
+/** What becomes of lines that cannot be read: each is an error or, where they are skipped, the first ones are named. */
+function badLines(skip: boolean): { readonly report: OnBadLine; readonly count: () => number } {
+  let count = 0
+  return {
+    report: (problem) => {
+      if (!skip) throw problem
+      count++
+      if (count <= REPORTED_BAD_LINES) process.stderr.write(`warpdex: skipped ${problem.message}\n`)
+    },
+    count: () => count,
+  }
+}
+
+function skippedText(bad: number): string {
+  return `${grouped(bad)} bad lines skipped`
 }
 
 interface ImportRowsOptions extends ServerAddress {
@@ -130,6 +150,7 @@ interface ImportRowsOptions extends ServerAddress {
   readonly file: string | undefined
   readonly columns: string | undefined
   readonly format: FileFormat | undefined
+  readonly skipBad: boolean
 }
 
 async function importRows(options: ImportRowsOptions, relation: string): Promise<void> {
@@ -138,22 +159,30 @@ async function importRows(options: ImportRowsOptions, relation: string): Promise
     throw new WarpdexError('BAD_REQUEST', 'with --relation there is one file, and no index')
   }
   const wanted = columns === undefined ? undefined : parseColumnSpec(columns)
-  return withClient(options, async (client) => {
-    const since = performance.now()
-    let progress: Progress | undefined
-    const rows = await importRelation(client, {
-      file,
-      relation,
-      format,
-      columns: wanted,
-      onProgress: (read, size, stored) => {
-        progress ??= showProgress(`importing into ${relation}`, size)
-        progress.update(read, `${grouped(stored)} rows`)
-      },
-    }).finally(() => progress?.stop())
-    const seconds = (performance.now() - since) / 1000
-    await printLines([`${grouped(rows)} rows, ${grouped(rows / seconds)}/s, in ${seconds.toFixed(1)} s`])
-  })
+  const bad = badLines(options.skipBad)
+  return untilSignal((signal) =>
+    withClient(options, async (client) => {
+      const since = performance.now()
+      let progress: Progress | undefined
+      const rows = await importRelation(client, {
+        file,
+        relation,
+        format,
+        columns: wanted,
+        onBadLine: options.skipBad ? bad.report : undefined,
+        onProgress: (read, size, stored) => {
+          progress ??= showProgress(`importing into ${relation}`, size)
+          progress.update(read, `${grouped(stored)} rows`)
+        },
+        signal,
+      }).finally(() => progress?.stop())
+      const seconds = (performance.now() - since) / 1000
+      const skipped = bad.count() > 0 ? `: ${skippedText(bad.count())}` : ''
+      await printLines([
+        `${grouped(rows)} rows, ${grouped(rows / seconds)}/s, in ${seconds.toFixed(1)} s${skipped}`,
+      ])
+    }),
+  )
 }
 
 interface FormatOptions {
@@ -192,7 +221,7 @@ function summary(stored: LoadResult, bad: number): string {
     ...(replaced > 0 ? [`${grouped(replaced)} replaced`] : []),
     ...(existing > 0 ? [`${grouped(existing)} not inserted: their keys are there already`] : []),
     ...(refused > 0 ? [`${grouped(refused)} refused: NaN is no key`] : []),
-    ...(bad > 0 ? [`${grouped(bad)} bad lines skipped`] : []),
+    ...(bad > 0 ? [skippedText(bad)] : []),
   ]
   return `${rate(stored)}, in ${seconds.toFixed(1)} s: ${outcomes.join(', ')}`
 }

@@ -1,11 +1,14 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
-import type { ColumnDefinition, ColumnType } from '../../../protocol/relation.js'
+import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { RelationValue } from '../../../protocol/relation-values.js'
+import { hasLoneSurrogate } from '../../../protocol/tuple-key.js'
 import { parseNumber } from '../number-keys.js'
+import { NumberText } from './json-line.js'
 import type { FileRecord } from './records.js'
 
-/** Types of numbers, from the narrowest on; what none of the first four holds is a float. */
-const NUMBERS = ['u32', 'i32', 'i64', 'u64', 'f32'] as const
+const NOT_A_NUMBER = /^[+-]?nan$/i
+const INFINITE = /^[+-]?inf(inity)?$/i
+const TRUTH = /^(true|false)$/i
 
 /**
  * The value of a record's cell in a column.
@@ -27,44 +30,44 @@ function plainValue(cells: FileRecord['cells'], { name, type, nullable }: Column
     if (nullable) return null
     // An empty cell of CSV is an empty text where it cannot be a missing one.
     if (type === 'string' && cells.has(name) && cell === undefined) return ''
-    throw new WarpdexError('BAD_REQUEST', `${title} has no value; one that may lack them is ${name}:${type}?`)
+    throw bad(`${title} has no value; one that may lack them is ${name}:${type}?`)
   }
-  const text = textOf(cell)
+  const text = cellText(cell)
   if (text === undefined) {
-    const shown = JSON.stringify(cell).slice(0, 60)
-    throw new WarpdexError('BAD_REQUEST', `${shown} in ${title} is no number and no text`)
+    throw bad(`${JSON.stringify(cell).slice(0, 60)} in ${title} is no number and no text`)
   }
-  return type === 'string' ? text : parseNumber(text.trim(), type, title)
+  if (type !== 'string') return cellNumber(text.trim(), type, title)
+  if (hasLoneSurrogate(text)) {
+    throw bad(`${title} has a string with half of a surrogate pair, which UTF-8 cannot hold`)
+  }
+  return text
+}
+
+/** Unlike keys, values of relations need no order, so that NaN is one. Truth values are 1 and 0, as they are from Arrow. */
+function cellNumber(text: string, type: Exclude<ColumnDefinition['type'], 'string'>, title: string) {
+  if (TRUTH.test(text)) return parseNumber(text.length === 4 ? '1' : '0', type, title)
+  if (type === 'f32' && NOT_A_NUMBER.test(text)) return Number.NaN
+  if (type === 'f32' && INFINITE.test(text)) return text.startsWith('-') ? -Infinity : Infinity
+  return parseNumber(text, type, title)
 }
 
 /** What JSON says in one way or another: a number, a truth value, or a text. */
-function textOf(cell: unknown): string | undefined {
-  if (typeof cell === 'boolean') return cell ? '1' : '0'
-  return typeof cell === 'string' || typeof cell === 'number' ? String(cell) : undefined
+export function cellText(cell: unknown): string | undefined {
+  if (typeof cell === 'string') return cell
+  if (cell instanceof NumberText) return cell.text
+  if (typeof cell === 'number') return Object.is(cell, -0) ? '-0' : String(cell)
+  return typeof cell === 'boolean' ? String(cell) : undefined
 }
 
-/** Columns that hold all records of a sample. Any of them may lack values, since what comes behind the sample may. */
-export function inferColumns(sample: readonly FileRecord[]): readonly ColumnDefinition[] {
-  const names = new Set(sample.flatMap(({ cells }) => [...cells.keys()]))
-  return [...names].map((name) => ({ name, type: inferType(name, sample), nullable: true }))
+export function isTruth(text: string): boolean {
+  return TRUTH.test(text)
 }
 
-function inferType(name: string, sample: readonly FileRecord[]): ColumnType {
-  const cells = sample.flatMap(({ cells }) => cells.get(name) ?? [])
-  // A text of digits in JSON is a text.
-  const isText = (cell: unknown) => typeof cell === 'string'
-  const mixed = cells.some(isText) && !cells.every(isText)
-  if (mixed || cells.length === 0) return 'string'
-  return NUMBERS.find((type) => cells.every((cell) => holds(cell, type))) ?? 'string'
+/** Whether a text is what floats have beside finite numbers: NaN or an infinity. */
+export function isNonFinite(text: string): boolean {
+  return NOT_A_NUMBER.test(text) || INFINITE.test(text)
 }
 
-function holds(cell: unknown, type: (typeof NUMBERS)[number]): boolean {
-  const text = textOf(cell)
-  if (text === undefined) return false
-  try {
-    parseNumber(text.trim(), type, '')
-    return true
-  } catch {
-    return false
-  }
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
 }

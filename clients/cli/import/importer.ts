@@ -19,6 +19,8 @@ export interface ImportOptions {
   readonly onBadLine: (problem: WarpdexError) => void
   /** Told of all that is stored so far. */
   readonly onProgress: (stored: LoadResult) => void
+  /** Aborting it ends the import with `CANCELLED`, once what is under way is stored. */
+  readonly signal: AbortSignal
 }
 
 interface Batch {
@@ -50,10 +52,11 @@ export class Importer {
    * @throws LoadError that names the line, or the lines, that it is about; what was stored before stays
    */
   async run(rows: AsyncIterable<Row>): Promise<LoadResult> {
-    const { mode, onProgress } = this.#options
+    const { mode, onProgress, signal } = this.#options
     try {
       return await this.#index.bulkLoad(this.#read(rows), {
         mode,
+        signal,
         onProgress: (stored) => {
           this.#forget(stored.rows)
           onProgress(stored)
@@ -63,7 +66,8 @@ export class Importer {
       if (!(thrown instanceof LoadError)) throw thrown
       const { code, message } = toWarpdexError(thrown.cause)
       const first = this.#batches[0]?.firstLine
-      const where = this.#fault || first === undefined ? '' : `lines ${first} to ${this.#lastLine}: `
+      const ofLines = this.#fault === undefined && code !== 'CANCELLED' && first !== undefined
+      const where = !ofLines ? '' : `lines ${first} to ${this.#lastLine}: `
       throw new LoadError(new WarpdexError(code, `${where}${message}`), thrown.stored)
     }
   }

@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream'
-import { CsvError, type InfoRecord, parse } from 'csv-parse'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { parseCsv } from './csv.js'
+import { jsonFields } from './json-line.js'
 import { lines } from './rows.js'
 
 /** What one line of a file says: a text, or a value of JSON, for each column; undefined where it says nothing. */
@@ -10,6 +10,9 @@ export interface FileRecord {
   readonly cells: ReadonlyMap<string, unknown>
 }
 
+/** Called with what is wrong with a line; when it returns, the line is skipped. */
+export type OnBadLine = (problem: WarpdexError) => void
+
 /**
  * The records of CSV whose first line names the columns. Cells are texts; an empty one says nothing.
  * @throws WarpdexError `BAD_REQUEST` that names the line
@@ -17,35 +20,18 @@ export interface FileRecord {
 export async function* csvRecords(
   pieces: AsyncIterable<string>,
   separator: string,
+  onBadLine: OnBadLine,
 ): AsyncGenerator<FileRecord> {
-  const parser: AsyncIterable<{ readonly record: readonly string[]; readonly info: InfoRecord }> =
-    Readable.from(pieces).pipe(
-      parse({
-        delimiter: separator,
-        info: true,
-        relax_column_count: true,
-        skip_empty_lines: true,
-        bom: true,
-      }),
-    )
   let heads: readonly string[] | undefined
-  try {
-    for await (const { record, info } of parser) {
-      if (heads === undefined) {
-        heads = distinct(record, info.lines)
-        continue
-      }
-      if (record.length !== heads.length) {
-        throw bad(`line ${info.lines}: it has ${record.length} columns; the first line names ${heads.length}`)
-      }
-      yield {
-        line: info.lines,
-        cells: new Map(heads.map((name, i) => [name, record[i] === '' ? undefined : record[i]])),
-      }
+  for await (const { record, line } of parseCsv(pieces, separator)) {
+    if (heads === undefined) {
+      heads = distinct(record, line)
+    } else if (record.length !== heads.length) {
+      onBadLine(bad(`line ${line}: it has ${record.length} columns; the first line names ${heads.length}`))
+    } else {
+      const cells = new Map(heads.map((name, i) => [name, record[i] === '' ? undefined : record[i]]))
+      yield { line, cells }
     }
-  } catch (error) {
-    if (error instanceof CsvError) throw bad(`the file is no CSV: ${error.message}`)
-    throw error
   }
 }
 
@@ -60,24 +46,26 @@ function distinct(heads: readonly string[], line: number): readonly string[] {
  * The records of NDJSON, an object a line.
  * @throws WarpdexError `BAD_REQUEST` that names the line
  */
-export async function* jsonRecords(pieces: AsyncIterable<string>): AsyncGenerator<FileRecord> {
+export async function* jsonRecords(
+  pieces: AsyncIterable<string>,
+  onBadLine: OnBadLine,
+): AsyncGenerator<FileRecord> {
   let line = 0
   for await (const text of lines(pieces)) {
     line++
     if (text.trim() === '') continue
-    const value = parsed(text, line)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw bad(`line ${line}: it is no JSON object`)
-    }
-    yield { line, cells: new Map(Object.entries(value)) }
+    const cells = fieldsOf(text)
+    if (cells instanceof Map) yield { line, cells }
+    else onBadLine(bad(`line ${line}: ${cells}`))
   }
 }
 
-function parsed(text: string, line: number): unknown {
+/** The fields of a line, or what is wrong with it. */
+function fieldsOf(text: string): ReadonlyMap<string, unknown> | string {
   try {
-    return JSON.parse(text)
+    return jsonFields(text) ?? 'it is no JSON object'
   } catch (thrown) {
-    throw bad(`line ${line}: it is no JSON: ${toWarpdexError(thrown).message}`)
+    return `it is no JSON: ${toWarpdexError(thrown).message}`
   }
 }
 

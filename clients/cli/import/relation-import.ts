@@ -1,13 +1,13 @@
 import { extname } from 'node:path'
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import type { Schema } from 'apache-arrow'
+import { type ErrorCode, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { isName } from '../../../protocol/names.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../protocol/relation.js'
-import type { RelationInput, RelationValue } from '../../../protocol/relation-values.js'
 import { arrowDefinition, type Client } from '../../sdk/index.js'
-import { cellValue, inferColumns } from './cells.js'
-import { columnSpec } from './column-spec.js'
-import { csvRecords, type FileRecord, jsonRecords } from './records.js'
-import { openBytes, openText } from './text.js'
+import { inferColumns } from './inference.js'
+import { csvRecords, type FileRecord, jsonRecords, type OnBadLine } from './records.js'
+import { relationInput } from './relation-input.js'
+import { cancelled, openBytes, openText } from './text.js'
 
 export const FILE_FORMATS = ['csv', 'tsv', 'ndjson', 'arrow'] as const
 export type FileFormat = (typeof FILE_FORMATS)[number]
@@ -20,6 +20,10 @@ export interface RelationImportOptions {
   readonly format: FileFormat | undefined
   /** Of the relation, should there be none; by default those that hold the first records of the file. */
   readonly columns: readonly ColumnDefinition[] | undefined
+  /** Called with each line that cannot be read, to skip it; by default the first one ends the import. Arrow has no lines. */
+  readonly onBadLine: OnBadLine | undefined
+  /** Aborting it ends the import with `CANCELLED`, once the append that is under way is stored. */
+  readonly signal: AbortSignal
   /** Told of the bytes that were read and the rows that are stored, and once at first how many bytes there are. */
   readonly onProgress: (read: number, size: number | undefined, rows: number) => void
 }
@@ -41,7 +45,7 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
 }
 
 /**
- * Appends the rows of a file to a relation, which is made where there is none.
+ * Appends the rows of a file to a relation, which is made where there is none, and dropped again should none be stored.
  * @returns how many rows were appended
  * @throws WarpdexError that names the line that it is about, and says how many rows are stored
  */
@@ -58,9 +62,15 @@ export async function importRelation(client: Client, options: RelationImportOpti
   } catch (thrown) {
     const { code, message } = toWarpdexError(thrown)
     await load.settled().catch(() => {})
-    const stored = load.rows === 0 ? '' : `; the first ${load.rows} rows are stored`
-    throw new WarpdexError(code, `${message}${stored}`, { cause: thrown })
+    await load.dropIfEmpty().catch(() => {})
+    throw new WarpdexError(code, `${message}${storedText(load.rows, code)}`, { cause: thrown })
   }
+}
+
+function storedText(rows: number, code: ErrorCode): string {
+  if (rows > 0) return `; the first ${rows} rows are stored`
+  // What a lost connection does not acknowledge may be stored.
+  return code === 'CONNECTION_LOST' ? '' : '; no row is stored'
 }
 
 class Load {
@@ -68,6 +78,8 @@ class Load {
   readonly #options: RelationImportOptions
   /** The append that is under way. */
   #pending: Promise<void> | undefined
+  /** Whether this import made the relation. */
+  #made = false
   /** Rows that are stored. */
   rows = 0
 
@@ -77,19 +89,19 @@ class Load {
   }
 
   async text(format: 'csv' | 'tsv' | 'ndjson'): Promise<void> {
-    const { file, columns, onProgress } = this.#options
-    const source = await openText(file)
+    const { file, columns, onProgress, onBadLine = refuse, signal } = this.#options
+    const source = await openText(file, signal)
     const all =
       format === 'ndjson'
-        ? jsonRecords(source.pieces)
-        : csvRecords(source.pieces, format === 'csv' ? ',' : '\t')
+        ? jsonRecords(source.pieces, onBadLine)
+        : csvRecords(source.pieces, format === 'csv' ? ',' : '\t', onBadLine)
     const records = all[Symbol.asyncIterator]()
     const sample = await take(records, SAMPLE_RECORDS)
     if (sample.length === 0) throw new WarpdexError('BAD_REQUEST', `${file} has no records`)
     const definition = await this.#provide(() => columns ?? inferColumns(sample))
     let batch: FileRecord[] = []
     const append = async () => {
-      const input = toInput(batch, definition, columns === undefined)
+      const input = relationInput(batch, definition, this.#made && columns === undefined, onBadLine)
       await this.#store(() => this.#client.relation(definition.name).append(input))
       onProgress(source.read(), source.size, this.rows)
       batch = []
@@ -103,14 +115,21 @@ class Load {
   }
 
   async arrow(): Promise<void> {
-    const { file, onProgress } = this.#options
+    const { file, columns, onProgress, onBadLine, signal } = this.#options
+    if (onBadLine !== undefined) {
+      throw new WarpdexError('BAD_REQUEST', 'Arrow has no lines of which bad ones could be skipped')
+    }
     const arrow = await import('apache-arrow')
-    const source = await openBytes(file)
+    const source = await openBytes(file, signal)
     const reader = await ofFile(file, async () => {
       const found = await arrow.RecordBatchReader.from(source.pieces)
-      return found.open()
+      const opened = await found.open()
+      // Of a file that ends before it, the reader says nothing.
+      const schema: Schema | undefined = opened.schema
+      if (schema === undefined) throw new RangeError('there is no schema')
+      return opened
     })
-    const { name } = await this.#provide(() => arrowDefinition(file, reader.schema).columns)
+    const { name } = await this.#provide(() => columns ?? arrowDefinition(file, reader.schema).columns)
     for (;;) {
       const next = await ofFile(file, () => reader.next())
       if (next.done === true) break
@@ -133,13 +152,14 @@ class Load {
         `${JSON.stringify(unnamed.name)} is no name of a column; name it in the file`,
       )
     }
-    await this.#client.createRelation(definition, { ifNotExists: true })
+    this.#made = await this.#client.createRelation(definition, { ifNotExists: true })
     return definition
   }
 
   /** Begins with a batch once the one before it is stored, so that what is stored of a file are its first rows. */
   async #store(append: () => Promise<{ readonly rows: number }>): Promise<void> {
     await this.#pending
+    if (this.#options.signal.aborted) throw cancelled()
     this.#pending = append().then(({ rows }) => {
       this.rows += rows
     })
@@ -147,39 +167,18 @@ class Load {
     this.#pending.catch(() => {})
   }
 
+  /** Drops what this import made in vain, so that it may be tried again with other columns. */
+  async dropIfEmpty(): Promise<void> {
+    const { relation } = this.#options
+    if (!this.#made || this.rows > 0) return
+    const { rows } = await this.#client.relation(relation).stats()
+    if (rows === 0) await this.#client.dropRelation(relation)
+  }
+
   /** Waits for what is under way. */
   async settled(): Promise<void> {
     await this.#pending
   }
-}
-
-/** The values of records by column. */
-function toInput(
-  records: readonly FileRecord[],
-  { name, columns }: RelationDefinition,
-  isInferred: boolean,
-): RelationInput {
-  const known = new Set(columns.map((column) => column.name))
-  const values = columns.map((column): [string, RelationValue[]] => [column.name, []])
-  for (const record of records) {
-    for (const cell of record.cells.keys()) {
-      if (known.has(cell)) continue
-      const message = `line ${record.line}: relation ${JSON.stringify(name)} has no column ${JSON.stringify(cell)}`
-      throw new WarpdexError('BAD_REQUEST', `${message}; its columns are ${columnSpec(columns)}`)
-    }
-    columns.forEach((column, i) => {
-      try {
-        values[i][1].push(cellValue(record, column))
-      } catch (thrown) {
-        const { code, message } = toWarpdexError(thrown)
-        const advice = isInferred
-          ? `; the relation is ${columnSpec(columns)}, say --columns where it should be another`
-          : ''
-        throw new WarpdexError(code, `${message}${advice}`)
-      }
-    })
-  }
-  return Object.fromEntries(values)
 }
 
 async function take<T>(from: AsyncIterator<T>, count: number): Promise<T[]> {
@@ -197,13 +196,19 @@ async function* chained<T>(first: readonly T[], rest: AsyncGenerator<T>): AsyncG
   yield* rest
 }
 
+function refuse(problem: WarpdexError): never {
+  throw problem
+}
+
 /** Reads of an Arrow file, whose errors are that it is none. */
 async function ofFile<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (thrown) {
     if (thrown instanceof WarpdexError) throw thrown
-    const { message } = toWarpdexError(thrown)
-    throw new WarpdexError('BAD_REQUEST', `${file} is no Arrow file or stream: ${message}`)
+    // Where bytes are missing or wrong, the reader comes upon values that are not there.
+    const isBroken = thrown instanceof TypeError || thrown instanceof RangeError
+    const reason = isBroken ? 'it ends early, or is damaged' : toWarpdexError(thrown).message
+    throw new WarpdexError('BAD_REQUEST', `${file} is no Arrow file or stream: ${reason}`, { cause: thrown })
   }
 }

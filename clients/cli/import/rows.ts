@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream'
-import { CsvError, type InfoRecord, parse } from 'csv-parse'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { parseCsv } from './csv.js'
 
 /** Key and payload as a file has them, or what is wrong with the line. */
 export interface Row {
@@ -59,11 +58,8 @@ async function* csvRows(
   separator: string,
   columns: { readonly key: string; readonly payload: string },
 ): AsyncGenerator<Row> {
-  const parser = Readable.from(pieces).pipe(
-    parse({ delimiter: separator, info: true, relax_column_count: true, skip_empty_lines: true }),
-  )
   let at: { readonly key: number; readonly payload: number } | undefined
-  for await (const { record, info } of csvRecords(parser)) {
+  for await (const { record, line } of parseCsv(pieces, separator)) {
     if (at === undefined) {
       at = { key: findColumn(record, columns.key), payload: findColumn(record, columns.payload) }
       continue
@@ -72,21 +68,7 @@ async function* csvRows(
     const payload = record[at.payload]
     const isShort = key === undefined || payload === undefined
     const problem = `the line has ${record.length} columns, and the key and the payload are number ${at.key + 1} and ${at.payload + 1}`
-    yield { line: info.lines, cells: isShort ? { problem } : { key, payload } }
-  }
-}
-
-interface CsvRecord {
-  readonly record: readonly string[]
-  readonly info: InfoRecord
-}
-
-async function* csvRecords(parser: AsyncIterable<CsvRecord>): AsyncGenerator<CsvRecord> {
-  try {
-    yield* parser
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    throw new WarpdexError('BAD_REQUEST', `the file is no CSV: ${error.message}`)
+    yield { line, cells: isShort ? { problem } : { key, payload } }
   }
 }
 

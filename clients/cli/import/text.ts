@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 
 /** Name of standard input. */
@@ -16,9 +17,10 @@ export interface FileSource<Piece> {
 
 /**
  * A file, or standard input for `-`.
+ * @param signal ends the pieces with `CANCELLED`, also while the next one is waited for
  * @throws WarpdexError `BAD_REQUEST` when it cannot be read, also while the pieces are
  */
-export async function openBytes(path: string): Promise<FileSource<Uint8Array>> {
+export async function openBytes(path: string, signal: AbortSignal): Promise<FileSource<Uint8Array>> {
   let size: number | undefined
   if (path !== STANDARD_INPUT) {
     try {
@@ -30,15 +32,22 @@ export async function openBytes(path: string): Promise<FileSource<Uint8Array>> {
     }
   }
   let read = 0
-  const stream: AsyncIterable<Buffer> = path === STANDARD_INPUT ? process.stdin : createReadStream(path)
+  const stream: Readable = path === STANDARD_INPUT ? process.stdin : createReadStream(path)
+  const onAbort = () => stream.destroy(cancelled())
+  signal.addEventListener('abort', onAbort)
+  // Whoever reads gets it; it may come before anybody does.
+  stream.on('error', () => {})
   async function* pieces(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for await (const chunk of stream) {
         read += chunk.length
         yield chunk
       }
+      if (signal.aborted) throw cancelled()
     } catch (error) {
       throw unreadable(path, error)
+    } finally {
+      signal.removeEventListener('abort', onAbort)
     }
   }
   return { size, read: () => read, pieces: pieces() }
@@ -48,8 +57,8 @@ export async function openBytes(path: string): Promise<FileSource<Uint8Array>> {
  * As `openBytes`, as UTF-8 text.
  * @throws WarpdexError `BAD_REQUEST` also when it is none
  */
-export async function openText(path: string): Promise<FileSource<string>> {
-  const { pieces: bytes, ...source } = await openBytes(path)
+export async function openText(path: string, signal: AbortSignal): Promise<FileSource<string>> {
+  const { pieces: bytes, ...source } = await openBytes(path, signal)
   async function* pieces(): AsyncGenerator<string, void, undefined> {
     const decoder = new TextDecoder('utf-8', { fatal: true })
     try {
@@ -62,7 +71,13 @@ export async function openText(path: string): Promise<FileSource<string>> {
   return { ...source, pieces: pieces() }
 }
 
+/** Why an import ends that a person or the system wanted to end. */
+export function cancelled(): WarpdexError {
+  return new WarpdexError('CANCELLED', 'the import was cancelled')
+}
+
 function unreadable(path: string, error: unknown): WarpdexError {
+  if (error instanceof WarpdexError && error.code === 'CANCELLED') return error
   const name = path === STANDARD_INPUT ? 'standard input' : path
   const reason = error instanceof TypeError ? 'it is no UTF-8 text' : toWarpdexError(error).message
   return new WarpdexError('BAD_REQUEST', `${name} cannot be imported: ${reason}`)

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { cliOf, compileCli, serve } from './run-cli.js'
+import { cliOf, compileCli, serve, spawnCli } from './run-cli.js'
 
 t.test('import', async (t) => {
   const directory = t.testdir({
@@ -46,7 +48,10 @@ t.test('import', async (t) => {
     })
     const named = ['import', 'texts', '-', '--key-column', 'id', '--payload-column', 'name']
     t.match(await cli(named, 'name,number\na,1\n'), { code: 2, err: /there is no column "id".*name, number/ })
-    t.match(await cli(named, 'name,id\n"a"b,1\n'), { code: 2, err: /the file is no CSV: .* line 2/ })
+    t.match(await cli(named, 'name,id\n"a"b,1\n'), {
+      code: 2,
+      err: /the file is no CSV: line 2: behind a closing quote/,
+    })
     t.match(await cli(args.slice(0, -2)), { code: 2, err: /key-column/ })
   })
 
@@ -60,6 +65,9 @@ t.test('import', async (t) => {
     t.match({ code, out }, { code: 0, out: / 2 inserted, 3 bad lines skipped/ })
     t.match(err, /line 2: .*\n.*line 3: "-3" is out of range.*\n.*line 4: there is no tab or comma/)
     t.match(await cli(['import', 'numbers', '-'], Uint8Array.of(0xff, 0xfe)), { code: 2, err: /no UTF-8/ })
+    const latin = Buffer.from('id,name\n1,caf\xe9\n', 'latin1')
+    const named = ['import', 'texts', '-', '--key-column', 'id', '--payload-column', 'name']
+    t.match(await cli(named, latin), { code: 2, err: /^warpdex: BAD_REQUEST: .* no UTF-8/ })
     t.match(await cli(['import', 'numbers', file('none')]), { code: 2, err: /ENOENT/ })
     t.match(await cli(['import', 'numbers', directory]), { code: 2, err: /folder/ })
   })
@@ -76,6 +84,42 @@ t.test('import', async (t) => {
     await cli(['create', 'copy', '--key', 'u64', '--payload', 'u64', '--unique'])
     t.match(await cli(['import', 'copy', '-'], out), { code: 0, out: /49,999 inserted/ })
     t.same((await cli(['scan', 'copy'])).out, out)
+  })
+
+  await t.test('rows of a relation, without bad lines', async (t) => {
+    const load = ['import', '-', '--relation', 'skipping', '--format', 'csv', '--columns', 'n:u32']
+    t.match(await cli([...load, '--skip-bad'], 'n\n1\nx\n3\n'), {
+      code: 0,
+      out: /^2 rows, .*: 1 bad lines skipped\n$/,
+      err: /^warpdex: skipped line 3: "x" is no number.*\n$/,
+    })
+  })
+
+  await t.test('Ctrl-C ends it, and says what is stored', async (t) => {
+    await cli(['create', 'endless', '--key', 'u32', '--payload', 'u32'])
+    const relation = ['import', '-', '--relation', 'endless', '--format', 'csv']
+    for (const [args, head, least] of [
+      [['import', 'endless', '-'], '', 0],
+      [relation, 'id,n\n', 65_536],
+    ] as const) {
+      const child = spawnCli(program, { WARPDEX_URL: server.url }, args)
+      let err = ''
+      child.stderr.setEncoding('utf8').on('data', (text) => {
+        err += text
+      })
+      child.stdin.on('error', () => {})
+      child.stdin.write(head + Array.from({ length: 70_000 }, (_, i) => `${i},${i}\n`).join(''))
+      // Standard input stays open, so that the command waits for more.
+      const rows = async () =>
+        Number(/"rows":(\d+)/.exec((await cli(['relations', 'endless'])).out)?.[1] ?? 0)
+      if (least > 0) while ((await rows()) < least);
+      else await setTimeout(2000)
+      child.kill('SIGINT')
+      const [code] = await once(child, 'close')
+      t.equal(code, 2)
+      t.match(err, /^warpdex: CANCELLED: .*; the first \d+ rows .*are stored\n$/)
+      if (least > 0) t.match(err, `the first ${await rows()} rows`)
+    }
   })
 
   await t.test('bytes that are no text survive as hex digits', async (t) => {

@@ -29,7 +29,9 @@ void t.test('relations from files', async (t) => {
       relation,
       format: undefined,
       columns: columns === undefined ? undefined : parseColumnSpec(columns),
+      onBadLine: undefined,
       onProgress: () => {},
+      signal: new AbortController().signal,
     })
   const refused = async (message: RegExp, ...args: Parameters<typeof load>) => {
     await t.rejects(load(...args), { message })

@@ -57,9 +57,18 @@ export function compileCli(directory: string, more: readonly string[] = []): str
  */
 const NODE = ['-u', 'NODE_OPTIONS', process.execPath]
 
+/** The process of a command, with pipes. */
+export function spawnCli(
+  program: string,
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+) {
+  return spawn('env', [...NODE, program, ...args], { env: { ...process.env, ...environment } })
+}
+
 export function cliOf(program: string, environment: Readonly<Record<string, string>>): Cli {
   return async (args, input = '') => {
-    const child = spawn('env', [...NODE, program, ...args], { env: { ...process.env, ...environment } })
+    const child = spawnCli(program, environment, args)
     let out = ''
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {

@@ -34,7 +34,7 @@ t.test('keys that are none say what is right', async (t) => {
   const cases: [KeyType, string, RegExp][] = [
     ['u32', '4294967296', /out of range.*0 to 4294967295/],
     ['u32', '-1', /out of range/],
-    ['u32', '1.5', /is no number/],
+    ['u32', '1.5', /is no whole number/],
     ['u32', '', /is no number/],
     ['i64', '9223372036854775808', /out of range.*-9223372036854775808 to/],
     ['f32', '1e39', /out of range/],
