@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseCsv } from '../../../clients/cli/import/csv.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 
 async function linesOf(
   text: string,
@@ -15,8 +15,8 @@ async function linesOf(
 }
 
 t.test('records come with the lines in which they begin', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 200; round++) {
     const end = random.pick(['\n', '\r\n'])

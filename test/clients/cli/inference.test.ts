@@ -4,7 +4,7 @@ import { inferColumns } from '../../../clients/cli/import/inference.js'
 import { jsonFields, NumberText } from '../../../clients/cli/import/json-line.js'
 import { showNumber } from '../../../clients/cli/number-keys.js'
 import type { ColumnType } from '../../../protocol/relation.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 
 const records = (cells: readonly unknown[]) =>
   cells.map((cell, i) => ({ line: i + 2, cells: new Map([['v', cell]]) }))
@@ -49,8 +49,8 @@ t.test('a column is of a type that holds its texts, or of strings', async (t) =>
 })
 
 t.test('what a random column of numbers holds are the numbers of the file', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 2000; round++) {
     const digits = Array.from({ length: 1 + random.below(22) }, () => random.below(10)).join('')
