@@ -27,14 +27,13 @@ type Arrow = typeof import('apache-arrow')
  * @throws WarpdexError `BAD_REQUEST` for a column that the relation lacks, or whose type it cannot take
  */
 export function arrowInput(source: Table | RecordBatch, definition: RelationDefinition): RelationInput {
-  const columns = definition.columns.flatMap((column): [string, ColumnInput][] => {
-    const vector = source.getChild(column.name)
-    return vector === null ? [] : [[column.name, inputOf(vector, column)]]
-  })
-  const input: Record<string, ColumnInput> = Object.fromEntries(columns)
   // What the relation lacks is refused with its other columns.
-  for (const { name } of source.schema.fields) input[name] ??= []
-  return input
+  const input = new Map<string, ColumnInput>(source.schema.fields.map(({ name }) => [name, []]))
+  for (const column of definition.columns) {
+    const vector = source.getChild(column.name)
+    if (vector !== null) input.set(column.name, inputOf(vector, column))
+  }
+  return Object.fromEntries(input)
 }
 
 /**

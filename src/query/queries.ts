@@ -26,6 +26,8 @@ export interface QueryReader {
   readonly owner?: unknown
   /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */
   authorise?(relation: string): void
+  /** Whether it may be told of an index; of all of them if this is absent. */
+  maySee?(index: string): boolean
   /** Refuses, by throwing, a kept result that it may not replace. */
   authoriseReplace?(name: string): void
 }
@@ -202,8 +204,9 @@ export class Queries {
   /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
   async explain(query: unknown, reader: QueryReader): Promise<QueryExplanation> {
     const node = this.#check(query, reader)
+    const maySee = (index: string) => reader.maySee?.(index) ?? true
     return this.#untilClosed(reader, (isCancelled) =>
-      this.#withRun(node, { isCancelled, isTimed: true }, reader, async (run) => {
+      this.#withRun(node, { isCancelled, isTimed: true, maySee }, reader, async (run) => {
         for await (const table of execute(run, node, 'whole')) run.drop(table)
         return explain(run, node)
       }),

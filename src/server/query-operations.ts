@@ -49,6 +49,7 @@ function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
     },
     owner: cancellation.owner,
     authorise: (relation) => require('read', relation, 'query'),
+    maySee: (index) => rights.may('stats', index),
     authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),
   }
 }

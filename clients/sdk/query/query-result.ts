@@ -57,15 +57,15 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
 
   /** All rows as columns of plain values, by name. */
   async columns(): Promise<Record<string, Cell[]>> {
-    const columns: Record<string, Cell[]> = {}
+    const columns = new Map<string, Cell[]>()
     for await (const batch of this) {
       for (const column of batch.columns) {
-        columns[column.name] ??= []
-        const cells = columns[column.name]!
+        const cells = columns.get(column.name) ?? []
+        columns.set(column.name, cells)
         for (let row = 0; row < batch.length; row++) cells.push(column.at(row))
       }
     }
-    return columns
+    return Object.fromEntries(columns)
   }
 
   /**

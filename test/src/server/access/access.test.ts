@@ -3,9 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { connect, relation } from '../../../../clients/sdk/index.js'
+import { col, connect, relation } from '../../../../clients/sdk/index.js'
 import { openSocket } from '../../../../clients/sdk/socket-browser.js'
 import { isToken, subprotocolToken, tokenSubprotocols } from '../../../../protocol/bearer.js'
+import { prefixTrees } from '../../../../src/engine/structures.js'
 import { Access } from '../../../../src/server/access/access.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
@@ -89,6 +90,49 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   await t.rejects(monitor.snapshot(), { code: 'UNAUTHORISED', message: /"snapshot" on any index/ })
   t.equal((await operator.snapshot()).length, 3)
   t.ok(await operator.dropIndex('a-2'))
+})
+
+t.test('who may read a relation is not told of indexes over it that it has no right to', async (t) => {
+  const tokens = join(folder, 'tokens-secret.json')
+  const token = 'shop-shop-shop-shop'
+  const shop = { name: 'shop', token, rights: [{ index: 'a-*', allow: ['read'] }] }
+  writeFileSync(tokens, JSON.stringify({ tokens: [entries[0], shop] }), { mode: 0o600 })
+  const { url } = await start(t, { tokens }, { structures: prefixTrees })
+  const open = (token: string) => connect(url, { token, reconnect: { attempts: 0 } })
+  const [operator, reader] = await Promise.all([open(TOKENS.operator), open(token)])
+  t.teardown(() => [operator, reader].map((client) => client.close()))
+  const ids = Uint32Array.from({ length: 2000 }, (_, i) => i)
+  const columns = ['id', 'other'].map((name) => ({ name, type: 'u32', nullable: false }) as const)
+  await operator.createRelation({ name: 'a-r', columns })
+  await operator.relation('a-r').append({ id: ids, other: ids })
+  await operator.relation('a-r').createIndex('secret-by-id', ['id'])
+  await operator.relation('a-r').createIndex('a-by-other', ['other'])
+  const one = (column: string) => relation('a-r').where(col(column).eq(5))
+  const joined = (column: string) =>
+    one(column === 'id' ? 'other' : 'id').join(relation('a-r', 'r'), {
+      on: [[column, `r.${column}`]],
+      kind: 'semi',
+      algorithm: 'inlj',
+    })
+  const told = async (client: typeof reader) => ({
+    list: await client.listRelations(),
+    stats: await client.stats(),
+    relation: await client.relation('a-r').stats(),
+    definition: await client.relation('a-r').definition(),
+    join: await client.explainQuery(joined('id')),
+  })
+  const all = await told(operator)
+  for (const [what, reply] of Object.entries(all)) {
+    if (what !== 'definition') t.match(JSON.stringify(reply), /secret/, `the operator sees it: ${what}`)
+  }
+  const some = await told(reader)
+  t.notMatch(JSON.stringify(some), /secret/)
+  t.match(some.list[0]?.indexes, [{ name: 'a-by-other', columns: ['other'] }])
+  t.match(some.join.method, 'inlj on an index of the right side')
+  t.match(
+    (await reader.explainQuery(joined('other'))).method,
+    'inlj on the index a-by-other of the right side',
+  )
 })
 
 t.test('a kept result is replaced by who may drop it', async (t) => {
