@@ -3,7 +3,7 @@ import { describe, type NodeReader } from './node-reader.js'
 import type { ValueType } from './tree.js'
 import type { TypedExpression } from './typed.js'
 
-type Constant = Extract<TypedExpression, { kind: 'constant' }>
+export type Constant = Extract<TypedExpression, { kind: 'constant' }>
 
 /** What integers of a type are at least and at most; undefined for what is no integer. */
 export const INTEGER_RANGES: Readonly<Partial<Record<ValueType, readonly [least: bigint, most: bigint]>>> = {
@@ -45,17 +45,21 @@ function freeConstant(value: unknown, type: ValueType | undefined): Constant | u
   }
   if (typeof value !== 'string') return undefined
   const isNumber = type !== undefined && type !== 'string'
-  if (!isNumber) return { kind: 'constant', value, type: 'string', nullable: false }
+  if (!isNumber) return text(value)
   return DIGITS.test(value) ? integer(BigInt(value)) : undefined
 }
 
-function integer(value: bigint): Constant {
+export function integer(value: bigint): Constant {
   const type = value > INTEGER_RANGES.i64![1] ? 'u64' : 'i64'
   return { kind: 'constant', value, type, nullable: false }
 }
 
-function fraction(value: number): Constant {
+export function fraction(value: number): Constant {
   return { kind: 'constant', value: Math.fround(value), type: 'f32', nullable: false }
+}
+
+export function text(value: string): Constant {
+  return { kind: 'constant', value, type: 'string', nullable: false }
 }
 
 /** A constant as one of another type; undefined where it does not fit. */

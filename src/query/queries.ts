@@ -6,6 +6,7 @@ import type { StoredRelation } from '../../gpu/relational/stored/stored-relation
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
+import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
@@ -102,11 +103,12 @@ export class Queries {
   /**
    * Begins a query.
    * @param query a tree as it came off the wire
+   * @param lists constants of it that came as columns
    * @throws WarpdexError `BAD_REQUEST` with the way to the fault, `UNKNOWN_RELATION`, what `reader.authorise` throws, `TOO_LARGE` where it needs more memory than it may have,
    * `OVERLOADED`, `CANCELLED`
    */
-  async start(query: unknown, reader: QueryReader): Promise<FirstRows> {
-    const node = this.#check(query, reader)
+  async start(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): Promise<FirstRows> {
+    const node = this.#check(query, reader, lists)
     const number = ++this.#lastCursor
     const cursor = new QueryCursor(() => this.#giveUp(number))
     this.#running.add(cursor)
@@ -182,8 +184,13 @@ export class Queries {
    * @throws WarpdexError as `start`; `RELATION_EXISTS` where a stored relation has the name; `OUT_OF_DEVICE_MEMORY`; `BAD_REQUEST` for
    * columns that no relation can have
    */
-  async keep(query: unknown, { name, seconds }: Keep, reader: QueryReader): Promise<KeptRelation> {
-    const node = this.#check(query, reader)
+  async keep(
+    query: unknown,
+    { name, seconds }: Keep,
+    reader: QueryReader,
+    lists?: readonly ConstantList[],
+  ): Promise<KeptRelation> {
+    const node = this.#check(query, reader, lists)
     const columns = keptColumns(node.columns)
     const { results } = this.#host
     results.refuse(name, reader)
@@ -202,8 +209,12 @@ export class Queries {
   }
 
   /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
-  async explain(query: unknown, reader: QueryReader): Promise<QueryExplanation> {
-    const node = this.#check(query, reader)
+  async explain(
+    query: unknown,
+    reader: QueryReader,
+    lists?: readonly ConstantList[],
+  ): Promise<QueryExplanation> {
+    const node = this.#check(query, reader, lists)
     const maySee = (index: string) => reader.maySee?.(index) ?? true
     return this.#untilClosed(reader, (isCancelled) =>
       this.#withRun(node, { isCancelled, isTimed: true, maySee }, reader, async (run) => {
@@ -229,11 +240,12 @@ export class Queries {
     }
   }
 
-  #check(query: unknown, reader: QueryReader): TypedNode {
-    const node = checkQuery(query, (relation) => {
+  #check(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): TypedNode {
+    const schemaOf = (relation: string) => {
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
-    })
+    }
+    const node = checkQuery(query, schemaOf, lists)
     return pruneColumns(node)
   }
 
