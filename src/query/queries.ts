@@ -89,7 +89,7 @@ export class Queries {
   readonly #memoryBytes: number
   readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
-  readonly #running = new Set<{ cancel(): void }>()
+  readonly #running = new Set<{ cancel(reason: WarpdexError): void }>()
   /** Results that were given up, the oldest first, for whoever comes back for one. */
   readonly #givenUp = new Set<number>()
   #lastCursor = 0
@@ -176,7 +176,8 @@ export class Queries {
 
   /** Ends all queries that hold relations still. */
   close(): void {
-    for (const cursor of this.#running) cursor.cancel()
+    const message = 'the server is shutting down, and has ended the query; ask again when it is back'
+    for (const cursor of this.#running) cursor.cancel(new WarpdexError('SHUTTING_DOWN', message))
   }
 
   /**
@@ -224,17 +225,19 @@ export class Queries {
     )
   }
 
-  /** Runs what ends, as if it was cancelled, once all queries are to end. */
+  /** Runs what ends once all queries are to end. */
   async #untilClosed<T>(reader: QueryReader, task: (isCancelled: () => boolean) => Promise<T>): Promise<T> {
-    let closed = false
+    let closed: WarpdexError | undefined
     const running = {
-      cancel: () => {
-        closed = true
+      cancel: (reason: WarpdexError) => {
+        closed = reason
       },
     }
     this.#running.add(running)
     try {
-      return await task(() => closed || reader.cancelled)
+      return await task(() => closed !== undefined || reader.cancelled)
+    } catch (error) {
+      throw closed ?? error
     } finally {
       this.#running.delete(running)
     }

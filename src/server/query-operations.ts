@@ -41,7 +41,7 @@ function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
     const name = JSON.stringify(relation)
     throw new WarpdexError(
       'UNAUTHORISED',
-      `${what} needs the right "${right}" on ${name}; the asker lacks it`,
+      `${what} needs the right "${right}" on ${name}; the client's token lacks it`,
     )
   }
   return {
