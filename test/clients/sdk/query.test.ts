@@ -234,6 +234,29 @@ t.test('in takes ten thousand values', async (t) => {
   })
 })
 
+t.test('a batch of a result is an Arrow record batch', async (t) => {
+  const server = await startServer(loadConfig({ flags: { port: 0, ioThreads: 0, directory: t.testdir() } }))
+  t.teardown(() => server.close())
+  const client = await connect(server.url)
+  t.teardown(() => client.close())
+  const types = ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const
+  const columns = types.map((type) => ({ name: type, type, nullable: true }))
+  await client.createRelation({ name: 'r', columns })
+  const values = { u32: 7, i32: -7, f32: 0.5, u64: 2n ** 63n, i64: -(2n ** 62n), string: 'é' }
+  const full = Object.entries(values).map(([name, value]) => [name, [value, null, value]] as const)
+  await client.relation('r').append(Object.fromEntries(full))
+  const shown = Object.fromEntries(types.map((type) => [type, col(type)]))
+  const query = relation('r').select({ ...shown, boolean: col('u32').lt(9) })
+  for await (const batch of client.query(query)) {
+    const arrow = await batch.toArrow()
+    for (const [name, expected] of [...full, ['boolean', [true, null, true]] as const]) {
+      t.same(Array.from(arrow.getChild(name) ?? []), expected, name)
+    }
+    t.equal(arrow.numRows, 3)
+    t.ok(arrow.schema.fields.every(({ nullable }) => nullable))
+  }
+})
+
 t.test('what is no constant is refused where it stands', async (t) => {
   const loosely = (value: unknown) => value as number
   const cases: readonly (readonly [unknown, RegExp])[] = [

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { col, connect, relation } from '../../../../clients/sdk/index.js'
@@ -71,6 +73,9 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   await lacks(ingest.dropIndex('none'), 'drop', 'ingest')
   t.strictSame(await reader.index<'u32', 'u32'>('a-1').getOne(1), 10)
   await lacks(reader.index('a-2').definition(), 'stats', 'reader')
+  await t.rejects(reader.index('a-2').get([1]), { message: /or any other there, such as "read" for get/ })
+  const unread = reader.query(relation('b-1')).rows()
+  await t.rejects(unread, { message: /right "read" on "b-1"; the client's token lacks it/ })
   await lacks(reader.index<'u32', 'u32'>('a-1').insert([1], [11]), 'write', 'reader')
   await lacks(monitor.index('a-1').get([1]), 'read', 'monitor')
   const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name)
@@ -260,3 +265,20 @@ t.test('figures over HTTP are for who may see all of them', async (t) => {
   t.ok(guarded.mayRead(bearer(TOKENS.monitor)))
   t.ok(guarded.mayRead(bearer(TOKENS.operator)))
 })
+
+t.test(
+  'who calls the server by a foreign name is told so, and a folder of backups that is missing is warned of',
+  async (t) => {
+    const warnings: string[] = []
+    const backupDirectory = join(folder, 'no-such-folder')
+    const onWarning = (message: string) => warnings.push(message)
+    const { url } = await start(t, { backupDirectory }, { onWarning })
+    t.match(warnings, [
+      /folder of backups, .*no-such-folder, does not exist; make it first, or every backup fails/,
+    ])
+    const asked = get(`${url.replace('ws:', 'http:')}/metrics`, { headers: { host: 'evil.example' } })
+    const [answer] = await once(asked, 'response')
+    t.equal(answer.statusCode, 403)
+    t.match(await text(answer), /header Host must name this machine/)
+  },
+)
