@@ -5,6 +5,7 @@ import { hideBin } from 'yargs/helpers'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
+import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
 import { drawCharts } from './joins/charts.js'
 import { benchJoins } from './joins/joins.js'
@@ -83,6 +84,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
       writeJson(path, { suite: 'select', adapter: name, rows, points: keptPoints(points) })
     return undefined
   },
+  'cold-payloads': ({ quick }) => benchColdPayloads(quick ? 1 : 3),
   merge: ({ device, largest }) => benchMerge(device, largest(18)),
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   bulk: ({ adapter, device, largest }) =>
@@ -153,7 +155,7 @@ const options = await yargs(hideBin(process.argv))
     type: 'boolean',
     default: false,
     describe:
-      'speculation, joins, relational, select: a run of seconds; peers: one of minutes; kept only with --json',
+      "speculation, joins, relational, select: a run of seconds; peers: one of minutes; cold-payloads: a data file of 1 GiB, not 3, in the system's temporary folder; kept only with --json",
   })
   .option('figures', {
     choices: FIGURES,

@@ -220,7 +220,7 @@ async function reductions({ primitives, count, keys, output, upload }: Fixture):
         (_, i) => i * length + (i % 2 === 1 ? Math.floor(length / 2) : 0),
       ),
     )
-    for (const reduction of ['sum', 'wideSum'] as const) {
+    for (const reduction of ['sum', 'wideSum', 'floatSum'] as const) {
       const outputs = segments * (reduction === 'sum' ? 1 : 2)
       steps[`${reduction} of segments of ${length}`] = {
         words: count + segments + outputs,

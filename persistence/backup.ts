@@ -79,10 +79,11 @@ export async function writeBackup(
     for (const name of readdirSync(draft))
       if (name !== LOCK_FILE) rmSync(join(draft, name), { recursive: true })
     const written = await fill(source, draft, options)
-    await rm(join(draft, LOCK_FILE))
     await syncDirectory(draft)
+    // The lock's file goes last: where it is missing another backup takes the draft for its own, and empties it.
     await rename(draft, path)
     await syncDirectory(dirname(path))
+    await rm(join(path, LOCK_FILE))
     return { path, ...written }
   } catch (thrown) {
     await rm(draft, { recursive: true, force: true })

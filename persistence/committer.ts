@@ -44,6 +44,7 @@ export class Committer {
   readonly #room: FileRoom
   #waiting: WaitingCommit[] = []
   #running: Promise<void> | undefined
+  #closed = false
   /** Why nothing is accepted, and until when, by `performance.now()`. */
   #refusal: { readonly error: WarpdexError; readonly until: number } | undefined
   /** Takes back what was kept in memory for commits that failed. */
@@ -91,8 +92,14 @@ export class Committer {
     }
   }
 
+  /** Whether its environment is closed, or about to be. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
   /** Accepts no more commits and waits for those that were accepted. */
   async close(): Promise<void> {
+    this.#closed = true
     this.#refusal = {
       error: new WarpdexError('SHUTTING_DOWN', 'the store is closed'),
       until: Number.POSITIVE_INFINITY,

@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
-import { fittingOffsets, type GatheredPayloads, type GatherRequest } from './gather.js'
+import { fittingOffsets, type GatheredPayloads, type GatherRequest, LOADS_A_TURN } from './gather.js'
 import { type LocatedRows, NOT_HERE, type PayloadArena, type SegmentTable } from './payload-arena.js'
 import { findSegment, type Segment, type SegmentBody } from './segment.js'
 
@@ -8,14 +7,13 @@ export interface WarmSource {
   readonly table: SegmentTable
   /** In the order of their rows. */
   readonly segments: readonly Segment[]
-  /** Reads a segment from disk. */
+  /** Has another thread bring segments into memory from disk. */
+  prefetch(segments: readonly Segment[]): Promise<void>
+  /** Reads a segment. */
   load(segment: Segment): SegmentBody
   /** Whether the segments are those of the index still, though some may have come behind them. */
   isCurrent(): boolean
 }
-
-/** Segments that are read from disk before other work gets its turn. */
-const LOADS_A_TURN = 64
 
 /**
  * Collects the payloads of rows in the arena, to which segments that are not there are brought first, in the order of their rows.
@@ -24,7 +22,7 @@ const LOADS_A_TURN = 64
  * none, or they were replaced or are about to be
  */
 export async function gatherWarm(
-  { arena, table, segments, load, isCurrent }: WarmSource,
+  { arena, table, segments, prefetch, load, isCurrent }: WarmSource,
   { rows, stride = 2, present, maxBytes = 2 ** 32 - 1 }: GatherRequest,
 ): Promise<GatheredPayloads | undefined> {
   let fewest = Number.POSITIVE_INFINITY
@@ -39,14 +37,13 @@ export async function gatherWarm(
     fewest = located.absent
     const absent = absentSegments(segments, rows, stride, located)
     if (absent === undefined) return undefined
-    for (const segment of absent.slice(0, LOADS_A_TURN)) {
+    const next = absent.slice(0, LOADS_A_TURN)
+    await prefetch(next)
+    if (!isCurrent()) return undefined
+    for (const segment of next) {
       // A segment with a body is leaving the disk. In the arena it would stay when its successor has its place in the table.
       if (segment.body !== undefined) return undefined
       if (!arena.add(table, segment, load(segment))) return undefined
-    }
-    if (absent.length > LOADS_A_TURN) {
-      await setImmediate()
-      if (!isCurrent()) return undefined
     }
   }
 }

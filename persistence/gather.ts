@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { damaged } from './record.js'
 import { bodyBytes, findSegment, type Segment, type SegmentBody } from './segment.js'
 
@@ -26,19 +25,21 @@ export interface SegmentSource {
   readonly segments: readonly Segment[]
   /** Bytes of segments that one gather may hold on to. */
   readonly heldBytes: number
+  /** Has another thread bring segments into memory from disk. */
+  prefetch(segments: readonly Segment[]): Promise<void>
   load(segment: Segment): SegmentBody
   /** Names a row in an error. */
   describe(row: number): string
 }
 
-/** Segments that are read from disk before other work gets its turn. */
-const LOADS_A_TURN = 64
+/** Segments that another thread brings into memory at a time, and that are read before other work gets its turn. */
+export const LOADS_A_TURN = 64
 /** Up to this length a loop copies a payload faster than a call of `set`. */
 const SHORT_PAYLOAD = 48
 
 /**
  * Collects the payloads of many rows from segments that are not all in memory, and need not fit there. The rows are grouped by segment, so that each segment is looked up once and read at most
- * once, or twice when more segments are touched than may be held.
+ * once, or twice when more segments are touched than may be held; in the order in which they lie on disk.
  *
  * @throws WarpdexError `DAMAGED_FILE` when a row does not exist or its segment is damaged
  */
@@ -97,7 +98,8 @@ function groupRows(source: SegmentSource, request: GatherRequest, locals: Uint32
     next[i] = group.first
     group.first = i
   }
-  return { groups: [...groups.values()], next, held: new Map() }
+  const sorted = [...groups.values()].sort((one, other) => one.segment.firstRow - other.segment.firstRow)
+  return { groups: sorted, next, held: new Map() }
 }
 
 function holds(segment: Segment, row: number): boolean {
@@ -110,9 +112,13 @@ async function eachBody(
   visit: (body: SegmentBody, row: number) => void,
 ): Promise<void> {
   let heldBytes = 0
-  let loads = 0
+  const absent = groups.map(({ segment }) => segment).filter((segment) => !held.has(segment))
+  let fetched = 0
   for (const { segment, first } of groups) {
-    if (!held.has(segment) && segment.body === undefined && ++loads % LOADS_A_TURN === 0) await setImmediate()
+    if (segment === absent[fetched]) {
+      await source.prefetch(absent.slice(fetched, fetched + LOADS_A_TURN))
+      fetched += LOADS_A_TURN
+    }
     const body = held.get(segment) ?? source.load(segment)
     heldBytes += bodyBytes(body)
     if (heldBytes <= source.heldBytes) held.set(segment, body)

@@ -88,7 +88,10 @@ export class PayloadArena {
     this.#ranges = new FreeRanges(HEAP, memory.buffer.byteLength)
   }
 
-  /** @param capacity bytes of segments at most; their tables come on top */
+  /**
+   * @param capacity bytes of segments at most; their tables come on top
+   * @throws RangeError where there is no address space for it: WebAssembly reserves several gibibytes, however little is used
+   */
   static async create(capacity: number): Promise<PayloadArena> {
     // Tables are a fraction of a thousandth of what they list; most of it may be on disk.
     const bytes = Math.min(MOST_BYTES, HEAP + 2 * capacity + TARGET_BYTES)

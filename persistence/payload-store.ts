@@ -1,4 +1,5 @@
-import { WarpdexError } from '../protocol/errors.js'
+import { setImmediate } from 'node:timers/promises'
+import { toWarpdexError, WarpdexError } from '../protocol/errors.js'
 import type { Committer, Keyspace } from './committer.js'
 import { type CompactionStep, compact, type RowFilter } from './compaction.js'
 import { type GatheredPayloads, type GatherRequest, gather } from './gather.js'
@@ -44,16 +45,26 @@ export class PayloadStore {
   readonly #committer: Committer
   readonly #keyspace: Keyspace
   readonly #arenaBytes: number
-  /** Begun by the first gather. */
-  #opening: Promise<PayloadArena> | undefined
+  readonly #onWarning: (message: string) => void
+  /** Begun by the first gather; undefined where there is no memory for it. */
+  #opening: Promise<PayloadArena | undefined> | undefined
   #arena: PayloadArena | undefined
   readonly #indexes = new Map<number, IndexPayloads>()
 
-  /** @param arenaBytes bytes of payloads to keep in memory */
-  constructor(committer: Committer, keyspace: Keyspace, arenaBytes: number) {
+  /**
+   * @param arenaBytes bytes of payloads to keep in memory
+   * @param onWarning told, in words for people, when none can be kept
+   */
+  constructor(
+    committer: Committer,
+    keyspace: Keyspace,
+    arenaBytes: number,
+    onWarning: (message: string) => void,
+  ) {
     this.#committer = committer
     this.#keyspace = keyspace
     this.#arenaBytes = arenaBytes
+    this.#onWarning = onWarning
   }
 
   /** Takes up the payloads of an index. */
@@ -137,22 +148,24 @@ export class PayloadStore {
     const payloads = this.#of(index)
     const { segments } = payloads
     const rows = `of index ${index}`
-    this.#opening ??= PayloadArena.create(this.#arenaBytes)
-    this.#arena ??= await this.#opening
-    const arena = this.#arena
+    this.#opening ??= this.#openArena()
+    const arena = await this.#opening
+    this.#arena = arena
     // What is replaced while the arena is made, or filled, is gathered from the segments of the call.
     const isCurrent = () => payloads.segments === segments && this.#indexes.get(index) === payloads
-    if (isCurrent()) {
+    const prefetch = (list: readonly Segment[]) => this.#prefetch(index, list)
+    if (arena !== undefined && isCurrent()) {
       payloads.table ??= arena.createTable()
       const { table } = payloads
       const load = (segment: Segment) => this.#read(index, segment)
-      const gathered = await gatherWarm({ arena, table, segments, load, isCurrent }, request)
+      const gathered = await gatherWarm({ arena, table, segments, prefetch, load, isCurrent }, request)
       if (gathered !== undefined) return gathered
     }
     return gather(
       {
         segments,
         heldBytes: this.#arenaBytes,
+        prefetch,
         load: (segment) => this.#bodyOf(index, segment),
         describe: (row) => `row ${row} ${rows}`,
       },
@@ -178,6 +191,18 @@ export class PayloadStore {
       isLive,
       stop,
     )
+  }
+
+  /** Without an arena payloads are gathered all the same, by reading their segments each time. */
+  async #openArena(): Promise<PayloadArena | undefined> {
+    try {
+      return await PayloadArena.create(this.#arenaBytes)
+    } catch (error) {
+      this.#onWarning(
+        `no payloads of kind bytes are kept in memory, so that each read of them goes to the data file: ${toWarpdexError(error).message}`,
+      )
+      return undefined
+    }
   }
 
   async #replace(index: number, { from, to, result, replaced, created }: CompactionStep): Promise<void> {
@@ -212,7 +237,16 @@ export class PayloadStore {
     return segment.body ?? this.#arena?.body(segment) ?? this.#read(index, segment)
   }
 
+  /** A thread of LMDB's touches the pages of segments: a read that waits for the disk would hold up all others in this one. */
+  async #prefetch(index: number, segments: readonly Segment[]): Promise<void> {
+    // What is held in memory is not on disk any more, and a store that is closed has no pages.
+    const stored = segments.filter(({ body }) => body === undefined)
+    if (this.#committer.closed) await setImmediate()
+    else await this.#keyspace.prefetch(stored.map((segment) => segmentKey(index, segment)))
+  }
+
   #read(index: number, segment: Segment): SegmentBody {
+    if (this.#committer.closed) throw new WarpdexError('SHUTTING_DOWN', 'the store is closed')
     const key = segmentKey(index, segment)
     const value = this.#keyspace.getBinary(key)
     const what = `the payload segment of index ${index} from row ${segment.firstRow}`

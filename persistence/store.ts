@@ -23,7 +23,9 @@ import { type StoredOutcome, WriteOutcomes } from './write-outcomes.js'
 
 export interface StoreOptions {
   /** Bytes of payloads of kind `bytes` to keep in memory, over all indexes. */
-  readonly payloadCacheBytes?: number
+  readonly payloadCacheBytes?: number | undefined
+  /** Told, in words for people, of what does not work as it should, and does without. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 const PAYLOAD_CACHE_BYTES = 256 * 1024 * 1024
@@ -77,7 +79,7 @@ export class Store {
       else await markAsStore(directory)
       const root = openRoot(directory)
       try {
-        return await Store.#load(root, directory, lock, options.payloadCacheBytes ?? PAYLOAD_CACHE_BYTES)
+        return await Store.#load(root, directory, lock, options)
       } catch (error) {
         await root.close()
         throw error
@@ -92,7 +94,7 @@ export class Store {
     root: RootDatabase<Buffer, Buffer>,
     directory: string,
     lock: DirectoryLock,
-    payloadCacheBytes: number,
+    { payloadCacheBytes = PAYLOAD_CACHE_BYTES, onWarning = () => {} }: StoreOptions,
   ): Promise<Store> {
     const committer = new Committer(root, directory)
     await checkFormat(root, committer, directory)
@@ -101,7 +103,7 @@ export class Store {
     const keyspace = (name: string): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
     const dictionary = Dictionary.load(committer, keyspace('indexes'))
     const outcomes = await WriteOutcomes.load(committer, keyspace('outcomes'))
-    const payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes)
+    const payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes, onWarning)
     const log = new LmdbLog(committer, keyspace('log'), payloads, outcomes)
     const snapshots = new Snapshots(
       committer,

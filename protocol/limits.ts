@@ -62,13 +62,13 @@ export const LIMITS = {
   bytesInAll: 1024 * MIB,
   /** Bytes that a connection may always have in flight, whatever others have: a request of some thousand keys. */
   bytesReserved: 64 * 1024,
-  /** Bytes of replies that wait for a client that does not read; past it the connection is closed. */
+  /** Bytes of replies that wait to be read by one client: half of it for those that are being made, as far as their size can be known. */
   replyBytesQueued: 256 * MIB,
   /** Keys, or entries of results, of large reads that are on the device at a time; more would only wait there. */
   readsUnderWay: 1 << 20,
   /** Bytes of memory for replies that the server keeps for the next ones: what some dozens of large requests under way take. */
   replyMemoryKept: 256 * MIB,
-  /** The same of all connections; past it the one with the most of them is cut. */
+  /** The same of all connections: past it requests wait for others' replies to be read. */
   replyBytesInAll: 1024 * MIB,
   /** Connections of one server. */
   connections: 1024,
@@ -80,7 +80,7 @@ export const LIMITS = {
   pingSeconds: 30,
   /** Seconds for which a client may leave replies unread, or a request unfinished: what hurries through a bad network takes less. */
   stallSeconds: 30,
-  /** A client that is slower than a bad line may be is cut: seconds for so many bytes come on top of `stallSeconds`. */
+  /** A client that is slower than a bad line may be is cut, once it lags by `stallSeconds`. */
   slowestBytesPerSecond: 64 * 1024,
   /** Seconds for the end of what runs, and for snapshots, when the server is told to stop. Service managers wait for 30 to 90. */
   shutdownSeconds: 30,

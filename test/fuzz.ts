@@ -8,7 +8,7 @@ import { TRAVERSALS } from '../protocol/traversal.js'
 import { MERGED_TUPLES, randomShape, runProgram } from './differential.js'
 import { treeSubject } from './gpu/prefix-tree/tree-subject.js'
 import { shardSubject } from './gpu/shards/shard-subject.js'
-import { freshSeed, Random } from './random.js'
+import { Random, seedOfRun } from './random.js'
 import { runQueries } from './src/query/fuzz/query-program.js'
 
 const { minutes, seed, steps, queries, adapter } = await yargs(hideBin(process.argv))
@@ -50,7 +50,7 @@ console.log(`adapter: ${device.facts.name}`)
 const end = performance.now() + minutes * 60_000
 let count = 0
 let programs = 0
-for (let program = seed ?? freshSeed(); performance.now() < end; program++) {
+for (let program = seed ?? seedOfRun(); performance.now() < end; program++) {
   const random = new Random(program)
   try {
     count += queries ? (await runQueries(device, random, QUERIES)).rows : await runIndex(device, random)

@@ -5,7 +5,7 @@ import { FIXED_KEY_TYPES, WriteOp } from '../protocol/types.js'
 import { randomShape, runProgram, type Subject } from './differential.js'
 import { VARIABLE_KEY_TYPES } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
-import { freshSeed, Random } from './random.js'
+import { Random, seedOfRun } from './random.js'
 
 const models: Subject = {
   create: async (shape) => new ModelStructure(shape),
@@ -33,7 +33,7 @@ function miscount(structure: IndexStructure): IndexStructure {
 }
 
 t.test('programs run on keys of every type, and find a fault', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   for (const [i, keyType] of [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES].entries()) {
     const shape = randomShape(new Random(seed + i), keyType)

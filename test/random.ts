@@ -35,7 +35,7 @@ export class Random {
   }
 }
 
-/** A seed for a test that should try something new each time. Print it. */
-export function freshSeed(): number {
-  return Math.floor(Math.random() * 2 ** 31)
+/** The seed of a random test: another one each time, unless `WARPDEX_SEED` has one of a run that is to be repeated. Print it. */
+export function seedOfRun(): number {
+  return Number(process.env.WARPDEX_SEED ?? Math.floor(Math.random() * 2 ** 31))
 }

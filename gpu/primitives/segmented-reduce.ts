@@ -12,15 +12,15 @@ const TILE = { cooperative: 4096, serial: 1024 }
 
 /**
  * What a segment is reduced to: the sum of its elements modulo 2^32, or as a u64 (`wideSum`), their minimum or maximum, or how many
- * they are. An empty segment has 0; its minimum is 2^32 - 1.
+ * they are; of f32 the sum (`floatSum`), and in a second f32 what rounding takes from it. An empty segment has 0; its minimum is 2^32 - 1.
  */
-export type Reduction = 'sum' | 'wideSum' | 'min' | 'max' | 'count'
+export type Reduction = 'sum' | 'wideSum' | 'floatSum' | 'min' | 'max' | 'count'
 
 /**
- * The same of pairs of words: u64, of which the sum is modulo 2^64; `floatSum` of pairs of an f32 and 0, of which it adds up the first, and what
- * rounding takes from these sums in the second. An empty segment has 0; its minimum is 2^64 - 1.
+ * The same of pairs of words: extremes of u64, and sums of u64 (`longSum`) or of i64 (`signedLongSum`) as integers of 96 bits. An empty segment has
+ * 0; its minimum is 2^64 - 1.
  */
-export type PairReduction = 'sum' | 'min' | 'max' | 'floatSum'
+export type PairReduction = 'min' | 'max' | 'longSum' | 'signedLongSum'
 
 /** Numbers of the operations in the kernels. */
 const OPERATIONS: Readonly<Record<Reduction | PairReduction, number>> = {
@@ -30,6 +30,8 @@ const OPERATIONS: Readonly<Record<Reduction | PairReduction, number>> = {
   max: 2,
   floatSum: 3,
   count: 0,
+  longSum: 0,
+  signedLongSum: 4,
 }
 
 /** Neighbouring elements that together are all elements of a column. */
@@ -52,7 +54,7 @@ export class SegmentedReduce {
   readonly #map: AffineMap
   readonly #narrow: ReduceKernels
   readonly #wide: ReduceKernels
-  readonly #pairs: OnDemand<undefined, ReduceKernels>
+  readonly #further: OnDemand<'pairs' | 'long', ReduceKernels>
   readonly #measureSegments: Kernel
   readonly #unbounded: DeviceWord
 
@@ -61,7 +63,7 @@ export class SegmentedReduce {
     map: AffineMap,
     narrow: ReduceKernels,
     wide: ReduceKernels,
-    pairs: OnDemand<undefined, ReduceKernels>,
+    further: OnDemand<'pairs' | 'long', ReduceKernels>,
     measureSegments: Kernel,
     unbounded: DeviceWord,
   ) {
@@ -69,7 +71,7 @@ export class SegmentedReduce {
     this.#map = map
     this.#narrow = narrow
     this.#wide = wide
-    this.#pairs = pairs
+    this.#further = further
     this.#measureSegments = measureSegments
     this.#unbounded = unbounded
   }
@@ -77,8 +79,8 @@ export class SegmentedReduce {
   static async create(device: Device, strategy: Strategy, map: AffineMap): Promise<SegmentedReduce> {
     const module = 'primitives/segmented-reduce'
     const [narrow, wide, measureSegments, unbounded] = await Promise.all([
-      createKernels(device, module, strategy, { wide: false, pairs: false }),
-      createKernels(device, module, strategy, { wide: true, pairs: false }),
+      createKernels(device, module, strategy, undefined),
+      createKernels(device, module, strategy, 'wide'),
       device.kernel({
         module,
         entryPoint: 'measure_segments',
@@ -88,13 +90,13 @@ export class SegmentedReduce {
       }),
       unboundedCount(device),
     ])
-    const pairs = new OnDemand(() => createKernels(device, module, strategy, { wide: true, pairs: true }))
-    return new SegmentedReduce(strategy, map, narrow, wide, pairs, measureSegments, unbounded)
+    const further = new OnDemand((form: 'pairs' | 'long') => createKernels(device, module, strategy, form))
+    return new SegmentedReduce(strategy, map, narrow, wide, further, measureSegments, unbounded)
   }
 
   /**
    * @param values `count` words
-   * @param output gets a word for each segment; two, the low one first, for `wideSum`. Those past the device's number of segments
+   * @param output gets a word for each segment; two, the low one first, for `wideSum` and `floatSum`. Those past the device's number of segments
    * are left as they are or get an empty segment's
    */
   record(
@@ -112,14 +114,14 @@ export class SegmentedReduce {
       recorder.dispatch(this.#measureSegments, [starts, deviceCount.buffer, output], params, most)
       return
     }
-    const wide = reduction === 'wideSum'
+    const wide = reduction === 'wideSum' || reduction === 'floatSum'
     const kernels = wide ? this.#wide : this.#narrow
     this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, wide ? 2 : 1)
   }
 
   /**
    * @param values `count` pairs of words
-   * @param output gets a pair for each segment, as `record`'s
+   * @param output gets a pair for each segment, as `record`'s; of sums four words, the lowest one first, of which the last means nothing
    */
   async recordPairs(
     recorder: Recorder,
@@ -130,8 +132,9 @@ export class SegmentedReduce {
     reduction: PairReduction,
     output: GPUBuffer,
   ): Promise<void> {
-    const kernels = await this.#pairs.get(undefined)
-    this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, 2)
+    const isLong = reduction === 'longSum' || reduction === 'signedLongSum'
+    const kernels = await this.#further.get(isLong ? 'long' : 'pairs')
+    this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, isLong ? 4 : 2)
   }
 
   #reduce(
@@ -143,7 +146,7 @@ export class SegmentedReduce {
     { starts, count: segments, deviceCount = this.#unbounded }: SegmentStarts,
     reduction: Reduction | PairReduction,
     output: GPUBuffer,
-    words: 1 | 2,
+    words: 1 | 2 | 4,
   ): void {
     const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
     const tiles = Math.ceil(count / tileSize)
@@ -162,9 +165,10 @@ async function createKernels(
   device: Device,
   module: string,
   strategy: Strategy,
-  form: { readonly wide: boolean; readonly pairs: boolean },
+  form: 'wide' | 'pairs' | 'long' | undefined,
 ): Promise<ReduceKernels> {
-  const common = { module, params: 5, conditions: { ...form, serial: strategy === 'serial' } }
+  const forms = { wide: form === 'wide', pairs: form === 'pairs', long: form === 'long' }
+  const common = { module, params: 5, conditions: { ...forms, serial: strategy === 'serial' } }
   const partial = ['read', 'read', 'write', 'write', 'write'] as const
   const [reduceTiles, finishTiles] = await Promise.all([
     device.kernel({ ...common, entryPoint: 'reduce_tiles', bindings: ['read', ...partial] }),

@@ -31,10 +31,16 @@ export class SampleKeeper {
 
   /** @param rows of the relation now; those that a sample has are there still */
   at(rows: number): RelationSample {
-    const kept = this.#sample
-    if (kept !== undefined && rows >= kept.of && rows <= kept.of * (1 + GROWTH)) return kept
+    const kept = this.atHand(rows)
+    if (kept !== undefined) return kept
     this.#sample = { of: rows, rows: sampleRows(rows), columns: new Map() }
     return this.#sample
+  }
+
+  /** The sample as it is, if it is one of the relation as it is. */
+  atHand(rows: number): RelationSample | undefined {
+    const kept = this.#sample
+    return kept !== undefined && rows >= kept.of && rows <= kept.of * (1 + GROWTH) ? kept : undefined
   }
 
   /** Numbers of strings are others now. */
@@ -44,12 +50,18 @@ export class SampleKeeper {
 }
 
 /**
- * Numbers of rows, evenly spread: one of each of as many stretches, at a place that does not repeat with them. All rows where they are few.
+ * Numbers of rows, each as likely as any other and none twice (Bentley and Floyd, "Programming pearls: a sample of brilliance", 1987). All
+ * rows where they are few. Neighbours are drawn as often as others: what counts different values takes that for granted, and equal ones often
+ * lie side by side.
  */
 export function sampleRows(rows: number): Uint32Array {
   if (rows <= SAMPLE_ROWS) return Uint32Array.from({ length: rows }, (_, row) => row)
-  const stretch = rows / SAMPLE_ROWS
-  return Uint32Array.from({ length: SAMPLE_ROWS }, (_, i) => Math.floor((i + scattered(i)) * stretch))
+  const drawn = new Set<number>()
+  for (let last = rows - SAMPLE_ROWS; last < rows; last++) {
+    const row = Math.floor(scattered(last) * (last + 1))
+    drawn.add(drawn.has(row) ? last : row)
+  }
+  return Uint32Array.from(drawn).sort()
 }
 
 /** A number from 0 to below 1 that follows from another without any order (the finisher of MurmurHash3). */

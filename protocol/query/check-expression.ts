@@ -2,6 +2,7 @@ import { LIMITS } from '../limits.js'
 import { COLUMN_TYPES } from '../relation.js'
 import { constantsOf, listLength } from './constant-lists.js'
 import { type Constant, constantOf, nullOf } from './constants.js'
+import { exactComparison } from './exact-comparison.js'
 import { lossyConstant, mismatch } from './mismatch.js'
 import { describe, faultAt, type NodeReader, type QueryBudget } from './node-reader.js'
 import {
@@ -130,9 +131,9 @@ class ExpressionChecker {
   #in(reader: NodeReader): TypedExpression {
     const [first, ...others] = this.#arguments(reader, 1, LIMITS.queryExpressions)
     const value = this.check(first!)
-    const equal = others.map((other) => comparison('=', this.#unified(other, [value, this.check(other)])))
+    const equal = others.map((other) => this.#comparison('=', other, [value, this.check(other)]))
     for (const constant of this.#listed(reader)) {
-      equal.push(comparison('=', this.#unified(reader, [value, constant])))
+      equal.push(this.#comparison('=', reader, [value, constant]))
     }
     return equal.length > 0 ? balanced('or', equal) : NEVER
   }
@@ -160,14 +161,21 @@ class ExpressionChecker {
     const [left, right] = this.#arguments(reader, 2, 2)
     const pair: Pair = [this.check(left!), this.check(right!)]
     const compares = COMPARISONS.find((candidate) => candidate === op)
-    if (compares !== undefined) return comparison(compares, this.#unified(reader, pair))
+    if (compares !== undefined) return this.#comparison(compares, reader, pair)
     const arithmetic = ARITHMETIC.find((candidate) => candidate === op)!
     const unified = this.#unified(reader, pair)
     if (!isNumeric(unified[0].type)) throw reader.fault(`"${op}" needs numbers, not ${unified[0].type}`)
-    const type = arithmetic === '/' ? 'f32' : wideType(unified[0].type)
-    const args: Pair = [converted(unified[0], type)!, converted(unified[1], type)!]
+    const operand = wideType(unified[0].type)
+    const args: Pair = [converted(unified[0], operand)!, converted(unified[1], operand)!]
     const nullable = arithmetic === '/' || args.some((argument) => argument.nullable)
-    return { kind: 'arithmetic', op: arithmetic, args, type, nullable }
+    return { kind: 'arithmetic', op: arithmetic, args, type: arithmetic === '/' ? 'f32' : operand, nullable }
+  }
+
+  #comparison(op: ComparisonOp, reader: NodeReader, pair: Pair): TypedExpression {
+    this.#refuseLossy(reader, pair)
+    const { op: asked, args } = exactComparison(op, pair) ?? { op, args: this.#unified(reader, pair) }
+    const nullable = args.some((argument) => argument.nullable)
+    return { kind: 'comparison', op: asked, args, type: 'boolean', nullable }
   }
 
   #unified(reader: NodeReader, pair: Pair): Pair {
@@ -244,11 +252,6 @@ export function columnNumber(path: string, name: string, columns: readonly Resul
   throw faultAt(path, `no column "${name.slice(0, 80)}"; the columns are ${names.slice(0, 800)}`)
 }
 
-function comparison(op: ComparisonOp, args: Pair): TypedExpression {
-  const nullable = args.some((argument) => argument.nullable)
-  return { kind: 'comparison', op, args, type: 'boolean', nullable }
-}
-
 function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): TypedExpression {
   if (conditions.length === 1) return conditions[0]!
   const middle = conditions.length >> 1
@@ -256,7 +259,7 @@ function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): T
   return { kind, args, type: 'boolean', nullable: args.some((argument) => argument.nullable) }
 }
 
-/** The type that integers of a type are added and multiplied in. */
+/** The type that integers of a type are added, multiplied and divided in. */
 function wideType(type: ValueType): ValueType {
   return type === 'u32' || type === 'i32' ? 'i64' : type
 }

@@ -6,7 +6,7 @@ import type { RequestReader } from '../request-reader.js'
 import { rowsOf } from '../rows.js'
 import { hasLoneSurrogate } from '../tuple-key.js'
 import { areUtf8 } from '../utf8.js'
-import { type Constant, fraction, integer, text } from './constants.js'
+import { type Constant, freeNumber, integer, text } from './constants.js'
 
 /** The constants of one `in` as columns of a frame: numbers, or texts and the u32 offsets that cut them. */
 export interface ConstantList {
@@ -66,7 +66,7 @@ export function readLists(r: RequestReader): readonly ConstantList[] {
 }
 
 /** Bytes of a number by the type of its section. */
-const WIDTHS = { u32: 4, i32: 4, f32: 4, u64: 8, i64: 8 } as const
+const WIDTHS = { u32: 4, i32: 4, f32: 4, u64: 8, i64: 8, f64: 8 } as const
 
 function isNumeric(type: Section['type']): type is keyof typeof WIDTHS {
   return type in WIDTHS
@@ -95,7 +95,9 @@ export function constantsOf({ values, texts, offsets }: ConstantList): readonly 
     case 'i64':
       return Array.from(aligned(bytes, BigInt64Array), integer)
     case 'f32':
-      return Array.from(aligned(bytes, Float32Array), fraction)
+      return Array.from(aligned(bytes, Float32Array), (value) => freeNumber(value))
+    case 'f64':
+      return Array.from(aligned(bytes, Float64Array), (value) => freeNumber(value))
     default:
       throw bad(`the constants of a list are ${Object.keys(WIDTHS).join(', ')} or texts, not ${type}`)
   }
@@ -126,14 +128,14 @@ function packedIn(part: object, [value, ...others]: readonly unknown[], lists: C
   const sorted = {
     u64: new Set<bigint>(),
     i64: new Set<bigint>(),
-    f32: new Set<number>(),
+    f64: new Set<number>(),
     text: new Set<string>(),
   }
   const left = others.filter((other) => !isTaken(other, sorted))
   const taken = [
     sorted.i64.size > 0 && numbers('i64', BigInt64Array.from(sorted.i64)),
     sorted.u64.size > 0 && numbers('u64', BigUint64Array.from(sorted.u64)),
-    sorted.f32.size > 0 && numbers('f32', Float32Array.from(sorted.f32)),
+    sorted.f64.size > 0 && numbers('f64', Float64Array.from(sorted.f64)),
     sorted.text.size > 0 && texts([...sorted.text]),
   ].filter((list) => list !== false)
   const first = lists.length
@@ -145,7 +147,7 @@ function packedIn(part: object, [value, ...others]: readonly unknown[], lists: C
 interface SortedConstants {
   readonly u64: Set<bigint>
   readonly i64: Set<bigint>
-  readonly f32: Set<number>
+  readonly f64: Set<number>
   readonly text: Set<string>
 }
 
@@ -160,7 +162,7 @@ function isTaken(part: unknown, sorted: SortedConstants): boolean {
   if (type === undefined && typeof value === 'number') {
     if (Number.isSafeInteger(value)) return has(sorted.i64, BigInt(value))
     // A whole number past 2^53 may have lost digits, which is refused.
-    return !Number.isInteger(value) && has(sorted.f32, value)
+    return !Number.isInteger(value) && has(sorted.f64, value)
   }
   if ((type !== 'u64' && type !== 'i64') || typeof value !== 'string' || !/^-?\d{1,20}$/.test(value))
     return false
@@ -174,7 +176,7 @@ function has<T>(set: Set<T>, value: T): true {
   return true
 }
 
-function numbers(type: 'i64' | 'u64' | 'f32', values: ArrayBufferView): ConstantList {
+function numbers(type: 'i64' | 'u64' | 'f64', values: ArrayBufferView): ConstantList {
   return { values: { type, bytes: asBytes(values) } }
 }
 

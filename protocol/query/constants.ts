@@ -38,15 +38,20 @@ export function constantOf(reader: NodeReader): Constant {
 
 function freeConstant(value: unknown, type: ValueType | undefined): Constant | undefined {
   if (typeof value === 'boolean') return { kind: 'constant', value, type: 'boolean', nullable: false }
-  if (typeof value === 'number') {
-    if (Number.isSafeInteger(value)) return integer(BigInt(value))
-    const isInexact = type === undefined && Number.isInteger(value)
-    return isInexact ? { ...fraction(value), isInexact } : fraction(value)
-  }
+  if (typeof value === 'number') return freeNumber(value, type)
   if (typeof value !== 'string') return undefined
   const isNumber = type !== undefined && type !== 'string'
   if (!isNumber) return text(value)
   return DIGITS.test(value) ? integer(BigInt(value)) : undefined
+}
+
+/** A number that takes the type of what it meets unless it has one. */
+export function freeNumber(value: number, type?: ValueType): Constant {
+  if (Number.isSafeInteger(value)) return integer(BigInt(value))
+  if (type !== undefined || !Number.isFinite(value)) return fraction(value)
+  return Number.isInteger(value)
+    ? { ...fraction(value), isInexact: true }
+    : { ...fraction(value), exact: value }
 }
 
 export function integer(value: bigint): Constant {
@@ -54,7 +59,21 @@ export function integer(value: bigint): Constant {
   return { kind: 'constant', value, type, nullable: false }
 }
 
-export function fraction(value: number): Constant {
+/** Bits of an integer that tell which float it goes to, if those behind them are no more than one that says whether there were any. */
+const LEADING_BITS = 40
+
+/** The `f32` that is nearest to an integer, rounded once, as the device does it (`wide.wesl`). */
+export function roundedToFloat(value: bigint): number {
+  const magnitude = value < 0n ? -value : value
+  if (magnitude <= Number.MAX_SAFE_INTEGER) return Math.fround(Number(value))
+  const extra = BigInt(magnitude.toString(2).length - LEADING_BITS)
+  const leading = magnitude >> extra
+  const isExact = leading << extra === magnitude
+  const rounded = Math.fround(Number(isExact ? leading : leading | 1n)) * 2 ** Number(extra)
+  return value < 0n ? -rounded : rounded
+}
+
+function fraction(value: number): Constant {
   return { kind: 'constant', value: Math.fround(value), type: 'f32', nullable: false }
 }
 
@@ -68,7 +87,7 @@ export function constantAs(constant: Constant, type: ValueType): Constant | unde
   if (value === null) return nullOf(type)
   if (constant.type === type) return constant
   if (typeof value !== 'bigint') return undefined
-  if (type === 'f32') return fraction(Number(value))
+  if (type === 'f32') return fraction(roundedToFloat(value))
   const range = INTEGER_RANGES[type]
   return range !== undefined && value >= range[0] && value <= range[1] ? { ...constant, type } : undefined
 }

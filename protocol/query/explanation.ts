@@ -24,6 +24,12 @@ export interface QueryExplanation {
   readonly inputs: readonly QueryExplanation[]
 }
 
+/** By what factor an estimate of rows was off, either way (the q-error of Moerkotte et al. 2009): 1 where it was right; no row counts as one. */
+export function qError(estimatedRows: number, rows: number): number {
+  const [estimated, actual] = [Math.max(1, estimatedRows), Math.max(1, rows)]
+  return Math.max(estimated / actual, actual / estimated)
+}
+
 /** What a join was estimated to take, and the algorithms that were thought to take longer, the best first. */
 export interface JoinExplanation {
   readonly algorithm: JoinAlgorithm

@@ -16,6 +16,11 @@ const WIDER: Readonly<Record<ValueType, readonly ValueType[]>> = {
 /** In the order in which a common type of integers is looked for. */
 const INTEGERS: readonly ValueType[] = ['u32', 'i32', 'u64', 'i64']
 
+/** Whether every value of a type has one in another, if rounded to `f32`. */
+export function goesWithoutFault(from: ValueType, to: ValueType): boolean {
+  return from === to || WIDER[from].includes(to)
+}
+
 export function isNumeric(type: ValueType): boolean {
   return type !== 'string' && type !== 'boolean'
 }
@@ -55,4 +60,9 @@ export function commonTypeOfAll([first, ...others]: readonly TypedExpression[]):
     widest = converted(widest.kind === 'constant' ? other : widest, type)!
   }
   return widest.type
+}
+
+/** Whether both can be converted to some type of integers. */
+export function haveCommonInteger(a: TypedExpression, b: TypedExpression): boolean {
+  return INTEGERS.some((type) => converted(a, type) !== undefined && converted(b, type) !== undefined)
 }

@@ -29,6 +29,7 @@ export async function examine({ directory, host, port }: DoctorOptions): Promise
     nodeLine(process.versions.node),
     ...(await adapterLines()),
     memoryLine(),
+    webAssemblyLine(),
     ...(await diskLines(directory)),
     ...fileLines(),
     await portLine(host, port),
@@ -86,6 +87,17 @@ function memoryLine(): Line {
   const found = `${(freemem() / GIB).toFixed(1)} of ${(totalmem() / GIB).toFixed(1)} GiB are free`
   if (totalmem() >= LITTLE_MEMORY) return ok('memory', found)
   return warn('memory', found, 'lower --payload-cache-bytes, or take a larger machine')
+}
+
+/** Reserves what payloads of kind `bytes` are kept in: address space of several gibibytes, however little is used. */
+function webAssemblyLine(): Line {
+  try {
+    new WebAssembly.Memory({ initial: 1, maximum: 1 })
+    return ok('WebAssembly', 'has memory for payloads of kind bytes')
+  } catch {
+    const found = 'has no memory: payloads of kind bytes are read from the data file each time'
+    return warn('WebAssembly', found, 'lift the limit of address space, as by "ulimit -v unlimited"')
+  }
 }
 
 /** Linux tells a process's limits. */

@@ -1,7 +1,7 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { Store } from '../../persistence/store.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type {
@@ -28,6 +28,7 @@ import type { Reader } from './index-requests.js'
 import { type CreatedIndex, Indexes } from './indexes.js'
 import type { KeptResult } from './kept-result.js'
 import type { KeptHost } from './kept-results.js'
+import { LiveDevice, type LiveDeviceHost } from './live-device.js'
 import { meteredStructures } from './metered-structures.js'
 import type { Index, IndexHost } from './named-index.js'
 import type { Relation, RelationHost } from './named-relation.js'
@@ -42,7 +43,6 @@ const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
 export class Engine {
   readonly #store: Store
   readonly #options: EngineOptions
-  readonly #openDevice: () => Promise<Device>
   readonly #budget: DeviceBudget
   readonly #names: IndexNames
   readonly #structures: StructureFactory
@@ -53,13 +53,10 @@ export class Engine {
   /** Queries over the relations. */
   readonly queries: Queries
   readonly #openedAt = performance.now()
-  #device: Promise<Device>
-  #adapter: AdapterFacts
+  readonly #device: LiveDevice
   #closing: Promise<void> | undefined
   /** Indexes that a close waits for. */
   readonly #unclosed = new Set<string>()
-  /** Why no index answers; undefined while they do. */
-  #interruption: string | undefined
   #backup: BackupProgress | undefined
 
   private constructor(
@@ -70,7 +67,6 @@ export class Engine {
   ) {
     this.#store = store
     this.#options = options
-    this.#openDevice = openDevice
     this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
     this.#names = new IndexNames(device)
     const { structures = prefixTrees, meter } = options
@@ -86,7 +82,7 @@ export class Engine {
       turns: new FairTurns(LIMITS.readsUnderWay),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
-      device: () => this.#device,
+      device: () => this.#device.current,
       clock: options.clock ?? SYSTEM_CLOCK,
       onProgress,
       onWarning,
@@ -96,9 +92,7 @@ export class Engine {
     this.#relations = new Relations(this.#host)
     this.#indexes = new Indexes(this.#host, this.#relations)
     this.queries = new Queries(this.#queryHost(), options.queryMemory)
-    this.#device = Promise.resolve(device)
-    this.#adapter = device.facts
-    this.#watch(device)
+    this.#device = new LiveDevice(device, this.#deviceHost(openDevice))
   }
 
   /**
@@ -107,13 +101,13 @@ export class Engine {
    * directory open
    */
   static async open(options: EngineOptions): Promise<Engine> {
-    const { directory, adapter, payloadCacheBytes, deviceMemory = Number.POSITIVE_INFINITY } = options
+    const { directory, adapter, deviceMemory = Number.POSITIVE_INFINITY } = options
     const openDevice = async () => {
       const device = await (options.openDevice ?? (() => Device.open(adapter)))()
       device.structureBytes = deviceMemory
       return device
     }
-    const store = await Store.open(directory, payloadCacheBytes === undefined ? {} : { payloadCacheBytes })
+    const store = await Store.open(directory, options)
     let engine: Engine | undefined
     try {
       engine = new Engine(store, await openDevice(), openDevice, options)
@@ -127,12 +121,12 @@ export class Engine {
 
   /** Why requests are not answered at the moment, in words for people; undefined when they are. */
   get interruption(): string | undefined {
-    return this.#closing === undefined ? this.#interruption : 'the server is shutting down'
+    return this.#closing === undefined ? this.#device.interruption : 'the server is shutting down'
   }
 
   /** What the engine computes on. */
   get adapter(): AdapterFacts {
-    return this.#adapter
+    return this.#device.adapter
   }
 
   /**
@@ -246,7 +240,7 @@ export class Engine {
     const all = this.#indexes.stats()
     const relations = this.#relations.stats()
     const paged = [...all, ...relations]
-    const { name: adapter, software } = this.#adapter
+    const { name: adapter, software } = this.adapter
     const { limit } = this.#budget
     return {
       server: {
@@ -318,7 +312,7 @@ export class Engine {
    */
   async calibration(again = false): Promise<ReplyFields['calibrate']> {
     this.#refuse()
-    return this.#calibrations.report(await this.#device, again)
+    return this.#calibrations.report(await this.#device.current, again)
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
@@ -344,12 +338,12 @@ export class Engine {
     closings.push(calibrated, this.#relations.kept.close())
     await Promise.allSettled([...closings, ...this.#indexes.drops(), ...this.#relations.drops()])
     await this.#store.close()
-    const device = await this.#device.catch(() => undefined)
+    const device = await this.#device.current.catch(() => undefined)
     device?.destroy()
   }
 
   async #load(): Promise<void> {
-    await this.#calibrations.selections.load(await this.#device)
+    await this.#calibrations.selections.load(await this.#device.current)
     for (const stored of this.#store.relations()) {
       this.#options.stop?.throwIfAborted()
       await this.#relations.open(stored)
@@ -360,51 +354,32 @@ export class Engine {
     }
   }
 
-  #watch(device: Device): void {
-    void device.lost.then(({ message }) => {
-      if (this.#closing !== undefined) return
-      this.#options.meter?.happened('deviceLoss')
-      this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
-      this.#interruption = 'the device was lost; all indexes are rebuilt on a new one'
-      const replacement = this.#replace()
-      this.#device = replacement
-      this.#names.move(replacement)
-      this.#relations.kept.lose()
-      // Every rebuild reports a failure itself.
-      const own = this.#indexes.all().filter(({ isDerived }) => !isDerived)
-      const rebuilds = [...own, ...this.#relations.all()].map((each) => each.rebuild())
-      const replaced = replacement.then(
-        () => undefined,
-        (error: unknown) => toWarpdexError(error).message,
-      )
-      void Promise.all([replaced, ...rebuilds]).then(([failure]) => {
-        device.destroy()
-        // The next device may have been lost meanwhile.
-        if (this.#device === replacement) this.#interruption = failure
-      })
-    })
+  #deviceHost(open: () => Promise<Device>): LiveDeviceHost {
+    return {
+      open,
+      prepare: (device) => this.#calibrations.selections.load(device),
+      isClosing: () => this.#closing !== undefined,
+      onLoss: (message) => {
+        this.#options.meter?.happened('deviceLoss')
+        this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
+      },
+      move: (device) => {
+        this.#names.move(device)
+        this.#relations.kept.lose()
+        // Every rebuild reports a failure itself.
+        const own = this.#indexes.all().filter(({ isDerived }) => !isDerived)
+        return Promise.all([...own, ...this.#relations.all()].map((each) => each.rebuild()))
+      },
+    }
   }
 
   #queryHost(): QueryHost {
     return {
       columnsOf: (relation) => this.readableRelation(relation).definition.columns,
       useRelations: (names, run, reader) => this.useRelations(names, run, reader),
-      device: () => this.#device,
+      device: () => this.#device.current,
       results: this.#relations.kept,
       onLargeSelection: (device) => this.#calibrations.selections.want(device),
-    }
-  }
-
-  async #replace(): Promise<Device> {
-    try {
-      const device = await this.#openDevice()
-      this.#adapter = device.facts
-      this.#watch(device)
-      await this.#calibrations.selections.load(device)
-      return device
-    } catch (thrown) {
-      const { message } = toWarpdexError(thrown)
-      throw new WarpdexError('DEVICE_LOST', `the device was lost and there is no other: ${message}`)
     }
   }
 

@@ -35,7 +35,8 @@ export interface EngineMeter {
 
 /** The course of one request; its methods are called in this order, the first two only if it comes to that. */
 export interface RequestMeter {
-  decoded(request: Request): void
+  /** @param milliseconds that the reading took */
+  decoded(request: Request, milliseconds: number): void
   /** @param sections the reply's columns */
   ran(sections: Sections | undefined): void
   /** @param bytes of the reply */

@@ -229,9 +229,9 @@ class RequestCourse implements RequestMeter {
     this.#sampled = (meters.requests++ & (SAMPLING - 1)) === 0
   }
 
-  decoded(request: Request): void {
+  decoded(request: Request, milliseconds: number): void {
     this.#request = request
-    if (this.#sampled) this.#meters.stages.decode.record((performance.now() - this.#since) * 1000)
+    if (this.#sampled) this.#meters.stages.decode.record(milliseconds * 1000)
   }
 
   ran(reply: Sections | undefined): void {

@@ -3,12 +3,14 @@ import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import { chooseJoin, type JoinChoice, type SideFacts } from '../../gpu/relational/joins/join-choice.js'
 import type { JoinResult } from '../../gpu/relational/joins/join-result.js'
 import type { SideName } from '../../gpu/relational/joins/join-types.js'
-import { TreeIndex } from '../../gpu/relational/joins/tree-index.js'
+import { mostMatches, TreeIndex } from '../../gpu/relational/joins/tree-index.js'
 import type { KeyedSide } from '../../gpu/relational/query/join-keys.js'
 import { valueWords } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { probeBuffers, treeProbe } from '../../gpu/relational/query/tree-probe.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { commonestRows, estimateTable } from './estimates/estimate-table.js'
+import { joinMatches } from './estimates/join-matches.js'
 import type { JoinSpec } from './join-tables.js'
 import type { QueryRun } from './query-run.js'
 
@@ -53,6 +55,7 @@ export async function joinByIndex(
       const isWhole = payloadsOf(reads) === built.table.rows
       if (built.type === 'f32' && !isWhole) return undefined
       const other = sides[build === 'left' ? 'right' : 'left']
+      if (hasTooMany(run, sides, build, structure.stats().keys)) return undefined
       const side = await treeProbe(run.work, other.table, other.column)
       if (side === undefined) return undefined
       const result = await run.work.kernels.joins.joinByTree({
@@ -88,6 +91,27 @@ function sideOf(run: QueryRun, table: Table, column: number): IndexedSide {
   const { source, rows } = table.columns[column]!
   const index = rows === undefined ? indexOver(run, source) : undefined
   return { table, column, type: source.type, index }
+}
+
+/**
+ * Whether so many matches are expected that the index would be given up once they are counted. Of strings each of the dictionary's is looked for
+ * once, however often it comes.
+ */
+function hasTooMany(
+  run: QueryRun,
+  { left, right }: Readonly<Record<SideName, IndexedSide>>,
+  build: SideName,
+  keys: number,
+): boolean {
+  const [built, probes] = build === 'left' ? [left, right] : [right, left]
+  const most = mostMatches(built.table.rows, probes.table.rows)
+  if (left.type === 'string' || keys === 0) return false
+  const indexed = estimateTable(run, built.table.choose([built.column]), new Map([[0, keys]]))
+  const often = Math.max(built.table.rows / keys, commonestRows(indexed, indexed.columns[0]!))
+  // Matching two samples takes milliseconds, and most indexes have few rows of each key.
+  if (often * probes.table.rows <= most) return false
+  const probing = estimateTable(run, probes.table.choose([probes.column]))
+  return joinMatches({ pairs: [[0, 0]], width: undefined }, probing, indexed).pairs > most
 }
 
 /** An index over nothing but a column of a relation. */

@@ -78,6 +78,8 @@ export interface FirstRows extends CursorStep {
 interface OpenCursor {
   readonly cursor: QueryCursor
   readonly owner: unknown
+  /** Names of what it reads. */
+  readonly relations: readonly string[]
 }
 
 /** Numbers of results that were given up which are remembered: as many as may be read at a time, a few times over. */
@@ -132,21 +134,24 @@ export class Queries {
         `${LIMITS.queryCursors} results are being read; try again after a pause`,
       )
     }
-    this.#open.set(number, { cursor, owner: reader.owner })
+    this.#open.set(number, { cursor, owner: reader.owner, relations: relationsOf(node) })
     return { ...first, cursor: number }
   }
 
   /**
    * More rows of a result.
-   * @throws WarpdexError `BAD_REQUEST` for a cursor that is not open, or another's; what the query failed with
+   * @throws WarpdexError `BAD_REQUEST` for a cursor that is not open, or another's; what the query failed with, or `reader.authorise`
+   * throws: rights may have changed
    */
   async next(number: number, reader: QueryReader): Promise<CursorStep> {
-    const cursor = this.#cursor(number, reader)
+    const { cursor, relations } = this.#opened(number, reader)
     try {
+      for (const relation of relations) reader.authorise?.(relation)
       const step = await cursor.next()
       if (!step.more) this.#open.delete(number)
       return step
     } catch (error) {
+      cursor.cancel()
       this.#open.delete(number)
       throw error
     }
@@ -154,7 +159,7 @@ export class Queries {
 
   /** Ends a result before it is read. */
   end(number: number, reader: QueryReader): void {
-    this.#cursor(number, reader).cancel()
+    this.#opened(number, reader).cursor.cancel()
     this.#open.delete(number)
   }
 
@@ -311,9 +316,9 @@ export class Queries {
     )
   }
 
-  #cursor(number: number, { owner }: QueryReader): QueryCursor {
+  #opened(number: number, { owner }: QueryReader): OpenCursor {
     const open = this.#open.get(number)
-    if (open?.owner === owner && open !== undefined) return open.cursor
+    if (open?.owner === owner && open !== undefined) return open
     if (this.#givenUp.has(number)) throw notReadOn()
     throw new WarpdexError(
       'BAD_REQUEST',

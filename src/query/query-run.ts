@@ -1,5 +1,5 @@
 import type { ColumnIndex, DeviceRelation } from '../../gpu/relational/device-relation.js'
-import type { DeviceWork } from '../../gpu/relational/query/device-work.js'
+import { type DeviceWork, EXPRESSION_FAULT, faultySum } from '../../gpu/relational/query/device-work.js'
 import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
@@ -23,10 +23,12 @@ export interface RunOptions {
 }
 
 /**
- * Bytes that steps may write before the device is waited for: milliseconds of a GPU's work. Nothing else would hold a query up whose result nobody
- * reads, and whatever comes behind it on the device waits for all that it has submitted.
+ * How much work a query may have submitted before it waits for the device. Nothing else would hold one up whose result nobody reads, and whatever others
+ * ask for waits behind it.
  */
-const MOST_UNDER_WAY_BYTES = 2 ** 30
+const UNDER_WAY_MS = 20
+/** The same as bytes that steps move, within these bounds: the least until the first wait has shown how fast the device is, the most where it is a fast one. */
+const UNDER_WAY_BYTES = { least: 2 ** 24, most: 2 ** 30 }
 
 /**
  * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
@@ -41,8 +43,10 @@ export class QueryRun {
   readonly #isCancelled: () => boolean
   readonly #isTimed: boolean
   readonly #maySee: (index: string) => boolean
-  /** Bytes that had been moved when the device was last waited for. */
-  #awaitedBytes = 0
+  /** When the device was last waited for, and the bytes that had been moved by then. */
+  #awaited = { time: performance.now(), bytes: 0 }
+  /** Bytes that may be moved before it is waited for again. */
+  #allowance = UNDER_WAY_BYTES.least
   readonly #origins = new Map<QueryColumn, Origin>()
 
   /** @param relations every one that the query names */
@@ -87,7 +91,7 @@ export class QueryRun {
     const figures = this.figures(node)
     figures.rows += made.rows
     figures.steps++
-    if (this.work.movedBytes - this.#awaitedBytes > MOST_UNDER_WAY_BYTES) await this.#awaitDevice()
+    if (this.work.movedBytes - this.#awaited.bytes > this.#allowance) await this.#awaitDevice()
     return made
   }
 
@@ -148,19 +152,19 @@ export class QueryRun {
     if (this.#isCancelled()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
   }
 
-  /** @throws WarpdexError `BAD_REQUEST` where an expression of the node, or of one before it, has overflowed */
+  /** @throws WarpdexError `BAD_REQUEST` where an expression or a sum of the node has overflowed */
   async checkFaults(node: TypedNode): Promise<void> {
-    if (!(await this.work.hasFault())) return
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${node.path}: a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead`,
-    )
+    const faults = await this.work.takeFaults()
+    if (faults !== 0) throw new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`)
   }
 
   async #awaitDevice(): Promise<void> {
     this.work.submit()
-    this.#awaitedBytes = this.work.movedBytes
     await this.work.device.workDone()
+    const now = { time: performance.now(), bytes: this.work.movedBytes }
+    const inTime = (UNDER_WAY_MS * (now.bytes - this.#awaited.bytes)) / (now.time - this.#awaited.time)
+    this.#allowance = Math.min(UNDER_WAY_BYTES.most, Math.max(UNDER_WAY_BYTES.least, inTime))
+    this.#awaited = now
   }
 
   #giveBack(): void {
@@ -171,4 +175,15 @@ export class QueryRun {
     for (const buffers of this.#kept) yield* buffers
     for (const table of this.#held) yield* table.buffers()
   }
+}
+
+function overflowOf(node: TypedNode, faults: number): string {
+  if ((faults & EXPRESSION_FAULT) !== 0) {
+    return 'a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead'
+  }
+  const number = faultySum(faults)
+  const column =
+    number === undefined || node.op !== 'groupBy' ? undefined : node.columns[node.keys.length + number]
+  const sum = column === undefined ? 'a sum' : `the sum "${column.name}"`
+  return `${sum} does not fit 64 bits (overflow); a cast of its values to f32 would round instead`
 }

@@ -2,10 +2,8 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { decodeFrame, FrameError } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
-import { parseRequest } from '../../protocol/parse-request.js'
 import { errorHeader } from '../../protocol/replies.js'
 import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
@@ -14,12 +12,17 @@ import { authorise } from './access/rights.js'
 import { reply } from './asker.js'
 import { bytesOf, CorkedSender, type OutgoingMessage } from './corked-sender.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
-import type { RunningRequest } from './flow/inflow.js'
+import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
+import type { ReplyExpectation } from './flow/reply-sizes.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
+import { type ReadMessage, readMessage } from './read-message.js'
 import { framePieces } from './reply-frame.js'
 
 /** WebSocket close code of a server that is shutting down. */
 const GOING_AWAY = 1001
+
+/** About what a reply has that says what is wrong. */
+const ERROR_BYTES = 1024
 
 /** How long a client has to take note of the end of its connection. */
 const CLOSE_GRACE_MS = 2000
@@ -32,6 +35,12 @@ export interface ConnectionContext {
   readonly grant: Grant
   readonly flow: Flow
   readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
+}
+
+/** The reply to a request, and whether it is no error. */
+interface Answer {
+  readonly outgoing: OutgoingMessage
+  readonly ok: boolean
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
@@ -57,7 +66,7 @@ export class Connection {
     this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => {
-      this.#flow.arrived(data.byteLength, (request) => void this.#receive(asBytes(data), binary, request))
+      this.#flow.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
     })
     socket.on('close', () => {
       this.#abandon()
@@ -82,10 +91,27 @@ export class Connection {
     await this.#end(GOING_AWAY, 'the server is shutting down')
   }
 
-  async #receive(data: Uint8Array, binary: boolean, { overloaded, end }: RunningRequest): Promise<void> {
+  #prepare(data: Uint8Array, binary: boolean): PreparedRequest {
+    const message = readMessage(data, binary)
+    const { request } = message
+    const expected = request && this.#context.flow.replySizes.expect(request)
+    return {
+      replyBytes: expected?.bytes ?? ERROR_BYTES,
+      start: (running) => void this.#receive(message, data.byteLength, expected, running),
+    }
+  }
+
+  async #receive(
+    message: ReadMessage,
+    bytes: number,
+    expected: ReplyExpectation | undefined,
+    { overloaded, end }: RunningRequest,
+  ): Promise<void> {
     if (this.#socket.readyState === this.#socket.OPEN) {
-      const meter = this.#context.meter.received(data.byteLength)
-      this.#send(await this.#answer(data, binary, overloaded, meter))
+      const meter = this.#context.meter.received(bytes)
+      const { outgoing, ok } = await this.#answer(message, overloaded, meter)
+      if (ok && expected !== undefined) this.#context.flow.replySizes.learn(expected, bytesOf(outgoing))
+      this.#send(outgoing)
     }
     end()
     if (this.#flow.requests === 0) this.#becomeIdle()
@@ -96,36 +122,25 @@ export class Connection {
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(
-    data: Uint8Array,
-    binary: boolean,
-    overloaded: boolean,
-    meter: RequestMeter,
-  ): Promise<OutgoingMessage> {
-    let id: number | null = null
+  async #answer(message: ReadMessage, overloaded: boolean, meter: RequestMeter): Promise<Answer> {
+    if (message.request === undefined) return refusal(message.id, message.error, meter)
+    const { request, ownsMemory, milliseconds } = message
     let answered: Answered | undefined
     try {
-      if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
-      const frame = decodeFrame(data)
-      id = frame.id
-      // The data may be another thread's once the request is on its way.
-      const ownsMemory = data.byteLength === data.buffer.byteLength
-      const request = parseRequest(frame)
-      meter.decoded(request)
+      meter.decoded(request, milliseconds)
       answered = await this.#run(request, overloaded, ownsMemory)
       const { fields, sections, release } = answered
       meter.ran(sections)
-      const message = { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
-      meter.answered(undefined, bytesOf(message))
-      return message
+      const outgoing = {
+        pieces: framePieces({ id: request.id, ok: true, ...fields }, sections),
+        onLeft: release,
+      }
+      meter.answered(undefined, bytesOf(outgoing))
+      return { outgoing, ok: true }
     } catch (thrown) {
       // What does not fit into a frame does not leave.
       answered?.release?.()
-      const error = toWarpdexError(thrown)
-      const header = errorHeader(thrown instanceof FrameError ? thrown.id : id, error)
-      const message = { pieces: framePieces(header) }
-      meter.answered(error, bytesOf(message))
-      return message
+      return refusal(request.id, toWarpdexError(thrown), meter)
     }
   }
 
@@ -197,4 +212,10 @@ export class Connection {
     await closed
     clearTimeout(timer)
   }
+}
+
+function refusal(id: number | null, error: WarpdexError, meter: RequestMeter): Answer {
+  const outgoing = { pieces: framePieces(errorHeader(id, error)) }
+  meter.answered(error, bytesOf(outgoing))
+  return { outgoing, ok: false }
 }

@@ -47,11 +47,9 @@ export async function serveUntilSignal(
     stopping.abort()
   }
   const reload = (): void => {
-    try {
-      server?.reload()
-    } catch (thrown) {
+    server?.reload().catch((thrown: unknown) => {
       onWarning(`${toWarpdexError(thrown).message}; what was read before stays`)
-    }
+    })
   }
   const hangUp = process.stdout.isTTY ? stop : reload
   for (const name of SIGNALS) process.on(name, stop)

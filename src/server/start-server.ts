@@ -46,10 +46,10 @@ export interface RunningServer {
   readonly url: string
   readonly engine: Engine
   /**
-   * Reads certificate, key and tokens again.
+   * Reads certificate, key and tokens again. Once it resolves no request is carried out by rights that are gone.
    * @throws WarpdexError `BAD_REQUEST` for the first file that cannot be used; it stays as it was
    */
-  reload(): void
+  reload(): Promise<void>
   /** What clients take at the moment. */
   load(): ServerLoad
   /** What a close still waits for, for people. */
@@ -126,15 +126,16 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     return {
       url: `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(host, port)}`,
       engine,
-      reload: () => {
+      reload: async () => {
         // A bad certificate must not keep a token that was taken away.
         try {
           access.reload()
-          threads.renewRights()
+          await threads.renewRights()
         } finally {
           const renewed = readTlsIdentity(tlsCert, tlsKey)
           if (renewed !== undefined) front.renew(renewed)
         }
+        monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
       },
       load: () => ({
         connections: front.connections,

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { HostTree } from '../../bench/speculation/host-tree.js'
 import { columnOf, longestKeys, mixedKeys } from '../gpu/keys/bed.js'
-import { freshSeed } from '../random.js'
+import { seedOfRun } from '../random.js'
 
 t.test('it answers as a map does', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const all = [...mixedKeys(seed, 400), ...longestKeys()]
   const distinct = [...new Map(all.map((key) => [Buffer.from(key).toString('hex'), key])).values()]
   const { offsets, bytes } = columnOf(distinct.filter((_, i) => i % 2 === 0))

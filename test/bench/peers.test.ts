@@ -8,11 +8,11 @@ import { spread } from '../../bench/peers/spread.js'
 import { DataSet } from '../../clients/load-test/data-set.js'
 import { KeySpace } from '../../clients/load-test/key-space.js'
 import { PayloadSpace } from '../../clients/load-test/payload-space.js'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 
 t.test('the hash table is a map, also past the room that it began with', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = new HashTable(3, 10)
   const model = new Map<string, number[]>()
@@ -42,8 +42,8 @@ t.test('the hash table is a map, also past the room that it began with', async (
 })
 
 t.test('the client of Redis reads replies that come in any pieces', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const accepted: Socket[] = []
   const server = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1')

@@ -2,14 +2,18 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  promises,
   readdirSync,
   readFileSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { backUpDirectory } from '../../persistence/backup.js'
+import { LOCK_FILE } from '../../persistence/directory-lock.js'
 import { restoreBackup, verify } from '../../persistence/restore.js'
 import { Store } from '../../persistence/store.js'
 import { MANIFEST_FILE } from '../../persistence/store-files.js'
@@ -174,6 +178,30 @@ t.test('what a backup does not write to, and a restoration neither', async (t) =
   await t.rejects(Store.open(backup), { code: 'DAMAGED_FILE', message: /is a backup.*restore/ })
   await t.rejects(verify(join(directory, 'none')), { code: 'BAD_REQUEST' })
   t.same(digests(backup), made)
+})
+
+t.test('of two backups with one name the first is whole, and the second none', async (t) => {
+  const directory = temporaryDirectory(t)
+  for (const name of ['one', 'two']) await closedStore(join(directory, name))
+  const backup = join(directory, 'backup')
+  const { rm } = promises
+  let second: Promise<unknown> | undefined
+  t.teardown(() => {
+    promises.rm = rm
+    syncBuiltinESMExports()
+  })
+  promises.rm = async (...given) => {
+    await rm(...given)
+    if (second !== undefined || !String(given[0]).endsWith(LOCK_FILE)) return
+    second = backUpDirectory(join(directory, 'two'), backup)
+    await Promise.race([second.catch(() => {}), setTimeout(20)])
+  }
+  syncBuiltinESMExports()
+  const { manifest } = await backUpDirectory(join(directory, 'one'), backup)
+  await t.rejects(second ?? Promise.resolve())
+  const verified = await verify(backup)
+  t.same(verified.findings, [])
+  t.same(verified.manifest, manifest)
 })
 
 t.test('a restoration leaves alone what came into its folder while the backup was checked', async (t) => {

@@ -1,10 +1,11 @@
 import t from 'tap'
 import { FreeRanges } from '../../persistence/free-ranges.js'
+import { seedOfRun } from '../random.js'
 import { randomNumbers } from './store-helpers.js'
 
 t.test('takes and gives as a plain map of bytes does', async (t) => {
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-  t.comment(`SEED=${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = randomNumbers(seed)
   const ranges = new FreeRanges(10, 210)
   const used = new Uint8Array(220)

@@ -12,7 +12,9 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import t from 'tap'
 import type { SnapshotPart } from '../../persistence/snapshot-file.js'
+import { Snapshots } from '../../persistence/snapshots.js'
 import { Store } from '../../persistence/store.js'
+import { seedOfRun } from '../random.js'
 import {
   batch,
   collect,
@@ -23,7 +25,7 @@ import {
   temporaryDirectory,
 } from './store-helpers.js'
 
-const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+const SEED = seedOfRun()
 
 async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   // The same buffer is used for every chunk, as a reader of device memory does.
@@ -70,7 +72,7 @@ function flipByte(path: string, at: number): void {
 }
 
 t.test('a snapshot comes back as it was written', async (t) => {
-  t.comment(`SEED=${SEED}`)
+  t.comment(`WARPDEX_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const directory = temporaryDirectory(t)
   const store = await Store.open(directory)
@@ -373,13 +375,19 @@ t.test('a file that cannot be removed disturbs neither snapshots nor backups', a
   const [, next] = store.snapshots.list(id)
   const other = join(directory, 'data', 'snapshots', next.file)
   let taken: Promise<unknown> | undefined
-  await store.backUp(join(directory, 'one'), () => {
-    taken ??= take(8).then(() => {
+  const { release } = Snapshots.prototype
+  const released = t.intercept(Snapshots.prototype, 'release', {
+    async value(this: Snapshots) {
+      await taken
       rmSync(other)
       mkdirSync(other)
-    })
+      await release.call(this)
+    },
   })
-  await taken
+  await store.backUp(join(directory, 'one'), () => {
+    taken ??= take(8)
+  })
+  released.restore()
   await store.backUp(join(directory, 'two'))
   await store.close()
 })

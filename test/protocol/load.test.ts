@@ -3,7 +3,7 @@ import t from 'tap'
 import { LoadError, loadParts, NO_ROWS, runLoad } from '../../protocol/load.js'
 import { rowCount } from '../../protocol/rows.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 
 const FIXED = { keys: 4, payloads: 2 }
 const VARIABLE = { keys: undefined, payloads: undefined }
@@ -21,7 +21,7 @@ function bytesOf({ keys, payloads }: WriteItems): number {
 }
 
 t.test('batches become parts within the limits, with the same rows', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 60; round++) {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { decodeTuple, type ScalarKey, TupleEncoder, tupleFault } from '../../protocol/tuple-key.js'
 import { parseKeyType, type ScalarKeyType, tupleParts } from '../../protocol/types.js'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 
 function encode(parts: readonly ScalarKeyType[], ...values: ScalarKey[]): Uint8Array {
   const encoder = new TupleEncoder(parts)
@@ -127,8 +127,8 @@ function compare(type: ScalarKeyType, a: ScalarKey, b: ScalarKey): number {
 }
 
 t.test('encoded tuples are in the order of the tuples, and are decoded to what they were', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   for (const text of [
     'tuple(u32,string)',

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 import { openEngine } from '../src/engine/open-engine.js'
 import { Damaging } from './damage.js'
 
 const TRIALS = 60
 
 t.test('flipped bits and cut files: the right answer or a refusal', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const damaging = await Damaging.prepare(
     t.testdir(),

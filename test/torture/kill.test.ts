@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { compileCli } from '../clients/cli/run-cli.js'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 import { Killing, type KillOptions } from './kill.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 const directory = t.testdir()
 compileCli(directory, ['test'])
 const server = [join(directory, 'dist/test/torture/kill-server.js')]

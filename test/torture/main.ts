@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 import { FAULTS } from './faults.js'
 
 const names = FAULTS.map(({ name }) => name)
@@ -18,7 +18,7 @@ const { minutes, seed, only } = await yargs(hideBin(process.argv))
 
 const end = performance.now() + minutes * 60_000
 const faults = FAULTS.filter(({ name }) => only.includes(name))
-for (let round = seed ?? freshSeed(); performance.now() < end; round++) {
+for (let round = seed ?? seedOfRun(); performance.now() < end; round++) {
   for (const { name, run } of faults) {
     const directory = mkdtempSync(join(tmpdir(), 'warpdex-torture-'))
     const start = performance.now()

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { freshSeed, Random } from '../random.js'
+import { Random, seedOfRun } from '../random.js'
 import { overwrite } from './overwrite.js'
 
 t.test('the data file stops to grow, though readers leave off in the middle', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   t.comment(await overwrite(t.testdir(), new Random(seed), 400))
 })

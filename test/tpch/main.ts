@@ -2,8 +2,8 @@
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { Device } from '../../gpu/device/device.js'
-import type { QueryExplanation } from '../../protocol/query/explanation.js'
-import { freshSeed } from '../random.js'
+import { type QueryExplanation, qError } from '../../protocol/query/explanation.js'
+import { seedOfRun } from '../random.js'
 import { QueryBed } from '../src/query/query-bed.js'
 import { generateTpch } from './generator.js'
 import { QUESTIONS } from './questions.js'
@@ -22,7 +22,7 @@ const options = await yargs(hideBin(process.argv))
   .strict()
   .parseAsync()
 
-const seed = options.seed ?? freshSeed()
+const seed = options.seed ?? seedOfRun()
 const device = await Device.open(options.adapter)
 console.log(`adapter: ${device.facts.name}; --scale ${options.scale} --seed ${seed}`)
 const bed = await QueryBed.fill(device, generateTpch(options.scale, seed), undefined, true)
@@ -55,7 +55,7 @@ function show(
   depth: number,
 ): void {
   const how = method === undefined ? '' : ` (${method})`
-  const figures = `${rows} rows (${estimatedRows} estimated), ${(bytes / 2 ** 20).toFixed(1)} MiB, ${milliseconds.toFixed(2)} ms`
+  const figures = `${rows} rows (${estimatedRows} estimated, q ${qError(estimatedRows, rows).toFixed(2)}), ${(bytes / 2 ** 20).toFixed(1)} MiB, ${milliseconds.toFixed(2)} ms`
   console.log(`${'  '.repeat(depth)}${op}${how}: ${figures}`)
   for (const input of inputs) show(input, depth + 1)
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { qError } from '../../../protocol/query/explanation.js'
 import {
   type Cell,
   type JoinExplanation,
@@ -101,13 +102,19 @@ function explanationLines(step: QueryExplanation, indent: string): string[] {
   const { op, method, join, selection, rows, estimatedRows, tables, bytes, milliseconds, inputs } = step
   const how = method === undefined ? '' : ` (${method})`
   const passes = tables > 1 ? ` in ${tables} passes` : ''
-  const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated), ${bytesText(bytes)}, ${milliseconds.toFixed(2)} ms${shareText(step)}`
+  const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated${errorText(step)}), ${bytesText(bytes)}, ${milliseconds.toFixed(2)} ms${shareText(step)}`
   return [
     `${indent}${op}${how}: ${figures}`,
     ...(join === undefined ? [] : [`${indent}| ${joinText(join)}`]),
     ...(selection === undefined ? [] : selectionLines(selection, `${indent}| `)),
     ...inputs.flatMap((input) => explanationLines(input, `${indent}  `)),
   ]
+}
+
+/** Of estimates that were right there is nothing to say. */
+function errorText({ estimatedRows, rows }: QueryExplanation): string {
+  const error = qError(estimatedRows, rows).toFixed(1)
+  return error === '1.0' ? '' : `, q ${error}`
 }
 
 /** A step that wrote nothing has no share. */

@@ -38,8 +38,13 @@ interface Share {
 /** Bytes that the widest column has for a key or for a match, and which must be bound at once. */
 const ENTRY_BYTES = 8
 
-/** Matches for each row and each probe past which the index is not used: the same rows come again and again, and each takes memory. */
+/** Matches for each row and each probe past which an index is not used: the same rows come again and again, and each takes memory. */
 const MOST_REPEATS = 2
+
+/** Matches past which an index over so many rows is not used, once they are counted, for so many keys that are looked for. */
+export function mostMatches(rows: number, asked: number): number {
+  return MOST_REPEATS * (rows + asked)
+}
 
 /**
  * The rows of a relation in whose index, a prefix tree or CSS-tree of the server, each probe is found. Payloads are row numbers of 32 bits.
@@ -81,7 +86,7 @@ export class TreeIndex {
     ])
     const rows = trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
     const gathered = sums.reduce((total, { sum }) => total + sum, 0)
-    if (gathered > Math.min(most, MOST_REPEATS * (rows + asked))) return undefined
+    if (gathered > Math.min(most, mostMatches(rows, asked))) return undefined
     const { firsts, payloads } = gather(parts, scratch, shares, sums, asked)
     const placing = device.record()
     const matches = {

@@ -1,16 +1,23 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ArithmeticOp, ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import { goesWithoutFault } from '../../../protocol/query/value-types.js'
 import type { StringDictionary } from '../device-relation.js'
 import { codeOf, dictionaryOf, matchTable, mergeDictionaries } from './dictionaries.js'
 import { Op, type Operation } from './opcodes.js'
-import { PROGRAM_COLUMNS, PROGRAM_REGISTERS, type Program, ProgramBuilder } from './program.js'
+import {
+  PROGRAM_COLUMNS,
+  PROGRAM_REGISTERS,
+  type Program,
+  ProgramBuilder,
+  type ProgramColumn,
+} from './program.js'
 import type { QueryColumn } from './query-column.js'
 
 /** Arithmetic by the type of its operands. */
 const ARITHMETIC: Readonly<Record<'i64' | 'u64' | 'f32', Readonly<Record<ArithmeticOp, Operation>>>> = {
-  i64: { '+': Op.add, '-': Op.subtract, '*': Op.multiply, '/': Op.divideFloat },
-  u64: { '+': Op.addUnsigned, '-': Op.subtractUnsigned, '*': Op.multiplyUnsigned, '/': Op.divideFloat },
+  i64: { '+': Op.add, '-': Op.subtract, '*': Op.multiply, '/': Op.divideSigned },
+  u64: { '+': Op.addUnsigned, '-': Op.subtractUnsigned, '*': Op.multiplyUnsigned, '/': Op.divideUnsigned },
   f32: { '+': Op.addFloat, '-': Op.subtractFloat, '*': Op.multiplyFloat, '/': Op.divideFloat },
 }
 
@@ -37,7 +44,7 @@ export interface Compiled {
 }
 
 /** Parts of expressions that have been evaluated: they are columns by now. */
-export type Evaluated = ReadonlyMap<TypedExpression, QueryColumn>
+export type Evaluated = ReadonlyMap<TypedExpression, ProgramColumn>
 
 /** Whether one program can evaluate an expression. */
 export function fitsProgram(expression: TypedExpression, evaluated: Evaluated): boolean {
@@ -46,10 +53,18 @@ export function fitsProgram(expression: TypedExpression, evaluated: Evaluated): 
   return columns.size <= PROGRAM_COLUMNS && registersFor(expression, evaluated) <= PROGRAM_REGISTERS
 }
 
+/** Whether an expression may be a fault for some row. */
+export function isFallible(expression: TypedExpression): boolean {
+  if (expression.kind === 'arithmetic' && expression.type !== 'f32') return true
+  if (expression.kind === 'convert' && !goesWithoutFault(expression.args[0].type, expression.type))
+    return true
+  return argumentsOf(expression).some(isFallible)
+}
+
 /** @param columns by the numbers that the expression has for them */
 export function compileExpression(
   expression: TypedExpression,
-  columns: readonly QueryColumn[],
+  columns: readonly ProgramColumn[],
   evaluated: Evaluated,
 ): Compiled {
   const compiler = new Compiler(columns, evaluated)
@@ -58,10 +73,10 @@ export function compileExpression(
   return { program: compiler.compile(expression, dictionary), type, nullable, dictionary }
 }
 
-/** A program that gives 1 for rows whose condition is true, else 0. */
+/** A program that gives 1 for rows whose condition is true, or a fault that may be, else 0. */
 export function compileCondition(
   condition: TypedExpression,
-  columns: readonly QueryColumn[],
+  columns: readonly ProgramColumn[],
   evaluated: Evaluated,
 ): Program {
   return new Compiler(columns, evaluated).compile(condition, undefined, Op.isTrue)
@@ -110,11 +125,11 @@ function registersFor(expression: TypedExpression, evaluated: Evaluated): number
 }
 
 class Compiler {
-  readonly #columns: readonly QueryColumn[]
+  readonly #columns: readonly ProgramColumn[]
   readonly #evaluated: Evaluated
   readonly #builder = new ProgramBuilder()
 
-  constructor(columns: readonly QueryColumn[], evaluated: Evaluated) {
+  constructor(columns: readonly ProgramColumn[], evaluated: Evaluated) {
     this.#columns = columns
     this.#evaluated = evaluated
   }
@@ -187,7 +202,7 @@ class Compiler {
     }
   }
 
-  #columnOf(expression: TypedExpression): QueryColumn | undefined {
+  #columnOf(expression: TypedExpression): ProgramColumn | undefined {
     const evaluated = this.#evaluated.get(expression)
     return evaluated ?? (expression.kind === 'column' ? this.#columns[expression.index] : undefined)
   }
@@ -199,7 +214,7 @@ class Compiler {
     return dictionary
   }
 
-  #emitColumn(column: QueryColumn, dictionary: StringDictionary | undefined): void {
+  #emitColumn(column: ProgramColumn, dictionary: StringDictionary | undefined): void {
     this.#builder.load(column)
     if (column.dictionary === undefined || dictionary === undefined || dictionary === column.dictionary)
       return

@@ -71,6 +71,6 @@ export function recode(
   const codes = Uint32Array.from({ length: old.size }, (_, code) => dictionary.lowerBound(old.at(code)))
   builder.lookUp(Op.tableWord, codes)
   const { evaluation } = work.kernels
-  const values = evaluation.record(work, builder.finish(), rows, 1, undefined)
+  const values = evaluation.record(work, builder.finish(), rows, { words: 1 })
   return { ...column, values, dictionary }
 }

@@ -7,6 +7,20 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { QueryKernels } from './query-kernels.js'
 
+/** Bits of `DeviceWork.faults`: an expression has overflowed, or the sum with a number among those of a node; the last bit is that of many. */
+export const EXPRESSION_FAULT = 1
+const SUM_FAULTS = 30
+
+export function sumFault(number: number): number {
+  return 2 << Math.min(number, SUM_FAULTS - 1)
+}
+
+/** The number of the first sum that has overflowed; undefined where it is one of many. */
+export function faultySum(faults: number): number | undefined {
+  const number = 30 - Math.clz32((faults & -faults) >>> 0)
+  return number === SUM_FAULTS - 1 ? undefined : number
+}
+
 /**
  * What the steps of one query record with. What is recorded is submitted when something is read, or by `submit`; memory is the query's
  * until its scratch is released.
@@ -19,10 +33,12 @@ export class DeviceWork {
   readonly absent: GPUBuffer
   /** The same for a binding that it does not write. */
   readonly unwritten: GPUBuffer
-  /** A word that is set once a result is a fault: an expression has overflowed. */
+  /** A word with a bit for each thing that has overflowed: `EXPRESSION_FAULT`, `sumFault`. */
   readonly faults: GPUBuffer
   /** Whether some result may be a fault, of which nobody has looked yet. */
   mayHaveFault = false
+  /** Faults that were read and not yet taken. */
+  #faults = 0
   /** Bytes that steps have read and written, as far as they are told. */
   movedBytes = 0
   readonly #profiler: Profiler | undefined
@@ -96,19 +112,31 @@ export class DeviceWork {
     return undefined
   }
 
-  /** Submits, and waits for some words. */
+  /** Submits, and waits for some words; where there may be faults for these too, so that nobody waits for them alone. */
   async read(words: readonly DeviceWord[]): Promise<number[]> {
-    const columns = words.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 }))
-    const read = await this.readColumns(columns)
-    return read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
+    const isWatched = this.mayHaveFault
+    const all = isWatched ? [...words, { buffer: this.faults, index: 0 }] : words
+    this.mayHaveFault = false
+    try {
+      const read = await this.readColumns(
+        all.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 })),
+      )
+      const values = read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
+      if (isWatched) this.#faults |= values.pop()!
+      return values
+    } catch (error) {
+      this.mayHaveFault ||= isWatched
+      throw error
+    }
   }
 
-  /** Whether a result was a fault. Waits for the device only if there can be one. */
-  async hasFault(): Promise<boolean> {
-    if (!this.mayHaveFault) return false
-    this.mayHaveFault = false
-    const [fault] = await this.read([{ buffer: this.faults, index: 0 }])
-    return fault !== 0
+  /** The bits of the faults since this was last asked. Waits for the device only if there can be some of which nobody has heard. */
+  async takeFaults(): Promise<number> {
+    if (this.mayHaveFault) await this.read([])
+    const faults = this.#faults
+    this.#faults = 0
+    if (faults !== 0) this.recorder.clear(this.faults, 0, 4)
+    return faults
   }
 
   /** Submits, and waits for columns. */

@@ -60,7 +60,7 @@ export class GroupStarts {
     builder.binary(Op.addUnsigned)
     builder.constant(1n)
     builder.binary(Op.subtractFreely)
-    const numbers = evaluation.record(work, builder.finish(), rows, 1, undefined)
+    const numbers = evaluation.record(work, builder.finish(), rows, { words: 1 })
     primitives.scatter(work.recorder, numbers, order, output, rows, 1)
   }
 

@@ -74,7 +74,7 @@ export async function withoutNulls(work: DeviceWork, table: Table): Promise<Keye
       builder.unary(Op.not)
       builder.binary(Op.and)
     }
-    const values = evaluation.record(work, builder.finish(), table.rows, 1, undefined)
+    const values = evaluation.record(work, builder.finish(), table.rows, { words: 1 })
     flags = { ...flags, values }
   }
   const absent = work.words(table.rows)

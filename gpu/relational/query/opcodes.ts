@@ -37,6 +37,8 @@ export const Op = {
   subtractFreely: 34,
   lessSigned: 35,
   lessSignedWord: 36,
+  divideSigned: 37,
+  divideUnsigned: 38,
 } as const
 
 /** An operation of one operand, or of two where it says so in `evaluate.wesl`. */

@@ -6,15 +6,23 @@ import { type QueryColumn, valueWords } from './query-column.js'
 export const PROGRAM_COLUMNS = 4
 export const PROGRAM_REGISTERS = 16
 
+/** A column as programs read it. */
+export interface ProgramColumn extends QueryColumn {
+  /** Whether a bit for each row whose value is a fault lies behind the validity, from its next whole word on. */
+  readonly hasFaults?: boolean
+}
+
 /** What the kernel runs for every row (`evaluate.wesl`). */
 export interface Program {
   /** Instructions, then tables. */
   readonly words: Uint32Array
   /** Words of the instructions. */
   readonly length: number
-  readonly columns: readonly QueryColumn[]
+  readonly columns: readonly ProgramColumn[]
   /** Whether a result may be a fault. */
   readonly fallible: boolean
+  /** Whether it has quotients. */
+  readonly divides: boolean
 }
 
 const FALLIBLE: ReadonlySet<Operation> = new Set([
@@ -29,15 +37,19 @@ const FALLIBLE: ReadonlySet<Operation> = new Set([
   Op.checkSignedWord,
 ])
 
+const DIVIDING: ReadonlySet<Operation> = new Set([Op.divideFloat, Op.divideSigned, Op.divideUnsigned])
+
 /** Puts a program together in postfix order: registers are a stack, of which the lowest is the result in the end. */
 export class ProgramBuilder {
   readonly #words: number[] = []
-  readonly #columns: QueryColumn[] = []
+  readonly #columns: ProgramColumn[] = []
   readonly #tables: { readonly at: number; readonly table: Uint32Array }[] = []
   #depth = 0
   #fallible = false
+  #divides = false
 
-  load(column: QueryColumn): void {
+  load(column: ProgramColumn): void {
+    this.#fallible ||= column.hasFaults === true
     let slot = this.#columns.indexOf(column)
     if (slot < 0) slot = this.#columns.push(column) - 1
     if (slot >= PROGRAM_COLUMNS) throw new WarpdexError('INTERNAL', 'an expression reads too many columns')
@@ -113,13 +125,14 @@ export class ProgramBuilder {
       words[at] = end
       end += table.length
     }
-    return { words, length, columns: this.#columns, fallible: this.#fallible }
+    return { words, length, columns: this.#columns, fallible: this.#fallible, divides: this.#divides }
   }
 
   #emit(operation: Operation, target: number, a = 0, b = 0, c = 0): void {
     if (target >= PROGRAM_REGISTERS)
       throw new WarpdexError('INTERNAL', 'an expression needs too many registers')
     this.#fallible ||= FALLIBLE.has(operation)
+    this.#divides ||= DIVIDING.has(operation)
     this.#words.push((operation | (target << 8) | (a << 14) | (b << 20) | (c << 26)) >>> 0)
   }
 }

@@ -6,84 +6,42 @@ import { AppendBits } from './append-bits.js'
 import { DifferingBits } from './differing-bits.js'
 import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
+import { FinishSums } from './finish-sums.js'
 import { GroupStarts } from './group-starts.js'
 import { RowPairsWriter } from './row-pairs.js'
 import { SetMembers } from './set-members.js'
 
-interface Parts {
-  readonly primitives: Primitives
-  readonly evaluation: Evaluation
-  readonly fetch: Fetch
-  readonly differingBits: DifferingBits
-  readonly groupStarts: GroupStarts
-  readonly appendBits: AppendBits
-  readonly setMembers: SetMembers
-  readonly rowPairs: RowPairsWriter
-  readonly joins: Joins
-  readonly selections: Selections
-}
+type Make = (device: Device, primitives: Promise<Primitives>) => Promise<unknown>
+
+/** How each part is made, all at a time. */
+const PARTS = {
+  primitives: (_: Device, primitives: Promise<Primitives>) => primitives,
+  evaluation: (device: Device) => Evaluation.create(device),
+  fetch: (device: Device) => Fetch.create(device),
+  differingBits: (device: Device) => DifferingBits.create(device),
+  groupStarts: (device: Device) => GroupStarts.create(device),
+  appendBits: (device: Device) => AppendBits.create(device),
+  finishSums: (device: Device) => FinishSums.create(device),
+  setMembers: (device: Device) => SetMembers.create(device),
+  rowPairs: (device: Device) => RowPairsWriter.create(device),
+  joins: async (device: Device, primitives: Promise<Primitives>) => Joins.create(device, await primitives),
+  selections: (device: Device) => Selections.create(device),
+} satisfies Readonly<Record<string, Make>>
+
+type Parts = typeof PARTS
 
 /** The kernels that queries need beside each other, made once for a device. */
-export class QueryKernels {
-  readonly primitives: Primitives
-  readonly evaluation: Evaluation
-  readonly fetch: Fetch
-  readonly differingBits: DifferingBits
-  readonly groupStarts: GroupStarts
-  readonly appendBits: AppendBits
-  readonly setMembers: SetMembers
-  readonly rowPairs: RowPairsWriter
-  readonly joins: Joins
-  readonly selections: Selections
+export type QueryKernels = { readonly [Part in keyof Parts]: Awaited<ReturnType<Parts[Part]>> }
 
-  private constructor(parts: Parts) {
-    this.primitives = parts.primitives
-    this.evaluation = parts.evaluation
-    this.fetch = parts.fetch
-    this.differingBits = parts.differingBits
-    this.groupStarts = parts.groupStarts
-    this.appendBits = parts.appendBits
-    this.setMembers = parts.setMembers
-    this.rowPairs = parts.rowPairs
-    this.joins = parts.joins
-    this.selections = parts.selections
-  }
-
+export const QueryKernels = {
   /** @param primitives what the device's other users have, if there are any */
-  static async create(device: Device, primitives?: Primitives): Promise<QueryKernels> {
-    const making = primitives ?? Primitives.create(device)
-    const [
-      made,
-      evaluation,
-      fetch,
-      differingBits,
-      groupStarts,
-      appendBits,
-      setMembers,
-      rowPairs,
-      joins,
-      selections,
-    ] = await Promise.all([
-      making,
-      Evaluation.create(device),
-      Fetch.create(device),
-      DifferingBits.create(device),
-      GroupStarts.create(device),
-      AppendBits.create(device),
-      SetMembers.create(device),
-      RowPairsWriter.create(device),
-      Promise.resolve(making).then((made) => Joins.create(device, made)),
-      Selections.create(device),
-    ])
-    const read = { evaluation, fetch, differingBits, groupStarts }
-    return new QueryKernels({
-      primitives: made,
-      ...read,
-      appendBits,
-      setMembers,
-      rowPairs,
-      joins,
-      selections,
-    })
-  }
+  async create(device: Device, primitives?: Primitives): Promise<QueryKernels> {
+    const shared = primitives === undefined ? Primitives.create(device) : Promise.resolve(primitives)
+    const makers: readonly (readonly [string, Make])[] = Object.entries(PARTS)
+    const made = await Promise.all(
+      makers.map(async ([name, make]) => [name, await make(device, shared)] as const),
+    )
+    // `Object.entries` has forgotten which part is which; the type knows.
+    return Object.fromEntries(made) as QueryKernels
+  },
 }

@@ -87,7 +87,7 @@ export async function packKeys(
     const bits = pack.reduce((sum, field) => sum + field.bits, 0)
     const keyWords = bits > 32 ? 2 : 1
     const program = packingProgram(pack.toReversed())
-    const keys = work.kernels.evaluation.record(work, program, rows, keyWords, undefined)
+    const keys = work.kernels.evaluation.record(work, program, rows, { words: keyWords })
     return { keys, keyWords, bits }
   })
 }

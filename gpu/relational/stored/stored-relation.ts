@@ -99,8 +99,12 @@ export class StoredRelation {
     return this.#columns[0].rows
   }
 
-  /** Its columns as they are now: they change with the next append. */
+  /**
+   * Its columns as they are now: they change with the next append.
+   * @throws WarpdexError `DEVICE_LOST` once its device is, so that nobody looks for its columns on the next one
+   */
   get relation(): DeviceRelation {
+    this.#device.check()
     const columns = this.#columns.map((column) => [column.definition.name, column.data] as const)
     return { rows: this.rows, columns: new Map(columns), sample: this.#sample }
   }

@@ -7,8 +7,9 @@ import type {
   SelectionPlan,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
+import type { EstimatedColumn } from './column-sample.js'
 import { CostModel, type ModelColumn } from './cost-model.js'
-import { type EstimatedColumn, type EstimatedImplied, Estimates } from './estimates.js'
+import { type EstimatedImplied, Estimates } from './estimates.js'
 import { evaluationOf, perListedRow } from './evaluation-costs.js'
 import type { Implied, Normalised } from './normalise.js'
 import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js'

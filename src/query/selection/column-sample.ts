@@ -2,10 +2,24 @@ import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../protocol/relation.js'
+import type { ColumnFacts } from './column-domain.js'
 import { Histogram } from './histogram.js'
 
 const SIGN = 0x80000000
 const WIDE_SIGN = 2n ** 63n
+
+/** A column with what is known of its values. */
+export interface EstimatedColumn extends ColumnFacts {
+  readonly sample: ColumnSample | undefined
+  /** Columns whose samples are of the same rows have the same one. */
+  readonly sampleOf: unknown
+}
+
+/** Values by their order. */
+interface Ranked {
+  readonly values: BigUint64Array
+  readonly places: Int32Array
+}
 
 /** One column of a sample, ready to be asked which of its rows have values of a set. */
 export class ColumnSample {
@@ -19,6 +33,7 @@ export class ColumnSample {
   /** Rows in the order of `sorted`. */
   readonly #order: Uint32Array
   #texts: readonly (string | undefined)[] | undefined
+  #ranks: Ranked | undefined
 
   constructor(sample: RelationSample, column: SampledColumn, type: ColumnType) {
     this.rows = sample.rows.length
@@ -29,6 +44,21 @@ export class ColumnSample {
     this.#sorted = BigUint64Array.from(this.#order, (row) => keys[row]!)
     this.histogram = new Histogram({ sorted: this.#sorted, sampled: this.rows, rows: sample.of })
     this.nullShare = this.rows === 0 ? 0 : 1 - present.length / this.rows
+  }
+
+  /** The different values, ascending. */
+  get values(): BigUint64Array {
+    return this.#ranked().values
+  }
+
+  /** For each row the place of its value among `values`; −1 for null. */
+  get places(): Int32Array {
+    return this.#ranked().places
+  }
+
+  /** The string that a value stands for. */
+  textOf(value: bigint): string {
+    return this.#column.dictionary?.at(Number(value)) ?? ''
   }
 
   /** A bit for each row whose value is in a set. */
@@ -53,6 +83,11 @@ export class ColumnSample {
       if (text !== undefined && test(text)) setBit(bits, row)
     })
     return bits
+  }
+
+  #ranked(): Ranked {
+    this.#ranks ??= ranked(this.#sorted, this.#order, this.rows)
+    return this.#ranks
   }
 
   #readTexts(): (string | undefined)[] {
@@ -105,6 +140,18 @@ function sortedBy(rows: Uint32Array, keys: BigUint64Array): Uint32Array {
     const [x, y] = [keys[a]!, keys[b]!]
     return x < y ? -1 : x > y ? 1 : 0
   })
+}
+
+/** @param order rows in the order of `sorted` */
+function ranked(sorted: BigUint64Array, order: Uint32Array, rows: number): Ranked {
+  const values = sorted.filter((value, i) => i === 0 || value !== sorted[i - 1])
+  const places = new Int32Array(rows).fill(-1)
+  let place = -1
+  sorted.forEach((value, i) => {
+    if (place < 0 || value !== values[place]) place++
+    places[order[i]!] = place
+  })
+  return { values, places }
 }
 
 /** The first place from `start` on whose value is not less. Near ones are found in few steps. */

@@ -1,7 +1,8 @@
 import type { Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
-import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
+import { roundedToFloat } from '../../../protocol/query/constants.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { goesWithoutFault } from '../../../protocol/query/value-types.js'
 import { type ColumnFacts, lastValue, orderedNumber, restoredNumber } from './column-domain.js'
 import { between, unionOf } from './value-sets.js'
 
@@ -61,25 +62,4 @@ function firstAtLeast(bound: bigint, low: bigint, end: bigint, type: ValueType):
 
 function integerAt(ordered: bigint, type: ValueType): bigint {
   return BigInt(restoredNumber(ordered, type === 'string' ? 'u32' : type))
-}
-
-/** Bits of an integer that tell which float it goes to, if those behind them are no more than one that says whether there were any. */
-const LEADING_BITS = 40
-
-/** The nearest `f32`, rounded once, as the device does it (`wide.wesl`). */
-export function roundedToFloat(value: bigint): number {
-  const magnitude = value < 0n ? -value : value
-  if (magnitude <= Number.MAX_SAFE_INTEGER) return Math.fround(Number(value))
-  const extra = BigInt(magnitude.toString(2).length - LEADING_BITS)
-  const leading = magnitude >> extra
-  const isExact = leading << extra === magnitude
-  const rounded = Math.fround(Number(isExact ? leading : leading | 1n)) * 2 ** Number(extra)
-  return value < 0n ? -rounded : rounded
-}
-
-/** Whether all values of a type go to another. */
-function goesWithoutFault(from: ValueType, to: ValueType): boolean {
-  const [source, target] = [INTEGER_RANGES[from], INTEGER_RANGES[to]]
-  if (source === undefined) return from === to
-  return to === 'f32' || (target !== undefined && source[0] >= target[0] && source[1] <= target[1])
 }

@@ -2,17 +2,10 @@ import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { ColumnFacts } from './column-domain.js'
-import type { ColumnSample } from './column-sample.js'
+import type { EstimatedColumn } from './column-sample.js'
+import { comparedRows } from './compare-columns.js'
 import { lowest } from './cost-model.js'
 import { anyShare, defaultShare } from './default-selectivity.js'
-
-/** A column with what is known of its values. */
-export interface EstimatedColumn extends ColumnFacts {
-  readonly sample: ColumnSample | undefined
-  /** Columns whose samples are of the same rows have the same one. */
-  readonly sampleOf: unknown
-}
 
 /** A condition that follows from another one, by that one's number if that is among those that are estimated. */
 export interface EstimatedImplied {
@@ -21,7 +14,7 @@ export interface EstimatedImplied {
 }
 
 /** Conditions that a mask has bits for. */
-const MOST_CONDITIONS = 31
+export const MOST_CONDITIONS = 31
 
 /** Deviations from what independent conditions give at which they count as correlated: chance alone makes as many in one of 15,000 pairs. */
 const DEVIATIONS = 4
@@ -174,8 +167,8 @@ function shareOf(
   return (countBits(bits) + fallback()) / (rows + 1)
 }
 
-/** Which rows of the sample satisfy a condition; undefined where no sample can tell. */
-function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint32Array | undefined {
+/** Which rows of the sample satisfy a condition, a bit for each; undefined where no sample can tell. */
+export function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint32Array | undefined {
   switch (condition.kind) {
     case 'values':
       return columns[condition.column]!.sample?.bitsOf(condition.set)
@@ -184,7 +177,7 @@ function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint
       return columns[column]!.sample?.bitsWhere((string) => isFound(match, text, string) !== negated)
     }
     case 'expression':
-      return undefined
+      return comparedRows(condition.expression, columns)
     case 'any': {
       const samples = new Set(columnsOf(condition).map((column) => columns[column]!.sampleOf))
       if (samples.size !== 1) return undefined

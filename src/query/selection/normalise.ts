@@ -1,5 +1,6 @@
 import { compareStrings, isFound } from '../../../gpu/relational/query/dictionaries.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
+import { TURNED } from '../../../protocol/query/exact-comparison.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import {
@@ -29,16 +30,6 @@ export type Normalised =
       /** What may be asked beforehand because it is cheap. */
       readonly implied: readonly Implied[]
     }
-
-/** The same comparison with its sides exchanged. */
-const TURNED: Readonly<Record<ComparisonOp, ComparisonOp>> = {
-  '=': '=',
-  '<>': '<>',
-  '<': '>',
-  '<=': '>=',
-  '>': '<',
-  '>=': '<=',
-}
 
 const OPPOSITE: Readonly<Record<ComparisonOp, ComparisonOp>> = {
   '=': '<>',

@@ -13,7 +13,7 @@ export function runPlan(
   work: DeviceWork,
   table: Table,
   { output }: Pick<SelectionTask, 'output'>,
-  { conditions, plan, matchBy }: ChosenPlan,
+  { conditions, plan, matchBy }: Pick<ChosenPlan, 'conditions' | 'plan' | 'matchBy'>,
   start?: StartRows,
 ): Promise<Selected> {
   const wanted = output.kind === 'columns' ? output.columns : []

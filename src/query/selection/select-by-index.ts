@@ -14,6 +14,7 @@ import { perListedRow } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
 import type { Normalised } from './normalise.js'
 import { runPlan } from './run-plan.js'
+import { settleFaults } from './settle-faults.js'
 
 type Conjunction = Extract<Normalised, { kind: 'all' }>
 
@@ -67,6 +68,7 @@ export async function selectByIndex(
     const listed = { ...task, rows: found.count, listedOf: table.rows }
     const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, listed)
     const selected = await runPlan(run.work, table, task, rest, found)
+    await settleFaults(run.work, table, rest, selected, found)
     return { output: task.output, selected, use: { name, choice, answered, rows: found.count, rest } }
   }
   const output = { kind: task.output.kind === 'count' ? 'count' : 'rows' } as const

@@ -9,6 +9,7 @@ import { defaultCosts } from './default-costs.js'
 import { type Normalised, normalise } from './normalise.js'
 import { runPlan } from './run-plan.js'
 import { selectByIndex } from './select-by-index.js'
+import { settleFaults } from './settle-faults.js'
 import { estimatedColumns, factsOf } from './table-columns.js'
 
 /** What becomes of a selection's rows: all of their columns are read next, or nobody knows. */
@@ -24,14 +25,8 @@ export async function selectTable(
   const normalised = normalise(node.condition, table.columns.map(factsOf))
   const { selections } = run.figures(node)
   const given = table.choose(node.kept)
-  if (normalised.kind === 'none' || table.rows === 0) {
-    selections.addTrivial(table.rows, 0)
-    return given.slice(run.work, 0, 0)
-  }
-  if (normalised.conditions.length === 0) {
-    selections.addTrivial(table.rows, table.rows)
-    return given
-  }
+  if (normalised.kind === 'none' || table.rows === 0) return given.slice(run.work, 0, 0)
+  if (normalised.conditions.length === 0) return given
   const { task, chosen } = await planned(run, node, table, normalised, reading)
   const names = node.input.columns.map(({ name }) => name)
   const byIndex = await selectByIndex(run, table, normalised, task, chosen)
@@ -41,6 +36,7 @@ export async function selectTable(
     return tableOf(run, given, output, selected)
   }
   const selected = await runPlan(run.work, table, task, chosen)
+  await settleFaults(run.work, table, chosen, selected)
   selections.add({ task, chosen, left: selected.left, names })
   return tableOf(run, given, task.output, selected)
 }

@@ -33,26 +33,11 @@ const ENUMERATED_CONDITIONS = 6
 
 /** What the selections of one operator were planned as, and what they have done. */
 export class SelectionFigures {
-  #rows = 0
-  #estimated = 0
   #largest: RunSelection | undefined
 
-  /** A selection whose result was known beforehand. */
-  addTrivial(rows: number, selected: number): void {
-    this.#rows += rows
-    this.#estimated += selected
-  }
-
   add(selection: RunSelection): void {
-    this.#rows += selection.task.rows
-    this.#estimated += selection.chosen.estimatedRows.at(-1)!
     if (this.#largest === undefined || selection.task.rows > this.#largest.task.rows)
       this.#largest = selection
-  }
-
-  /** The share of rows that were thought to be selected; undefined where there have been none. */
-  get estimatedShare(): number | undefined {
-    return this.#rows === 0 ? undefined : this.#estimated / this.#rows
   }
 
   /** The plan in short. */

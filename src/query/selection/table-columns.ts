@@ -3,8 +3,7 @@ import type { Table, TableColumn } from '../../../gpu/relational/query/table.js'
 import { type RelationSample, SAMPLE_ROWS } from '../../../gpu/relational/relation-sample.js'
 import type { Origin, QueryRun } from '../query-run.js'
 import type { ColumnFacts } from './column-domain.js'
-import { columnSample } from './column-sample.js'
-import type { EstimatedColumn } from './estimates.js'
+import { columnSample, type EstimatedColumn } from './column-sample.js'
 
 /** Of relations of less rows no sample is read: all of them are gone through in little more than the time that it takes. */
 const SAMPLED_ROWS = 16 * SAMPLE_ROWS
@@ -52,7 +51,7 @@ async function readSamples(
   const names = new Map<Origin['relation'], string[]>()
   for (const number of asked) {
     const origin = run.originOf(table.columns[number]!.source)
-    if (origin === undefined || origin.relation.rows < SAMPLED_ROWS) continue
+    if (origin === undefined || !paysBySample(origin)) continue
     const known = names.get(origin.relation) ?? []
     names.set(origin.relation, [...known, origin.name])
   }
@@ -62,6 +61,11 @@ async function readSamples(
     if (sample !== undefined) samples.set(relation, sample)
   }
   return samples
+}
+
+/** Samples that are at hand cost nothing. */
+function paysBySample({ relation: { rows, sample }, name }: Origin): boolean {
+  return rows >= SAMPLED_ROWS || sample?.atHand(rows)?.columns.has(name) === true
 }
 
 function keyOf(together: Map<unknown, Map<unknown, object>>, sample: object, rows: unknown): object {

@@ -1,9 +1,11 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { bytesLeft } from './bytes-left.js'
 import type { FlowLimits } from './flow-limits.js'
 import { Heartbeat } from './heartbeat.js'
-import { Inflow, type RunningRequest, SharedInflow } from './inflow.js'
+import { Inflow, type PreparedRequest, SharedInflow } from './inflow.js'
 import { Outflow, SharedOutflow } from './outflow.js'
+import { ReplySizes } from './reply-sizes.js'
 
 /** WebSocket close codes for clients that are too slow. */
 export const FlowCloseCode = { repliesNotRead: 4008, requestTooSlow: 4009 } as const
@@ -17,6 +19,7 @@ export class Flow {
   readonly limits: FlowLimits
   readonly inflow: SharedInflow
   readonly outflow: SharedOutflow
+  readonly replySizes = new ReplySizes()
   readonly #connections = new Set<ConnectionFlow>()
   readonly #timer: NodeJS.Timeout
 
@@ -48,6 +51,7 @@ export class Flow {
 export class ConnectionFlow {
   readonly #flow: Flow
   readonly #socket: WebSocket
+  readonly #stream: Duplex
   readonly #end: (code: number, reason: string, queuedBytes: number) => void
   readonly #inflow: Inflow
   readonly #outflow: Outflow
@@ -67,9 +71,13 @@ export class ConnectionFlow {
     const { limits } = flow
     this.#flow = flow
     this.#socket = socket
+    this.#stream = stream
     this.#end = end
-    this.#inflow = new Inflow(limits, flow.inflow, (paused) => (paused ? socket.pause() : socket.resume()))
     this.#outflow = new Outflow(limits, flow.outflow, () => socket.terminate())
+    this.#inflow = new Inflow(limits, flow.inflow, this.#outflow, (paused) =>
+      paused ? socket.pause() : socket.resume(),
+    )
+    this.#outflow.onRoom = () => this.#inflow.repliesMoved()
     this.#heartbeat = new Heartbeat(limits.pingSeconds)
     // Before the library takes them, so that a message which they complete ends the count.
     stream.prependListener('data', ({ length }: Buffer) => {
@@ -101,29 +109,28 @@ export class ConnectionFlow {
   /**
    * A message of so many bytes is complete.
    *
-   * @param start carries it out, when there is room for it; in the order of arrival
+   * @param prepare called when it may be carried out; in the order of arrival
    */
-  arrived(bytes: number, start: (request: RunningRequest) => void): void {
-    this.#inflow.arrived(bytes, start)
+  arrived(bytes: number, prepare: () => PreparedRequest): void {
+    this.#inflow.arrived(bytes, prepare)
   }
 
   /** A reply of so many bytes waits to be sent. */
   queued(bytes: number): void {
     this.#outflow.queued(bytes)
-    this.#inflow.repliesWait(this.#outflow.load)
-    if (this.#outflow.load > 1) this.#endWith('repliesNotRead', 'replies were not read for too long')
+    this.#inflow.repliesMoved()
   }
 
   /** It has left. */
   sent(bytes: number): void {
     this.#outflow.sent(bytes)
-    this.#inflow.repliesWait(this.#outflow.load)
+    this.#inflow.repliesMoved()
   }
 
   tick(seconds: number): void {
     const { stallSeconds } = this.#flow.limits
-    if (this.#outflow.tick(seconds)) {
-      this.#endWith('repliesNotRead', `no reply was read for ${stallSeconds} seconds and more`)
+    if (this.#outflow.tick(seconds, bytesLeft(this.#stream))) {
+      this.#endWith('repliesNotRead', `replies were not read for ${stallSeconds} seconds and more`)
     }
     if (this.#inflow.tick(seconds)) {
       this.#endWith(

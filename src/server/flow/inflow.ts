@@ -7,12 +7,33 @@ export interface RunningRequest {
   end(): void
 }
 
+/** A request that can be carried out. */
+export interface PreparedRequest {
+  /** Bytes that its reply is expected to have. */
+  readonly replyBytes: number
+  /** Carries it out. */
+  readonly start: (request: RunningRequest) => void
+}
+
+/** Room for the replies of one connection. */
+export interface ReplyRoom {
+  /** How much of the bound waits to be read by the client, 1 for all of it. */
+  readonly load: number
+  /** Takes room for a reply. @returns false where there is none */
+  take(bytes: number): boolean
+  /** Gives it back, once the reply waits to be sent. */
+  giveBack(bytes: number): void
+  /** There is nothing to take room for any more. */
+  leaveLine(): void
+}
+
 /** A message that is complete, and has not begun to be carried out. */
 interface HeldMessage {
   readonly bytes: number
   /** Whether its connection read it past the bound, in its turn. */
   readonly inTurn: boolean
-  readonly start: (request: RunningRequest) => void
+  readonly prepare: () => PreparedRequest
+  prepared?: PreparedRequest
 }
 
 /** What all connections have sent and not had answered. */
@@ -86,14 +107,13 @@ export class SharedInflow {
 export class Inflow {
   readonly #limits: FlowLimits
   readonly #shared: SharedInflow
+  readonly #replies: ReplyRoom
   readonly #setPaused: (paused: boolean) => void
   readonly #held: HeldMessage[] = []
   #partial = 0
   /** Bytes of the messages that are complete. */
   #complete = 0
   #running = 0
-  /** Of the bound of replies that wait, 1 for all of it. */
-  #replyLoad = 0
   #paused = false
   #closed = false
   #stopped = false
@@ -102,9 +122,15 @@ export class Inflow {
   #turnTaken = false
 
   /** @param setPaused stops reading from the client, or goes on */
-  constructor(limits: FlowLimits, shared: SharedInflow, setPaused: (paused: boolean) => void) {
+  constructor(
+    limits: FlowLimits,
+    shared: SharedInflow,
+    replies: ReplyRoom,
+    setPaused: (paused: boolean) => void,
+  ) {
     this.#limits = limits
     this.#shared = shared
+    this.#replies = replies
     this.#setPaused = setPaused
   }
 
@@ -148,9 +174,10 @@ export class Inflow {
   /**
    * A message is complete.
    *
-   * @param start carries it out, now or when there is room: stopping to read does not stop what one piece of the network brought
+   * @param prepare called when it may be carried out, now or when there is room: stopping to read does not stop what one piece of the
+   * network brought
    */
-  arrived(bytes: number, start: (request: RunningRequest) => void): void {
+  arrived(bytes: number, prepare: () => PreparedRequest): void {
     if (this.#closed) return
     const inTurn = this.#shared.hasTurn(this) && !this.#turnTaken
     if (inTurn) this.#turnTaken = true
@@ -158,14 +185,14 @@ export class Inflow {
     this.#age = 0
     this.#complete += bytes
     this.#shared.count(bytes, 1)
-    this.#held.push({ bytes, inTurn, start })
+    this.#held.push({ bytes, inTurn, prepare })
     this.#launch()
     this.settle()
   }
 
-  /** How much of the bound of replies waits to be read by the client, 1 for all of it. */
-  repliesWait(load: number): void {
-    this.#replyLoad = load
+  /** There is more or less room for replies. */
+  repliesMoved(): void {
+    if (this.#closed) return
     this.#launch()
     this.settle()
   }
@@ -205,6 +232,7 @@ export class Inflow {
       this.#shared.count(-bytes, -1)
       if (inTurn) this.#endTurn()
     }
+    this.#replies.leaveLine()
     this.#shared.wake()
   }
 
@@ -219,18 +247,23 @@ export class Inflow {
 
   #launch(): void {
     const { requestsInFlight, requestsInAll } = this.#limits
-    while (this.#running < requestsInFlight && this.#replyLoad < 0.5) {
-      const message = this.#held.shift()
+    while (this.#running < requestsInFlight) {
+      const [message] = this.#held
       if (message === undefined) return
+      message.prepared ??= message.prepare()
+      const { replyBytes, start } = message.prepared
+      if (!this.#replies.take(replyBytes)) return
+      this.#held.shift()
       const overloaded = this.#running > 0 && this.#shared.requests > requestsInAll
       this.#running++
-      message.start({ overloaded, end: () => this.#ended(message) })
+      start({ overloaded, end: () => this.#ended(message, replyBytes) })
     }
   }
 
-  #ended({ bytes, inTurn }: HeldMessage): void {
+  #ended({ bytes, inTurn }: HeldMessage, replyBytes: number): void {
     this.#running--
     if (this.#closed) return
+    this.#replies.giveBack(replyBytes)
     this.#complete -= bytes
     this.#shared.count(-bytes, -1)
     if (inTurn) this.#endTurn()
@@ -244,7 +277,7 @@ export class Inflow {
   #load(): number {
     const { requestsInFlight, bytesInFlight } = this.#limits
     const own = Math.max(this.requests / requestsInFlight, this.bytes / bytesInFlight)
-    return Math.max(this.requests === 0 ? 0 : own, this.#replyLoad * 2)
+    return Math.max(this.requests === 0 ? 0 : own, this.#replies.load * 2)
   }
 
   #setPartial(bytes: number): void {

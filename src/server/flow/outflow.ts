@@ -1,10 +1,18 @@
 import type { FlowLimits } from './flow-limits.js'
 
+/** Of the bound for all connections, what replies may come to that turn out larger than they were expected to be. */
+const MOST_EXCESS = 1.5
+
 /** Replies of all connections that have not left. */
 export class SharedOutflow {
   readonly #limits: FlowLimits
   readonly #connections = new Set<Outflow>()
+  /** Connections whose next request waits for room, in the order in which they began to wait. */
+  readonly #waiting = new Set<Outflow>()
+  /** The one that is let in from the line. */
+  #next: Outflow | undefined
   #bytes = 0
+  #expected = 0
 
   constructor(limits: FlowLimits) {
     this.#limits = limits
@@ -19,30 +27,87 @@ export class SharedOutflow {
   }
 
   leave(one: Outflow): void {
-    if (this.#connections.delete(one)) this.#bytes -= one.bytes
+    if (!this.#connections.delete(one)) return
+    this.#bytes -= one.bytes
+    this.#expected -= one.expected
+    this.leaveLine(one)
   }
 
-  /** Bytes that wait now, or that left where they are negative. Past the bound the connection with the most of them is cut. */
+  /** Bytes that wait now, or that left where they are negative. Past the bound with its excess the slowest connection is cut. */
   count(bytes: number): void {
     this.#bytes += bytes
-    while (this.#bytes > this.#limits.replyBytesInAll) {
+    while (this.#bytes > MOST_EXCESS * this.#limits.replyBytesInAll) {
       const [first, ...others] = this.#connections
       if (first === undefined) return
-      others.reduce((most, one) => (one.bytes > most.bytes ? one : most), first).cut()
+      others.reduce((slowest, one) => (isSlower(one, slowest) ? one : slowest), first).cut()
+    }
+    if (bytes < 0) this.#wake()
+  }
+
+  /** Bytes of replies that are to be made, or that have been where they are negative. */
+  expect(bytes: number): void {
+    this.#expected += bytes
+    if (bytes < 0) this.#wake()
+  }
+
+  /**
+   * Whether a connection may begin a request whose reply is expected to have so many bytes. One that may not waits in line. Whoever
+   * has nothing may always have a little, and a reply that is larger than the bound comes when there is half of it.
+   */
+  admits(one: Outflow, bytes: number): boolean {
+    const { replyBytesInAll, bytesReserved } = this.#limits
+    const taken = this.#bytes + this.#expected
+    const little = bytes <= bytesReserved && one.bytes + one.expected === 0
+    const inTurn = this.#waiting.size === 0 || this.#next === one
+    const roomy = taken < replyBytesInAll / 2 || taken + bytes <= replyBytesInAll
+    if (little || (inTurn && roomy)) {
+      this.#next = undefined
+      this.#waiting.delete(one)
+      return true
+    }
+    this.#waiting.add(one)
+    return false
+  }
+
+  leaveLine(one: Outflow): void {
+    this.#waiting.delete(one)
+    this.#wake()
+  }
+
+  /** Lets those in line go on, until one finds no room. */
+  #wake(): void {
+    // What is begun in here may end at once and come here again; the line is worked off already.
+    if (this.#next !== undefined) return
+    for (const one of this.#waiting) {
+      this.#next = one
+      one.onRoom()
+      const stayed = this.#next === one
+      this.#next = undefined
+      if (stayed && this.#waiting.has(one)) return
     }
   }
 }
 
-/** Replies of one connection that have not left. */
+/** Who has not read for longer, or as long and leaves more, is slower. */
+function isSlower(one: Outflow, other: Outflow): boolean {
+  return one.behind === other.behind ? one.bytes > other.bytes : one.behind > other.behind
+}
+
+/** Replies of one connection that are being made or have not left. */
 export class Outflow {
   readonly #limits: FlowLimits
   readonly #shared: SharedOutflow
   readonly #onCut: () => void
+  /** Called when there may be room for the next reply. */
+  onRoom: () => void = () => {}
   #bytes = 0
+  #expected = 0
   #closed = false
-  #moved = false
-  /** Seconds for which no reply has left though some wait. */
-  #idle = 0
+  /** Bytes that have ever left, as of the last tick. */
+  #left = 0
+  #sent = 0
+  /** Seconds by which it lags behind the slowest client that is borne with. */
+  #behind = 0
 
   /** @param onCut ends the connection at once, since its replies take too much of what there is for all */
   constructor(limits: FlowLimits, shared: SharedOutflow, onCut: () => void) {
@@ -56,9 +121,50 @@ export class Outflow {
     return this.#bytes
   }
 
+  /** Bytes that replies are expected to have that are being made. */
+  get expected(): number {
+    return this.#expected
+  }
+
+  get behind(): number {
+    return this.#behind
+  }
+
   /** How much of the bound waits, 1 for all of it. */
   get load(): number {
     return this.#bytes / this.#limits.replyBytesQueued
+  }
+
+  /**
+   * Takes room for a reply that is expected to have so many bytes: of half the bound, of which the other half is for replies that turn
+   * out larger. One may always be made.
+   * @returns false where there is none; `onRoom` is called when there may be some
+   */
+  take(bytes: number): boolean {
+    // Nothing comes of what is begun for a connection that is over.
+    if (this.#closed) return true
+    const taken = this.#bytes + this.#expected
+    if (taken > 0 && taken + bytes > this.#limits.replyBytesQueued / 2) {
+      // It waits for itself, and holds up nobody meanwhile.
+      this.#shared.leaveLine(this)
+      return false
+    }
+    if (!this.#shared.admits(this, bytes)) return false
+    this.#expected += bytes
+    this.#shared.expect(bytes)
+    return true
+  }
+
+  /** The reply for which room was taken waits, or there is none. */
+  giveBack(bytes: number): void {
+    if (this.#closed) return
+    this.#expected -= bytes
+    this.#shared.expect(-bytes)
+  }
+
+  /** Nothing is to be begun any more. */
+  leaveLine(): void {
+    this.#shared.leaveLine(this)
   }
 
   /** A reply of so many bytes waits. */
@@ -71,19 +177,23 @@ export class Outflow {
   /** It has left. */
   sent(bytes: number): void {
     if (this.#closed) return
-    this.#moved = true
+    this.#sent += bytes
     this.#bytes -= bytes
     this.#shared.count(-bytes)
   }
 
   /**
    * Time goes by.
-   * @returns whether the client takes too long to read: no reply has left for long, though even a slow client has one by then
+   * @param left all bytes that ever left, also those of replies that have not left as a whole, where that is known
+   * @returns whether the client does not read, or slower than is borne with for long
    */
-  tick(seconds: number): boolean {
-    this.#idle = this.#moved || this.#bytes === 0 ? 0 : this.#idle + seconds
-    this.#moved = false
-    return this.#idle > this.#limits.stallSeconds + this.#bytes / this.#limits.slowestBytesPerSecond
+  tick(seconds: number, left: number | undefined): boolean {
+    const { stallSeconds, slowestBytesPerSecond } = this.#limits
+    const now = left ?? this.#sent
+    const worth = Math.max(0, now - this.#left) / slowestBytesPerSecond
+    this.#left = now
+    this.#behind = this.#bytes === 0 ? 0 : Math.max(0, this.#behind + seconds - worth)
+    return this.#behind > stallSeconds
   }
 
   cut(): void {

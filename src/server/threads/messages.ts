@@ -31,6 +31,8 @@ export type ToEngine =
   /** The reply to a question has left: its memory may be used again. */
   | { readonly kind: 'left'; readonly question: number }
   | { readonly kind: 'closed'; readonly connection: number }
+  /** All that was said before the question of that number is done. */
+  | { readonly kind: 'caughtUp'; readonly number: number }
   /** What was counted of requests since the last time. */
   | { readonly kind: 'counted'; readonly counts: MeterCounts }
   /** A client that does not read its replies is sent away. */
@@ -68,3 +70,5 @@ export type ToSockets =
   /** What a connection may do from now on. */
   | { readonly kind: 'rights'; readonly connection: number; readonly rules: readonly Rule[] }
   | { readonly kind: 'close'; readonly connection: number }
+  /** Asks to be told when all that was said before is done. */
+  | { readonly kind: 'catchUp'; readonly number: number }

@@ -67,6 +67,7 @@ port.on('message', (messages: readonly ToSockets[]) => {
   for (const message of messages) {
     if (message.kind === 'adopt') adopt(message)
     else if (message.kind === 'rights') setRights(message)
+    else if (message.kind === 'catchUp') outbox.send({ kind: 'caughtUp', number: message.number })
     else if (message.kind === 'close') void connections.get(message.connection)?.connection.close()
     else gate.settle(message)
   }

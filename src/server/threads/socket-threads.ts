@@ -3,6 +3,7 @@ import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { LIMITS } from '../../../protocol/limits.js'
 import type { Monitor } from '../../observe/monitor.js'
 import type { Grant } from '../access/access.js'
 import { Rights } from '../access/rights.js'
@@ -53,6 +54,9 @@ class SocketThread {
   readonly #load = new ThreadLoad()
   readonly #monitor: Monitor
   readonly #held = new Map<number, Held>()
+  /** Who waits for it to have caught up, by number. */
+  readonly #awaited = new Map<number, () => void>()
+  #nextNumber = 0
   /** Resolves when it takes connections. */
   readonly ready: Promise<void>
   #onReady: () => void = () => {}
@@ -109,11 +113,14 @@ class SocketThread {
     }
   }
 
-  /** Tells it what its connections may do now. */
-  renewRights(): void {
+  /** Tells it what its connections may do now; resolves when it goes by that. */
+  renewRights(): Promise<void> {
     for (const [connection, { grant }] of this.#held) {
       this.#outbox.send({ kind: 'rights', connection, rules: grant.rights.rules })
     }
+    const number = this.#nextNumber++
+    this.#outbox.send({ kind: 'catchUp', number })
+    return new Promise((resolve) => this.#awaited.set(number, resolve))
   }
 
   async stop(): Promise<void> {
@@ -125,6 +132,7 @@ class SocketThread {
       if (message.kind === 'ready') this.#onReady()
       else if (message.kind === 'counted') this.#monitor.meters.add(message.counts)
       else if (message.kind === 'slowConsumer') this.#monitor.slowConsumer(message.queuedBytes)
+      else if (message.kind === 'caughtUp') this.#caughtUp(message.number)
       else if (message.kind !== 'closed') this.#server.receive(message)
       else {
         this.#server.left(message.connection)
@@ -134,8 +142,14 @@ class SocketThread {
     }
   }
 
+  #caughtUp(number: number): void {
+    this.#awaited.get(number)?.()
+    this.#awaited.delete(number)
+  }
+
   #end(): void {
     this.#ended = true
+    for (const number of [...this.#awaited.keys()]) this.#caughtUp(number)
     this.#onReady()
     this.#server.end()
     this.#load.set({ requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 })
@@ -202,9 +216,10 @@ export class SocketThreads {
     }
   }
 
-  /** Tells the threads what their connections may do now. */
-  renewRights(): void {
-    for (const thread of this.#threads) if (!thread.ended) thread.renewRights()
+  /** Tells the threads what their connections may do now; resolves when all go by that. */
+  async renewRights(): Promise<void> {
+    const running = this.#threads.filter(({ ended }) => !ended)
+    await Promise.all(running.map((thread) => thread.renewRights()))
   }
 
   /** Ends the threads; what connections they still have is lost. */
@@ -220,7 +235,11 @@ function shareOf(limits: FlowLimits, threads: number): FlowLimits {
     ...limits,
     requestsInAll: share(limits.requestsInAll),
     bytesInAll: share(limits.bytesInAll),
-    replyBytesInAll: share(limits.replyBytesInAll),
+    // The largest reply must fit.
+    replyBytesInAll: Math.max(
+      share(limits.replyBytesInAll),
+      Math.min(limits.replyBytesInAll, LIMITS.frameBytes),
+    ),
   }
 }
 

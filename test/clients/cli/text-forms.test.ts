@@ -6,7 +6,7 @@ import { parsePayload, payloadAsJson, showPayload } from '../../../clients/cli/p
 import { DEFAULT_URL } from '../../../clients/cli/session.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../../protocol/types.js'
 import { SETTINGS } from '../../../src/config/settings.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 
 const index = (keyType: KeyType, payloadKind: PayloadKind = 'u32'): IndexDefinition => ({
   name: 'x',
@@ -48,8 +48,8 @@ t.test('keys that are none say what is right', async (t) => {
 })
 
 t.test('every f32 is shown as a text that is read as the same', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const bits = Uint32Array.from({ length: 20_000 }, () => random.word())
   for (const value of new Float32Array(bits.buffer)) {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Schedule } from '../../../clients/load-test/arrivals.js'
 import { Random } from '../../../clients/load-test/random.js'
-import { freshSeed } from '../../random.js'
+import { seedOfRun } from '../../random.js'
 
 function times(schedule: Schedule, count: number): number[] {
   return Array.from({ length: count }, () => schedule.take())
@@ -27,8 +27,8 @@ t.test('a schedule says when the next one is due, without taking it', async (t) 
 })
 
 t.test('random arrivals come at the rate, and their gaps are exponential', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const arrivals = times(new Schedule(500, 'poisson', 1, 2, new Random(seed, 0)), 20_000)
   const gaps = arrivals.map((time, i) => time - (arrivals[i - 1] ?? 0))
   // One of two processes at 500 a second: 4 milliseconds on average.

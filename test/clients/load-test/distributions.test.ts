@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chooser, permutation, THETA, ZipfianRanks, zeta } from '../../../clients/load-test/distributions.js'
 import { Random } from '../../../clients/load-test/random.js'
-import { freshSeed } from '../../random.js'
+import { seedOfRun } from '../../random.js'
 
 const DRAWS = 200_000
 
@@ -28,8 +28,8 @@ function histogram(values: Uint32Array, size: number): Uint32Array {
 }
 
 t.test('uniform: every item as often', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const items = new Uint32Array(DRAWS)
   chooser('uniform', 1000, new Random(seed, 0), seed).fill(items, DRAWS, 5000)
   const shares = Array.from({ length: 1000 }, () => 1 / 1000)
@@ -47,8 +47,8 @@ t.test('zeta is the sum that it stands for', async (t) => {
 t.test(
   'zipfian ranks follow the inversion of Gray et al. exactly, and the law of Zipf closely',
   async (t) => {
-    const seed = freshSeed()
-    t.comment(`seed ${seed}`)
+    const seed = seedOfRun()
+    t.comment(`WARPDEX_SEED=${seed}`)
     for (const n of [1, 2, 3, 10, 1000]) {
       const ranks = new ZipfianRanks(n, new Random(seed, 1))
       const values = Uint32Array.from({ length: DRAWS }, () => ranks.next())
@@ -81,8 +81,8 @@ t.test(
 )
 
 t.test('scrambling is a permutation, and keeps the shares', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   for (const n of [1, 2, 3, 5, 1000, 1024, 70_000]) {
     const scramble = permutation(n, seed)
     const image = Uint32Array.from({ length: n }, (_, i) => scramble(i))
@@ -98,8 +98,8 @@ t.test('scrambling is a permutation, and keeps the shares', async (t) => {
 })
 
 t.test('latest: the newest item is the most wanted, also of those that came since', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const latest = chooser('latest', 100, new Random(seed, 3), seed)
   for (const population of [100, 101, 5000]) {
     const items = new Uint32Array(DRAWS)

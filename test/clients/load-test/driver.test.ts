@@ -8,14 +8,14 @@ import { openServer } from '../../../clients/load-test/servers.js'
 import { WORKLOAD_NAMES, workload } from '../../../clients/load-test/workloads.js'
 import { connect, type PayloadKind } from '../../../clients/sdk/index.js'
 import { loadConfig, startServer } from '../../../src/server/index.js'
-import { freshSeed } from '../../random.js'
+import { seedOfRun } from '../../random.js'
 
 const RECORDS = 1000
 const config = loadConfig({ flags: { port: 0, adapter: 'software', directory: t.testdir() } })
 const server = await startServer(config)
 t.teardown(() => server.close())
-const seed = freshSeed()
-t.comment(`seed ${seed}`)
+const seed = seedOfRun()
+t.comment(`WARPDEX_SEED=${seed}`)
 
 function testOptions(changes: Partial<LoadTestOptions>): LoadTestOptions {
   const name = changes.workload ?? 'a'

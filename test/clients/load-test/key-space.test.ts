@@ -2,13 +2,13 @@ import t from 'tap'
 import { KEY_TYPES, KeySpace } from '../../../clients/load-test/key-space.js'
 import { PayloadSpace, WRONG } from '../../../clients/load-test/payload-space.js'
 import type { PayloadKind } from '../../../protocol/types.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 
 const COUNT = 20_000
 
 t.test('keys of every type: different ones, the same for the same seed', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const items = Uint32Array.from({ length: COUNT }, (_, i) => i)
   for (const keyType of KEY_TYPES) {
     const space = new KeySpace(keyType, seed)
@@ -36,8 +36,8 @@ t.test('keys of every type: different ones, the same for the same seed', async (
 })
 
 t.test('a payload says which key and version it is of', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const kinds: PayloadKind[] = [
     'u32',

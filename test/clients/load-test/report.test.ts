@@ -12,7 +12,7 @@ import type { LoadTestOptions } from '../../../clients/load-test/options.js'
 import { type IntervalPart, Recorder } from '../../../clients/load-test/recorder.js'
 import { hasFailed, makeReport } from '../../../clients/load-test/report.js'
 import { reportLines } from '../../../clients/load-test/text-report.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 
 const OPTIONS: LoadTestOptions = {
   workload: 'b',
@@ -49,8 +49,8 @@ function percentile(sorted: readonly number[], share: number): number {
 }
 
 t.test('percentiles of merged histograms are those of all values, to a thousandth', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const parts = Array.from({ length: 5 }, (_, part) =>
     Array.from({ length: 1000 * part }, () => 0.05 * 10 ** (random.below(1e6) / 2e5)),

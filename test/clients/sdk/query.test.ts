@@ -16,7 +16,7 @@ import {
 } from '../../../clients/sdk/index.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { loadConfig, startServer } from '../../../src/server/index.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { appendRelation } from '../../src/query/append-relation.js'
 import { DuckOracle, difference } from '../../src/query/duck-oracle.js'
 import type { Cell } from '../../src/query/host-relation.js'
@@ -29,7 +29,7 @@ async function rowsOf(query: AsyncIterable<{ rows(): Iterable<Record<string, Cel
 }
 
 t.test('queries of a client', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const relations = [randomRelation(random, 'r', 500), randomRelation(random, 'q', 300)]
@@ -169,8 +169,7 @@ t.test('in takes ten thousand values', async (t) => {
   t.teardown(() => server.close())
   const client = await connect(server.url)
   t.teardown(() => client.close())
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
-  t.comment(`WARPDEX_SEED=${seed}`)
+  const seed = seedOfRun()
   const random = new Random(seed)
   const wide = Array.from({ length: 2000 }, () => (BigInt(random.word()) << 32n) | BigInt(random.word()))
   const small = wide.map(() => random.below(4000) - 2000)

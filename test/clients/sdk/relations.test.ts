@@ -11,7 +11,7 @@ import {
 } from '../../../clients/sdk/index.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { RawClient } from '../../src/server/raw-client.js'
 import { start } from '../../src/server/start.js'
 
@@ -44,8 +44,8 @@ function randomRows(random: Random, count: number): Rows {
 }
 
 void t.test('rows go in and come out, through threads for sockets', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const { url } = await start(t, { ioThreads: 1 })
   const client = await clientOf(t, url)

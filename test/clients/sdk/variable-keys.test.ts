@@ -13,7 +13,7 @@ import {
 import { TupleEncoder } from '../../../protocol/tuple-key.js'
 import { isTupleKeyType, tupleParts } from '../../../protocol/types.js'
 import { VARIABLE_KEY_TYPES } from '../../key-space.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { start } from '../../src/server/start.js'
 
 const server = await start(t)
@@ -292,7 +292,7 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
 }
 
 t.test('what is written under random keys comes back in their order', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   for (const [i, keyType] of VARIABLE_KEY_TYPES.entries()) {
     await t.test(keyType, (t) => compare(t, new Random(seed + i), keyType))

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { IndexShape } from '../../../gpu/index-structure.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { WriteOp } from '../../../protocol/types.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 const U32: IndexShape = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0, structure: 'css' }
@@ -40,7 +40,7 @@ function count(number: number, key: (i: bigint) => bigint): bigint[] {
 
 t.test('keys, and what lies beside them, are found whatever their spread', async (t) => {
   const device = await openDevice(t)
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   for (const [shape, spreads] of [[U32, SPREADS] as const, [U64, WIDE_SPREADS] as const]) {

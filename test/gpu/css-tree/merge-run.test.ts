@@ -12,7 +12,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { expectEqual, MERGED_TUPLES, runProgram } from '../../differential.js'
 import { ModelStructure } from '../../model-structure.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from '../prefix-tree/tree-subject.js'
 
@@ -31,7 +31,7 @@ t.before(async () => {
 t.afterEach(() => Object.assign(LIMITS, { mergedTuples }))
 
 function randomOf(t: Test): Random {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   return new Random(seed)
 }

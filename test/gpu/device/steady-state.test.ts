@@ -5,7 +5,7 @@ import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { pickRows, type Rows, rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 /** Keys of the two batches that fill an index: with the second its regions double, so that they have room for all rounds. */
@@ -27,7 +27,7 @@ const SHAPES: readonly IndexShape[] = [
 ]
 t.test('work that is like earlier work creates nothing on the device', async (t) => {
   const device = await openDevice(t)
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   for (const shape of SHAPES) {
     const index = await Index.fill(device, shape, new Random(seed))

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { DeviceDictionary } from '../../../gpu/dictionary/dictionary.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 const device = await openDevice(t)
@@ -52,8 +52,8 @@ t.test('lookups see the changes that were made before them', async (t) => {
 })
 
 t.test('it grows, and uses free slots again', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const dictionary = await openDictionary(t)
   const model = new Map<string, number>()

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { Staging } from '../../../gpu/memory/staging.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 t.test('columns get where they belong, in the order in which they are recorded', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const device = await openDevice(t)
   let created = 0

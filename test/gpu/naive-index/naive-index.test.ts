@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { NaiveIndex } from '../../../gpu/naive-index/naive-index.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { columnOf, makeKeys } from '../keys/bed.js'
 import { openDevice } from '../open-device.js'
 
@@ -27,8 +27,8 @@ function distinct(keys: readonly Uint8Array[]): Uint8Array[] {
 }
 
 t.test('keys of every shape, in one matrix and in several, some there and some not', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const shapes = ['random16', 'extremes', 'anyLength', 'chain', 'shared', 'groups', 'branches']
   for (const count of [1, 2, 511, 512, 513, 1500]) {

@@ -9,7 +9,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { expectEqual } from '../../differential.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { HeldPasses, Ledger } from './held-passes.js'
 import { MergeSubject } from './merge-subject.js'
@@ -41,7 +41,7 @@ t.afterEach(() => {
 })
 
 function randomOf(t: Test): Random {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   return new Random(seed)
 }

@@ -8,7 +8,7 @@ import { WriteOp } from '../../../protocol/types.js'
 import { runProgram } from '../../differential.js'
 import { openKeySpace, VARIABLE_KEY_TYPES } from '../../key-space.js'
 import { concat } from '../../model-structure.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
 
@@ -17,7 +17,7 @@ const SLOTS = 16
 const NODE = 0x40000000
 const TUPLE = 0x80000000
 
-const SEED = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const SEED = seedOfRun()
 
 let device: Device
 t.before(async () => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { LIMITS } from '../../../protocol/limits.js'
 import { keyWidth } from '../../../protocol/types.js'
 import { KEY_TYPES, MERGED_TUPLES, randomContent, randomLayout, runProgram } from '../../differential.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
 
@@ -10,7 +10,7 @@ const STEPS = 7
 
 t.test('random programs of batched operations against an ordered map', async (t) => {
   const device = await openDevice(t)
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   // Making the pipelines of a layout takes longer than a program, so that keys of each width have one a run, beside the plain one.
   const layouts = [4, 8, undefined].map(

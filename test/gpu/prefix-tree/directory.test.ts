@@ -8,14 +8,14 @@ import { ReadContext } from '../../../gpu/prefix-tree/read/read-context.js'
 import { TreeWriter } from '../../../gpu/prefix-tree/write/tree-writer.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { WriteOp } from '../../../protocol/types.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 const KEYS = 3000
 
 t.test('lookups that start at a directory of any number of digits find what is there', async (t) => {
   const device = await openDevice(t)
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const primitives = await Primitives.create(device)

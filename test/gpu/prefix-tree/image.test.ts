@@ -3,7 +3,7 @@ import { Device } from '../../../gpu/device/device.js'
 import type { IndexStructure, StructureImage } from '../../../gpu/index-structure.js'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { WriteOp } from '../../../protocol/types.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 const SHAPE = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 } as const
@@ -45,8 +45,8 @@ async function randomTree(device: Device, random: Random): Promise<PrefixTree> {
 }
 
 t.test('an arena that one device wrote loads on another, byte for byte, and lives on there', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const tree = await randomTree(first, random)
   const image = await read(await tree.image())

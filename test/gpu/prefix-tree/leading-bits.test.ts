@@ -2,7 +2,7 @@ import t from 'tap'
 import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { leadingBits } from '../../../gpu/primitives/primitives.js'
 import { WriteOp } from '../../../protocol/types.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 const KEYS = 2 ** 16
@@ -11,7 +11,7 @@ const ALIKE = 100
 
 t.test('batches that are not as their sample are written all the same', async (t) => {
   const device = await openDevice(t)
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   for (const [structure, alike] of [

@@ -8,7 +8,7 @@ import { isFixedKeyType, type KeyType, keyWidth, WriteOp } from '../../../protoc
 import { ranksOf } from '../../fixed-keys.js'
 import { openKeySpace } from '../../key-space.js'
 import { ModelStructure } from '../../model-structure.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { orderedBits } from './host-tree.js'
 import { treeSubject } from './tree-subject.js'
@@ -180,7 +180,7 @@ for (const shape of SHAPES) {
   const name = `${shape.layout ?? 'compact'} over ${keyType}`
 
   t.test(`${name}: neighbours, both ends and all keys come and go`, async (t) => {
-    const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+    const seed = seedOfRun()
     t.comment(`WARPDEX_SEED=${seed}`)
     const random = new Random(seed)
     const linked = await LinkedTree.create(shape)
@@ -226,7 +226,7 @@ for (const shape of SHAPES) {
 }
 
 t.test('after random batches', async (t) => {
-  let seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  let seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const ops = [WriteOp.insert, WriteOp.insert, WriteOp.deleteKey]
   for (const shape of SHAPES) {

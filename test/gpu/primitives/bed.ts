@@ -5,6 +5,7 @@ import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
 import { suitsSubgroups } from '../../../gpu/primitives/strategy.js'
+import { seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
 /** What a primitive is recorded with. */
@@ -82,15 +83,15 @@ async function run(
   return read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4))
 }
 
-/** Checks a property with a fresh seed, which it prints. */
+/** Checks a property with the seed of the run, which it prints. */
 export async function check<T>(
   t: Test,
   arbitrary: fc.Arbitrary<T>,
   property: (value: T) => Promise<void>,
   runs: number,
 ): Promise<void> {
-  const seed = Math.floor(Math.random() * 2 ** 31)
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   await fc.assert(fc.asyncProperty(arbitrary, property), { seed, numRuns: runs })
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { leadingBits } from '../../../gpu/primitives/primitives.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { type Run, same, withBothForms } from './bed.js'
 
 /** Pairs of the longest tie that is settled; `leading-sort.wesl` has the same number. */
@@ -43,7 +43,7 @@ function stableOrder(keys: BigUint64Array): Uint32Array {
 
 t.test('ties of leading bits are settled by the rest, and equal keys stay in their order', (t) =>
   withBothForms(t, async (t, run) => {
-    const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+    const seed = seedOfRun()
     t.comment(`WARPDEX_SEED=${seed}`)
     const random = new Random(seed)
     for (const firstBit of [0, 8, 24, 32]) {

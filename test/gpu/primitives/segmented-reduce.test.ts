@@ -3,10 +3,11 @@ import t from 'tap'
 import type { KeyWords, PairReduction, Reduction } from '../../../gpu/primitives/primitives.js'
 import { anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
 
-const REDUCTIONS: readonly Reduction[] = ['sum', 'wideSum', 'min', 'max', 'count']
+type IntegerReduction = Exclude<Reduction, 'floatSum'>
+const REDUCTIONS: readonly IntegerReduction[] = ['sum', 'wideSum', 'min', 'max', 'count']
 
 /** The words that a segment is reduced to. */
-const ORACLES: Readonly<Record<Reduction, (values: Uint32Array) => readonly number[]>> = {
+const ORACLES: Readonly<Record<IntegerReduction, (values: Uint32Array) => readonly number[]>> = {
   sum: (values) => [values.reduce((sum, value) => (sum + value) >>> 0, 0)],
   wideSum: (values) => {
     // Below 2^53 as long as there are fewer than 2^21 values.
@@ -18,31 +19,44 @@ const ORACLES: Readonly<Record<Reduction, (values: Uint32Array) => readonly numb
   count: (values) => [values.length],
 }
 
-const words = (reduction: Reduction) => (reduction === 'wideSum' ? 2 : 1)
+const words = (reduction: Reduction) => (reduction === 'wideSum' || reduction === 'floatSum' ? 2 : 1)
+
+function startsOf(lengths: readonly number[]): number[] {
+  let start = 0
+  return lengths.map((length) => {
+    start += length
+    return start - length
+  })
+}
+
+function reduceWords(
+  run: Run,
+  values: Uint32Array,
+  lengths: readonly number[],
+  reductions: readonly Reduction[],
+): Promise<Uint32Array[]> {
+  return run(async ({ primitives, recorder, scratch, upload }) => {
+    const reduce = await primitives.segmentedReduce()
+    const segments = { starts: upload(Uint32Array.from(startsOf(lengths))), count: lengths.length }
+    const column = upload(values)
+    return reductions.map((reduction) => {
+      const output = scratch.words(lengths.length * words(reduction))
+      reduce.record(recorder, scratch, column, values.length, segments, reduction, output)
+      return [output, lengths.length * words(reduction)]
+    })
+  })
+}
 
 async function reduceAndCompare(
   run: Run,
   seed: number,
   lengths: readonly number[],
-  reductions: readonly Reduction[] = REDUCTIONS,
+  reductions: readonly IntegerReduction[] = REDUCTIONS,
 ): Promise<void> {
   const count = lengths.reduce((sum, length) => sum + length, 0)
   const values = randomWords(seed, count)
-  let start = 0
-  const starts = lengths.map((length) => {
-    start += length
-    return start - length
-  })
-  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const reduce = await primitives.segmentedReduce()
-    const segments = { starts: upload(Uint32Array.from(starts)), count: lengths.length }
-    const column = upload(values)
-    return reductions.map((reduction) => {
-      const output = scratch.words(lengths.length * words(reduction))
-      reduce.record(recorder, scratch, column, count, segments, reduction, output)
-      return [output, lengths.length * words(reduction)]
-    })
-  })
+  const starts = startsOf(lengths)
+  const found = await reduceWords(run, values, lengths, reductions)
   reductions.forEach((reduction, i) => {
     const wanted = lengths.flatMap((length, s) =>
       ORACLES[reduction](values.subarray(starts[s], starts[s]! + length)),
@@ -155,78 +169,98 @@ t.test('runs of equal keys, and the sums of their values', (t) =>
   ),
 )
 
-const MODULUS = 2n ** 64n
+/** The words of what a segment of u64 is reduced to. */
+const PAIR_ORACLES: Readonly<Record<PairReduction, (values: BigUint64Array) => readonly bigint[]>> = {
+  min: (values) =>
+    wordsOf(
+      values.reduce((least, value) => (value < least ? value : least), 2n ** 64n - 1n),
+      2,
+    ),
+  max: (values) =>
+    wordsOf(
+      values.reduce((most, value) => (value > most ? value : most), 0n),
+      2,
+    ),
+  longSum: (values) =>
+    wordsOf(
+      values.reduce((sum, value) => sum + value, 0n),
+      3,
+    ),
+  signedLongSum: (values) =>
+    wordsOf(
+      values.reduce((sum, value) => sum + BigInt.asIntN(64, value), 0n),
+      3,
+    ),
+}
 
-/** What a segment of u64 is reduced to. */
-const PAIR_ORACLES: Readonly<Record<Exclude<PairReduction, 'floatSum'>, (values: BigUint64Array) => bigint>> =
-  {
-    sum: (values) => values.reduce((sum, value) => (sum + value) % MODULUS, 0n),
-    min: (values) => values.reduce((least, value) => (value < least ? value : least), MODULUS - 1n),
-    max: (values) => values.reduce((most, value) => (value > most ? value : most), 0n),
-  }
+function wordsOf(value: bigint, words: number): bigint[] {
+  return Array.from({ length: words }, (_, i) => BigInt.asUintN(32, value >> BigInt(32 * i)))
+}
+
+/** Words that a result takes; of the sums' the last one means nothing. */
+const pairWords = (reduction: PairReduction) => (reduction === 'min' || reduction === 'max' ? 2 : 4)
+
+const PAIR_LENGTHS = [0, 3, 13_000, 0, 1, 1, 4096, 1000, 9000]
 
 async function reducePairs(
   run: Run,
   pairs: Uint32Array,
-  lengths: readonly number[],
   reductions: readonly PairReduction[],
-): Promise<Uint32Array[]> {
-  let start = 0
-  const starts = lengths.map((length) => {
-    start += length
-    return start - length
-  })
-  return run(async ({ primitives, recorder, scratch, upload }) => {
+): Promise<void> {
+  const values = new BigUint64Array(pairs.buffer)
+  const starts = startsOf(PAIR_LENGTHS)
+  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
     const reduce = await primitives.segmentedReduce()
-    const segments = { starts: upload(Uint32Array.from(starts)), count: lengths.length }
+    const segments = { starts: upload(Uint32Array.from(starts)), count: starts.length }
     const column = upload(pairs)
     const outputs = []
     for (const reduction of reductions) {
-      const output = scratch.words(lengths.length * 2)
-      await reduce.recordPairs(recorder, scratch, column, start, segments, reduction, output)
-      outputs.push([output, lengths.length * 2] as const)
+      const output = scratch.words(starts.length * pairWords(reduction))
+      await reduce.recordPairs(recorder, scratch, column, values.length, segments, reduction, output)
+      outputs.push([output, starts.length * pairWords(reduction)] as const)
     }
     return outputs
   })
+  reductions.forEach((reduction, i) => {
+    const words = pairWords(reduction)
+    PAIR_LENGTHS.forEach((length, s) => {
+      const wanted = PAIR_ORACLES[reduction](values.subarray(starts[s]!, starts[s]! + length)).map(Number)
+      same(found[i]!.subarray(s * words, s * words + wanted.length), wanted)
+    })
+  })
 }
 
-const PAIR_LENGTHS = [0, 3, 13_000, 0, 1, 1, 4096, 1000, 9000]
-
-t.test('pairs of words: u64', (t) =>
+t.test('pairs of words: u64 and i64', (t) =>
   withBothForms(t, async (_t, run) => {
-    const pairs = randomWords(3, 2 * PAIR_LENGTHS.reduce((sum, length) => sum + length))
-    const values = new BigUint64Array(pairs.buffer)
-    const reductions = ['sum', 'min', 'max'] as const
-    const found = await reducePairs(run, pairs, PAIR_LENGTHS, reductions)
-    reductions.forEach((reduction, i) => {
-      let start = 0
-      const wanted = PAIR_LENGTHS.map((length) => {
-        start += length
-        return PAIR_ORACLES[reduction](values.subarray(start - length, start))
-      })
-      same(found[i]!, new Uint32Array(BigUint64Array.from(wanted).buffer))
-    })
+    const count = PAIR_LENGTHS.reduce((sum, length) => sum + length)
+    const random = randomWords(3, 2 * count)
+    await reducePairs(run, random, ['min', 'max', 'longSum', 'signedLongSum'])
+    // Carries from every word into the next one, and borrows.
+    const edges = random.map((word, i) =>
+      word % 3 === 0 ? 0xffffffff : word % 3 === 1 ? (i % 2) * 2 ** 31 : 1,
+    )
+    await reducePairs(run, edges, ['longSum', 'signedLongSum'])
+    await reducePairs(run, new Uint32Array(2 * count).fill(0xffffffff), ['longSum', 'signedLongSum'])
   }),
 )
 
 t.test('sums of floats keep what single ones would lose', (t) =>
   withBothForms(t, async (t, run) => {
-    const count = 27_101
+    const count = PAIR_LENGTHS.reduce((sum, length) => sum + length)
     const values = Float32Array.from(
       randomWords(5, count),
       (word, i) => (i % 2 === 0 ? 1e7 : -1e7) + word / 2 ** 32,
     )
-    const pairs = new Uint32Array(2 * count)
-    new Uint32Array(values.buffer).forEach((bits, i) => {
-      pairs[2 * i] = bits
-    })
-    const [found] = await reducePairs(run, pairs, PAIR_LENGTHS, ['floatSum'])
+    const [found] = await reduceWords(run, new Uint32Array(values.buffer), PAIR_LENGTHS, ['floatSum'])
     const sums = new Float32Array(found!.buffer, found!.byteOffset, found!.length)
-    let start = 0
+    const starts = startsOf(PAIR_LENGTHS)
     PAIR_LENGTHS.forEach((length, i) => {
-      start += length
-      const wanted = values.subarray(start - length, start).reduce((sum, value) => sum + value, 0)
+      const summed = values.subarray(starts[i]!, starts[i]! + length)
+      const wanted = summed.reduce((sum, value) => sum + value, 0)
       t.ok(Math.abs(sums[2 * i]! - wanted) <= 1e-6 * Math.abs(wanted), `${sums[2 * i]} is about ${wanted}`)
+      // What goes on in the second float is what a double has beyond the first.
+      const size = summed.reduce((sum, value) => sum + Math.abs(value), 0)
+      t.ok(Math.abs(sums[2 * i]! + sums[2 * i + 1]! - wanted) <= 1e-12 * size)
     })
   }),
 )

@@ -5,7 +5,7 @@ import { ShardedTree } from '../../../gpu/shards/sharded-tree.js'
 import { rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { randomContent, runProgram } from '../../differential.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 import { restoreOn, shardSubject } from './shard-subject.js'
 
@@ -17,7 +17,7 @@ const BATCH = 2 ** 13
 
 const above = (key: number) => key + 1
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 
 /** A device whose bindings are small, so that little is much. */
 async function openSmallDevice(t: Test): Promise<Device> {

@@ -31,6 +31,7 @@ t.test('what a machine has, line by line', async (t) => {
   })
   t.match(bySubject.get('disk speed'), { found: /MiB\/s in sequence; a sync takes [\d.]+ ms/ })
   t.match(bySubject.get('bufferutil'), { state: 'ok' })
+  t.match(bySubject.get('WebAssembly'), { state: 'ok' })
   t.ok(lines.every(({ state, remedy }) => (state === 'ok') === (remedy === undefined)))
   t.notOk(readdirSync(join(directory, 'data')).some((name) => name.includes('doctor')))
 })

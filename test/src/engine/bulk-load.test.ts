@@ -10,7 +10,7 @@ import { MODE_OPS } from '../../../protocol/request-columns.js'
 import { ResultCode } from '../../../protocol/types.js'
 import type { LoadBatch } from '../../../src/engine/index.js'
 import { ModelStructure, modelStructures } from '../../model-structure.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NUMBERS = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
@@ -33,7 +33,7 @@ function randomBatches(random: Random, rows: number): { all: LoadBatch; batches:
 }
 
 t.test('a load does what an insert of all rows in order does', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const engine = await openEngine(t)
@@ -326,7 +326,7 @@ t.test(
     const { mergedTuples } = LIMITS
     t.teardown(() => Object.assign(LIMITS, { mergedTuples }))
     Object.assign(LIMITS, { mergedTuples: 10 })
-    const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+    const seed = seedOfRun()
     t.comment(`WARPDEX_SEED=${seed}`)
     const random = new Random(seed)
     const directory = t.testdir()

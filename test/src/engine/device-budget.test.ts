@@ -2,7 +2,7 @@ import t from 'tap'
 import { DeviceFull } from '../../../gpu/device/device-full.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { DeviceBudget, type Pageable } from '../../../src/engine/device-budget.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 
 /** A member that notes what happens to it. */
 class Fake implements Pageable {
@@ -201,8 +201,8 @@ t.test('a device without room gets some from all who are idle, once', async (t) 
 })
 
 t.test('whatever is done, everybody gets a turn and the budget holds', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const sizes = Array.from({ length: 12 }, () => random.below(40))
   const { budget, members } = budgetOf(100, ...sizes)
@@ -249,8 +249,8 @@ t.test('when the device is lost those who wait for a member that was to leave le
 })
 
 t.test('those who use several at once get all of them, whatever others do', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const { budget, members } = budgetOf(100, 40, 40, 40, 30, 30, 90)
   let wrong = 0

@@ -3,7 +3,7 @@ import { Device } from '../../../gpu/device/device.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import type { Clock, Engine } from '../../../src/engine/index.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { appendRelation } from '../query/append-relation.js'
 import { DuckOracle, difference } from '../query/duck-oracle.js'
 import { type Cell, type HostRelation, rowsOf } from '../query/host-relation.js'
@@ -63,7 +63,7 @@ function keep(engine: Engine, query: QueryNode, name = 'kept', seconds = 60) {
   return engine.queries.keep(query, { name, seconds }, READER)
 }
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 const relations = [randomRelation(random, 'r', 600), randomRelation(random, 'q', 90)]

@@ -6,7 +6,7 @@ import type { StructureImage } from '../../../gpu/index-structure.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Engine, Index, StructureFactory } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { blobs, openEngine, u32, values } from './open-engine.js'
 
 const INDEXES = 16
@@ -133,7 +133,7 @@ async function atRest(engine: Engine, deviceMemory: number): Promise<number> {
 }
 
 t.test('four times the budget is in use', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const { directory, engine, model, deviceMemory } = await openBoth(t, random)

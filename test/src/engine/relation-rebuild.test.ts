@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Device } from '../../../gpu/device/device.js'
 import { LmdbLog } from '../../../persistence/lmdb-log.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
@@ -38,3 +39,35 @@ t.test(
     t.same(await rowsOf(4), [3])
   },
 )
+
+t.test('what waited while the device was lost is told so', async (t) => {
+  const lost = await Device.open('software')
+  const next = await Device.open('software')
+  t.teardown(() => next.destroy())
+  const devices = [lost, next]
+  const engine = await openEngine(t, { openDevice: async () => devices.shift() ?? next })
+  await engine.createRelation(NUMBERS)
+  await engine.relation('numbers').append(packBatch({ n: [1] }, NUMBERS))
+  const { release } = await engine.relation('numbers').hold()
+  const read = () => engine.relation('numbers').read({ columns: [], from: 0, limit: 10 })
+  const waiting: Record<string, Promise<unknown>> = {
+    'the creation of an index': engine.createRelationIndex({
+      name: 'by n',
+      relation: 'numbers',
+      columns: ['n'],
+    }),
+    'a read': read(),
+    'a query': engine.queries.start({ op: 'scan', relation: 'numbers' }, { cancelled: false }),
+    'a query that is kept': engine.queries.keep(
+      { op: 'scan', relation: 'numbers' },
+      { name: 'kept', seconds: 60 },
+      { cancelled: false },
+    ),
+  }
+  const told = Object.entries(waiting).map(([what, one]) => t.rejects(one, { code: 'DEVICE_LOST' }, what))
+  lost.gpu.destroy()
+  await lost.lost
+  release()
+  await Promise.all(told)
+  t.match(await read(), { total: 1 })
+})

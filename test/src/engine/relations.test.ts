@@ -13,7 +13,7 @@ import { isFixedKeyType, WriteOp } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 type Rows = Record<string, RelationValue[]>
@@ -63,8 +63,8 @@ class Subject {
 }
 
 void t.test('what was appended is there, also after restarts with and without snapshots', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const folder = t.testdir({ data: {}, backups: {} })
   const directory = join(folder, 'data')
@@ -173,8 +173,8 @@ void t.test('appends that do not fit their relation say why', async (t) => {
 })
 
 void t.test('relations take turns on a device that cannot hold all of them', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const directory = t.testdir()
   const subjects = ['a', 'b', 'c', 'd'].map((name) => new Subject(name))
@@ -259,8 +259,8 @@ const hexOf = {
 }
 
 void t.test('indexes over columns follow their relation', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const directory = t.testdir()
   const orders = new Subject()

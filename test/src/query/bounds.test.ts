@@ -1,7 +1,8 @@
 import t from 'tap'
+import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
@@ -19,7 +20,7 @@ t.test('queries within their memory, and past it', async (t) => {
   const { queryPassBytes, queryQueuedBytes, queryBatchBytes } = LIMITS
   t.teardown(() => Object.assign(LIMITS, { queryPassBytes, queryQueuedBytes, queryBatchBytes }))
   Object.assign(LIMITS, { queryPassBytes: 8 * 2500, queryQueuedBytes: 100_000, queryBatchBytes: 20_000 })
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const bed = await QueryBed.open(t, [randomRelation(new Random(seed), 'r', 140)], 2 ** 20)
 
@@ -60,6 +61,15 @@ t.test('queries within their memory, and past it', async (t) => {
     t.ok((await bed.queries.next(cursor!, READER)).more)
     bed.queries.end(cursor!, READER)
     await t.rejects(bed.queries.next(cursor!, READER), { code: 'BAD_REQUEST', message: /no result/ })
+    const narrowed = await bed.queries.start(product, READER)
+    const refused = (relation: string) => {
+      throw new WarpdexError('UNAUTHORISED', `no ${relation}`)
+    }
+    await t.rejects(bed.queries.next(narrowed.cursor!, { ...READER, authorise: refused }), {
+      code: 'UNAUTHORISED',
+      message: 'no r',
+    })
+    await t.rejects(bed.queries.next(narrowed.cursor!, READER), { code: 'BAD_REQUEST', message: /no result/ })
     const closed = await bed.queries.start(product, READER)
     bed.queries.close()
     const readOn = async () => {

@@ -108,8 +108,14 @@ function inOrder(rows: readonly Cell[][], floats: readonly boolean[]): Cell[][] 
 }
 
 function compareFloats(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, i) => value !== b[i])
-  return at < 0 ? 0 : a[at]! - b[at]!
+  const at = a.findIndex((value, i) => inOrderOf(value, b[i]!) !== 0)
+  return at < 0 ? 0 : inOrderOf(a[at]!, b[at]!)
+}
+
+/** NaN equals itself and is the largest. */
+function inOrderOf(x: number, y: number): number {
+  if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y))
+  return x < y ? -1 : x > y ? 1 : 0
 }
 
 function exact(cell: Cell): string {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import type { ColumnType } from '../../../protocol/relation.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
@@ -122,7 +122,7 @@ function cast(column: string, type: ColumnType): Expression {
 }
 
 t.test('expressions are what they are in SQL', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const bed = await QueryBed.open(t, [randomRelation(random, 'r', 400), randomRelation(random, 'none', 0)])

@@ -5,10 +5,10 @@ import { packBatch } from '../../../protocol/relation-values.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openEngine, u32 } from '../engine/open-engine.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 const device = await openSharedDevice(t)

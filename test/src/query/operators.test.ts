@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Aggregate, Expression, JoinKind, QueryNode, SortColumn } from '../../../protocol/query/tree.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { hostRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
 import { randomColumn, randomRelation } from './relations.js'
@@ -16,7 +16,7 @@ const pick = (input: QueryNode, ...names: string[]): QueryNode => ({
 const R = scan('r')
 
 const opened = (async () => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const skewed = hostRelation('skewed', [

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { openDevice } from '../../gpu/open-device.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { runQueries } from './fuzz/query-program.js'
 
 t.test('random trees of operators give what DuckDB gives', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const device = await openDevice(t)
   const { rows } = await runQueries(device, new Random(seed), { queries: 40, depth: 3, mostRows: 100 })

@@ -8,7 +8,7 @@ import { batchBytes, type ResultBatch } from '../../../protocol/query/result.js'
 import { utf8Bytes } from '../../../protocol/utf8.js'
 import { batchRows, readBatch } from '../../../src/query/read-batches.js'
 import { openDevice } from '../../gpu/open-device.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { type Cell, hostRelation, rowsOf, schemaOf, uploadRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
 
@@ -18,7 +18,7 @@ const LONG = 'é'.repeat(900)
 t.test('batches of long strings stay within their bytes', async (t) => {
   const { queryBatchBytes } = LIMITS
   t.teardown(() => Object.assign(LIMITS, { queryBatchBytes }))
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const cells = (make: (row: number) => Cell) => Array.from({ length: ROWS }, (_, row) => make(row))

@@ -2,14 +2,14 @@ import t from 'tap'
 import type { JoinKind, QueryNode } from '../../../protocol/query/tree.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
-import { freshSeed, Random } from '../../random.js'
+import { Random, seedOfRun } from '../../random.js'
 import { openEngine } from '../engine/open-engine.js'
 import { appendRelation, appendRows } from './append-relation.js'
 import { type HostRelation, hostRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 const device = await openSharedDevice(t)

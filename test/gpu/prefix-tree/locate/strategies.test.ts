@@ -2,13 +2,13 @@ import t from 'tap'
 import { LAYOUTS, TRAVERSALS } from '../../../../protocol/traversal.js'
 import { isFixedKeyType } from '../../../../protocol/types.js'
 import { KEY_TYPES, randomContent, runProgram } from '../../../differential.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 import { treeSubject } from '../tree-subject.js'
 
 t.test('every traversal gives the answers of an ordered map, in reads and in writes', async (t) => {
   const device = await openDevice(t)
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   // Keys of one width are linked, or those of variable length: both for both would be twice the pipelines, which take longest.
   const fixedAreLinked = seed % 4 < 2

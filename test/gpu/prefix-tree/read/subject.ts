@@ -8,7 +8,7 @@ import { Primitives } from '../../../../gpu/primitives/primitives.js'
 import { type KeyType, keyWidth } from '../../../../protocol/types.js'
 import { keyOf, ranksOf } from '../../../fixed-keys.js'
 import { concat, type ModelStructure } from '../../../model-structure.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { type HostEntry, type HostKey, modelOf, uploadTree } from '../host-tree.js'
 
 /** A tree on the device, its reader, and what it must answer. */
@@ -21,8 +21,8 @@ export interface Subject {
 }
 
 export function seeded(t: Test): Random {
-  const seed = Number(process.env.SEED ?? freshSeed())
-  t.comment(`SEED=${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   return new Random(seed)
 }
 

@@ -7,10 +7,10 @@ import { ShardedTree } from '../../../../gpu/shards/sharded-tree.js'
 import { asBytes } from '../../../../protocol/columns.js'
 import { type Rows, rowsOf } from '../../../../protocol/rows.js'
 import { WriteOp } from '../../../../protocol/types.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { joinOnHost, openJoins, readResult, samePairs, uploadSide } from './join-bed.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 

@@ -12,10 +12,10 @@ import type { ColumnType } from '../../../../protocol/relation.js'
 import { packBatch } from '../../../../protocol/relation-values.js'
 import { parseKeyType, WriteOp } from '../../../../protocol/types.js'
 import { keysOfRows, keyTypeOf } from '../../../../src/engine/relation-keys.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 
-const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+const seed = seedOfRun()
 t.comment(`WARPDEX_SEED=${seed}`)
 const random = new Random(seed)
 const device = await openDevice(t)

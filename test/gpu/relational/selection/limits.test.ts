@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GeneratedKernels } from '../../../../gpu/relational/selection/generated-kernels.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { hostRelation } from '../../../src/query/host-relation.js'
 import { randomColumn } from '../../../src/query/relations.js'
 import { Model } from './model.js'
@@ -36,8 +36,8 @@ function mild(column: number): Condition {
 }
 
 t.test('conditions on more columns than a kernel can bind', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = wideTable(random, 1500)
   const model = new Model(table)
@@ -59,8 +59,8 @@ t.test('conditions on more columns than a kernel can bind', async (t) => {
 })
 
 t.test('alternatives over more columns than a kernel can bind', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = wideTable(random, 1500)
   const model = new Model(table)

@@ -6,7 +6,7 @@ import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
 import { SortedStrings } from '../../../../gpu/relational/stored/sorted-strings.js'
 import { MATCHES } from '../../../../protocol/query/tree.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { hostRelation } from '../../../src/query/host-relation.js'
 import { Model } from './model.js'
 import { described } from './random-conditions.js'
@@ -29,8 +29,8 @@ function randomStrings(random: Random, rows: number) {
 }
 
 t.test('texts of all lengths, found row by row and in the dictionary', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomStrings(random, 700)
   const model = new Model(table)

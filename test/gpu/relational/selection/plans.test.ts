@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { Model } from './model.js'
 import { allPlans, described, randomSet } from './random-conditions.js'
 import { randomTable, SelectionBed } from './selection-bed.js'
@@ -12,8 +12,8 @@ const HANDS: readonly ((kernel: number) => 'rows' | 'columns')[] = [
 ]
 
 t.test('every plan of four conditions gives the same rows, however kernels hand them on', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomTable(random, 2100)
   const values = (column: number, most: number): Condition => {

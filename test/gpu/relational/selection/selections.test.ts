@@ -1,5 +1,5 @@
 import t from 'tap'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { Model } from './model.js'
 import { described, randomCondition, randomPlan } from './random-conditions.js'
 import { randomTable, SelectionBed, strategies } from './selection-bed.js'
@@ -8,8 +8,8 @@ import { randomTable, SelectionBed, strategies } from './selection-bed.js'
 const LENGTHS = [0, 1, 5, 31, 1023, 1025, 2047, 8192, 8193, 17000]
 
 t.test('tables of all lengths, with each strategy', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const some = randomTable(random, 300)
   const conditions = [0, 0, 1].map((depth) => randomCondition(random, some, depth))
@@ -52,8 +52,8 @@ t.test('few rows pass, most do, all do', async (t) => {
 })
 
 t.test('random conditions of all kinds', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomTable(random, 1500)
   const model = new Model(table)

@@ -1,14 +1,14 @@
 import t from 'tap'
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { Model } from './model.js'
 import { allPlans, described, randomValues } from './random-conditions.js'
 import { randomTable, SelectionBed, strategies } from './selection-bed.js'
 
 t.test('selections that begin from some rows keep their order', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomTable(random, 3000)
   const model = new Model(table)

@@ -4,7 +4,7 @@ import { WarpdexError } from '../../../../protocol/errors.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../../protocol/relation.js'
 import { settleBatch } from '../../../../protocol/relation-batch.js'
 import { packBatch, type RelationValue } from '../../../../protocol/relation-values.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 import { readBack } from './read-back.js'
 
@@ -56,8 +56,8 @@ function rowsOf(count: number, random: Random, nulls: number): Rows {
 const device = await openDevice(t)
 
 void t.test('batches read back as they were appended', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   let stored = await StoredRelation.create(device, COLUMNS)
   t.teardown(() => stored.destroy())

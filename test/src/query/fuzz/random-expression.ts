@@ -71,7 +71,9 @@ export class RandomExpressions {
     const column = this.#exact.length === 0 ? undefined : random.pick(this.#exact)
     if (column === undefined || random.chance(0.03)) {
       const value = random.pick([true, false, null])
-      return { expression: { value }, sql: `${value}::boolean` }
+      // A null by itself is of integers, which a column made of it would be then.
+      const expression: Expression = value === null ? { op: 'not', args: [{ value }] } : { value }
+      return { expression, sql: `${value}::boolean` }
     }
     if (random.chance(0.15)) {
       return { expression: { op: 'isNull', args: [columnOf(column)] }, sql: `${quoted(column.name)} is null` }
@@ -110,7 +112,7 @@ export class RandomExpressions {
       if (column === undefined) return undefined
       return aggregateOf(fn, columnValue(column), `${fn}(${quoted(column.name)})`, column.type, true)
     }
-    const value = random.chance(0.5) ? this.#small() : this.#tame()
+    const value = random.chance(0.5) ? (fn === 'avg' ? this.#whole() : this.#small()) : this.#tame()
     if (value === undefined) return undefined
     if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})::float`, 'f32', false)
     if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
@@ -173,6 +175,11 @@ export class RandomExpressions {
     return column && columnValue(column)
   }
 
+  #whole(): FuzzValue | undefined {
+    const column = this.#pick(({ type }) => ['u32', 'i32', 'u64', 'i64'].includes(type))
+    return column && columnValue(column)
+  }
+
   /** A float that sums hold: between -100 and 100, else null. */
   #tame(): FuzzValue | undefined {
     const column = this.#pick(({ exact, type }) => exact && type === 'f32')
@@ -231,7 +238,7 @@ export class RandomExpressions {
     // A constant in their place would keep one type; columns may be of two, which meet as integers do.
     return {
       expression: { op: '/', args: [a.expression, b.expression] },
-      sql: `case when ${b.sql} = 0 then null else ${a.sql}::float / ${b.sql}::float end`,
+      sql: `case when ${b.sql} = 0 then null else (${a.sql} / ${b.sql})::float end`,
       type: 'f32',
       nullable: true,
       exact: false,

@@ -3,10 +3,11 @@ import { dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
 import type { RelationSample } from '../../../../gpu/relational/relation-sample.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
 import { choosePlan, type SelectionTask } from '../../../../src/query/selection/choose-plan.js'
+import type { EstimatedColumn } from '../../../../src/query/selection/column-sample.js'
 import { ColumnSample } from '../../../../src/query/selection/column-sample.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
 import { planCost } from '../../../../src/query/selection/enumerate-plans.js'
-import { type EstimatedColumn, Estimates } from '../../../../src/query/selection/estimates.js'
+import { Estimates } from '../../../../src/query/selection/estimates.js'
 import { between } from '../../../../src/query/selection/value-sets.js'
 
 const NUMBERS: EstimatedColumn = {

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { compareStrings, dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
+import { roundedToFloat } from '../../../../protocol/query/constants.js'
 import { COMPARISONS, type ComparisonOp, MATCHES, type ValueType } from '../../../../protocol/query/tree.js'
 import type { ConstantValue, TypedExpression } from '../../../../protocol/query/typed.js'
 import type { ColumnFacts } from '../../../../src/query/selection/column-domain.js'
-import { roundedToFloat } from '../../../../src/query/selection/conversions.js'
 import { normalise } from '../../../../src/query/selection/normalise.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import type { Cell } from '../host-relation.js'
 import { evaluate, isSelected } from './condition-model.js'
 
@@ -124,7 +124,7 @@ function randomCondition(random: Random, depth: number): TypedExpression {
 }
 
 t.test('a condition selects the rows for which it is true in SQL', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const rows = Array.from({ length: 60 }, () => COLUMNS.map((facts) => randomCell(random, facts)))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Expression, QueryNode } from '../../../../protocol/query/tree.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { type HostColumn, hostRelation } from '../host-relation.js'
 import { QueryBed } from '../query-bed.js'
 
@@ -70,7 +70,7 @@ const CONDITIONS: readonly (readonly [sql: string, condition: Expression])[] = [
 ]
 
 t.test('planned selections give what the oracle gives', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const bed = await QueryBed.open(t, [hostRelation('r', columnsOf(random))], undefined, true)
@@ -105,7 +105,7 @@ t.test('planned selections give what the oracle gives', async (t) => {
 })
 
 t.test('conditions on what joins give', async (t) => {
-  const seed = Number(process.env.WARPDEX_SEED ?? freshSeed())
+  const seed = seedOfRun()
   t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const keys = Array.from({ length: 300 }, (_, i) => i * 3)

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { encodeFrame } from '../../../../protocol/frame.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { u32 } from '../../engine/open-engine.js'
 import { start } from '../start.js'
 import { bareWebSocket, frameHead, frameOf, Lead, tcp, UPGRADE } from './raw-socket.js'
@@ -11,8 +11,8 @@ const CONNECTIONS = 2000
 const AT_A_TIME = 40
 
 t.test('thousands of connections that are opened and dropped leave nothing behind', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const { url, load } = await start(t)
   const endOfWatch = await witness(t, url, new Random(seed))

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { type Client, connect, WarpdexError } from '../../../../clients/sdk/index.js'
 import { Device } from '../../../../gpu/device/device.js'
 import { loadConfig, type RunningServer, startServer } from '../../../../src/server/index.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { start } from '../start.js'
 import { witness } from './witness.js'
 
@@ -36,8 +36,8 @@ const STEPS: readonly Step[] = [
 ]
 
 async function race(t: Test, server: RunningServer, rounds: number): Promise<void> {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const endOfWatch = await witness(t, server.url, new Random(seed))
   const outcomes = new Map<string, number>()
   const run = async (i: number) => {

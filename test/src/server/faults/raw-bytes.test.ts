@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { LIMITS } from '../../../../protocol/limits.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { start } from '../start.js'
 import { bareWebSocket, closeCode, frameHead, frameOf, Lead, tcp, UPGRADE } from './raw-socket.js'
 import { witness } from './witness.js'
@@ -54,8 +54,8 @@ t.test('what is no WebSocket frame ends its connection, and that one only', asyn
 })
 
 t.test('noise, before a WebSocket is opened and after', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const server = await start(t)
   const { url, load } = server

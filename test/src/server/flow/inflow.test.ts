@@ -1,26 +1,49 @@
 import t from 'tap'
 import type { FlowLimits } from '../../../../src/server/flow/flow-limits.js'
 import { Inflow, type RunningRequest, SharedInflow } from '../../../../src/server/flow/inflow.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { SMALL } from './flow-limits.js'
+
+/** Room for replies as a test says. */
+class Room {
+  load = 0
+  /** Bytes for which there is room. */
+  free = Number.POSITIVE_INFINITY
+  left = 0
+
+  take(bytes: number): boolean {
+    if (bytes > this.free) return false
+    this.free -= bytes
+    return true
+  }
+
+  giveBack(bytes: number): void {
+    this.free += bytes
+  }
+
+  leaveLine(): void {
+    this.left++
+  }
+}
 
 function connections(count: number, more: Partial<FlowLimits> = {}) {
   const limits = { ...SMALL, ...more }
   const shared = new SharedInflow(limits)
   const reads = Array.from({ length: count }, () => true)
+  const rooms = reads.map(() => new Room())
   const flows = reads.map(
     (_, i) =>
-      new Inflow(limits, shared, (paused) => {
+      new Inflow(limits, shared, rooms[i], (paused) => {
         reads[i] = !paused
       }),
   )
-  return { shared, reads, flows }
+  return { shared, reads, flows, rooms }
 }
 
 /** A message comes, and begins to be carried out at once. */
 function begin(flow: Inflow, bytes: number): RunningRequest {
   const begun: RunningRequest[] = []
-  flow.arrived(bytes, (request) => begun.push(request))
+  flow.arrived(bytes, () => ({ replyBytes: 0, start: (request) => begun.push(request) }))
   if (begun.length === 0) throw new Error('it is held')
   return begun[0]
 }
@@ -83,7 +106,7 @@ t.test(
     const large = begin(d, 5150)
     t.notOk(reads[3], 'and for one only')
     let late = true
-    const other = new Inflow(SMALL, shared, (paused) => {
+    const other = new Inflow(SMALL, shared, new Room(), (paused) => {
       late = !paused
     })
     other.received(100)
@@ -119,29 +142,42 @@ t.test('the turn goes round while there is no room', async (t) => {
 })
 
 t.test('what one piece of the network brings beyond the bound begins later, in its order', async (t) => {
-  const { flows, shared } = connections(1)
+  const { flows, shared, rooms } = connections(1)
   const [flow] = flows
   const begun: number[] = []
+  const prepared: number[] = []
   const running: RunningRequest[] = []
   for (let i = 0; i < 10; i++) {
-    flow.arrived(10, (request) => {
-      begun.push(i)
-      running.push(request)
+    flow.arrived(10, () => {
+      prepared.push(i)
+      const start = (request: RunningRequest) => {
+        begun.push(i)
+        running.push(request)
+      }
+      return { replyBytes: 5, start }
     })
   }
   t.strictSame([begun, flow.requests, shared.bytes], [[0, 1, 2, 3], 10, 100])
   running[2].end()
   t.strictSame(begun, [0, 1, 2, 3, 4])
-  flow.repliesWait(0.5)
+  rooms[0].free = -6
   running[0].end()
   running[1].end()
-  t.strictSame(begun, [0, 1, 2, 3, 4], 'not while replies wait to be read')
-  flow.repliesWait(0.4)
-  t.strictSame(begun, [0, 1, 2, 3, 4, 5, 6])
+  t.strictSame([begun, prepared.at(-1)], [[0, 1, 2, 3, 4], 5], 'not without room for its reply')
+  rooms[0].free = 10
+  flow.repliesMoved()
+  t.strictSame(
+    [begun, prepared],
+    [
+      [0, 1, 2, 3, 4, 5, 6],
+      [0, 1, 2, 3, 4, 5, 6],
+    ],
+  )
+  t.equal(rooms[0].free, 0)
   flow.discardHeld()
-  t.strictSame([flow.requests, shared.requests, shared.bytes], [4, 4, 40])
+  t.strictSame([flow.requests, shared.requests, shared.bytes, rooms[0].left], [4, 4, 40, 1])
   for (const request of running.slice(3)) request.end()
-  t.strictSame([begun.length, shared.requests, shared.bytes], [7, 0, 0])
+  t.strictSame([begun.length, shared.requests, shared.bytes, rooms[0].free], [7, 0, 0, 20])
 })
 
 t.test('too many requests in all are refused, but for the first of a connection', async (t) => {
@@ -155,14 +191,18 @@ t.test('too many requests in all are refused, but for the first of a connection'
 })
 
 t.test('replies that wait stop the reading', async (t) => {
-  const { flows, reads } = connections(1)
-  flows[0].repliesWait(0.49)
+  const { flows, reads, rooms } = connections(1)
+  const wait = (load: number) => {
+    rooms[0].load = load
+    flows[0].repliesMoved()
+  }
+  wait(0.49)
   t.ok(reads[0])
-  flows[0].repliesWait(0.5)
+  wait(0.5)
   t.notOk(reads[0])
-  flows[0].repliesWait(0.25)
+  wait(0.25)
   t.notOk(reads[0])
-  flows[0].repliesWait(0.24)
+  wait(0.24)
   t.ok(reads[0])
   flows[0].stop()
   t.notOk(reads[0])
@@ -171,14 +211,16 @@ t.test('replies that wait stop the reading', async (t) => {
 })
 
 t.test('a message that takes too long is noticed, but not while nobody reads it', async (t) => {
-  const { flows } = connections(1)
+  const { flows, rooms } = connections(1)
   const [flow] = flows
   t.notOk(flow.tick(1000), 'there is none')
   flow.received(100)
   t.notOk(flow.tick(40), '30 seconds and 10 for 100 bytes')
-  flow.repliesWait(1)
+  rooms[0].load = 1
+  flow.repliesMoved()
   t.notOk(flow.tick(1000))
-  flow.repliesWait(0)
+  rooms[0].load = 0
+  flow.repliesMoved()
   t.ok(flow.tick(1))
   begin(flow, 200)
   flow.received(100)
@@ -186,8 +228,8 @@ t.test('a message that takes too long is noticed, but not while nobody reads it'
 })
 
 t.test('whatever happens, nothing is lost count of, and nobody waits for ever', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const { flows, reads, shared } = connections(8)
   const running = new Map<Inflow, RunningRequest[]>(flows.map((flow) => [flow, []]))

@@ -4,7 +4,7 @@ import type { GetRequest } from '../../../../protocol/messages.js'
 import { Rights } from '../../../../src/server/access/rights.js'
 import { type Answered, CancelSign } from '../../../../src/server/gate/engine-gate.js'
 import { GetGroups } from '../../../../src/server/threads/get-groups.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 
 /** Payload of a key, where it has one. */
 const payloadOf = (key: number) => (key % 3 === 0 ? undefined : key * 7)
@@ -80,8 +80,8 @@ function values({ sections }: Answered, count: number): (number | undefined)[] {
 }
 
 t.test('every get has its own answer, whatever goes together', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const asked = new Asked()
   const groups = new GetGroups(asked.ask)

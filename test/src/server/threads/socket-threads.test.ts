@@ -3,7 +3,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { connect, ResultCode } from '../../../../clients/sdk/index.js'
 import { prefixTrees } from '../../../../src/engine/structures.js'
-import { freshSeed, Random } from '../../../random.js'
+import { Random, seedOfRun } from '../../../random.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
 
@@ -19,8 +19,8 @@ const server = await start(t, { ioThreads: 2 }, { structures: prefixTrees })
 const { url } = server
 
 t.test('clients of several threads see one engine', async (t) => {
-  const seed = freshSeed()
-  t.comment(`seed ${seed}`)
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
   const random = new Random(seed)
   const clients = await Promise.all(Array.from({ length: 5 }, () => connect(url)))
   await clients[0]!.createIndex({ name: 'many', keyType: 'u32', payloadKind: 'u32', unique: true })

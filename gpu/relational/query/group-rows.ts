@@ -1,0 +1,96 @@
+import type { ValueType } from '../../../protocol/query/tree.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { PairReduction, Reduction, SegmentedReduce } from '../../primitives/primitives.js'
+import type { DeviceWork } from './device-work.js'
+import { evaluateExpression } from './expressions.js'
+import type { RowGroups } from './group-starts.js'
+import type { ProgramBuilder } from './program.js'
+import { type QueryColumn, valueWords } from './query-column.js'
+import type { Table } from './table.js'
+
+/** Groups of rows; rows are in their own order where there is only one group, of all. */
+export type Groups = Pick<RowGroups, 'starts' | 'count'> & { readonly order: GPUBuffer | undefined }
+
+/** The rows of groups, for reductions over each of them. */
+export class GroupRows {
+  readonly work: DeviceWork
+  readonly groups: Groups
+  readonly #table: Table
+  readonly #reduce: SegmentedReduce
+
+  private constructor(work: DeviceWork, table: Table, groups: Groups, reduce: SegmentedReduce) {
+    this.work = work
+    this.groups = groups
+    this.#table = table
+    this.#reduce = reduce
+  }
+
+  static async of(work: DeviceWork, table: Table, groups: Groups): Promise<GroupRows> {
+    return new GroupRows(work, table, groups, await work.kernels.primitives.segmentedReduce())
+  }
+
+  /** The values of an expression, in the order of the table. */
+  column(value: TypedExpression): QueryColumn {
+    return evaluateExpression(this.work, this.#table, value)
+  }
+
+  /** What a program gives for the rows, in the order of the groups. */
+  computed(builder: ProgramBuilder, words: 1 | 2): GPUBuffer {
+    const { rows } = this.#table
+    return this.inOrder(
+      this.work.kernels.evaluation.record(this.work, builder.finish(), rows, { words }),
+      words,
+    )
+  }
+
+  /** Values of the rows in the order of the groups. */
+  inOrder(values: GPUBuffer, words: 1 | 2): GPUBuffer {
+    const { rows } = this.#table
+    const { order } = this.groups
+    if (order === undefined) return values
+    const ordered = this.work.words(rows * words)
+    this.work.kernels.primitives.gather(this.work.recorder, values, order, ordered, rows, words)
+    return ordered
+  }
+
+  /**
+   * Reduces words of the rows.
+   * @param words of a result
+   */
+  reduce(values: GPUBuffer, reduction: Reduction, words: 1 | 2): GPUBuffer {
+    const { recorder, scratch } = this.work
+    const output = this.work.words(words * this.groups.count)
+    this.#reduce.record(recorder, scratch, values, this.#table.rows, this.groups, reduction, output)
+    return output
+  }
+
+  /** The same of pairs of words. */
+  async reducePairs(values: GPUBuffer, reduction: PairReduction, words: 2 | 4): Promise<GPUBuffer> {
+    const { recorder, scratch } = this.work
+    const output = this.work.words(words * this.groups.count)
+    await this.#reduce.recordPairs(
+      recorder,
+      scratch,
+      values,
+      this.#table.rows,
+      this.groups,
+      reduction,
+      output,
+    )
+    return output
+  }
+
+  /** A column of what a program gives for each group. */
+  finish(builder: ProgramBuilder, type: ValueType, from: QueryColumn, nullable: boolean): QueryColumn {
+    const { count } = this.groups
+    const validity = nullable ? this.work.ones(count) : undefined
+    const output = { words: valueWords(type), validity }
+    const values = this.work.kernels.evaluation.record(this.work, builder.finish(), count, output)
+    return { type, values, validity, dictionary: from.dictionary }
+  }
+}
+
+/** A column without nulls of a number for each group. */
+export function numbers(type: ValueType, values: GPUBuffer): QueryColumn {
+  return { type, values, validity: undefined, dictionary: undefined }
+}

@@ -1,0 +1,42 @@
+import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
+import { evaluateCondition } from '../../../gpu/relational/query/expressions.js'
+import type { Table } from '../../../gpu/relational/query/table.js'
+import type { Selected } from '../../../gpu/relational/selection/selection-types.js'
+import type { StartRows } from '../../../gpu/relational/selection/selections.js'
+import type { ChosenPlan } from './choose-plan.js'
+import { runPlan } from './run-plan.js'
+
+/**
+ * Settles which faults of a plan's expressions are the query's. A row that is a fault passes, unless it is false or null all the same, so that whether
+ * another condition excludes it does not depend on which of them comes first. Where there were such rows, the expressions are evaluated once more for
+ * those that all conditions have left: a fault there is one of the query, and the next check of it finds that.
+ * @param selected what the plan has given
+ * @param start the rows that it began from; all of the table unless given
+ */
+export async function settleFaults(
+  work: DeviceWork,
+  table: Table,
+  chosen: Pick<ChosenPlan, 'conditions' | 'plan' | 'matchBy'>,
+  selected: Selected,
+  start?: StartRows,
+): Promise<void> {
+  const faults = await work.takeFaults()
+  if (faults === 0 || selected.count === 0) return
+  const rows = selected.rows ?? (await rowsAgain(work, table, chosen, start))
+  const left = table.pick(work, { buffer: rows, outer: false }, selected.count)
+  for (const condition of chosen.conditions) {
+    if (condition.kind === 'expression') evaluateCondition(work, left, condition.expression)
+  }
+}
+
+/** The numbers of the rows that a plan gave in another form. */
+async function rowsAgain(
+  work: DeviceWork,
+  table: Table,
+  chosen: Pick<ChosenPlan, 'conditions' | 'plan' | 'matchBy'>,
+  start: StartRows | undefined,
+): Promise<GPUBuffer> {
+  const { rows } = await runPlan(work, table, { output: { kind: 'rows' } }, chosen, start)
+  await work.takeFaults()
+  return rows!
+}

@@ -1,0 +1,73 @@
+import { LIMITS } from '../../../protocol/limits.js'
+import type { Request } from '../../../protocol/messages.js'
+
+/** Bytes of a reply beside its columns. */
+const BASE_BYTES = 256
+/** What a reply is not expected to be larger than as long as none of its kind is known: the payloads of one are no more. */
+const UNKNOWN_BYTES = LIMITS.frameBytes / 2
+/** A key has so many bytes at least, or its offset has. */
+const KEY_BYTES = 4
+/** Kinds of requests of which sizes are remembered. */
+const MOST_KINDS = 16_384
+/** How much of a size that was met is forgotten with every smaller one. */
+const FORGOTTEN = 1 / 8
+
+/** Answered by at most a byte for a key. */
+const CHANGES: ReadonlySet<Request['op']> = new Set(['insert', 'delete', 'write', 'load', 'append'])
+
+/** What is expected of the reply to one request. */
+export interface ReplyExpectation {
+  readonly bytes: number
+  readonly kind: string
+  readonly weight: number
+}
+
+/**
+ * How large replies will be: before a request is carried out only its own size is known. What is remembered of each operation on each
+ * index is how many bytes its replies have for a byte of the request, and for an entry that it may return.
+ */
+export class ReplySizes {
+  readonly #ratios = new Map<string, number>()
+
+  expect(request: Request): ReplyExpectation {
+    const kind = kindOf(request)
+    const weight = weightOf(request)
+    const ratio = this.#ratios.get(kind)
+    if (ratio !== undefined) {
+      return { kind, weight, bytes: Math.min(LIMITS.frameBytes, BASE_BYTES + ratio * weight) }
+    }
+    const most = CHANGES.has(request.op) ? weight : Math.ceil(weight / KEY_BYTES) * LIMITS.payloadBytes
+    return { kind, weight, bytes: Math.min(UNKNOWN_BYTES, BASE_BYTES + most) }
+  }
+
+  /** The reply has turned out to have so many bytes. */
+  learn({ kind, weight }: ReplyExpectation, bytes: number): void {
+    const ratio = Math.max(0, bytes - BASE_BYTES) / weight
+    const known = this.#ratios.get(kind)
+    if (known === undefined && this.#ratios.size === MOST_KINDS) this.#forgetOldest()
+    this.#ratios.set(kind, known === undefined ? ratio : Math.max(ratio, known + (ratio - known) * FORGOTTEN))
+  }
+
+  #forgetOldest(): void {
+    for (const kind of this.#ratios.keys()) {
+      this.#ratios.delete(kind)
+      return
+    }
+  }
+}
+
+/** How many entries may return says little of how many do: what is asked with a limit is of a kind with what has about the same. */
+function kindOf(request: Request): string {
+  const op = 'limit' in request ? `${request.op} ${Math.floor(Math.log2(request.limit + 1))}` : request.op
+  if ('index' in request) return `${op} ${request.index}`
+  return 'relation' in request ? `${op} of ${request.relation}` : op
+}
+
+function weightOf(request: Request): number {
+  let bytes = 0
+  for (const value of Object.values(request)) {
+    if (value instanceof Object && value.bytes instanceof Uint8Array) bytes += value.bytes.byteLength
+  }
+  const entries = 'limit' in request ? request.limit : 1
+  return Math.max(1, bytes) * Math.max(1, entries)
+}

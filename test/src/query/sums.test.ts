@@ -1,0 +1,248 @@
+import t from 'tap'
+import type { Aggregate, Expression, QueryNode } from '../../../protocol/query/tree.js'
+import type { ColumnType } from '../../../protocol/relation.js'
+import { Random, seedOfRun } from '../../random.js'
+import { type Cell, type HostColumn, type HostRelation, hostRelation } from './host-relation.js'
+import { inSmallest, nearestFloat } from './nearest-float.js'
+import { QueryBed } from './query-bed.js'
+
+type IntegerType = 'u32' | 'i32' | 'u64' | 'i64'
+const INTEGERS: readonly IntegerType[] = ['u32', 'i32', 'u64', 'i64']
+const ENDS: Readonly<Record<IntegerType, readonly [least: bigint, most: bigint]>> = {
+  u32: [0n, 2n ** 32n - 1n],
+  i32: [-(2n ** 31n), 2n ** 31n - 1n],
+  u64: [0n, 2n ** 64n - 1n],
+  i64: [-(2n ** 63n), 2n ** 63n - 1n],
+}
+
+const col = (column: string): Expression => ({ column })
+const keyed = (name: string) => ({ name, value: col(name) })
+
+/** Integers of all sizes, the ends of the type and powers of two among them. */
+function randomInteger(random: Random, type: IntegerType): bigint {
+  const [least, most] = ENDS[type]
+  const kind = random.below(5)
+  if (kind === 0) return random.chance(0.5) ? least + BigInt(random.below(3)) : most - BigInt(random.below(3))
+  const bits = type.endsWith('64') ? 64 : 32
+  const word = (BigInt(random.word()) << 32n) | BigInt(random.word())
+  const size =
+    kind === 1 ? 1n << BigInt(random.below(bits)) : BigInt.asUintN(bits, word) >> BigInt(random.below(bits))
+  const value = size + BigInt(random.below(3)) - 1n
+  const signed = least < 0n && random.chance(0.5) ? -value : value
+  return signed < least ? least : signed > most ? most : signed
+}
+
+function columnOf(
+  random: Random,
+  name: string,
+  type: ColumnType,
+  nulls: number,
+  make: () => Cell,
+  rows: number,
+): HostColumn {
+  const cells = Array.from({ length: rows }, () => (random.chance(nulls) ? null : make()))
+  return { name, type, nullable: nulls > 0, cells }
+}
+
+function integerColumn(
+  random: Random,
+  name: string,
+  type: IntegerType,
+  nulls: number,
+  rows: number,
+): HostColumn {
+  const isWide = type.endsWith('64')
+  const make = () => {
+    const value = randomInteger(random, type)
+    return isWide ? value : Number(value)
+  }
+  return columnOf(random, name, type, nulls, make, rows)
+}
+
+/** The values of a column by the keys of their rows, nulls left out. */
+function valuesByKey(relation: HostRelation, key: string, name: string): Map<Cell, Cell[]> {
+  const cellsOf = (column: string) => relation.columns.find((each) => each.name === column)!.cells
+  const [keys, cells] = [cellsOf(key), cellsOf(name)]
+  const groups = new Map<Cell, Cell[]>(keys.map((cell) => [cell, []]))
+  cells.forEach((cell, row) => {
+    if (cell !== null) groups.get(keys[row]!)!.push(cell)
+  })
+  return groups
+}
+
+function sumOf(values: readonly Cell[]): bigint {
+  return values.reduce((sum: bigint, value) => sum + BigInt(value as bigint), 0n)
+}
+
+t.test('sums and averages of integers are exact, or refused', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const rows = 3000
+  const k: HostColumn = columnOf(random, 'k', 'u32', 0, () => random.below(40), rows)
+  const relation = hostRelation('r', [
+    k,
+    ...INTEGERS.flatMap((type) =>
+      [0, 0.4].map((nulls) => integerColumn(random, `${type}${nulls > 0 ? 'n' : ''}`, type, nulls, rows)),
+    ),
+  ])
+  const bed = await QueryBed.open(t, [relation])
+  for (const type of INTEGERS) {
+    for (const name of [type, `${type}n`]) {
+      const groups = valuesByKey(relation, 'k', name)
+      const aggregates: Aggregate[] = [{ name: 'average', function: 'avg', value: col(name) }]
+      const input: QueryNode = { op: 'scan', relation: 'r' }
+      const query: QueryNode = { op: 'groupBy', input, keys: [keyed('k')], aggregates }
+      const averages = await bed.rows(query)
+      t.same(
+        new Map(averages.map(([key, average]) => [key, average])),
+        new Map(
+          [...groups].map(([key, values]) => [
+            key,
+            values.length === 0 ? null : nearestFloat(sumOf(values), BigInt(values.length)),
+          ]),
+        ),
+        `avg(${name})`,
+      )
+      const [least, most] = ENDS[type.startsWith('u') ? 'u64' : 'i64']
+      const fits = [...groups].filter(([, values]) => sumOf(values) >= least && sumOf(values) <= most)
+      const summed: Aggregate[] = [...aggregates, { name: 'total', function: 'sum', value: col(name) }]
+      if (fits.length < groups.size) {
+        await t.rejects(bed.rows({ ...query, aggregates: summed }), {
+          code: 'BAD_REQUEST',
+          message: /^query: the sum "total" does not fit 64 bits \(overflow\)/,
+        })
+      }
+      const condition: Expression = {
+        op: 'in',
+        args: [col('k'), ...[-1, ...fits.map(([key]) => Number(key))].map((value) => ({ value }))],
+      }
+      const fitting = await bed.rows({
+        ...query,
+        input: { op: 'where', input, condition },
+        aggregates: summed,
+      })
+      t.same(
+        new Map(fitting.map(([key, , sum]) => [key, sum])),
+        new Map(fits.map(([key, values]) => [key, values.length === 0 ? null : sumOf(values)])),
+        `sum(${name}): ${fits.length} of ${groups.size} groups fit`,
+      )
+    }
+  }
+})
+
+t.test('sums at the ends of 64 bits', async (t) => {
+  const [least, most] = ENDS.i64
+  const cases: readonly (readonly [ColumnType, readonly bigint[], boolean])[] = [
+    ['i64', [most, 0n], true],
+    ['i64', [most, 1n], false],
+    ['i64', [most, 1n, -1n], true],
+    ['i64', [least, 0n], true],
+    ['i64', [least, -1n], false],
+    ['i64', [least, least, most, most, 2n], true],
+    ['i64', [most, most, most], false],
+    ['u64', [ENDS.u64[1], 0n], true],
+    ['u64', [ENDS.u64[1], 1n], false],
+    ['u64', [ENDS.u64[1], ENDS.u64[1]], false],
+    ['u64', [], true],
+  ]
+  const hosts = cases.map(([type, cells], i) =>
+    hostRelation(`r${i}`, [{ name: 'v', type, nullable: false, cells: [...cells] }]),
+  )
+  const bed = await QueryBed.open(t, hosts)
+  for (const [i, [type, cells, fits]] of cases.entries()) {
+    const aggregates: Aggregate[] = [
+      { name: 'n', function: 'count' },
+      { name: 'fine', function: 'max', value: col('v') },
+      { name: 'total', function: 'sum', value: col('v') },
+    ]
+    const query: QueryNode = { op: 'groupBy', input: { op: 'scan', relation: `r${i}` }, keys: [], aggregates }
+    const rows = bed.rows({ op: 'limit', input: query, rows: 1 })
+    if (fits) t.equal((await rows)[0]![2], cells.length === 0 ? null : sumOf(cells), `${type} ${cells}`)
+    else
+      await t.rejects(rows, { code: 'BAD_REQUEST', message: /^query\.input: the sum "total" does not fit/ })
+  }
+})
+
+t.test('quotients of integers are the nearest floats', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const rows = 2000
+  const relation = hostRelation(
+    'r',
+    INTEGERS.flatMap((type) =>
+      ['a', 'b'].map((name) => integerColumn(random, `${name}${type}`, type, 0.05, rows)),
+    ),
+  )
+  const bed = await QueryBed.open(t, [relation])
+  const pairs = [
+    ...INTEGERS.map((type) => [type, type] as const),
+    ['u32', 'i64'] as const,
+    ['u64', 'u32'] as const,
+  ]
+  const columns = pairs.map(([a, b]) => ({
+    name: `${a}${b}`,
+    value: { op: '/' as const, args: [col(`a${a}`), col(`b${b}`)] as const },
+  }))
+  const found = await bed.rows({ op: 'project', input: { op: 'scan', relation: 'r' }, columns })
+  const cellsOf = (column: string) => relation.columns.find(({ name }) => name === column)!.cells
+  pairs.forEach(([a, b], i) => {
+    const [dividends, divisors] = [cellsOf(`a${a}`), cellsOf(`b${b}`)]
+    const wanted = dividends.map((dividend, row) => {
+      const divisor = divisors[row]!
+      if (dividend === null || divisor === null || Number(divisor) === 0) return null
+      return nearestFloat(BigInt(dividend as bigint), BigInt(divisor as bigint))
+    })
+    // Both zeros are 0.
+    t.same(
+      found.map((row) => (row[i] === 0 ? 0 : row[i])),
+      wanted,
+      `${a} / ${b}`,
+    )
+  })
+})
+
+t.test('sums and averages of floats', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`WARPDEX_SEED=${seed}`)
+  const random = new Random(seed)
+  const rows = 6000
+  // Below 1e-30 what goes on in the second float is too small for one.
+  const size = (key: number) => 10 ** (key * 6 - 28)
+  const keys = Array.from({ length: rows }, () => random.below(10))
+  const cells = keys.map((key) => {
+    if (random.chance(0.2)) return null
+    return Math.fround((random.below(2 ** 30) / 2 ** 20 - (key % 2) * 300) * size(key))
+  })
+  const relation = hostRelation('r', [
+    { name: 'k', type: 'u32', nullable: false, cells: keys },
+    { name: 'v', type: 'f32', nullable: true, cells },
+  ])
+  const bed = await QueryBed.open(t, [relation])
+  const aggregates: Aggregate[] = [
+    { name: 's', function: 'sum', value: col('v') },
+    { name: 'a', function: 'avg', value: col('v') },
+  ]
+  const input: QueryNode = { op: 'scan', relation: 'r' }
+  const found = await bed.rows({ op: 'groupBy', input, keys: [keyed('k')], aggregates })
+  const groups = valuesByKey(relation, 'k', 'v')
+  for (const [key, sum, average] of found) {
+    const values = groups.get(key!)!.map((value) => inSmallest(Number(value)))
+    const exact = values.reduce((total, value) => total + value, 0n)
+    const magnitude = values.reduce((total, value) => total + (value < 0n ? -value : value), 0n)
+    for (const [what, result, divisor] of [
+      ['sum', sum, 1n],
+      ['avg', average, BigInt(values.length)],
+    ] as const) {
+      // Half a last place, and what pairs of floats lose of the magnitudes.
+      const place = Math.max(Math.floor(Math.log2(Math.abs(Number(result)))) - 23, -149)
+      const most = (divisor << BigInt(place + 149)) / 2n + (magnitude >> 43n)
+      const off = inSmallest(Number(result)) * divisor - exact
+      t.ok(
+        off <= most && -off <= most,
+        `${what} of ${key}: ${result} is near ${nearestFloat(exact, divisor << 149n)}`,
+      )
+    }
+  }
+})
