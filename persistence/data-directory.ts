@@ -57,11 +57,16 @@ export async function markAsStore(directory: string): Promise<void> {
 
 /** Makes a directory with its parents, and makes their names durable. */
 export async function makeDirectory(directory: string): Promise<void> {
-  const first = await mkdir(directory, { recursive: true })
-  if (first === undefined) return
-  for (let made = directory; made.length >= first.length; made = dirname(made)) {
-    await syncDirectory(dirname(made))
+  const missing: string[] = []
+  for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
+  // One by one: Node 20's own way never ends where the system lets nobody make folders, such as in /proc.
+  for (const folder of missing.toReversed()) {
+    await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+      // Somebody else may have made it meanwhile.
+      if (error.code !== 'EEXIST') throw error
+    })
   }
+  for (const folder of missing) await syncDirectory(dirname(folder))
 }
 
 /** Makes the names in a directory durable: a new or renamed file can vanish in a power cut without this. */

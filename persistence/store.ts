@@ -11,6 +11,7 @@ import { Committer, type Keyspace } from './committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
 import { checkDataFile } from './data-file-check.js'
 import { Dictionary, type Make, type StoredIndex, type StoredRelation } from './dictionary.js'
+import { directoryError } from './directory-error.js'
 import { DirectoryLock } from './directory-lock.js'
 import { LmdbLog } from './lmdb-log.js'
 import { PayloadStore } from './payload-store.js'
@@ -68,13 +69,11 @@ export class Store {
    * Opens a data directory, or makes one where there is none.
    *
    * @throws WarpdexError `DAMAGED_FILE` when the directory holds something else, another format or damage, and is left as it is;
-   *   `BAD_REQUEST` when it is open already or cannot be locked
+   *   `BAD_REQUEST` when it is open already, cannot be locked, or is none that this user can write to
    */
   static async open(path: string, options: StoreOptions = {}): Promise<Store> {
     const directory = resolve(path)
-    await holdsStore(directory)
-    await makeDirectory(directory)
-    const lock = DirectoryLock.acquire(directory)
+    const lock = await lockedDirectory(directory)
     try {
       if (await holdsStore(directory)) await checkFiles(directory)
       else await markAsStore(directory)
@@ -359,4 +358,15 @@ async function checkFormat(
   if ([...root.getKeys({ limit: 1 })].length > 0) throw damaged(`${what} is the data file of another program`)
   const record = encodeRecord(RecordKind.format, FORMAT_KEY, {})
   await committer.commit([{ keyspace: root, key: FORMAT_KEY, value: record }])
+}
+
+/** A directory that may be new, locked. */
+async function lockedDirectory(directory: string): Promise<DirectoryLock> {
+  try {
+    await holdsStore(directory)
+    await makeDirectory(directory)
+    return DirectoryLock.acquire(directory)
+  } catch (error) {
+    throw directoryError(directory, error)
+  }
 }

@@ -104,6 +104,10 @@ export const LIMITS = {
   queryDepth: 64,
   /** Constants, columns and operators in all expressions of one query. */
   queryExpressions: 4096,
+  /** Lists of constants that come with a query as columns: as many as have room among the sections of a frame. */
+  queryLists: 128,
+  /** Constants in all of these lists. Each is a comparison where its `in` is no condition on a column, and rows are compared with all of them. */
+  queryListValues: 1 << 14,
   /** Columns that an operator of a query gives. */
   queryColumns: 256,
   /** Columns by which an operator of a query joins, groups or sorts. */

@@ -1,5 +1,6 @@
 import type { Section } from './frame.js'
 import type { KeySections, RangeSections } from './key-sections.js'
+import type { ConstantList } from './query/constant-lists.js'
 import type { Keep } from './query/keep.js'
 import type { ColumnDefinition } from './relation.js'
 import type { ColumnSections } from './relation-sections.js'
@@ -204,6 +205,8 @@ export interface QueryRequest {
   readonly op: 'query'
   /** Checked when it is carried out: it depends on the relations. */
   readonly query: unknown
+  /** Constants of the tree that came as columns. */
+  readonly lists: readonly ConstantList[]
   /** Answer with what its steps did, not with its rows. */
   readonly explain: boolean
   /** Keep the result on the device and answer with what it is, not with its rows. */

@@ -10,6 +10,7 @@ import {
   type QueryRequest,
   type Request,
 } from './messages.js'
+import { readLists } from './query/constant-lists.js'
 import { parseKeep } from './query/keep.js'
 import { parseColumns } from './relation.js'
 import { columnNames, columnSections } from './relation-sections.js'
@@ -124,7 +125,7 @@ const PARSERS: Parsers = {
   snapshot: target,
   backup: (r) => ({ name: r.optionalText('name') }),
   calibrate: (r) => ({ again: r.flag('again') }),
-  query: (r) => ({ query: r.value('query'), ...resultOf(r) }),
+  query: (r) => ({ query: r.value('query'), lists: readLists(r), ...resultOf(r) }),
   queryNext: (r) => ({ cursor: r.whole('cursor') }),
   queryEnd: (r) => ({ cursor: r.whole('cursor') }),
   cancel: (r) => ({ target: r.whole('target') }),

@@ -35,6 +35,11 @@ const WIDE_RANGES = {
  */
 export function packColumn(input: ColumnInput, column: ColumnDefinition): ColumnValues {
   if (ArrayBuffer.isView(input)) return packArray(input, column)
+  return packList(Array.from<RelationValue | undefined>(input), column)
+}
+
+/** @param input without holes, which methods of arrays would pass over */
+function packList(input: readonly (RelationValue | undefined)[], column: ColumnDefinition): ColumnValues {
   const { type } = column
   const validity = validityOf(input, column)
   if (type === 'string') return { ...packStrings(input, column), validity }
@@ -172,22 +177,40 @@ export function unpackColumn({ values, validity, strings }: ColumnValues, type: 
 /**
  * Rows as a batch.
  * @param input values by column name; those of nullable columns may be missing
- * @throws WarpdexError `BAD_REQUEST` for an unknown column and for columns of different lengths, else as `packColumn`
+ * @throws WarpdexError `BAD_REQUEST` as `inputRows` and `packColumn`
  */
 export function packBatch(input: RelationInput, definition: RelationDefinition): RelationBatch {
-  const columns = Object.entries(input).map(([name, values]) => {
-    const column = definition.columns.find((candidate) => candidate.name === name)
-    if (column !== undefined) return { name, rows: values.length, values: packColumn(values, column) }
-    throw unknownColumn(name, definition)
-  })
-  const rows = columns[0]?.rows ?? 0
-  const other = columns.find((column) => column.rows !== rows)
-  if (other !== undefined) {
-    throw bad(
-      `column ${JSON.stringify(columns[0].name)} has ${rows} rows, column ${JSON.stringify(other.name)} ${other.rows}; all need as many`,
-    )
+  const rows = inputRows(input, definition)
+  const columns = definition.columns.flatMap((column): [string, ColumnValues][] =>
+    Object.hasOwn(input, column.name) ? [[column.name, packColumn(input[column.name], column)]] : [],
+  )
+  return { rows, columns: new Map(columns) }
+}
+
+/**
+ * How many rows values are.
+ * @throws WarpdexError `BAD_REQUEST` for an unknown column, and where columns are no arrays, or of different lengths
+ */
+export function inputRows(input: RelationInput, definition: RelationDefinition): number {
+  const columns = Object.entries(input)
+  const known = new Set(definition.columns.map(({ name }) => name))
+  for (const [name, values] of columns) {
+    if (!known.has(name)) throw unknownColumn(name, definition)
+    if (Array.isArray(values) || isTypedArray(values)) continue
+    throw bad(`column ${JSON.stringify(name)} takes an array or a typed array of values, one a row`)
   }
-  return { rows, columns: new Map(columns.map(({ name, values }) => [name, values])) }
+  const [first] = columns
+  if (first === undefined) return 0
+  const rows = first[1].length
+  const other = columns.find(([, values]) => values.length !== rows)
+  if (other === undefined) return rows
+  throw bad(
+    `column ${JSON.stringify(first[0])} has ${rows} rows, column ${JSON.stringify(other[0])} ${other[1].length}; all need as many`,
+  )
+}
+
+function isTypedArray(values: unknown): boolean {
+  return ArrayBuffer.isView(values) && 'length' in values
 }
 
 function bad(message: string): WarpdexError {

@@ -98,8 +98,9 @@ function report(thrown: unknown): void {
   process.exitCode = ExitCode.error
 }
 
-// Other users of the machine see the title of a process, and it is the command line unless it is set.
-process.title = 'warpdex'
+// Other users of the machine see the title of a process, and it is the command line, with tokens, unless it is set.
+const command = process.argv[2] ?? ''
+process.title = /^[a-z]+$/.test(command) ? `warpdex ${command}` : 'warpdex'
 
 // `warpdex scan … | head` ends the reading of standard output early, which is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

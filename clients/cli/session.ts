@@ -77,6 +77,7 @@ function readCertificates(path: string): Buffer {
 
 function adviceFor(message: string): string {
   if (message.includes('HTTP 503')) return 'try again'
+  if (message.includes('wss://')) return 'give it with --url'
   if (message.includes('--ca FILE')) return 'or set WARPDEX_CA'
   return 'start a server with "warpdex serve", or name another with --url'
 }

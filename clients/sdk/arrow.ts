@@ -12,6 +12,7 @@ import type {
 } from 'apache-arrow'
 import { aligned, KEY_ARRAYS } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
+import type { ResultColumn, ValueType } from '../../protocol/query/tree.js'
 import type { ColumnDefinition, ColumnType, RelationDefinition } from '../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
@@ -27,14 +28,13 @@ type Arrow = typeof import('apache-arrow')
  * @throws WarpdexError `BAD_REQUEST` for a column that the relation lacks, or whose type it cannot take
  */
 export function arrowInput(source: Table | RecordBatch, definition: RelationDefinition): RelationInput {
-  const columns = definition.columns.flatMap((column): [string, ColumnInput][] => {
-    const vector = source.getChild(column.name)
-    return vector === null ? [] : [[column.name, inputOf(vector, column)]]
-  })
-  const input: Record<string, ColumnInput> = Object.fromEntries(columns)
   // What the relation lacks is refused with its other columns.
-  for (const { name } of source.schema.fields) input[name] ??= []
-  return input
+  const input = new Map<string, ColumnInput>(source.schema.fields.map(({ name }) => [name, []]))
+  for (const column of definition.columns) {
+    const vector = source.getChild(column.name)
+    if (vector !== null) input.set(column.name, inputOf(vector, column))
+  }
+  return Object.fromEntries(input)
 }
 
 /**
@@ -102,10 +102,7 @@ function plainValue(value: unknown, isWide: boolean): RelationValue {
  *
  * @param columns those of the batch
  */
-export async function toArrow(
-  columns: readonly ColumnDefinition[],
-  batch: RelationBatch,
-): Promise<RecordBatch> {
+export async function toArrow(columns: readonly ResultColumn[], batch: RelationBatch): Promise<RecordBatch> {
   const arrow = await import('apache-arrow')
   const parts = columns.map(({ name, type, nullable }) => {
     const data = dataOf(arrow, type, batch.columns.get(name) ?? { values: new Uint8Array(0) }, batch.rows)
@@ -122,7 +119,7 @@ export async function toArrow(
   return new arrow.RecordBatch(new arrow.Schema(fields), struct)
 }
 
-function dataOf(arrow: Arrow, type: ColumnType, column: ColumnValues, length: number): Data {
+function dataOf(arrow: Arrow, type: ValueType, column: ColumnValues, length: number): Data {
   const { values, validity } = column
   const common = { length, nullCount: validity === undefined ? 0 : -1, nullBitmap: validity ?? null }
   switch (type) {
@@ -136,6 +133,8 @@ function dataOf(arrow: Arrow, type: ColumnType, column: ColumnValues, length: nu
       return arrow.makeData({ ...common, type: new arrow.Uint64(), data: aligned(values, BigUint64Array) })
     case 'i64':
       return arrow.makeData({ ...common, type: new arrow.Int64(), data: aligned(values, BigInt64Array) })
+    case 'boolean':
+      return arrow.makeData({ ...common, type: new arrow.Bool(), data: bitsOf(aligned(values, Uint32Array)) })
     case 'string':
       return arrow.makeData({
         ...common,
@@ -144,6 +143,15 @@ function dataOf(arrow: Arrow, type: ColumnType, column: ColumnValues, length: nu
         dictionary: textsOf(arrow, column),
       })
   }
+}
+
+/** Booleans as Arrow has them: bit i % 8 of byte i >> 3. */
+function bitsOf(words: Uint32Array): Uint8Array {
+  const bits = new Uint8Array(Math.ceil(words.length / 8))
+  words.forEach((word, i) => {
+    if (word !== 0) bits[i >> 3] |= 1 << (i & 7)
+  })
+  return bits
 }
 
 function textsOf(arrow: Arrow, { strings }: ColumnValues): Vector<Utf8> {

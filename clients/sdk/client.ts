@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import { packQuery } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
@@ -177,7 +178,10 @@ export class Client {
 
   /** Carries a query out, and says what each of its operators did. Its rows are dropped. */
   async explainQuery(query: Query, options: CallOptions = {}): Promise<QueryExplanation> {
-    const { explanation } = await this.#request('query', { query: query.tree, explain: true }, options)
+    const packed = packQuery(query.tree)
+    const bounds = this.#connection.bounds(options)
+    const fields = { ...packed.fields, explain: true }
+    const { explanation } = (await this.#connection.request('query', fields, packed.sections, bounds)).fields
     if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
     return explanation
   }

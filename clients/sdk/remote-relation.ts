@@ -6,6 +6,7 @@ import type { ColumnDefinition, RelationDefinition } from '../../protocol/relati
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
 import { batchFromReply, sectionsOfBatch } from '../../protocol/relation-sections.js'
 import {
+  inputRows,
   packBatch,
   type RelationInput,
   type RelationValue,
@@ -98,11 +99,11 @@ export class Relation {
 
   /** Values of rows in the order in which they were appended, by column. */
   async read(options: ReadOptions = {}): Promise<RelationRows> {
-    const read: Record<string, RelationValue[]> = {}
+    const read = new Map<string, RelationValue[]>()
     for await (const page of this.pages(options)) {
-      for (const [name, values] of Object.entries(page)) read[name] = (read[name] ?? []).concat(values)
+      for (const [name, values] of Object.entries(page)) read.set(name, (read.get(name) ?? []).concat(values))
     }
-    return read
+    return Object.fromEntries(read)
   }
 
   /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
@@ -184,7 +185,7 @@ const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_RELATION', 'BAD_REQUEST']
 
 /** The rows in order, in batches that fit in a request. */
 function* batches(input: RelationInput, definition: RelationDefinition): Generator<RelationBatch> {
-  const rows = Math.max(0, ...Object.values(input).map(({ length }) => length))
+  const rows = inputRows(input, definition)
   for (let start = 0; start < rows || start === 0; ) {
     let size = Math.min(rows - start, LIMITS.batchItems)
     let batch = packBatch(sliceOf(input, start, start + size), definition)

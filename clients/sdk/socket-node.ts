@@ -31,7 +31,7 @@ export function openSocket(url: string, { token, ca }: SocketOptions, handlers: 
     else socket.close(1003, NO_TEXT)
   })
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    failure = explained(error)
+    failure = explained(error, url)
     unauthorised = error.message.endsWith(' 401')
   })
   socket.on('close', (code, reason) => {
@@ -49,7 +49,10 @@ const CERTIFICATE_CODES = new Set([
 ])
 
 /** The library's message says only which HTTP status came in place of a WebSocket; some errors have a code alone. */
-function explained({ message, code = '' }: NodeJS.ErrnoException): string {
+function explained({ message, code = '' }: NodeJS.ErrnoException, url: string): string {
+  if (message === 'socket hang up' && url.startsWith('ws:')) {
+    return `${message}; if the server has a certificate, its address begins with wss://`
+  }
   if (message.endsWith(' 503')) {
     return 'HTTP 503: the server is starting, stopping, or has as many clients as it takes'
   }

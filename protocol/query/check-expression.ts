@@ -1,9 +1,10 @@
 import { LIMITS } from '../limits.js'
 import { COLUMN_TYPES } from '../relation.js'
-import { constantOf, nullOf } from './constants.js'
+import { constantsOf, listLength } from './constant-lists.js'
+import { type Constant, constantOf, nullOf } from './constants.js'
 import { exactComparison } from './exact-comparison.js'
 import { lossyConstant, mismatch } from './mismatch.js'
-import { faultAt, type NodeReader, type QueryBudget } from './node-reader.js'
+import { describe, faultAt, type NodeReader, type QueryBudget } from './node-reader.js'
 import {
   ARITHMETIC,
   type ArithmeticOp,
@@ -21,6 +22,9 @@ const OTHER_OPS = ['and', 'or', 'in', 'not', 'isNull', 'cast', 'case'] as const
 const EXPRESSION_OPS = [...ARITHMETIC, ...COMPARISONS, ...MATCHES, ...OTHER_OPS]
 
 type Pair = readonly [TypedExpression, TypedExpression]
+
+/** What it is to be among none, also for null. */
+const NEVER: TypedExpression = { kind: 'constant', value: false, type: 'boolean', nullable: false }
 
 /**
  * Checks an expression and settles the types of all that it consists of.
@@ -56,7 +60,9 @@ class ExpressionChecker {
 
   check(reader: NodeReader): TypedExpression {
     if (--this.#budget.expressions < 0) {
-      throw reader.fault(`the expressions of a query have at most ${LIMITS.queryExpressions} parts`)
+      throw reader.fault(
+        `the expressions of a query have at most ${LIMITS.queryExpressions} parts; constants of "in" that come as lists are not among them`,
+      )
     }
     const typed = this.#checkForm(reader)
     reader.finish()
@@ -123,10 +129,32 @@ class ExpressionChecker {
   }
 
   #in(reader: NodeReader): TypedExpression {
-    const [first, ...others] = this.#arguments(reader, 2, LIMITS.queryExpressions)
+    const [first, ...others] = this.#arguments(reader, 1, LIMITS.queryExpressions)
     const value = this.check(first!)
     const equal = others.map((other) => this.#comparison('=', other, [value, this.check(other)]))
-    return balanced('or', equal)
+    for (const constant of this.#listed(reader)) {
+      equal.push(this.#comparison('=', reader, [value, constant]))
+    }
+    return equal.length > 0 ? balanced('or', equal) : NEVER
+  }
+
+  /** The constants of an `in` that came as columns. */
+  #listed(reader: NodeReader): readonly Constant[] {
+    if (!reader.has('lists')) return []
+    return reader.list('lists', 0, LIMITS.queryLists).flatMap((number) => {
+      const list = typeof number === 'number' ? this.#budget.lists[number] : undefined
+      if (list === undefined) {
+        const known = this.#budget.lists.length
+        throw reader.fault(`there is no list ${describe(number)}; ${known} came with the query`)
+      }
+      this.#budget.listed -= listLength(list)
+      if (this.#budget.listed < 0) {
+        throw reader.fault(
+          `the lists of a query have at most ${LIMITS.queryListValues} constants; more of them are best kept, or appended, as a relation, and met by a semi join`,
+        )
+      }
+      return constantsOf(list)
+    })
   }
 
   #binary(op: ArithmeticOp | ComparisonOp, reader: NodeReader): TypedExpression {

@@ -2,6 +2,7 @@ import { LIMITS } from '../limits.js'
 import { checkAggregates, checkNamed } from './check-columns.js'
 import { checkCondition, columnNumber } from './check-expression.js'
 import { checkJoin } from './check-join.js'
+import type { ConstantList } from './constant-lists.js'
 import { NodeReader, type QueryBudget, queryBudget } from './node-reader.js'
 import { type ResultColumn, SET_OPERATORS, type SetOperator } from './tree.js'
 import { inputsOf, type TypedNode } from './typed.js'
@@ -25,11 +26,16 @@ const NODE_OPS = [
 /**
  * Checks a tree of operators as it came off the wire: its form, names, types and limits.
  *
+ * @param lists constants of `in` that came beside it
  * @returns the same tree with every name resolved and every type settled
  * @throws WarpdexError `BAD_REQUEST` whose message begins with the way to the fault, such as `query.input.on[0]`; what `schemaOf` throws
  */
-export function checkQuery(query: unknown, schemaOf: SchemaOf): TypedNode {
-  return new QueryChecker(schemaOf, queryBudget()).check(new NodeReader(query, 'query'))
+export function checkQuery(
+  query: unknown,
+  schemaOf: SchemaOf,
+  lists: readonly ConstantList[] = [],
+): TypedNode {
+  return new QueryChecker(schemaOf, queryBudget(lists)).check(new NodeReader(query, 'query'))
 }
 
 /** Relations that a checked tree reads, each once. */
@@ -172,7 +178,11 @@ class QueryChecker {
   #setKey(reader: NodeReader, columns: readonly ResultColumn[]): readonly number[] {
     return reader.list('byKey', 1, LIMITS.queryKeys).map((name) => {
       const index = columnNumber(reader.path, String(name), columns)
-      if (columns[index]!.nullable) throw reader.fault(`column "${name}" may be null, which no key may`)
+      if (columns[index]!.nullable) {
+        throw reader.fault(
+          `column "${name}" may be null, which no key may; create its relation with a column that has a value in every row, or join: "semi" gives the rows with a partner, "anti" those without`,
+        )
+      }
       return index
     })
   }

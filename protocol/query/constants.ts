@@ -38,20 +38,23 @@ export function constantOf(reader: NodeReader): Constant {
 
 function freeConstant(value: unknown, type: ValueType | undefined): Constant | undefined {
   if (typeof value === 'boolean') return { kind: 'constant', value, type: 'boolean', nullable: false }
-  if (typeof value === 'number') {
-    if (Number.isSafeInteger(value)) return integer(BigInt(value))
-    if (type !== undefined || !Number.isFinite(value)) return fraction(value)
-    return Number.isInteger(value)
-      ? { ...fraction(value), isInexact: true }
-      : { ...fraction(value), exact: value }
-  }
+  if (typeof value === 'number') return freeNumber(value, type)
   if (typeof value !== 'string') return undefined
   const isNumber = type !== undefined && type !== 'string'
-  if (!isNumber) return { kind: 'constant', value, type: 'string', nullable: false }
+  if (!isNumber) return text(value)
   return DIGITS.test(value) ? integer(BigInt(value)) : undefined
 }
 
-function integer(value: bigint): Constant {
+/** A number that takes the type of what it meets unless it has one. */
+export function freeNumber(value: number, type?: ValueType): Constant {
+  if (Number.isSafeInteger(value)) return integer(BigInt(value))
+  if (type !== undefined || !Number.isFinite(value)) return fraction(value)
+  return Number.isInteger(value)
+    ? { ...fraction(value), isInexact: true }
+    : { ...fraction(value), exact: value }
+}
+
+export function integer(value: bigint): Constant {
   const type = value > INTEGER_RANGES.i64![1] ? 'u64' : 'i64'
   return { kind: 'constant', value, type, nullable: false }
 }
@@ -72,6 +75,10 @@ export function roundedToFloat(value: bigint): number {
 
 function fraction(value: number): Constant {
   return { kind: 'constant', value: Math.fround(value), type: 'f32', nullable: false }
+}
+
+export function text(value: string): Constant {
+  return { kind: 'constant', value, type: 'string', nullable: false }
 }
 
 /** A constant as one of another type; undefined where it does not fit. */

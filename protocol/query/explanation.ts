@@ -56,7 +56,8 @@ export interface SelectionExplanation {
 
 /** An index that a selection went through: what it answered, the rows that it was thought to give, and those that it gave. */
 export interface SelectionIndex {
-  readonly name: string
+  /** Absent where who asks may not see the index. */
+  readonly name?: string | undefined
   readonly conditions: readonly string[]
   readonly estimatedRows: number
   readonly rows: number

@@ -1,14 +1,20 @@
 import { WarpdexError } from '../errors.js'
 import { LIMITS } from '../limits.js'
+import type { ConstantList } from './constant-lists.js'
 
 /** What one query may still take of the limits; all of its readers share it. */
 export interface QueryBudget {
   nodes: number
   expressions: number
+  /** Constants of lists. */
+  listed: number
+  /** Lists of constants that came with the query. */
+  readonly lists: readonly ConstantList[]
 }
 
-export function queryBudget(): QueryBudget {
-  return { nodes: LIMITS.queryNodes, expressions: LIMITS.queryExpressions }
+export function queryBudget(lists: readonly ConstantList[]): QueryBudget {
+  const { queryNodes: nodes, queryExpressions: expressions, queryListValues: listed } = LIMITS
+  return { nodes, expressions, listed, lists }
 }
 
 /** A `BAD_REQUEST` that says where in the tree the fault is. */

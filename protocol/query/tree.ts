@@ -26,7 +26,13 @@ export type Expression =
   | { readonly column: string }
   | { readonly value: number | string | boolean | null; readonly type?: ColumnType | undefined }
   | { readonly op: ArithmeticOp | ComparisonOp; readonly args: readonly [Expression, Expression] }
-  | { readonly op: 'and' | 'or' | 'in'; readonly args: readonly Expression[] }
+  | { readonly op: 'and' | 'or'; readonly args: readonly Expression[] }
+  | {
+      readonly op: 'in'
+      readonly args: readonly Expression[]
+      /** Numbers of lists of further constants, which travel as columns (`constant-lists.ts`). */
+      readonly lists?: readonly number[] | undefined
+    }
   | { readonly op: 'not' | 'isNull'; readonly args: readonly [Expression] }
   | { readonly op: MatchKind; readonly args: readonly [Expression]; readonly text: string }
   | { readonly op: 'cast'; readonly args: readonly [Expression]; readonly type: ColumnType }

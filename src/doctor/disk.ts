@@ -1,6 +1,17 @@
-import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { holdsStore } from '../../persistence/data-directory.js'
+import { directoryError } from '../../persistence/directory-error.js'
 import { DirectoryLock } from '../../persistence/directory-lock.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { fail, type Line, ok, warn } from './finding.js'
@@ -50,12 +61,17 @@ function existing(path: string): string {
 async function directoryLine(path: string): Promise<Line> {
   const subject = 'data directory'
   try {
-    if (!existsSync(path)) return ok(subject, `${path} is made at the first start`)
+    if (!existsSync(path)) {
+      rmdirSync(mkdtempSync(join(existing(path), 'warpdex-doctor-')))
+      return ok(subject, `${path} is made at the first start`)
+    }
     const holds = await holdsStore(path)
     DirectoryLock.acquire(path).release()
     return ok(subject, `${path} ${holds ? 'holds data' : 'is empty'}; nobody has it open`)
   } catch (error) {
-    const { code, message } = toWarpdexError(error)
+    const mendable = directoryError(path, error)
+    const { code, message } = toWarpdexError(mendable)
+    if (mendable !== error) return fail(subject, message, 'name a folder that this user may read and write')
     if (code === 'DAMAGED_FILE') return fail(subject, message, 'see "warpdex verify --help"')
     if (code === 'BAD_REQUEST')
       return warn(subject, message, 'that is right if it is the server that you mean')

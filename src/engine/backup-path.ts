@@ -26,9 +26,16 @@ export function backupPath(directory: string | undefined, name = timeName()): st
       `a backup's name has 1 to ${LIMITS.backupNameLength} letters, digits, dots, dashes and underscores, and begins with a letter or digit`,
     )
   }
+  const fault = backupFolderFault(directory)
+  if (fault === undefined) return join(resolve(directory), name)
+  throw new WarpdexError('BAD_REQUEST', fault)
+}
+
+/** Why backups cannot go to a folder; undefined where they can. */
+export function backupFolderFault(directory: string): string | undefined {
   const folder = resolve(directory)
-  if (existsSync(folder) && statSync(folder).isDirectory()) return join(folder, name)
-  throw new WarpdexError('BAD_REQUEST', `the folder of backups, ${folder}, does not exist; make it first`)
+  if (existsSync(folder) && statSync(folder).isDirectory()) return undefined
+  return `the folder of backups, ${folder}, does not exist; make it first`
 }
 
 function timeName(): string {

@@ -7,7 +7,7 @@ import type { IndexDefinition } from '../../protocol/types.js'
 export function unknownIndex(name: string, isRelation = false): WarpdexError {
   const right = isRelation
     ? ', but a relation; the commands relations and drop --relation are for those'
-    : '; create it first'
+    : '; list those that there are, or create it'
   return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}${right}`)
 }
 
@@ -23,7 +23,9 @@ export function indexExists(definition: IndexDefinition): WarpdexError {
 /** @param kept what became of the kept result of a query that had the name, if one had */
 export function unknownRelation(name: string, kept?: string): WarpdexError {
   const right =
-    kept === undefined ? '; create it first' : `: it was a kept result, which ${kept}; ask the query again`
+    kept === undefined
+      ? '; list those that there are, or create it'
+      : `: it was a kept result, which ${kept}; ask the query again`
   return new WarpdexError('UNKNOWN_RELATION', `there is no relation ${JSON.stringify(name)}${right}`)
 }
 

@@ -113,7 +113,7 @@ function variable(rows: Rows, columns: readonly ColumnDefinition[]): Omit<RowKey
     const names = columns.map(({ name }) => JSON.stringify(name)).join(', ')
     throw new WarpdexError(
       'TOO_LARGE',
-      `there is an index over ${names}, and a key of ${length} bytes; ${LIMITS.keyBytes} are allowed`,
+      `an index over ${names} takes keys of up to ${LIMITS.keyBytes} bytes, and a row has one of ${length}`,
     )
   }
   return { keys, keyOffsets }

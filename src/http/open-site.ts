@@ -19,11 +19,13 @@ export interface SiteSource {
   readonly pageFolder?: string | undefined
   /** Whether who asks may read figures: metrics and status. */
   readonly mayRead: (request: IncomingMessage) => boolean
+  /** Whether who asks calls the server by a name that is its own. */
+  readonly isOwnName: (request: IncomingMessage) => boolean
 }
 
 /** The site of one server. */
 export function openSite(source: SiteSource): Site {
-  const { availability, mayRead, monitor } = source
+  const { availability, mayRead, isOwnName, monitor } = source
   const routes = new Map<string, Route>([
     ...pageRoutes(source.pageFolder),
     ['/health', healthRoute(availability)],
@@ -31,7 +33,7 @@ export function openSite(source: SiteSource): Site {
     ['/metrics', metricsRoute(source)],
     ['/status.json', statusRoute(source)],
   ])
-  return new Site({ routes, mayRead, log: monitor.log })
+  return new Site({ routes, mayRead, isOwnName, log: monitor.log })
 }
 
 function metricsRoute({ monitor, engine }: SiteSource): Route {

@@ -17,6 +17,8 @@ export interface SiteOptions {
   readonly routes: ReadonlyMap<string, Route>
   /** Whether who asks may read what is not for everybody. */
   readonly mayRead: (request: IncomingMessage) => boolean
+  /** Whether who asks calls the server by a name that is its own. */
+  readonly isOwnName: (request: IncomingMessage) => boolean
   readonly log: Log
 }
 
@@ -45,7 +47,7 @@ export class Site {
   }
 
   #find(request: IncomingMessage): Answer | Promise<Answer> {
-    const { routes, mayRead } = this.#options
+    const { routes, mayRead, isOwnName } = this.#options
     const path = pathOf(request)
     const route = routes.get(path)
     if (route === undefined) {
@@ -54,6 +56,10 @@ export class Site {
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return json(405, { error: `${path} takes ${METHODS}` }, { allow: METHODS })
+    }
+    if (route.guarded && !isOwnName(request)) {
+      const error = 'the header Host must name this machine: localhost, or an address of the loopback'
+      return json(403, { error })
     }
     if (route.guarded && !mayRead(request)) {
       const error = 'the server wants its token: Authorization: Bearer <token>'

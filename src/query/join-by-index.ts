@@ -46,6 +46,8 @@ export async function joinByIndex(
   const index = choice && sides[choice.build].index
   if (choice === undefined || index === undefined) return undefined
   const { build } = choice
+  const name = run.nameOf(index)
+  const title = name === undefined ? 'an index' : `the index ${name}`
   return index.use(async (structure) =>
     structure.duringReads?.(async (reads) => {
       const built = sides[build]
@@ -71,7 +73,7 @@ export async function joinByIndex(
         ...(build === 'left' ? { left: ALL_ROWS, right: side } : { left: side, right: ALL_ROWS }),
         buffers: probeBuffers(side),
         choice,
-        method: `inlj on the index ${index.name} of the ${build} side`,
+        method: `inlj on ${title} of the ${build} side`,
       }
     }),
   )

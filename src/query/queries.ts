@@ -6,6 +6,7 @@ import type { StoredRelation } from '../../gpu/relational/stored/stored-relation
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
+import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
@@ -26,6 +27,8 @@ export interface QueryReader {
   readonly owner?: unknown
   /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */
   authorise?(relation: string): void
+  /** Whether it may be told of an index; of all of them if this is absent. */
+  maySee?(index: string): boolean
   /** Refuses, by throwing, a kept result that it may not replace. */
   authoriseReplace?(name: string): void
 }
@@ -88,7 +91,7 @@ export class Queries {
   readonly #memoryBytes: number
   readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
-  readonly #running = new Set<{ cancel(): void }>()
+  readonly #running = new Set<{ cancel(reason: WarpdexError): void }>()
   /** Results that were given up, the oldest first, for whoever comes back for one. */
   readonly #givenUp = new Set<number>()
   #lastCursor = 0
@@ -102,11 +105,12 @@ export class Queries {
   /**
    * Begins a query.
    * @param query a tree as it came off the wire
+   * @param lists constants of it that came as columns
    * @throws WarpdexError `BAD_REQUEST` with the way to the fault, `UNKNOWN_RELATION`, what `reader.authorise` throws, `TOO_LARGE` where it needs more memory than it may have,
    * `OVERLOADED`, `CANCELLED`
    */
-  async start(query: unknown, reader: QueryReader): Promise<FirstRows> {
-    const node = this.#check(query, reader)
+  async start(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): Promise<FirstRows> {
+    const node = this.#check(query, reader, lists)
     const number = ++this.#lastCursor
     const cursor = new QueryCursor(() => this.#giveUp(number))
     this.#running.add(cursor)
@@ -177,7 +181,8 @@ export class Queries {
 
   /** Ends all queries that hold relations still. */
   close(): void {
-    for (const cursor of this.#running) cursor.cancel()
+    const message = 'the server is shutting down, and has ended the query; ask again when it is back'
+    for (const cursor of this.#running) cursor.cancel(new WarpdexError('SHUTTING_DOWN', message))
   }
 
   /**
@@ -185,8 +190,13 @@ export class Queries {
    * @throws WarpdexError as `start`; `RELATION_EXISTS` where a stored relation has the name; `OUT_OF_DEVICE_MEMORY`; `BAD_REQUEST` for
    * columns that no relation can have
    */
-  async keep(query: unknown, { name, seconds }: Keep, reader: QueryReader): Promise<KeptRelation> {
-    const node = this.#check(query, reader)
+  async keep(
+    query: unknown,
+    { name, seconds }: Keep,
+    reader: QueryReader,
+    lists?: readonly ConstantList[],
+  ): Promise<KeptRelation> {
+    const node = this.#check(query, reader, lists)
     const columns = keptColumns(node.columns)
     const { results } = this.#host
     results.refuse(name, reader)
@@ -205,37 +215,45 @@ export class Queries {
   }
 
   /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
-  async explain(query: unknown, reader: QueryReader): Promise<QueryExplanation> {
-    const node = this.#check(query, reader)
+  async explain(
+    query: unknown,
+    reader: QueryReader,
+    lists?: readonly ConstantList[],
+  ): Promise<QueryExplanation> {
+    const node = this.#check(query, reader, lists)
+    const maySee = (index: string) => reader.maySee?.(index) ?? true
     return this.#untilClosed(reader, (isCancelled) =>
-      this.#withRun(node, { isCancelled, isTimed: true }, reader, async (run) => {
+      this.#withRun(node, { isCancelled, isTimed: true, maySee }, reader, async (run) => {
         for await (const table of execute(run, node, 'whole')) run.drop(table)
         return explain(run, node)
       }),
     )
   }
 
-  /** Runs what ends, as if it was cancelled, once all queries are to end. */
+  /** Runs what ends once all queries are to end. */
   async #untilClosed<T>(reader: QueryReader, task: (isCancelled: () => boolean) => Promise<T>): Promise<T> {
-    let closed = false
+    let closed: WarpdexError | undefined
     const running = {
-      cancel: () => {
-        closed = true
+      cancel: (reason: WarpdexError) => {
+        closed = reason
       },
     }
     this.#running.add(running)
     try {
-      return await task(() => closed || reader.cancelled)
+      return await task(() => closed !== undefined || reader.cancelled)
+    } catch (error) {
+      throw closed ?? error
     } finally {
       this.#running.delete(running)
     }
   }
 
-  #check(query: unknown, reader: QueryReader): TypedNode {
-    const node = checkQuery(query, (relation) => {
+  #check(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): TypedNode {
+    const schemaOf = (relation: string) => {
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
-    })
+    }
+    const node = checkQuery(query, schemaOf, lists)
     return pruneColumns(node)
   }
 

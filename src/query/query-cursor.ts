@@ -76,9 +76,13 @@ export class QueryCursor {
     return { batch, more }
   }
 
-  /** Has the query end before its next step. */
-  cancel(): void {
+  /**
+   * Has the query end before its next step.
+   * @param reason what whoever reads it is told
+   */
+  cancel(reason?: WarpdexError): void {
     clearTimeout(this.#idle)
+    this.#failure ??= reason
     this.#cancelled = true
     this.#batches.length = 0
     this.#changed()

@@ -1,4 +1,4 @@
-import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
+import type { ColumnIndex, DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { type DeviceWork, EXPRESSION_FAULT, faultySum } from '../../gpu/relational/query/device-work.js'
 import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly isCancelled?: () => boolean
   /** Whether the device is waited for behind each step, so that its time is that of the step. */
   readonly isTimed?: boolean
+  /** Whether who asks may be told of an index; of all of them if this is absent. */
+  readonly maySee?: ((index: string) => boolean) | undefined
 }
 
 /**
@@ -40,6 +42,7 @@ export class QueryRun {
   readonly #kept = new Set<readonly GPUBuffer[]>()
   readonly #isCancelled: () => boolean
   readonly #isTimed: boolean
+  readonly #maySee: (index: string) => boolean
   /** When the device was last waited for, and the bytes that had been moved by then. */
   #awaited = { time: performance.now(), bytes: 0 }
   /** Bytes that may be moved before it is waited for again. */
@@ -50,12 +53,13 @@ export class QueryRun {
   constructor(
     work: DeviceWork,
     relations: ReadonlyMap<string, DeviceRelation>,
-    { isCancelled = () => false, isTimed = false }: RunOptions = {},
+    { isCancelled = () => false, isTimed = false, maySee = () => true }: RunOptions = {},
   ) {
     this.work = work
     this.relations = relations
     this.#isCancelled = isCancelled
     this.#isTimed = isTimed
+    this.#maySee = maySee
     for (const relation of relations.values()) {
       for (const [name, column] of relation.columns) this.#origins.set(column, { relation, name })
     }
@@ -64,6 +68,11 @@ export class QueryRun {
   /** The relation that a column is one of, if it is not a computed one. */
   originOf(column: QueryColumn): Origin | undefined {
     return this.#origins.get(column)
+  }
+
+  /** The name of an index that is used, for explanations; undefined where who asks may not see it. */
+  nameOf({ name }: ColumnIndex): string | undefined {
+    return this.#maySee(name) ? name : undefined
   }
 
   figures(node: TypedNode): StepFigures {

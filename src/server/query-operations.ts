@@ -21,15 +21,16 @@ export async function runQuery(queries: Queries, request: QueryRequest, asker: A
     const { batch, more } = await queries.next(request.cursor, reader)
     return batchReply<'queryNext'>(batch, (batch) => ({ batch, more }))
   }
+  const { query, lists } = request
   if (request.explain) {
-    const fields: ReplyFields['query'] = { explanation: await queries.explain(request.query, reader) }
+    const fields: ReplyFields['query'] = { explanation: await queries.explain(query, reader, lists) }
     return { fields }
   }
   if (request.keep !== undefined) {
-    const fields: ReplyFields['query'] = { kept: await queries.keep(request.query, request.keep, reader) }
+    const fields: ReplyFields['query'] = { kept: await queries.keep(query, request.keep, reader, lists) }
     return { fields }
   }
-  const { batch, cursor } = await queries.start(request.query, reader)
+  const { batch, cursor } = await queries.start(query, reader, lists)
   return batchReply<'query'>(batch, (batch) => ({ batch, cursor }))
 }
 
@@ -40,7 +41,7 @@ function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
     const name = JSON.stringify(relation)
     throw new WarpdexError(
       'UNAUTHORISED',
-      `${what} needs the right "${right}" on ${name}; the asker lacks it`,
+      `${what} needs the right "${right}" on ${name}; the client's token lacks it`,
     )
   }
   return {
@@ -49,6 +50,7 @@ function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
     },
     owner: cancellation.owner,
     authorise: (relation) => require('read', relation, 'query'),
+    maySee: (index) => rights.may('stats', index),
     authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),
   }
 }

@@ -1,6 +1,7 @@
 import type { AppendRequest, ReadRelationRequest, Request } from '../../protocol/messages.js'
 import { batchFromSections, sectionsOfBatch } from '../../protocol/relation-sections.js'
 import type { Engine } from '../engine/engine.js'
+import { visibleRelations } from './access/visible-stats.js'
 import { type Asker, type Reply, reply, writeIdOf } from './asker.js'
 
 /** The requests that concern relations only. */
@@ -41,7 +42,7 @@ export async function runRelationRequest(
     }
     case 'listRelations':
       return reply<'listRelations'>({
-        relations: engine.relations().filter(({ name }) => asker.rights.may('stats', name)),
+        relations: visibleRelations(engine.relations(), asker.rights),
       })
     case 'append':
       return append(engine, request, asker)

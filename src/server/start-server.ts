@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
+import { backupFolderFault } from '../engine/backup-path.js'
 import { Engine } from '../engine/engine.js'
 import type { EngineOptions } from '../engine/engine-options.js'
 import type { Status } from '../http/health.js'
@@ -77,6 +78,9 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     options.onWarning?.(message)
   }
   for (const warning of exposureOf(config, tls?.until)) onWarning(warning)
+  // It may be a disk that is mounted later, and a server without backups is better than none.
+  const fault = backupDirectory && backupFolderFault(backupDirectory)
+  if (fault) onWarning(`${fault}, or every backup fails`)
   const { maxConnections, handshakeSeconds } = config
   const admitted = (request: IncomingMessage) => access.admit(request)
   let opened: Engine | undefined
@@ -85,6 +89,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     engine: () => opened,
     availability: () => ({ status: front.status, reason: reasonToWait(front.status, opened) }),
     mayRead: (request) => access.mayRead(request),
+    isOwnName: (request) => access.isOwnName(request),
     pageFolder: options.pageFolder,
   })
   const answer = (request: IncomingMessage, response: ServerResponse) => void site.answer(request, response)

@@ -1,4 +1,4 @@
-import { promises, readdirSync, statSync } from 'node:fs'
+import { promises, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -32,6 +32,18 @@ function watchSyncs(t: Test): readonly DirectorySync[] {
   })
   return syncs
 }
+
+t.test('what cannot be a data directory is refused with what to do', async (t) => {
+  const parent = temporaryDirectory(t)
+  const file = join(parent, 'file')
+  writeFileSync(file, '')
+  const refused = { code: 'BAD_REQUEST', message: /cannot be the data directory \(ENOTDIR\): .* no folder/ }
+  await t.rejects(Store.open(file), refused)
+  await t.rejects(Store.open(join(file, 'below')), refused)
+  if (process.platform !== 'linux') return
+  const nowhere = Store.open('/proc/warpdex/below')
+  await t.rejects(nowhere, { code: 'BAD_REQUEST', message: /\(ENOENT\): no folder can be made there/ })
+})
 
 t.test('when a new store is open, all of its names are durable', async (t) => {
   const parent = temporaryDirectory(t)

@@ -47,7 +47,10 @@ export function addQuery(cli: Argv): Argv {
           default: false,
           describe: 'The explanation, or what was kept, as one JSON object',
         })
-        .example('$0 query revenue.json', 'a JSON object a row; numbers of 64 bits are texts')
+        .example(
+          '$0 query revenue.json',
+          'a JSON object a row; numbers of 64 bits, NaN and infinities are texts',
+        )
         .example('$0 query revenue.json --explain', 'rows, bytes and time of each operator')
         .example('$0 query revenue.json --keep revenue', 'for other queries to read')
         .epilogue('docs/queries.md has the operators.'),
@@ -89,7 +92,10 @@ function keptText({ name, rows, columns, seconds }: KeptRelation): string {
 }
 
 function rowText(row: Record<string, Cell>): string {
-  return JSON.stringify(row, (_, cell: Cell) => (typeof cell === 'bigint' ? String(cell) : cell))
+  // JSON has neither numbers of 64 bits nor NaN and infinities, which would be null.
+  const isText = (cell: Cell) =>
+    typeof cell === 'bigint' || (typeof cell === 'number' && !Number.isFinite(cell))
+  return JSON.stringify(row, (_, cell: Cell) => (isText(cell) ? String(cell) : cell))
 }
 
 function explanationLines(step: QueryExplanation, indent: string): string[] {

@@ -1,6 +1,11 @@
-import { aligned } from '../../../protocol/columns.js'
+import type { RecordBatch } from 'apache-arrow'
+import { aligned, asBytes } from '../../../protocol/columns.js'
 import type { BatchColumn, ResultBatch } from '../../../protocol/query/result.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
+import { rowsOf } from '../../../protocol/rows.js'
+import { toArrow } from '../arrow.js'
+
+const ENCODER = new TextEncoder()
 
 /** A value of a result: a bigint of 64-bit types, null where there is none. */
 export type Cell = number | bigint | string | boolean | null
@@ -22,15 +27,17 @@ const ARRAYS = {
 export class ResultVector {
   readonly name: string
   readonly type: ValueType
+  readonly nullable: boolean
   readonly values: CellArray
   /** Bit i of byte i >> 3: row i has a value. Absent where all rows have one. */
   readonly validity: Uint8Array | undefined
   /** Of strings: the distinct ones of these rows, in order. */
   readonly texts: readonly string[] | undefined
 
-  constructor({ name, type, values, validity, texts }: BatchColumn) {
+  constructor({ name, type, nullable, values, validity, texts }: BatchColumn) {
     this.name = name
     this.type = type
+    this.nullable = nullable
     this.values = aligned<CellArray>(values, ARRAYS[type])
     this.validity = validity
     this.texts = texts
@@ -61,6 +68,15 @@ export class QueryBatch {
   /** A column by name. */
   column(name: string): ResultVector | undefined {
     return this.columns.find((column) => column.name === name)
+  }
+
+  /** As an Arrow record batch, in which strings are dictionaries. Needs the package `apache-arrow`. */
+  toArrow(): Promise<RecordBatch> {
+    const columns = this.columns.map(({ name, values, validity, texts }) => {
+      const strings = texts && rowsOf(texts.map((text) => ENCODER.encode(text)))
+      return [name, { values: asBytes(values), validity, strings }] as const
+    })
+    return toArrow(this.columns, { rows: this.length, columns: new Map(columns) })
   }
 
   /** The rows as objects. */

@@ -1,5 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { Sections } from '../../../protocol/frame.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
+import { packQuery } from '../../../protocol/query/constant-lists.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
 import type { Connection } from '../connection.js'
 import type { CallOptions } from '../options.js'
@@ -31,7 +33,7 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<QueryBatch, void, undefined> {
-    const first = await this.#request('query', { query: this.#query.tree })
+    const first = await this.#ask({})
     const { cursor, batch } = first.fields
     let more = cursor !== undefined
     try {
@@ -57,15 +59,15 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
 
   /** All rows as columns of plain values, by name. */
   async columns(): Promise<Record<string, Cell[]>> {
-    const columns: Record<string, Cell[]> = {}
+    const columns = new Map<string, Cell[]>()
     for await (const batch of this) {
       for (const column of batch.columns) {
-        columns[column.name] ??= []
-        const cells = columns[column.name]!
+        const cells = columns.get(column.name) ?? []
+        columns.set(column.name, cells)
         for (let row = 0; row < batch.length; row++) cells.push(column.at(row))
       }
     }
-    return columns
+    return Object.fromEntries(columns)
   }
 
   /**
@@ -80,14 +82,19 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
     name: string,
     { seconds }: { readonly seconds?: number | undefined } = {},
   ): Promise<KeptRelation> {
-    const { fields } = await this.#request('query', { query: this.#query.tree, keep: { name, seconds } })
+    const { fields } = await this.#ask({ keep: { name, seconds } })
     this.#onKept(name)
     if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server did not keep the result')
     return fields.kept
   }
 
-  #request<O extends 'query' | 'queryNext'>(op: O, fields: object) {
-    return this.#connection.request(op, fields, {}, this.#connection.bounds(this.#options))
+  #ask(fields: object) {
+    const packed = packQuery(this.#query.tree)
+    return this.#request('query', { ...packed.fields, ...fields }, packed.sections)
+  }
+
+  #request<O extends 'query' | 'queryNext'>(op: O, fields: object, sections: Sections = {}) {
+    return this.#connection.request(op, fields, sections, this.#connection.bounds(this.#options))
   }
 }
 

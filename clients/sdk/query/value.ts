@@ -181,14 +181,32 @@ export function avg(value: Value | string): AggregateValue {
 
 /** A column by its name, or a value. */
 export function columnOrValue(value: Value | string): Expression {
-  return typeof value === 'string' ? { column: value } : value.expression
+  return typeof value === 'string' ? { column: value } : expressionOf(value)
 }
 
-/** Numbers past 2^53 travel as digits. */
+/**
+ * Numbers past 2^53 travel as digits.
+ * @throws WarpdexError `BAD_REQUEST` for what no query can hold
+ */
 function expressionOf(operand: Operand): Expression {
   if (operand instanceof Value) return operand.expression
-  if (typeof operand !== 'bigint') return { value: operand }
+  if (typeof operand !== 'bigint') {
+    if (operand === null || CONSTANT_TYPES.includes(typeof operand)) return { value: operand }
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `${titleOf(operand)} is no value of a query; use a number, a bigint, a text, true, false, null, or what col and its methods give`,
+    )
+  }
   const small = operand >= Number.MIN_SAFE_INTEGER && operand <= Number.MAX_SAFE_INTEGER
   if (small) return { value: Number(operand) }
   return { value: String(operand), type: operand >= 2n ** 63n ? 'u64' : 'i64' }
+}
+
+const CONSTANT_TYPES: readonly string[] = ['number', 'string', 'boolean']
+
+/** What something is, which only gets past the types of this module. */
+function titleOf(operand: unknown): string {
+  if (operand === undefined) return 'undefined'
+  const kind = typeof operand === 'object' ? (operand?.constructor?.name ?? 'object') : typeof operand
+  return `${/^[AEIOUaeiou]/.test(kind) ? 'an' : 'a'} ${kind}`
 }

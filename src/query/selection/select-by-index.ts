@@ -20,6 +20,8 @@ type Conjunction = Extract<Normalised, { kind: 'all' }>
 
 /** An index that a selection went through, for whoever wants to know. */
 export interface IndexUse {
+  /** Undefined where who asks may not see the index. */
+  readonly name: string | undefined
   readonly choice: IndexChoice
   /** The conditions that it has answered. */
   readonly answered: readonly Condition[]
@@ -59,6 +61,7 @@ export async function selectByIndex(
   })
   const found = choice && (await rowsOf(run, table, all, choice))
   if (choice === undefined || found === undefined) return undefined
+  const name = run.nameOf(choice.index)
   const answered = choice.conditions.map((number) => all[number]!)
   const others = conditions.filter((condition) => !answered.includes(condition))
   if (others.length > 0 && found.count > 0) {
@@ -66,14 +69,14 @@ export async function selectByIndex(
     const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, listed)
     const selected = await runPlan(run.work, table, task, rest, found)
     await settleFaults(run.work, table, rest, selected, found)
-    return { output: task.output, selected, use: { choice, answered, rows: found.count, rest } }
+    return { output: task.output, selected, use: { name, choice, answered, rows: found.count, rest } }
   }
   const output = { kind: task.output.kind === 'count' ? 'count' : 'rows' } as const
   const rows = output.kind === 'rows' ? found.buffer : undefined
   return {
     output,
     selected: { count: found.count, rows, columns: [], left: [] },
-    use: { choice, answered, rows: found.count, rest: undefined },
+    use: { name, choice, answered, rows: found.count, rest: undefined },
   }
 }
 

@@ -68,16 +68,16 @@ export class SelectionFigures {
 
 function methodOf({ chosen, use }: RunSelection): string {
   if (use === undefined) return notationOf(chosen.plan)
-  const { index } = use.choice
-  return `index ${index.name}${use.rest === undefined ? '' : `, then ${notationOf(use.rest.plan)}`}`
+  const index = use.name === undefined ? 'an index' : `index ${use.name}`
+  return `${index}${use.rest === undefined ? '' : `, then ${notationOf(use.rest.plan)}`}`
 }
 
 function indexOf(
-  { choice, answered, rows }: IndexUse,
+  { name, choice, answered, rows }: IndexUse,
   describe: (condition: Condition) => string,
 ): SelectionIndex {
   return {
-    name: choice.index.name,
+    name,
     conditions: answered.map(describe),
     estimatedRows: Math.round(choice.estimatedRows),
     rows,

@@ -62,8 +62,13 @@ export class Access {
 
   /** Whether an HTTP request may see figures of all indexes. */
   mayRead(request: IncomingMessage): boolean {
-    if (!this.guarded && isLoopback(this.#host) && !isLoopback(hostName(request))) return false
+    if (!this.isOwnName(request)) return false
     return this.#grant(request)?.rights.mayEverywhere('stats') ?? false
+  }
+
+  /** Whether an HTTP request calls the server by a name of its machine: without tokens a page of another site must not, which may call itself by any address. */
+  isOwnName(request: IncomingMessage): boolean {
+    return this.guarded || !isLoopback(this.#host) || isLoopback(hostName(request))
   }
 
   #grant({ headers }: IncomingMessage): Grant | undefined {

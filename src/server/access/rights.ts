@@ -89,9 +89,11 @@ export function authorise(rights: Rights, who: string, request: Request): void {
   if (request.op === 'createRelationIndex') needed.push(['read', request.relation])
   for (const [each, name] of needed) {
     if (rights.may(each, name)) continue
+    // Clients ask for a definition before anything else, whatever they are about to do.
+    const others = each === 'stats' ? ', or any other there, such as "read" for get and scan' : ''
     throw new WarpdexError(
       'UNAUTHORISED',
-      `${request.op} needs the right "${each}" on ${JSON.stringify(name)}; ${who} lacks it`,
+      `${request.op} needs the right "${each}" on ${JSON.stringify(name)}${others}; ${who} lacks it`,
     )
   }
 }

@@ -85,13 +85,15 @@ function memoryOf(request: EngineRequest): ArrayBuffer | undefined {
     if (isSection(value) && value.bytes.buffer instanceof ArrayBuffer) return value.bytes.buffer
   }
   const [column] = request.op === 'append' ? request.columns : []
-  const buffer = column?.values.bytes.buffer
+  const [list] = request.op === 'query' ? request.lists : []
+  const buffer = (column?.values ?? list?.values ?? list?.offsets)?.bytes.buffer
   return buffer instanceof ArrayBuffer ? buffer : undefined
 }
 
 /** The request with its columns copied: with a view all of the memory that it is part of would be sent. */
 function withOwnMemory(request: EngineRequest): EngineRequest {
   if (request.op === 'append') return { ...request, columns: request.columns.map(ownSections) }
+  if (request.op === 'query') return { ...request, lists: request.lists.map(ownSections) }
   return ownSections(request)
 }
 

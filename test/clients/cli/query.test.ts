@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { asBytes } from '../../../protocol/columns.js'
 import { start } from '../../src/server/start.js'
 import { cliOf, compileCli } from './run-cli.js'
 
@@ -66,12 +67,23 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
 
+  const columns = [{ name: 'f', type: 'f32', nullable: true }] as const
+  await server.engine.createRelation({ name: 'floats', columns })
+  const floats = asBytes(Float32Array.of(0.5, Number.NaN, Infinity, -Infinity, 0))
+  const validity = Uint8Array.of(0b01111)
+  const appended = new Map([['f', { values: floats, validity }]])
+  await server.engine.relation('floats').append({ rows: 5, columns: appended })
+  t.match(await cli(['query', '-'], '{"op":"scan","relation":"floats"}'), {
+    out: '{"f":0.5}\n{"f":"NaN"}\n{"f":"Infinity"}\n{"f":"-Infinity"}\n{"f":null}\n',
+  })
+
   const kept = /^kept 2 rows as few \(k:i64\), for 600 seconds after each use\n$/
   t.match(await cli(['query', file, '--keep', 'few']), { code: 0, out: kept })
   t.match(await cli(['query', file, '--keep', 'few', '--keep-seconds', '90', '--json']), {
     code: 0,
     out: /^{"name":"few","seconds":90,"columns":\[.*],"rows":2}\n$/,
   })
+  await server.engine.dropRelation('floats')
   t.match(await cli(['relations']), { out: /indexes +expires\nr +k:i64 .*\nfew +k:i64 .* in \d+ of 90 s\n$/ })
   t.match(await cli(['query', file, '--keep', 'few', '--explain']), { code: 2, err: /mutually exclusive/ })
   for (const option of ['--keep', '--keep-seconds']) {

@@ -4,12 +4,14 @@ import {
   avg,
   col,
   connect,
+  constant,
   count,
   descending,
   type Query,
   type QueryExplanation,
   relation,
   sum,
+  type Value,
   when,
 } from '../../../clients/sdk/index.js'
 import { LIMITS } from '../../../protocol/limits.js'
@@ -159,6 +161,119 @@ t.test('queries of a client', async (t) => {
     t.equal(await client.dropRelation('few'), true)
     await t.rejects(client.query(relation('few')).rows(), { code: 'UNKNOWN_RELATION' })
   })
+})
+
+t.test('in takes ten thousand values', async (t) => {
+  const flags = { port: 0, ioThreads: 1, directory: t.testdir() }
+  const server = await startServer(loadConfig({ flags }))
+  t.teardown(() => server.close())
+  const client = await connect(server.url)
+  t.teardown(() => client.close())
+  const seed = seedOfRun()
+  const random = new Random(seed)
+  const wide = Array.from({ length: 2000 }, () => (BigInt(random.word()) << 32n) | BigInt(random.word()))
+  const small = wide.map(() => random.below(4000) - 2000)
+  const halves = small.map((value) => value / 2)
+  const texts = small.map((value) => `é${value}`)
+  await client.createRelation({
+    name: 'r',
+    columns: [
+      { name: 'ul', type: 'u64', nullable: false },
+      { name: 'i', type: 'i32', nullable: false },
+      { name: 'f', type: 'f32', nullable: true },
+      { name: 's', type: 'string', nullable: false },
+    ],
+  })
+  const input = { ul: wide, i: small, f: halves, s: texts }
+  await client.relation('r').append(input)
+  const count = 10_000
+  const among = [
+    ...wide.slice(0, 777),
+    ...Array.from({ length: count - 777 }, () => BigInt(random.word()) << 31n),
+  ]
+  const whole = Array.from({ length: count }, (_, i) => i * 3 - 15_000)
+  const lists = {
+    ul: among,
+    i: whole,
+    f: Array.from({ length: count }, (_, i) => i / 2 - 100),
+    s: Array.from({ length: count }, (_, i) => `é${i - 100}`),
+  } as const
+  for (const [name, list] of Object.entries(lists)) {
+    const asked = new Set<unknown>(list)
+    const expected = input[name as keyof typeof input].filter((value) => asked.has(value)).length
+    const rows = (condition: Value) => client.query(relation('r').where(condition)).rows()
+    const found = await rows(col(name).in(list))
+    t.equal(found.length, expected, name)
+    t.ok(found.every((row) => asked.has(row[name])))
+    t.equal((await rows(col(name).in(list).not())).length, wide.length - expected, `not in: ${name}`)
+    t.equal(
+      (
+        await rows(
+          col(name)
+            .in([...list, null])
+            .not(),
+        )
+      ).length,
+      0,
+      `with a null: ${name}`,
+    )
+  }
+  const explained = await client.explainQuery(relation('r').where(col('ul').in(among)))
+  t.match(explained.selection?.conditions, [/^ul = \d+ or .* more$/], 'it is planned as one set of values')
+  const few = whole.slice(4500, 4700)
+  const computed = relation('r').where(col('i').plus(1).in(few))
+  const expected = small.filter((value) => few.includes(value + 1)).length
+  t.equal((await client.query(computed).rows()).length, expected, 'of an expression')
+  t.same(await client.query(relation('r').where(col('i').in([]))).rows(), [], 'of none it is never true')
+  t.equal((await client.query(relation('r').where(col('f').in([]).not())).rows()).length, wide.length)
+  const most = Array.from({ length: LIMITS.queryListValues + 1 }, (_, i) => i)
+  await t.rejects(client.query(relation('r').where(col('i').in(most))).rows(), {
+    code: 'BAD_REQUEST',
+    message: /at most 16384 constants; .* semi join/,
+  })
+})
+
+t.test('a batch of a result is an Arrow record batch', async (t) => {
+  const server = await startServer(loadConfig({ flags: { port: 0, ioThreads: 0, directory: t.testdir() } }))
+  t.teardown(() => server.close())
+  const client = await connect(server.url)
+  t.teardown(() => client.close())
+  const types = ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const
+  const columns = types.map((type) => ({ name: type, type, nullable: true }))
+  await client.createRelation({ name: 'r', columns })
+  const values = { u32: 7, i32: -7, f32: 0.5, u64: 2n ** 63n, i64: -(2n ** 62n), string: 'é' }
+  const full = Object.entries(values).map(([name, value]) => [name, [value, null, value]] as const)
+  await client.relation('r').append(Object.fromEntries(full))
+  const shown = Object.fromEntries(types.map((type) => [type, col(type)]))
+  const query = relation('r').select({ ...shown, boolean: col('u32').lt(9) })
+  for await (const batch of client.query(query)) {
+    const arrow = await batch.toArrow()
+    for (const [name, expected] of [...full, ['boolean', [true, null, true]] as const]) {
+      t.same(Array.from(arrow.getChild(name) ?? []), expected, name)
+    }
+    t.equal(arrow.numRows, 3)
+    t.ok(arrow.schema.fields.every(({ nullable }) => nullable))
+  }
+})
+
+t.test('what is no constant is refused where it stands', async (t) => {
+  const loosely = (value: unknown) => value as number
+  const cases: readonly (readonly [unknown, RegExp])[] = [
+    [new Date(0), /a Date is no value of a query/],
+    [undefined, /undefined is no value/],
+    [{}, /an Object is no value/],
+    [[1], /an Array is no value/],
+    [Symbol('x'), /a symbol is no value/],
+    [() => 1, /a function is no value/],
+  ]
+  for (const [value, message] of cases) {
+    const refused = { code: 'BAD_REQUEST', message }
+    t.throws(() => col('a').eq(loosely(value)), refused)
+    t.throws(() => col('a').in([1, loosely(value)]), refused)
+    t.throws(() => constant(loosely(value)), refused)
+    t.throws(() => when([[col('a').eq(1), loosely(value)]]), refused)
+    t.throws(() => sum(loosely(value) as never), refused)
+  }
 })
 
 t.test('in takes any list of values, and nothing that only looks like one', async (t) => {

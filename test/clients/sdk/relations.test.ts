@@ -7,8 +7,10 @@ import {
   connect,
   type RelationDefinition,
   type RelationValue,
+  relation,
 } from '../../../clients/sdk/index.js'
 import { asBytes } from '../../../protocol/columns.js'
+import { LIMITS } from '../../../protocol/limits.js'
 import { Random, seedOfRun } from '../../random.js'
 import { RawClient } from '../../src/server/raw-client.js'
 import { start } from '../../src/server/start.js'
@@ -175,4 +177,69 @@ void t.test('what was acknowledged survives the death of the server', async (t) 
   client.close()
   child.kill('SIGTERM')
   await once(child, 'exit')
+})
+
+t.test(
+  'holes of an array are missing values, and columns of different lengths are refused whole',
+  async (t) => {
+    const { url } = await start(t)
+    const client = await clientOf(t, url)
+    const values = {
+      u32: [7, 7, 9],
+      i32: [-7, 7, 9],
+      u64: [7n, 7n, 9n],
+      i64: [-7n, 7n, 9n],
+      f32: [0.5, 7, 9],
+      string: ['x', 'x', 'y'],
+    } as const
+    for (const [type, full] of Object.entries(values)) {
+      const sparse: RelationValue[] = [...full]
+      delete sparse[1]
+      for (const nullable of [true, false]) {
+        const columns = [{ name: 'a', type: type as keyof typeof values, nullable }]
+        const name = `${type}-${nullable}`
+        await client.createRelation({ name, columns })
+        const append = client.relation(name).append({ a: sparse })
+        if (nullable) {
+          await append
+          t.same(await client.relation(name).read(), { a: [full[0], null, full[2]] }, name)
+        } else {
+          await t.rejects(append, { code: 'BAD_REQUEST', message: /"a" .* has no value in row 1/ }, name)
+        }
+      }
+    }
+    await client.createRelation(ORDERS)
+    const orders = client.relation('orders')
+    const many = LIMITS.batchItems + 1
+    const uneven = orders.append({ id: new Uint32Array(many), total: new BigUint64Array(many + 1) })
+    await t.rejects(uneven, { code: 'BAD_REQUEST', message: /"id" has \d+ rows, column "total" \d+/ })
+    for (const wrong of [new Set([1]), 'x', { length: 1 }, new DataView(new ArrayBuffer(4)), null]) {
+      const append = orders.append({ id: wrong as never, total: [1] })
+      await t.rejects(append, { code: 'BAD_REQUEST', message: /"id" takes an array or a typed array/ })
+    }
+    t.equal((await orders.stats()).rows, 0, 'nothing was stored')
+  },
+)
+
+t.test('a column may have any name', async (t) => {
+  const { url } = await start(t)
+  const client = await clientOf(t, url)
+  const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+  await client.createRelation({
+    name: 'odd',
+    columns: names.map((name) => ({ name, type: 'u32', nullable: false })),
+  })
+  const odd = client.relation('odd')
+  const input = Object.fromEntries(names.map((name, i) => [name, [i, i + 10]]))
+  await odd.append(input)
+  await t.rejects(odd.append({ constructor: [1] }), { message: /"__proto__" .*is missing/ })
+  const found = { read: await odd.read(), columns: await client.query(relation('odd')).columns() }
+  for (const [what, columns] of Object.entries(found)) {
+    t.strictSame(Object.entries(columns), Object.entries(input), what)
+  }
+  const rows = await client.query(relation('odd')).rows()
+  t.strictSame(
+    rows.map((row) => Object.entries(row)),
+    [0, 10].map((more) => names.map((name, i) => [name, i + more])),
+  )
 })

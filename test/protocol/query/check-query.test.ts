@@ -43,7 +43,11 @@ t.test('faults are named with the way to them', async (t) => {
       where(binary('=', col('u'), { value: '99999999999', type: 'u32' })),
       'query.condition.args[1]: "99999999999" is no u32',
     ],
-    [where({ op: 'in', args: [col('u')] }), 'query.condition: "args" has 1 elements'],
+    [where({ op: 'in', args: [] }), 'query.condition: "args" has 0 elements'],
+    [
+      where({ op: 'in', args: [col('u')], lists: [0] }),
+      'query.condition: there is no list 0; 0 came with the query',
+    ],
     [
       project({ op: 'contains', args: [col('u')], text: 'x' }),
       'query.columns[0].value: "contains" looks into strings only',

@@ -118,6 +118,10 @@ t.test('selections through the indexes of their relation', async (t) => {
   }
   await check(plain, 'with them', CASES, true)
   const { selection } = await plain.explain(where(CASES[2]![0]))
+  const unseen = { cancelled: false, maySee: () => false }
+  const hidden = await engine.queries.explain(where(CASES[2]![0]), unseen)
+  t.equal(hidden.method, 'an index, then S1')
+  t.notMatch(JSON.stringify(hidden), /by f/, 'who may not see an index is not told its name')
   const rows = Number((await plain.oracle.rows('select count(*) from r where f = 0'))[0]![0])
   t.match(selection, { index: { name: 'by f', conditions: [/f/], rows }, conditions: [/u/] })
   t.equal(selection!.alternatives[0]!.plan.length > 1, true, 'what it was chosen over')

@@ -1,11 +1,14 @@
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { connect, relation } from '../../../../clients/sdk/index.js'
+import { col, connect, relation } from '../../../../clients/sdk/index.js'
 import { openSocket } from '../../../../clients/sdk/socket-browser.js'
 import { isToken, subprotocolToken, tokenSubprotocols } from '../../../../protocol/bearer.js'
+import { prefixTrees } from '../../../../src/engine/structures.js'
 import { Access } from '../../../../src/server/access/access.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
@@ -70,6 +73,9 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   await lacks(ingest.dropIndex('none'), 'drop', 'ingest')
   t.strictSame(await reader.index<'u32', 'u32'>('a-1').getOne(1), 10)
   await lacks(reader.index('a-2').definition(), 'stats', 'reader')
+  await t.rejects(reader.index('a-2').get([1]), { message: /or any other there, such as "read" for get/ })
+  const unread = reader.query(relation('b-1')).rows()
+  await t.rejects(unread, { message: /right "read" on "b-1"; the client's token lacks it/ })
   await lacks(reader.index<'u32', 'u32'>('a-1').insert([1], [11]), 'write', 'reader')
   await lacks(monitor.index('a-1').get([1]), 'read', 'monitor')
   const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name)
@@ -89,6 +95,49 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   await t.rejects(monitor.snapshot(), { code: 'UNAUTHORISED', message: /"snapshot" on any index/ })
   t.equal((await operator.snapshot()).length, 3)
   t.ok(await operator.dropIndex('a-2'))
+})
+
+t.test('who may read a relation is not told of indexes over it that it has no right to', async (t) => {
+  const tokens = join(folder, 'tokens-secret.json')
+  const token = 'shop-shop-shop-shop'
+  const shop = { name: 'shop', token, rights: [{ index: 'a-*', allow: ['read'] }] }
+  writeFileSync(tokens, JSON.stringify({ tokens: [entries[0], shop] }), { mode: 0o600 })
+  const { url } = await start(t, { tokens }, { structures: prefixTrees })
+  const open = (token: string) => connect(url, { token, reconnect: { attempts: 0 } })
+  const [operator, reader] = await Promise.all([open(TOKENS.operator), open(token)])
+  t.teardown(() => [operator, reader].map((client) => client.close()))
+  const ids = Uint32Array.from({ length: 2000 }, (_, i) => i)
+  const columns = ['id', 'other'].map((name) => ({ name, type: 'u32', nullable: false }) as const)
+  await operator.createRelation({ name: 'a-r', columns })
+  await operator.relation('a-r').append({ id: ids, other: ids })
+  await operator.relation('a-r').createIndex('secret-by-id', ['id'])
+  await operator.relation('a-r').createIndex('a-by-other', ['other'])
+  const one = (column: string) => relation('a-r').where(col(column).eq(5))
+  const joined = (column: string) =>
+    one(column === 'id' ? 'other' : 'id').join(relation('a-r', 'r'), {
+      on: [[column, `r.${column}`]],
+      kind: 'semi',
+      algorithm: 'inlj',
+    })
+  const told = async (client: typeof reader) => ({
+    list: await client.listRelations(),
+    stats: await client.stats(),
+    relation: await client.relation('a-r').stats(),
+    definition: await client.relation('a-r').definition(),
+    join: await client.explainQuery(joined('id')),
+  })
+  const all = await told(operator)
+  for (const [what, reply] of Object.entries(all)) {
+    if (what !== 'definition') t.match(JSON.stringify(reply), /secret/, `the operator sees it: ${what}`)
+  }
+  const some = await told(reader)
+  t.notMatch(JSON.stringify(some), /secret/)
+  t.match(some.list[0]?.indexes, [{ name: 'a-by-other', columns: ['other'] }])
+  t.match(some.join.method, 'inlj on an index of the right side')
+  t.match(
+    (await reader.explainQuery(joined('other'))).method,
+    'inlj on the index a-by-other of the right side',
+  )
 })
 
 t.test('a kept result is replaced by who may drop it', async (t) => {
@@ -216,3 +265,20 @@ t.test('figures over HTTP are for who may see all of them', async (t) => {
   t.ok(guarded.mayRead(bearer(TOKENS.monitor)))
   t.ok(guarded.mayRead(bearer(TOKENS.operator)))
 })
+
+t.test(
+  'who calls the server by a foreign name is told so, and a folder of backups that is missing is warned of',
+  async (t) => {
+    const warnings: string[] = []
+    const backupDirectory = join(folder, 'no-such-folder')
+    const onWarning = (message: string) => warnings.push(message)
+    const { url } = await start(t, { backupDirectory }, { onWarning })
+    t.match(warnings, [
+      /folder of backups, .*no-such-folder, does not exist; make it first, or every backup fails/,
+    ])
+    const asked = get(`${url.replace('ws:', 'http:')}/metrics`, { headers: { host: 'evil.example' } })
+    const [answer] = await once(asked, 'response')
+    t.equal(answer.statusCode, 403)
+    t.match(await text(answer), /header Host must name this machine/)
+  },
+)

@@ -86,7 +86,14 @@ t.test('every operation on an index needs one right, and a missing one is named'
   t.throws(() => authorise(new Rights([{ index: '*', allow: ['read'] }]), 'x', over), {
     message: /"create" on "a"/,
   })
-  const kept = { id: 1, op: 'query', query: {}, explain: false, keep: { name: 'a', seconds: 1 } } as const
+  const kept = {
+    id: 1,
+    op: 'query',
+    query: {},
+    lists: [],
+    explain: false,
+    keep: { name: 'a', seconds: 1 },
+  } as const
   authorise(new Rights([creator]), 'x', kept)
   t.throws(() => authorise(new Rights([{ index: 'a', allow: ['read'] }]), 'x', kept), {
     message: /query needs the right "create" on "a"/,
