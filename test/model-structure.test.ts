@@ -34,7 +34,7 @@ function miscount(structure: IndexStructure): IndexStructure {
 
 t.test('programs run on keys of every type, and find a fault', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   for (const [i, keyType] of [...FIXED_KEY_TYPES, ...VARIABLE_KEY_TYPES].entries()) {
     const shape = randomShape(new Random(seed + i), keyType)
     t.ok((await runProgram(models, new Random(seed + i), shape, { steps: 4 })) > 0, keyType)

@@ -35,7 +35,7 @@ export class Random {
   }
 }
 
-/** The seed of a random test: another one each time, unless `WARPDEX_SEED` has one of a run that is to be repeated. Print it. */
+/** The seed of a random test: another one each time, unless `TEST_SEED` has one of a run that is to be repeated. Print it. */
 export function seedOfRun(): number {
-  return Number(process.env.WARPDEX_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  return Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 }

@@ -5,7 +5,7 @@ import { seedOfRun } from '../random.js'
 
 t.test('it answers as a map does', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const all = [...mixedKeys(seed, 400), ...longestKeys()]
   const distinct = [...new Map(all.map((key) => [Buffer.from(key).toString('hex'), key])).values()]
   const { offsets, bytes } = columnOf(distinct.filter((_, i) => i % 2 === 0))

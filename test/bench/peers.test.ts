@@ -12,7 +12,7 @@ import { Random, seedOfRun } from '../random.js'
 
 t.test('the hash table is a map, also past the room that it began with', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = new HashTable(3, 10)
   const model = new Map<string, number[]>()
@@ -43,7 +43,7 @@ t.test('the hash table is a map, also past the room that it began with', async (
 
 t.test('the client of Redis reads replies that come in any pieces', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const accepted: Socket[] = []
   const server = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1')

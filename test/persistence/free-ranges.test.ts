@@ -5,7 +5,7 @@ import { randomNumbers } from './store-helpers.js'
 
 t.test('takes and gives as a plain map of bytes does', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = randomNumbers(seed)
   const ranges = new FreeRanges(10, 210)
   const used = new Uint8Array(220)

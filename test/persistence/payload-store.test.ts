@@ -73,7 +73,7 @@ const SEED = seedOfRun()
 
 for (const payloadCacheBytes of [0, 100_000, 2 ** 28]) {
   t.test(`gathers what was written, with ${payloadCacheBytes} bytes of memory`, async (t) => {
-    t.comment(`WARPDEX_SEED=${SEED}`)
+    t.comment(`TEST_SEED=${SEED}`)
     const random = randomNumbers(SEED)
     const directory = temporaryDirectory(t)
     const oracle: Uint8Array[] = []
@@ -101,7 +101,7 @@ for (const payloadCacheBytes of [0, 100_000, 2 ** 28]) {
 }
 
 t.test('gathers, writes and a compaction at the same time do not disturb each other', async (t) => {
-  t.comment(`WARPDEX_SEED=${SEED}`)
+  t.comment(`TEST_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const store = await Store.open(temporaryDirectory(t), { payloadCacheBytes: 100_000 })
   const { id } = await store.createIndex(definition('a'))
@@ -127,7 +127,7 @@ t.test('gathers, writes and a compaction at the same time do not disturb each ot
 })
 
 t.test('segments are read that a compaction has replaced on disk and not yet in its list', async (t) => {
-  t.comment(`WARPDEX_SEED=${SEED}`)
+  t.comment(`TEST_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const store = await Store.open(temporaryDirectory(t))
   const { id } = await store.createIndex(definition('a'))
@@ -154,7 +154,7 @@ t.test('segments are read that a compaction has replaced on disk and not yet in 
 })
 
 t.test('compaction lets the payloads of dead rows go, and their rows are not given again', async (t) => {
-  t.comment(`WARPDEX_SEED=${SEED}`)
+  t.comment(`TEST_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const directory = temporaryDirectory(t)
   const store = await Store.open(directory)

@@ -72,7 +72,7 @@ function flipByte(path: string, at: number): void {
 }
 
 t.test('a snapshot comes back as it was written', async (t) => {
-  t.comment(`WARPDEX_SEED=${SEED}`)
+  t.comment(`TEST_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const directory = temporaryDirectory(t)
   const store = await Store.open(directory)

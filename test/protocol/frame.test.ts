@@ -59,7 +59,7 @@ const fields = fc.record({
 
 t.test('a frame comes back as it went in, at any alignment of its memory', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   fc.assert(
     fc.property(fields, sections, fc.nat(7), (header, table, shift) => {
       const frame = encodeFrame(header, table)
@@ -180,7 +180,7 @@ t.test('only plain msgpack is decoded', async (t) => {
 
 t.test('damaged frames fail with a code and nothing else', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const whole = encodeFrame(
     { id: 5, op: 'get', index: 'cities', all: true },
     { keys: { type: 'u32', bytes: new Uint8Array(64) }, more: { type: 'bytes', bytes: new Uint8Array(3) } },

@@ -22,7 +22,7 @@ function bytesOf({ keys, payloads }: WriteItems): number {
 
 t.test('batches become parts within the limits, with the same rows', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 60; round++) {
     const widths = random.chance(0.5) ? FIXED : VARIABLE

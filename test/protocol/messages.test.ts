@@ -137,7 +137,7 @@ t.test('what is wrong with a request is said, and what would be right', async (t
 
 t.test('no header makes the parser fail otherwise than with a code', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const value = fc.oneof(
     fc.string(),
     fc.integer(),

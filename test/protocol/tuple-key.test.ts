@@ -128,7 +128,7 @@ function compare(type: ScalarKeyType, a: ScalarKey, b: ScalarKey): number {
 
 t.test('encoded tuples are in the order of the tuples, and are decoded to what they were', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (const text of [
     'tuple(u32,string)',

@@ -7,7 +7,7 @@ const TRIALS = 60
 
 t.test('flipped bits and cut files: the right answer or a refusal', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const damaging = await Damaging.prepare(
     t.testdir(),
     (options) => openEngine(t, { ...options, onWarning: () => {} }),

@@ -27,7 +27,7 @@ async function killed(
 }
 
 t.test('kill -9 loses nothing that was acknowledged, and leaves nothing by halves or twice', async (t) => {
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const model = { structures: 'model', longest: 60 } as const
   const both = await Promise.all([killed(model, 'a', KILLS / 2), killed(model, 'bb', KILLS / 2)])
   const acknowledged = both.reduce((sum, killing) => sum + killing.acknowledged, 0)

@@ -4,6 +4,6 @@ import { overwrite } from './overwrite.js'
 
 t.test('the data file stops to grow, though readers leave off in the middle', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   t.comment(await overwrite(t.testdir(), new Random(seed), 400))
 })

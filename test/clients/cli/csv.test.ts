@@ -16,7 +16,7 @@ async function linesOf(
 
 t.test('records come with the lines in which they begin', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 200; round++) {
     const end = random.pick(['\n', '\r\n'])

@@ -50,7 +50,7 @@ t.test('a column is of a type that holds its texts, or of strings', async (t) =>
 
 t.test('what a random column of numbers holds are the numbers of the file', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 2000; round++) {
     const digits = Array.from({ length: 1 + random.below(22) }, () => random.below(10)).join('')

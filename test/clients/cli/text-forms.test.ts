@@ -49,7 +49,7 @@ t.test('keys that are none say what is right', async (t) => {
 
 t.test('every f32 is shown as a text that is read as the same', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const bits = Uint32Array.from({ length: 20_000 }, () => random.word())
   for (const value of new Float32Array(bits.buffer)) {

@@ -28,7 +28,7 @@ t.test('a schedule says when the next one is due, without taking it', async (t) 
 
 t.test('random arrivals come at the rate, and their gaps are exponential', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const arrivals = times(new Schedule(500, 'poisson', 1, 2, new Random(seed, 0)), 20_000)
   const gaps = arrivals.map((time, i) => time - (arrivals[i - 1] ?? 0))
   // One of two processes at 500 a second: 4 milliseconds on average.

@@ -29,7 +29,7 @@ function histogram(values: Uint32Array, size: number): Uint32Array {
 
 t.test('uniform: every item as often', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const items = new Uint32Array(DRAWS)
   chooser('uniform', 1000, new Random(seed, 0), seed).fill(items, DRAWS, 5000)
   const shares = Array.from({ length: 1000 }, () => 1 / 1000)
@@ -48,7 +48,7 @@ t.test(
   'zipfian ranks follow the inversion of Gray et al. exactly, and the law of Zipf closely',
   async (t) => {
     const seed = seedOfRun()
-    t.comment(`WARPDEX_SEED=${seed}`)
+    t.comment(`TEST_SEED=${seed}`)
     for (const n of [1, 2, 3, 10, 1000]) {
       const ranks = new ZipfianRanks(n, new Random(seed, 1))
       const values = Uint32Array.from({ length: DRAWS }, () => ranks.next())
@@ -82,7 +82,7 @@ t.test(
 
 t.test('scrambling is a permutation, and keeps the shares', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   for (const n of [1, 2, 3, 5, 1000, 1024, 70_000]) {
     const scramble = permutation(n, seed)
     const image = Uint32Array.from({ length: n }, (_, i) => scramble(i))
@@ -99,7 +99,7 @@ t.test('scrambling is a permutation, and keeps the shares', async (t) => {
 
 t.test('latest: the newest item is the most wanted, also of those that came since', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const latest = chooser('latest', 100, new Random(seed, 3), seed)
   for (const population of [100, 101, 5000]) {
     const items = new Uint32Array(DRAWS)

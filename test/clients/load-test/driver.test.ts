@@ -15,7 +15,7 @@ const config = loadConfig({ flags: { port: 0, adapter: 'software', directory: t.
 const server = await startServer(config)
 t.teardown(() => server.close())
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 
 function testOptions(changes: Partial<LoadTestOptions>): LoadTestOptions {
   const name = changes.workload ?? 'a'

@@ -8,7 +8,7 @@ const COUNT = 20_000
 
 t.test('keys of every type: different ones, the same for the same seed', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const items = Uint32Array.from({ length: COUNT }, (_, i) => i)
   for (const keyType of KEY_TYPES) {
     const space = new KeySpace(keyType, seed)
@@ -37,7 +37,7 @@ t.test('keys of every type: different ones, the same for the same seed', async (
 
 t.test('a payload says which key and version it is of', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const kinds: PayloadKind[] = [
     'u32',

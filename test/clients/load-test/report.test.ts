@@ -50,7 +50,7 @@ function percentile(sorted: readonly number[], share: number): number {
 
 t.test('percentiles of merged histograms are those of all values, to a thousandth', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const parts = Array.from({ length: 5 }, (_, part) =>
     Array.from({ length: 1000 * part }, () => 0.05 * 10 ** (random.below(1e6) / 2e5)),

@@ -30,7 +30,7 @@ async function rowsOf(query: AsyncIterable<{ rows(): Iterable<Record<string, Cel
 
 t.test('queries of a client', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const relations = [randomRelation(random, 'r', 500), randomRelation(random, 'q', 300)]
   const oracle = await DuckOracle.open(relations)

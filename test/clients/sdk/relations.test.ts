@@ -45,7 +45,7 @@ function randomRows(random: Random, count: number): Rows {
 
 void t.test('rows go in and come out, through threads for sockets', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const { url } = await start(t, { ioThreads: 1 })
   const client = await clientOf(t, url)

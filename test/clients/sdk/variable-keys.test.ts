@@ -293,7 +293,7 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
 
 t.test('what is written under random keys comes back in their order', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   for (const [i, keyType] of VARIABLE_KEY_TYPES.entries()) {
     await t.test(keyType, (t) => compare(t, new Random(seed + i), keyType))
   }

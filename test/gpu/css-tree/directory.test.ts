@@ -41,7 +41,7 @@ function count(number: number, key: (i: bigint) => bigint): bigint[] {
 t.test('keys, and what lies beside them, are found whatever their spread', async (t) => {
   const device = await openDevice(t)
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (const [shape, spreads] of [[U32, SPREADS] as const, [U64, WIDE_SPREADS] as const]) {
     const top = shape.keyType === 'u32' ? 2n ** 32n - 1n : 2n ** 64n - 1n

@@ -27,7 +27,7 @@ const SIZES = [1, 4, 5, 8, 9, 64, 65, 129, 1025]
 t.test('lookups by one thread a key and by one thread for 32 keys give the same answers', async (t) => {
   const device = await openDevice(t)
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (const shape of SHAPES) {
     for (const size of SIZES) await compare(t, device, shape, size, random)

@@ -32,7 +32,7 @@ t.afterEach(() => Object.assign(LIMITS, { mergedTuples }))
 
 function randomOf(t: Test): Random {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   return new Random(seed)
 }
 

@@ -28,7 +28,7 @@ const SHAPES: readonly IndexShape[] = [
 t.test('work that is like earlier work creates nothing on the device', async (t) => {
   const device = await openDevice(t)
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   for (const shape of SHAPES) {
     const index = await Index.fill(device, shape, new Random(seed))
     const name = `${shape.structure} ${shape.keyType}`

@@ -53,7 +53,7 @@ t.test('lookups see the changes that were made before them', async (t) => {
 
 t.test('it grows, and uses free slots again', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const dictionary = await openDictionary(t)
   const model = new Map<string, number>()

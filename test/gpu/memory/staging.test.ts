@@ -5,7 +5,7 @@ import { openDevice } from '../open-device.js'
 
 t.test('columns get where they belong, in the order in which they are recorded', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const device = await openDevice(t)
   let created = 0

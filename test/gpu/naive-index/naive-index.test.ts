@@ -28,7 +28,7 @@ function distinct(keys: readonly Uint8Array[]): Uint8Array[] {
 
 t.test('keys of every shape, in one matrix and in several, some there and some not', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const shapes = ['random16', 'extremes', 'anyLength', 'chain', 'shared', 'groups', 'branches']
   for (const count of [1, 2, 511, 512, 513, 1500]) {

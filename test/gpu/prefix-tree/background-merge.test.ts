@@ -42,7 +42,7 @@ t.afterEach(() => {
 
 function randomOf(t: Test): Random {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   return new Random(seed)
 }
 

@@ -121,7 +121,7 @@ async function write(
 }
 
 t.test('partitions of a level are filled together, and lanes differ only in leaves and tuples', async (t) => {
-  t.comment(`WARPDEX_SEED=${SEED}`)
+  t.comment(`TEST_SEED=${SEED}`)
   const random = new Random(SEED)
   for (const keyType of VARIABLE_KEY_TYPES) {
     const levels = random.pick([1, 2, 3, 5, 16])
@@ -183,7 +183,7 @@ t.test('answers are those of an ordered map', async (t) => {
       ...coalesced(keyType, random.pick([1, 2, 3, 7, 16, undefined])),
       unique: random.chance(0.4),
     }
-    t.comment(`WARPDEX_SEED=${seed++}: ${JSON.stringify(shape)}`)
+    t.comment(`TEST_SEED=${seed++}: ${JSON.stringify(shape)}`)
     const options = { steps: 3, most: 257, longestPart: 8, traversals: TRAVERSALS }
     await runProgram(treeSubject(device), random, shape, options)
   }

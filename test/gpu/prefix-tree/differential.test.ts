@@ -11,7 +11,7 @@ const STEPS = 7
 t.test('random programs of batched operations against an ordered map', async (t) => {
   const device = await openDevice(t)
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   // Making the pipelines of a layout takes longer than a program, so that keys of each width have one a run, beside the plain one.
   const layouts = [4, 8, undefined].map(
     (width) => [width, randomLayout(new Random(seed + (width ?? 0)))] as const,

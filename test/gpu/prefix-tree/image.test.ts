@@ -46,7 +46,7 @@ async function randomTree(device: Device, random: Random): Promise<PrefixTree> {
 
 t.test('an arena that one device wrote loads on another, byte for byte, and lives on there', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const tree = await randomTree(first, random)
   const image = await read(await tree.image())

@@ -12,7 +12,7 @@ const ALIKE = 100
 t.test('batches that are not as their sample are written all the same', async (t) => {
   const device = await openDevice(t)
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (const [structure, alike] of [
     ['css', 0],

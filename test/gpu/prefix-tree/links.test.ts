@@ -181,7 +181,7 @@ for (const shape of SHAPES) {
 
   t.test(`${name}: neighbours, both ends and all keys come and go`, async (t) => {
     const seed = seedOfRun()
-    t.comment(`WARPDEX_SEED=${seed}`)
+    t.comment(`TEST_SEED=${seed}`)
     const random = new Random(seed)
     const linked = await LinkedTree.create(shape)
     const keySpace = openKeySpace(random, keyType)
@@ -227,7 +227,7 @@ for (const shape of SHAPES) {
 
 t.test('after random batches', async (t) => {
   let seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const ops = [WriteOp.insert, WriteOp.insert, WriteOp.deleteKey]
   for (const shape of SHAPES) {
     const random = new Random(seed)

@@ -91,7 +91,7 @@ export async function check<T>(
   runs: number,
 ): Promise<void> {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   await fc.assert(fc.asyncProperty(arbitrary, property), { seed, numRuns: runs })
 }
 

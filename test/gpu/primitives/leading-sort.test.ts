@@ -44,7 +44,7 @@ function stableOrder(keys: BigUint64Array): Uint32Array {
 t.test('ties of leading bits are settled by the rest, and equal keys stay in their order', (t) =>
   withBothForms(t, async (t, run) => {
     const seed = seedOfRun()
-    t.comment(`WARPDEX_SEED=${seed}`)
+    t.comment(`TEST_SEED=${seed}`)
     const random = new Random(seed)
     for (const firstBit of [0, 8, 24, 32]) {
       for (const count of [1, 2, 255, 256, 257, 5000]) {

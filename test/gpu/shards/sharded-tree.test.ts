@@ -159,7 +159,7 @@ async function checkScan(
   )
 }
 
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 
 /** Shared by tests that turn down the size of a shard, so that its kernels are made once. */
 const device = await openDevice(t)

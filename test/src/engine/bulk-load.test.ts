@@ -34,7 +34,7 @@ function randomBatches(random: Random, rows: number): { all: LoadBatch; batches:
 
 t.test('a load does what an insert of all rows in order does', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const engine = await openEngine(t)
   const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 1000 }
@@ -327,7 +327,7 @@ t.test(
     t.teardown(() => Object.assign(LIMITS, { mergedTuples }))
     Object.assign(LIMITS, { mergedTuples: 10 })
     const seed = seedOfRun()
-    t.comment(`WARPDEX_SEED=${seed}`)
+    t.comment(`TEST_SEED=${seed}`)
     const random = new Random(seed)
     const directory = t.testdir()
     const open = () => openEngine(t, { directory, structures: ShardedTree })

@@ -202,7 +202,7 @@ t.test('a device without room gets some from all who are idle, once', async (t) 
 
 t.test('whatever is done, everybody gets a turn and the budget holds', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const sizes = Array.from({ length: 12 }, () => random.below(40))
   const { budget, members } = budgetOf(100, ...sizes)
@@ -250,7 +250,7 @@ t.test('when the device is lost those who wait for a member that was to leave le
 
 t.test('those who use several at once get all of them, whatever others do', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const { budget, members } = budgetOf(100, 40, 40, 40, 30, 30, 90)
   let wrong = 0

@@ -70,7 +70,7 @@ t.test('a task that fails makes room, and its error comes through', async (t) =>
 
 t.test('whatever comes, all is done and no more than allowed runs', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const turns = new FairTurns(20)
   let running = 0

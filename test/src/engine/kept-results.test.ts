@@ -64,7 +64,7 @@ function keep(engine: Engine, query: QueryNode, name = 'kept', seconds = 60) {
 }
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 const relations = [randomRelation(random, 'r', 600), randomRelation(random, 'q', 90)]
 const { queryPassBytes } = LIMITS

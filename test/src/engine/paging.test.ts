@@ -134,7 +134,7 @@ async function atRest(engine: Engine, deviceMemory: number): Promise<number> {
 
 t.test('four times the budget is in use', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const { directory, engine, model, deviceMemory } = await openBoth(t, random)
 

@@ -64,7 +64,7 @@ class Subject {
 
 void t.test('what was appended is there, also after restarts with and without snapshots', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const folder = t.testdir({ data: {}, backups: {} })
   const directory = join(folder, 'data')
@@ -174,7 +174,7 @@ void t.test('appends that do not fit their relation say why', async (t) => {
 
 void t.test('relations take turns on a device that cannot hold all of them', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const directory = t.testdir()
   const subjects = ['a', 'b', 'c', 'd'].map((name) => new Subject(name))
@@ -260,7 +260,7 @@ const hexOf = {
 
 void t.test('indexes over columns follow their relation', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const directory = t.testdir()
   const orders = new Subject()

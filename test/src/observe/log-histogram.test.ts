@@ -37,7 +37,7 @@ t.test('numbers around the ends of buckets are counted where they belong', async
 
 t.test('quantiles are those of the sorted numbers, at most an eighth too high', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   for (let round = 0; round < 20; round++) {
     const most = 2 ** random.below(31)

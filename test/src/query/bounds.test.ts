@@ -21,7 +21,7 @@ t.test('queries within their memory, and past it', async (t) => {
   t.teardown(() => Object.assign(LIMITS, { queryPassBytes, queryQueuedBytes, queryBatchBytes }))
   Object.assign(LIMITS, { queryPassBytes: 8 * 2500, queryQueuedBytes: 100_000, queryBatchBytes: 20_000 })
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const bed = await QueryBed.open(t, [randomRelation(new Random(seed), 'r', 140)], 2 ** 20)
 
   await t.test('products and joins in passes', async (t) => {

@@ -123,7 +123,7 @@ function cast(column: string, type: ColumnType): Expression {
 
 t.test('expressions are what they are in SQL', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const bed = await QueryBed.open(t, [randomRelation(random, 'r', 400), randomRelation(random, 'none', 0)])
   for (const [sql, condition] of CONDITIONS) {

@@ -11,7 +11,7 @@ import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 const device = await openSharedDevice(t)
 /** With these an index pays for as few rows as a test has. */

@@ -9,7 +9,7 @@ import { Random, seedOfRun } from '../../random.js'
 import { openEngine, u32 } from '../engine/open-engine.js'
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 const device = await openSharedDevice(t)
 

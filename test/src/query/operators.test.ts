@@ -17,7 +17,7 @@ const R = scan('r')
 
 const opened = (async () => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const skewed = hostRelation('skewed', [
     {

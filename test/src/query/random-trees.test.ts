@@ -5,7 +5,7 @@ import { runQueries } from './fuzz/query-program.js'
 
 t.test('random trees of operators give what DuckDB gives', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const device = await openDevice(t)
   const { rows } = await runQueries(device, new Random(seed), { queries: 40, depth: 3, mostRows: 100 })
   t.pass(`40 queries, ${rows} rows`)

@@ -19,7 +19,7 @@ t.test('batches of long strings stay within their bytes', async (t) => {
   const { queryBatchBytes } = LIMITS
   t.teardown(() => Object.assign(LIMITS, { queryBatchBytes }))
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const cells = (make: (row: number) => Cell) => Array.from({ length: ROWS }, (_, row) => make(row))
   const relation = hostRelation('r', [

@@ -113,7 +113,7 @@ class Questions {
 
 t.test('random conditions select what they select in SQL', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const bed = await QueryBed.open(t, [randomRelation(random, 'r', ROWS), randomRelation(random, 'none', 0)])
   const questions = new Questions(random)

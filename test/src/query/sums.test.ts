@@ -76,7 +76,7 @@ function sumOf(values: readonly Cell[]): bigint {
 
 t.test('sums and averages of integers are exact, or refused', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const rows = 3000
   const k: HostColumn = columnOf(random, 'k', 'u32', 0, () => random.below(40), rows)
@@ -166,7 +166,7 @@ t.test('sums at the ends of 64 bits', async (t) => {
 
 t.test('quotients of integers are the nearest floats', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const rows = 2000
   const relation = hostRelation(
@@ -205,7 +205,7 @@ t.test('quotients of integers are the nearest floats', async (t) => {
 
 t.test('sums and averages of floats', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const rows = 6000
   // Below 1e-30 what goes on in the second float is too small for one.

@@ -9,7 +9,7 @@ import { treeSubject } from '../tree-subject.js'
 t.test('every traversal gives the answers of an ordered map, in reads and in writes', async (t) => {
   const device = await openDevice(t)
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   // Keys of one width are linked, or those of variable length: both for both would be twice the pipelines, which take longest.
   const fixedAreLinked = seed % 4 < 2
   for (const [i, keyType] of KEY_TYPES.entries()) {

@@ -22,7 +22,7 @@ export interface Subject {
 
 export function seeded(t: Test): Random {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   return new Random(seed)
 }
 

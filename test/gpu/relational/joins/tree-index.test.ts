@@ -11,7 +11,7 @@ import { Random, seedOfRun } from '../../../random.js'
 import { joinOnHost, openJoins, readResult, samePairs, uploadSide } from './join-bed.js'
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 
 const TYPES = ['u32', 'i32', 'f32', 'u64', 'i64'] as const

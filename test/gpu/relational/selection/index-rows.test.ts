@@ -16,7 +16,7 @@ import { Random, seedOfRun } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 const device = await openDevice(t)
 const kernels = await QueryKernels.create(device)

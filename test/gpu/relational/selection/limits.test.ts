@@ -37,7 +37,7 @@ function mild(column: number): Condition {
 
 t.test('conditions on more columns than a kernel can bind', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = wideTable(random, 1500)
   const model = new Model(table)
@@ -60,7 +60,7 @@ t.test('conditions on more columns than a kernel can bind', async (t) => {
 
 t.test('alternatives over more columns than a kernel can bind', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = wideTable(random, 1500)
   const model = new Model(table)

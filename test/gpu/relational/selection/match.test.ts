@@ -30,7 +30,7 @@ function randomStrings(random: Random, rows: number) {
 
 t.test('texts of all lengths, found row by row and in the dictionary', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomStrings(random, 700)
   const model = new Model(table)

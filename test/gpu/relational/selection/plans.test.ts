@@ -13,7 +13,7 @@ const HANDS: readonly ((kernel: number) => 'rows' | 'columns')[] = [
 
 t.test('every plan of four conditions gives the same rows, however kernels hand them on', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomTable(random, 2100)
   const values = (column: number, most: number): Condition => {

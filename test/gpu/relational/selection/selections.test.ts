@@ -9,7 +9,7 @@ const LENGTHS = [0, 1, 5, 31, 1023, 1025, 2047, 8192, 8193, 17000]
 
 t.test('tables of all lengths, with each strategy', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const some = randomTable(random, 300)
   const conditions = [0, 0, 1].map((depth) => randomCondition(random, some, depth))
@@ -53,7 +53,7 @@ t.test('few rows pass, most do, all do', async (t) => {
 
 t.test('random conditions of all kinds', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomTable(random, 1500)
   const model = new Model(table)

@@ -8,7 +8,7 @@ import { randomTable, SelectionBed, strategies } from './selection-bed.js'
 
 t.test('selections that begin from some rows keep their order', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const table = randomTable(random, 3000)
   const model = new Model(table)

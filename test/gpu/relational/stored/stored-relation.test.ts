@@ -57,7 +57,7 @@ const device = await openDevice(t)
 
 void t.test('batches read back as they were appended', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   let stored = await StoredRelation.create(device, COLUMNS)
   t.teardown(() => stored.destroy())

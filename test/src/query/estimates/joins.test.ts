@@ -7,7 +7,7 @@ import { EstimateBed } from './estimate-bed.js'
 import { randomRelation } from './random-relations.js'
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 const a = randomRelation(random, 'a', 40_000)
 const b = randomRelation(random, 'b', 10_000)

@@ -28,7 +28,7 @@ function mostRows(node: TypedNode, [first = 0, second = 0]: readonly number[]): 
 
 t.test('what is thought of random trees is possible', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const sizes = [0, 1, 100, 6000]
   const hosts = ['r', 'q', 's'].map((name) => randomRelation(random, name, random.pick(sizes)))

@@ -44,7 +44,7 @@ function pairsOf(left: DeviceRelation, right: DeviceRelation, keys?: number): nu
 
 t.test('pairs of tables, from what is at hand', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const skewed = () => Uint32Array.from({ length: 20_000 }, (_, row) => (random.chance(0.5) ? 7 : row + 10))
   const [left, right] = [skewed(), skewed()]

@@ -7,7 +7,7 @@ import { joined, plainRows } from './plain-rows.js'
 import { randomRelation } from './random-relations.js'
 
 const seed = seedOfRun()
-t.comment(`WARPDEX_SEED=${seed}`)
+t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
 const a = randomRelation(random, 'a', 30_000)
 const b = randomRelation(random, 'b', 8000)

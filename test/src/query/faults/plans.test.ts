@@ -63,7 +63,7 @@ function modelOf(relation: HostRelation, condition: Parameters<typeof isGiven>[0
 
 t.test('all plans of a selection find the same faults', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const relation = faultyRelation(random, ROWS)
   const device = await openDevice(t)

@@ -30,7 +30,7 @@ async function outcome(rows: Promise<Cell[][]>): Promise<Cell[][] | typeof FAULT
 
 t.test('a row is a fault if its outcome depends on one', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const relation = faultyRelation(random, ROWS)
   const bed = await QueryBed.open(t, [relation])
@@ -59,7 +59,7 @@ t.test('a row is a fault if its outcome depends on one', async (t) => {
 
 t.test('values of a projection', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const relation = faultyRelation(random, 12)
   const bed = await QueryBed.open(t, [relation])

@@ -52,7 +52,7 @@ function share(matches: (row: number) => boolean): number {
 
 t.test('estimates come close to what is there', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const uniform = Uint32Array.from({ length: ROWS }, () => random.below(1_000_000))
   const skewed = Uint32Array.from({ length: ROWS }, () => (random.chance(0.4) ? 7 : random.below(50)))
@@ -97,7 +97,7 @@ t.test('estimates come close to what is there', async (t) => {
 
 t.test('what goes together is noticed', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const first = Uint32Array.from({ length: ROWS }, () => random.below(1000))
   const columns = sampled([

@@ -125,7 +125,7 @@ function randomCondition(random: Random, depth: number): TypedExpression {
 
 t.test('a condition selects the rows for which it is true in SQL', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const rows = Array.from({ length: 60 }, () => COLUMNS.map((facts) => randomCell(random, facts)))
   const wrong: unknown[] = []

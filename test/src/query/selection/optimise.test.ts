@@ -122,7 +122,7 @@ t.test('where kernels may hand on much, the host waits to learn how much it is',
 
 t.test('the best plan is the best of all plans', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const wrong: string[] = []
   const compare = (what: string, model: CostModel, found: ReturnType<typeof optimise>, least: number) => {

@@ -71,7 +71,7 @@ const CONDITIONS: readonly (readonly [sql: string, condition: Expression])[] = [
 
 t.test('planned selections give what the oracle gives', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const bed = await QueryBed.open(t, [hostRelation('r', columnsOf(random))], undefined, true)
   const input: QueryNode = { op: 'scan', relation: 'r' }
@@ -106,7 +106,7 @@ t.test('planned selections give what the oracle gives', async (t) => {
 
 t.test('conditions on what joins give', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const keys = Array.from({ length: 300 }, (_, i) => i * 3)
   const few: HostColumn[] = [

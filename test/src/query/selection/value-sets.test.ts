@@ -41,7 +41,7 @@ function isNormal({ intervals }: ValueSet): boolean {
 
 t.test('sets of values are what sets of their elements are', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const failures: string[] = []
   const check = (what: string, set: ValueSet, wanted: (value: bigint | null) => boolean) => {

@@ -12,7 +12,7 @@ const AT_A_TIME = 40
 
 t.test('thousands of connections that are opened and dropped leave nothing behind', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const { url, load } = await start(t)
   const endOfWatch = await witness(t, url, new Random(seed))

@@ -47,7 +47,7 @@ async function attack(t: Test, url: string, random: Random, frames: number): Pro
 
 t.test('a hundred thousand broken frames are answered each, and nobody else notices', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const folder = t.testdir()
   const tokens = join(folder, 'tokens.json')
   const allow = ['read', 'write', 'drop', 'stats', 'snapshot']

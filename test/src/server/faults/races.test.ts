@@ -37,7 +37,7 @@ const STEPS: readonly Step[] = [
 
 async function race(t: Test, server: RunningServer, rounds: number): Promise<void> {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const endOfWatch = await witness(t, server.url, new Random(seed))
   const outcomes = new Map<string, number>()
   const run = async (i: number) => {

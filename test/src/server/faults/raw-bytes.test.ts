@@ -55,7 +55,7 @@ t.test('what is no WebSocket frame ends its connection, and that one only', asyn
 
 t.test('noise, before a WebSocket is opened and after', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const server = await start(t)
   const { url, load } = server

@@ -229,7 +229,7 @@ t.test('a message that takes too long is noticed, but not while nobody reads it'
 
 t.test('whatever happens, nothing is lost count of, and nobody waits for ever', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const { flows, reads, shared } = connections(8)
   const running = new Map<Inflow, RunningRequest[]>(flows.map((flow) => [flow, []]))

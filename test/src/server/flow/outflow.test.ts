@@ -121,7 +121,7 @@ t.test('a client that reads nothing is noticed, and one that reads too slowly', 
 
 t.test('whatever happens, all get their room in the end', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const { flows, shared, cut } = connections(6, { replyBytesInAll: 1200 })
   const wanted = flows.map((): number[] => [])

@@ -81,7 +81,7 @@ function values({ sections }: Answered, count: number): (number | undefined)[] {
 
 t.test('every get has its own answer, whatever goes together', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const asked = new Asked()
   const groups = new GetGroups(asked.ask)

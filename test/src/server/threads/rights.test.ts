@@ -15,7 +15,7 @@ const column = (...keys: number[]) => ({
 
 t.test('no request is answered by a right that is gone when reading the tokens again is done', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const folder = t.testdir()
   const tokens = join(folder, 'tokens.json')

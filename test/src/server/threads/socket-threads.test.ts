@@ -20,7 +20,7 @@ const { url } = server
 
 t.test('clients of several threads see one engine', async (t) => {
   const seed = seedOfRun()
-  t.comment(`WARPDEX_SEED=${seed}`)
+  t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const clients = await Promise.all(Array.from({ length: 5 }, () => connect(url)))
   await clients[0]!.createIndex({ name: 'many', keyType: 'u32', payloadKind: 'u32', unique: true })
