@@ -76,7 +76,7 @@ t.test('without a token, a name that is not of this machine reads nothing', asyn
   }
   t.equal(await ask(`127.0.0.1:${port}`), 'HTTP/1.1 200')
   t.equal(await ask('localhost'), 'HTTP/1.1 200')
-  t.equal(await ask('rebound.example'), 'HTTP/1.1 401')
+  t.equal(await ask('rebound.example'), 'HTTP/1.1 403')
 })
 
 t.test('readiness follows the server: starting, ready, device lost, stopping', async (t) => {
