@@ -48,7 +48,10 @@ t.test('a crash while an index is created that cannot be leaves nothing of it', 
       copy()
     },
   }).restore
-  await t.rejects(engine.createRelationIndex(BY_TEXT), { code: 'TOO_LARGE', message: /keys of up to 4096 bytes/ })
+  await t.rejects(engine.createRelationIndex(BY_TEXT), {
+    code: 'TOO_LARGE',
+    message: /keys of up to 4096 bytes/,
+  })
   restore()
   for (const crashed of copies) t.same(names(await openEngine(t, { directory: crashed })), ['texts'])
 })

@@ -306,7 +306,10 @@ void t.test('indexes over columns follow their relation', async (t) => {
   await engine.snapshot()
   await orders.append(engine, randomRows(random, 9))
   const long = packBatch({ id: [1], city: ['x'.repeat(5000)] }, ORDERS)
-  await t.rejects(engine.relation('orders').append(long), { code: 'TOO_LARGE', message: /keys of up to 4096 bytes/ })
+  await t.rejects(engine.relation('orders').append(long), {
+    code: 'TOO_LARGE',
+    message: /keys of up to 4096 bytes/,
+  })
   await orders.check(t, engine, 'without the row whose key is too long')
 
   const restart = async () => {
