@@ -21,6 +21,8 @@ import { framePieces } from './reply-frame.js'
 /** WebSocket close code of a server that is shutting down. */
 const GOING_AWAY = 1001
 
+const NOTHING = new Uint8Array(0)
+
 /** About what a reply has that says what is wrong. */
 const ERROR_BYTES = 1024
 
@@ -35,6 +37,8 @@ export interface ConnectionContext {
   readonly grant: Grant
   readonly flow: Flow
   readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
+  /** The client's name, where it was served elsewhere before. */
+  readonly client?: string | undefined
 }
 
 /** The reply to a request, and whether it is no error. */
@@ -45,7 +49,10 @@ interface Answer {
 
 /** One client's connection: from frames to requests, and from results to frames. */
 export class Connection {
+  /** Resolves when it is over here. */
+  readonly closed: Promise<void>
   readonly #socket: WebSocket
+  readonly #stream: Duplex
   readonly #context: ConnectionContext
   readonly #sender: CorkedSender
   readonly #flow: ConnectionFlow
@@ -54,11 +61,14 @@ export class Connection {
   #client: string | undefined
   #whenIdle: (() => void)[] = []
   #ending: Promise<void> | undefined
+  #handedOver = false
 
   /** @param stream the stream below the socket */
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
+    this.#stream = stream
     this.#context = context
+    this.#client = context.client
     this.#flow = new ConnectionFlow(context.flow, socket, stream, (code, reason, queuedBytes) => {
       if (code === FlowCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
       void this.#end(code, reason)
@@ -68,10 +78,13 @@ export class Connection {
     socket.on('message', (data: Buffer, binary: boolean) => {
       this.#flow.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
     })
-    socket.on('close', () => {
-      this.#abandon()
-      context.gate.left(context.number)
-      this.#becomeIdle()
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#abandon()
+        if (!this.#handedOver) context.gate.left(context.number)
+        this.#becomeIdle()
+        resolve()
+      })
     })
     // A broken connection is closed by the library, and there is nobody left to tell.
     socket.on('error', () => {})
@@ -82,11 +95,33 @@ export class Connection {
     return this.#flow.requests
   }
 
+  /** Whether it is open and nothing of it is under way, neither a request nor a reply. */
+  get atRest(): boolean {
+    if (this.#socket.readyState !== this.#socket.OPEN || this.#ending !== undefined) return false
+    return this.#flow.requests === 0 && this.#flow.unsent === 0 && this.#stream.writableLength === 0
+  }
+
+  /** Waits until the requests that are running are answered, and what was sent has left. */
+  async drain(): Promise<void> {
+    await this.#idle()
+    this.#sender.flush()
+    if (this.#flow.unsent === 0 && this.#stream.writableLength === 0) return
+    await new Promise<void>((resolve) => this.#stream.write(NOTHING, () => resolve()))
+  }
+
+  /**
+   * Its stream is taken away, and somebody else goes on with the connection as it is.
+   * @returns the client's name, if it has said one
+   */
+  handOver(): string | undefined {
+    this.#handedOver = true
+    return this.#client
+  }
+
   /** Waits until the requests that are running are answered, forgets those that have not begun, then ends the connection. */
   async close(): Promise<void> {
     this.#flow.stop()
-    const open = this.#socket.readyState === this.#socket.OPEN
-    if (open && this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    await this.#idle()
     this.#sender.flush()
     await this.#end(GOING_AWAY, 'the server is shutting down')
   }
@@ -115,6 +150,11 @@ export class Connection {
     }
     end()
     if (this.#flow.requests === 0) this.#becomeIdle()
+  }
+
+  async #idle(): Promise<void> {
+    const open = this.#socket.readyState === this.#socket.OPEN
+    if (open && this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
   }
 
   #becomeIdle(): void {

@@ -14,8 +14,10 @@ import { createWebSocketServer } from './web-sockets.js'
 
 /** What the front needs of a connection. */
 interface Admitted {
-  /** Requests that are not answered; absent where others count them. */
-  readonly requests?: number
+  /** Requests that are not answered, but for those that others count. */
+  readonly requests: number
+  /** Resolves when it is over. */
+  readonly closed: Promise<void>
   close(): Promise<void>
 }
 
@@ -83,7 +85,7 @@ export class Front {
 
   /**
    * Opens the door: every WebSocket is handed to `connect` with the stream below it, and with who it is.
-   * @param threads take connections over, as far as they can
+   * @param threads what takes connections over
    */
   admit(
     connect: (socket: WebSocket, stream: Duplex, grant: Grant) => Admitted,
@@ -104,7 +106,7 @@ export class Front {
 
   /** Requests that are not answered, and the clients that wait for them. */
   get unanswered(): { readonly requests: number; readonly clients: number } {
-    const waiting = [...this.#connections].flatMap(({ requests = 0 }) => (requests > 0 ? [requests] : []))
+    const waiting = [...this.#connections].flatMap(({ requests }) => (requests > 0 ? [requests] : []))
     const elsewhere = this.#threads?.load
     return {
       requests: waiting.reduce((sum, requests) => sum + requests, elsewhere?.requests ?? 0),
@@ -143,25 +145,19 @@ export class Front {
       this.#refuse(request, stream, grant)
       return
     }
-    const adopted = this.#threads?.adopt(request, stream, head, grant)
-    if (adopted !== undefined) {
-      void adopted.closed.then(this.#add(adopted))
-      return
-    }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      socket.on('close', this.#add(connect(socket, stream, grant)))
+      this.#add(connect(socket, stream, grant))
     })
   }
 
-  /** @returns what is to be called when the connection is over */
-  #add(connection: Admitted): () => void {
+  #add(connection: Admitted): void {
     const { meter } = this.#options
     this.#connections.add(connection)
     meter.opened()
-    return () => {
+    void connection.closed.then(() => {
       this.#connections.delete(connection)
       meter.closed()
-    }
+    })
   }
 
   #refuse({ socket }: IncomingMessage, stream: Duplex, status: Refusal | 503): void {

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
@@ -8,7 +10,7 @@ import type { Status } from '../http/health.js'
 import { openSite } from '../http/open-site.js'
 import { type Log, NO_LOG } from '../observe/log.js'
 import { Monitor } from '../observe/monitor.js'
-import { Access } from './access/access.js'
+import { Access, type Grant } from './access/access.js'
 import { checkBinding, hostAndPort } from './binding.js'
 import { Connection } from './connection.js'
 import { Flow } from './flow/flow.js'
@@ -17,6 +19,8 @@ import { Front } from './front.js'
 import { LocalGate } from './gate/local-gate.js'
 import { ReplyMemory } from './reply-memory.js'
 import { exposureOf } from './secret-files.js'
+import { hasDescriptor } from './threads/descriptor.js'
+import { ResidentConnection } from './threads/resident-connection.js'
 import { SocketThreads } from './threads/socket-threads.js'
 import { readTlsIdentity } from './tls.js'
 
@@ -104,22 +108,28 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     opened = engine
     const replyMemory = new ReplyMemory(LIMITS.replyMemoryKept)
     const gate = new LocalGate(engine, replyMemory)
-    let connections = 0
-    const number = () => connections++
     const { limits } = flow
     const threads = await SocketThreads.start(config.ioThreads, {
       gate,
       memory: replyMemory,
       limits,
-      number,
       monitor,
     })
     monitor.meters.elsewhere = () => threads.load
-    front.admit(
-      (socket, stream, grant) =>
-        new Connection(socket, stream, { gate, number: number(), grant, flow, meter: monitor }),
-      threads,
-    )
+    let connections = 0
+    const connect = (socket: WebSocket, stream: Duplex, grant: Grant) => {
+      const number = connections++
+      const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor })
+      if (config.ioThreads === 0 || !hasDescriptor(stream)) return connection
+      return new ResidentConnection({
+        connection,
+        socket,
+        stream,
+        underWay: () => gate.underWay,
+        move: (head) => threads.adopt(number, stream, head, grant, () => connection.handOver()),
+      })
+    }
+    front.admit(connect, threads)
     const { name, software } = engine.adapter
     monitor.log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
     let closed: Promise<void> | undefined

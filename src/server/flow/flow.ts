@@ -96,6 +96,11 @@ export class ConnectionFlow {
     return this.#inflow.requests
   }
 
+  /** Bytes of replies that have not left. */
+  get unsent(): number {
+    return this.#outflow.bytes
+  }
+
   /** Forgets the requests that have not begun. */
   discardHeld(): void {
     this.#inflow.discardHeld()

@@ -7,6 +7,7 @@ import type { Answered, EngineGate, Question } from './engine-gate.js'
 export class LocalGate implements EngineGate {
   readonly #engine: Engine
   readonly #memory: ReplyMemory
+  #underWay = 0
 
   constructor(engine: Engine, memory: ReplyMemory) {
     this.#engine = engine
@@ -18,8 +19,14 @@ export class LocalGate implements EngineGate {
     return { name, software }
   }
 
+  /** Requests that are not answered. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
   async ask({ request, client, rights, sign, connection }: Question): Promise<Answered> {
     const lent = this.#memory.lend()
+    this.#underWay++
     const cancellation = {
       get cancelled() {
         return sign.cancelled
@@ -33,6 +40,8 @@ export class LocalGate implements EngineGate {
     } catch (error) {
       lent.release()
       throw error
+    } finally {
+      this.#underWay--
     }
   }
 

@@ -13,7 +13,6 @@ let dup: Dup | undefined
  * @returns a file descriptor that is the caller's; undefined where a stream has none of its own (TLS, Windows), which stays as it is
  */
 export function takeDescriptor(stream: Duplex): number | undefined {
-  if (process.platform === 'win32' || !(stream instanceof Socket)) return undefined
   const descriptor = descriptorOf(stream)
   if (descriptor === undefined) return undefined
   dup ??= koffi.load(null).func('int dup(int)') as Dup
@@ -24,8 +23,14 @@ export function takeDescriptor(stream: Duplex): number | undefined {
   return own
 }
 
+/** Whether a stream has a descriptor of its own, which could be taken. */
+export function hasDescriptor(stream: Duplex): boolean {
+  return descriptorOf(stream) !== undefined
+}
+
 /** Node has no public way to it. */
-function descriptorOf(socket: Socket): number | undefined {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } }
+function descriptorOf(stream: Duplex): number | undefined {
+  if (process.platform === 'win32' || !(stream instanceof Socket)) return undefined
+  const { _handle: handle } = stream as Socket & { readonly _handle?: { readonly fd?: number } }
   return handle?.fd !== undefined && handle.fd >= 0 ? handle.fd : undefined
 }

@@ -60,11 +60,11 @@ export type ToSockets =
       /** How messages name who it is, and what it may do. */
       readonly who: string
       readonly rules: readonly Rule[]
-      /** File descriptor of a socket whose client has asked for a WebSocket and was not answered yet. */
+      /** File descriptor of a socket that is a WebSocket already, between two messages. */
       readonly descriptor: number
-      readonly method: string | undefined
-      readonly headers: Readonly<Record<string, string | string[] | undefined>>
-      /** What came after the headers. */
+      /** The client's name, if it has said one. */
+      readonly client: string | undefined
+      /** What was read of the messages that come next. */
       readonly head: Uint8Array
     }
   /** What a connection may do from now on. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { WebSocket } from 'ws'
 import { Meters } from '../../observe/meters.js'
 import { Rights } from '../access/rights.js'
 import { Connection } from '../connection.js'
@@ -14,6 +15,17 @@ import { ThreadLoad } from './thread-load.js'
 
 /** How often the thread says what its connections take, and what it has counted. */
 const LOAD_MS = 250
+
+/** The handshake looks at these only. */
+const HANDSHAKE = {
+  method: 'GET',
+  url: '/',
+  headers: {
+    upgrade: 'websocket',
+    'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+    'sec-websocket-version': '13',
+  },
+} as unknown as IncomingMessage
 
 interface Adopted {
   readonly connection: Connection
@@ -37,25 +49,30 @@ const webSockets = createWebSocketServer()
 const connections = new Map<number, Adopted>()
 
 function adopt(message: Extract<ToSockets, { kind: 'adopt' }>): void {
-  const { connection: number, descriptor, who, rules, method, headers, head } = message
+  const { connection: number, descriptor, who, rules, client, head } = message
   const stream = new Socket({ fd: descriptor, readable: true, writable: true })
   stream.on('error', () => stream.destroy())
   stream.once('close', () => {
     connections.delete(number)
     outbox.send({ kind: 'closed', connection: number })
   })
-  // The handshake looks at these only.
-  const request = { method, headers, url: '/' } as IncomingMessage
-  webSockets.handleUpgrade(request, stream, Buffer.from(head), (socket) => {
+  withoutAnswer(stream, Buffer.from(head), (socket) => {
     const grant = {
       who,
       get rights() {
         return connections.get(number)?.rights ?? Rights.none
       },
     }
-    const connection = new Connection(socket, stream, { gate, number, grant, flow, meter })
+    const connection = new Connection(socket, stream, { gate, number, grant, flow, meter, client })
     connections.set(number, { connection, rights: new Rights(rules) })
   })
+}
+
+/** Makes a WebSocket of a stream that was one before: the library makes one only of a handshake, which was answered then. */
+function withoutAnswer(stream: Socket, head: Buffer, take: (socket: WebSocket) => void): void {
+  stream.write = () => true
+  webSockets.handleUpgrade(HANDSHAKE, stream, head, take)
+  Reflect.deleteProperty(stream, 'write')
 }
 
 function setRights({ connection, rules }: Extract<ToSockets, { kind: 'rights' }>): void {

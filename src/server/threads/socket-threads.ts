@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -29,8 +28,6 @@ interface Options {
   readonly memory: ReplyMemory
   /** What bounds the connections of all threads together. */
   readonly limits: FlowLimits
-  /** Gives a connection its number. */
-  number(): number
   readonly monitor: Monitor
 }
 
@@ -95,15 +92,22 @@ class SocketThread {
   adopt(
     connection: number,
     descriptor: number,
-    { method, headers }: IncomingMessage,
     head: Uint8Array,
     grant: Grant,
+    client: string | undefined,
   ): AdoptedConnection {
     const closed = new Promise<void>((onClosed) => this.#held.set(connection, { grant, onClosed }))
     const { who, rights } = grant
     const { rules } = rights
-    const request = { method, headers, head: head.slice() }
-    this.#outbox.send({ kind: 'adopt', connection, who, rules, descriptor, ...request })
+    this.#outbox.send({
+      kind: 'adopt',
+      connection,
+      who,
+      rules,
+      descriptor,
+      client,
+      head: new Uint8Array(head),
+    })
     return {
       closed,
       close: () => {
@@ -165,17 +169,15 @@ class SocketThread {
  */
 export class SocketThreads {
   readonly #threads: readonly SocketThread[]
-  readonly #number: () => number
 
-  private constructor(threads: readonly SocketThread[], number: () => number) {
+  private constructor(threads: readonly SocketThread[]) {
     this.#threads = threads
-    this.#number = number
   }
 
   static async start(count: number, options: Options): Promise<SocketThreads> {
     const limits = shareOf(options.limits, count)
     const threads: SocketThread[] = []
-    const all = new SocketThreads(threads, () => options.number())
+    const all = new SocketThreads(threads)
     try {
       for (let i = 0; i < count; i++) threads.push(new SocketThread({ ...options, limits }))
     } catch (error) {
@@ -187,21 +189,25 @@ export class SocketThreads {
   }
 
   /**
-   * Hands a connection that asks for a WebSocket to the thread that has the fewest.
+   * Hands a WebSocket that is between two messages to the thread that has the fewest.
+   *
+   * @param head what was read of the messages that come next
+   * @param handOver called when it is handed over; returns the client's name
    * @returns undefined where it cannot be handed over, and is as before
    */
   adopt(
-    request: IncomingMessage,
+    connection: number,
     stream: Duplex,
     head: Uint8Array,
     grant: Grant,
+    handOver: () => string | undefined,
   ): AdoptedConnection | undefined {
     const idlest = this.#threads
       .filter(({ ended }) => !ended)
       .sort((a, b) => a.connections - b.connections)[0]
     const descriptor = idlest && takeDescriptor(stream)
     if (idlest === undefined || descriptor === undefined) return undefined
-    return idlest.adopt(this.#number(), descriptor, request, head, grant)
+    return idlest.adopt(connection, descriptor, head, grant, handOver())
   }
 
   /** What the connections of all threads take. */
