@@ -19,6 +19,7 @@ import { Front } from './front.js'
 import { LocalGate } from './gate/local-gate.js'
 import { ReplyMemory } from './reply-memory.js'
 import { exposureOf } from './secret-files.js'
+import { BusyPolling } from './threads/busy-polling.js'
 import { hasDescriptor } from './threads/descriptor.js'
 import { ResidentConnection } from './threads/resident-connection.js'
 import { SocketThreads } from './threads/socket-threads.js'
@@ -117,6 +118,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     })
     monitor.meters.elsewhere = () => threads.load
     let connections = 0
+    // Where the CPU is the device it needs the core.
+    const polling = engine.adapter.software ? undefined : new BusyPolling()
     const connect = (socket: WebSocket, stream: Duplex, grant: Grant) => {
       const number = connections++
       const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor })
@@ -126,6 +129,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         socket,
         stream,
         underWay: () => gate.underWay,
+        polling,
         move: (head) => threads.adopt(number, stream, head, grant, () => connection.handOver()),
       })
     }

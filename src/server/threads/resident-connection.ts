@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Connection } from '../connection.js'
+import type { BusyPolling } from './busy-polling.js'
 import { MessageBoundaries } from './message-boundaries.js'
 import type { AdoptedConnection } from './socket-threads.js'
 
@@ -28,6 +29,8 @@ export interface ResidentOptions {
   readonly stream: Duplex
   /** Requests of all connections that the engine has. */
   underWay(): number
+  /** Where the thread is to be found awake by the next request; absent where it has better things to do. */
+  readonly polling?: BusyPolling | undefined
   /**
    * Hands the connection to a thread.
    * @param head what was read of it and is not taken yet
@@ -99,7 +102,11 @@ export class ResidentConnection {
   }
 
   #take(chunk: Uint8Array): void {
-    for (const read of this.#readers) read.call(this.#options.stream, chunk)
+    const { stream, polling } = this.#options
+    // The library takes by itself what is left in a stream that has ended.
+    if (stream.destroyed) return
+    polling?.arrived()
+    for (const read of this.#readers) read.call(stream, chunk)
   }
 
   /** Another may have gone on with reading in the meantime. */

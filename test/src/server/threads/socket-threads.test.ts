@@ -77,6 +77,23 @@ t.test('requests of a connection take effect in their order', async (t) => {
   t.pass(`${rounds} gets, each between two writes`)
 })
 
+t.test('a connection that goes to another thread is the same client as before', async (t) => {
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'somebody who leaves' })
+  await client.ask({ id: 1, ...numbers, ifNotExists: true })
+  const insert = { op: 'insert', index: 'numbers', writeId: 1 }
+  const columns = { keys: column(77), payloads: blob(1) }
+  const first = await client.ask({ id: 2, ...insert }, columns)
+  t.strictSame([...first.sections.get('codes')!.bytes], [ResultCode.inserted])
+  const burst = 30
+  for (let i = 0; i < burst; i++) {
+    client.send({ id: 3 + i, op: 'get', index: 'numbers' }, { keys: column(77) })
+  }
+  for (let i = 0; i < burst; i++) t.equal((await client.reply()).sections.get('found')!.bytes[0], 1)
+  const again = await client.ask({ id: 100, ...insert }, columns)
+  t.strictSame([...again.sections.get('codes')!.bytes], [ResultCode.inserted], 'remembered, not repeated')
+})
+
 t.test('errors come through with their codes, and cancellation reaches the engine', async (t) => {
   const client = await RawClient.connect(t, url)
   await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'me' })
