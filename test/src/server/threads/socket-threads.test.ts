@@ -79,7 +79,7 @@ t.test('requests of a connection take effect in their order', async (t) => {
 
 t.test('a connection that goes to another thread is the same client as before', async (t) => {
   const client = await RawClient.connect(t, url)
-  await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'somebody who leaves' })
+  await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'leaver' })
   await client.ask({ id: 1, ...numbers, ifNotExists: true })
   const insert = { op: 'insert', index: 'numbers', writeId: 1 }
   const columns = { keys: column(77), payloads: blob(1) }
