@@ -49,7 +49,11 @@ export class Select {
     const common = {
       module: 'relational/algebra/select',
       params: 16,
-      conditions: { ...columnConditions(shape), serial: strategy === 'serial' },
+      conditions: {
+        ...columnConditions(shape),
+        serial: strategy === 'serial',
+        subgroups: strategy === 'subgroups',
+      },
       bindings: ['read'] as const,
     }
     const [mark, emit, unbounded] = await Promise.all([

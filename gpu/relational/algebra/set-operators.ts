@@ -70,7 +70,12 @@ export class SetOperator {
     const common = {
       module: 'relational/algebra/set-operators',
       params: 1,
-      conditions: { ...conditions, serial, [CONDITIONS[operation]]: true },
+      conditions: {
+        ...conditions,
+        serial,
+        subgroups: strategy === 'subgroups',
+        [CONDITIONS[operation]]: true,
+      },
       bindings: ['read', 'read'] as const,
     }
     const payloads = [
