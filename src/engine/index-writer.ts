@@ -235,7 +235,7 @@ export class IndexWriter {
   }
 }
 
-/** The share that a write takes of a batch of them. One that names a traversal, or is a chunk already, goes alone. */
+/** The share that a write takes of a group of them. One that names a traversal, or is a chunk already, goes alone. */
 export function weigh({ columns, load }: PendingWrite, shape: IndexShape): number {
   const { keys, keyOffsets, payloads, traversal } = columns
   if (traversal !== undefined || load?.course !== undefined) return Number.POSITIVE_INFINITY
@@ -243,7 +243,7 @@ export function weigh({ columns, load }: PendingWrite, shape: IndexShape): numbe
   const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
   const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
   if (load !== undefined) return Math.max(items / LIMITS.loadItems, bytes / LIMITS.loadBytes)
-  return Math.max(items / LIMITS.batchItems, bytes / LIMITS.frameBytes)
+  return Math.max(items / LIMITS.groupItems, bytes / LIMITS.groupBytes)
 }
 
 /** The answer of each write. */
