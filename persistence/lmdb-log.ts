@@ -55,7 +55,8 @@ export class LmdbLog implements WriteLog {
   readonly #payloads: PayloadStore
   readonly #outcomes: WriteOutcomes
   readonly #positions = new Map<number, Positions>()
-  readonly #buffers = new SpareBuffers()
+  /** One that is being written to the disk, and one that is being filled. */
+  readonly #buffers = new SpareBuffers(2)
 
   constructor(committer: Committer, keyspace: Keyspace, payloads: PayloadStore, outcomes: WriteOutcomes) {
     this.#committer = committer

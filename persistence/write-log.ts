@@ -51,7 +51,8 @@ export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
 /** The ordered write batches of every index and relation: with the snapshots they are the truth that everything else is rebuilt from. */
 export interface WriteLog {
   /**
-   * Resolves when the record is durable. Records of one index get their positions in the order of the calls.
+   * Resolves when the record is durable. Records of one index get their positions in the order of the calls. Its columns are copied before the
+   * call returns.
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */

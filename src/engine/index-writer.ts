@@ -11,6 +11,7 @@ import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
+import { JoinedMemory } from './joined-memory.js'
 import { countCodes } from './load-counts.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
 import { type IdentifiedWrite, nameOf, rememberedOutcome, sortWrites, unsound } from './write-identity.js'
@@ -150,10 +151,12 @@ export class IndexWriter {
   ): Promise<boolean> {
     const parts = writes.map(({ columns }) => this.#deviceWrite(columns))
     const { keyType, payloadBytes } = this.#shape
+    const memory = new JoinedMemory()
     const batch = joinBatches(
       parts.map((part) => part.batch),
       keyWidth(keyType),
       payloadBytes,
+      (bytes) => memory.take(bytes),
     )
     const firstRow = this.#store.payloads.nextRow(this.#index.id)
     const withBlob = parts.some(({ blob }) => blob !== undefined)
@@ -169,26 +172,27 @@ export class IndexWriter {
       const logging = this.#log({ ...batch, segment, outcomes: outcomesOf(writes, answers) }, writes.length)
       const isLoad = writes[0].load !== undefined
       if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
-        return this.#applyAhead(prepared, logging, writes, answers)
+        return this.#applyAhead(prepared, memory, logging, writes, answers)
       await logging
     } catch (error) {
       prepared.discard()
       throw error
     }
-    const sound = applyLogged(prepared)
+    const sound = applyLogged(prepared, memory)
     answerAll(writes, answers)
     return sound
   }
 
   async #applyAhead(
     prepared: PreparedWrite,
+    memory: JoinedMemory,
     logging: Promise<void>,
     writes: readonly PendingWrite[],
     answers: readonly Answer[],
   ): Promise<boolean> {
     const before = this.#syncing
     this.#syncing = { ids: idsOf(writes), done: this.#answerLogged(logging, writes, answers) }
-    const sound = applyLogged(prepared)
+    const sound = applyLogged(prepared, memory)
     // One batch is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
     await before?.done
     // The store hands a commit over in the next turn of the event loop. What follows here would hold that up.
@@ -281,10 +285,14 @@ function isOvertaken(logging: Promise<void>, arrival: Promise<void>): Promise<bo
   return Promise.race([logging.then(() => false), arrival.then(() => true)])
 }
 
-/** Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers. */
-function applyLogged(prepared: PreparedWrite): boolean {
+/**
+ * Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers.
+ * @param memory of its columns, which nobody looks at any more then; where anything fails it is left to the garbage collector
+ */
+function applyLogged(prepared: PreparedWrite, memory: JoinedMemory): boolean {
   try {
     prepared.apply()
+    memory.release()
     return true
   } catch {
     return false
