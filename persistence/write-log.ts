@@ -21,9 +21,16 @@ export interface PayloadSegment {
   readonly bytes: Uint8Array
 }
 
+/** Checksums of a batch's columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
+export interface ColumnChecksums {
+  readonly keys?: number | undefined
+  readonly payloads?: number | undefined
+}
+
 /** All that becomes durable with a batch, together or not at all. */
 export interface LogRecord extends LogBatch {
   readonly segment?: PayloadSegment | undefined
+  readonly checksums?: ColumnChecksums | undefined
   /** Outcomes of the clients' writes that the batch is made of. */
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }

@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
+import { checksumInPieces } from '../../persistence/checksums.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
-import type { LogRecord } from '../../persistence/write-log.js'
+import type { ColumnChecksums, LogRecord } from '../../persistence/write-log.js'
 import type { Answer, WriteOutcome } from '../../persistence/write-outcomes.js'
 import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
@@ -163,13 +164,16 @@ export class IndexWriter {
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
-    const prepared = await structure.prepare({ ...batch, traversal, goesOn })
+    const preparing = structure.prepare({ ...batch, traversal, goesOn })
+    // While the device works; the record needs them next.
+    const [prepared, checksums] = await Promise.all([preparing, checksumsOf(batch)])
     const answers = answersOf(prepared.codes, parts, writes)
     try {
       if (this.#ahead) throw unsound()
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
       const segment = stored && { firstRow, ...stored }
-      const logging = this.#log({ ...batch, segment, outcomes: outcomesOf(writes, answers) }, writes.length)
+      const record = { ...batch, segment, checksums, outcomes: outcomesOf(writes, answers) }
+      const logging = this.#log(record, writes.length)
       const isLoad = writes[0].load !== undefined
       if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
         return this.#applyAhead(prepared, memory, logging, writes, answers)
@@ -237,6 +241,10 @@ export class IndexWriter {
     hashPayloads(blob.bytes, blob.offsets, this.#index.seed, rows)
     return { batch: { ...items, payloads: new Uint8Array(rows.buffer) }, blob, count }
   }
+}
+
+async function checksumsOf({ keys, payloads }: WriteBatch): Promise<ColumnChecksums> {
+  return { keys: await checksumInPieces(keys), payloads: payloads && (await checksumInPieces(payloads)) }
 }
 
 /** The share that a write takes of a group of them. One that names a traversal, or is a chunk already, goes alone. */
