@@ -199,7 +199,10 @@ export interface IndexStructure {
    * what `use` returns has settled.
    */
   duringReads?<T>(use: (reads: DeviceReads) => Promise<T>): Promise<T>
-  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed */
+  /**
+   * The batch's columns must not change before the write is applied or discarded.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed
+   */
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /**
    * Rebuilds the structure without its garbage when that is worthwhile, and brings up to date what reads would otherwise have to. Called

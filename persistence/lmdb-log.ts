@@ -55,7 +55,8 @@ export class LmdbLog implements WriteLog {
   readonly #payloads: PayloadStore
   readonly #outcomes: WriteOutcomes
   readonly #positions = new Map<number, Positions>()
-  readonly #buffers = new SpareBuffers()
+  /** One that is being written to the disk, and one that is being filled. */
+  readonly #buffers = new SpareBuffers(2)
 
   constructor(committer: Committer, keyspace: Keyspace, payloads: PayloadStore, outcomes: WriteOutcomes) {
     this.#committer = committer
@@ -187,7 +188,7 @@ function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]
 
 function encodeBatch(
   key: Buffer,
-  { ops, keys, keyOffsets, payloads }: LogBatch,
+  { ops, keys, keyOffsets, payloads, checksums }: LogRecord,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const isMixed = typeof ops !== 'number'
@@ -197,9 +198,13 @@ function encodeBatch(
     ...(keyOffsets && { keyOffsets: true }),
   }
   const sections = [...(isMixed ? [ops] : []), keys]
-  if (payloads !== undefined) sections.push(payloads)
+  const known = [...(isMixed ? [undefined] : []), checksums?.keys]
+  if (payloads !== undefined) {
+    sections.push(payloads)
+    known.push(checksums?.payloads)
+  }
   if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
-  return encodeRecord(RecordKind.write, key, meta, sections, allocate)
+  return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
 }
 
 /** @throws WarpdexError `DAMAGED_FILE` */

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { Packr } from 'msgpackr'
 import { WarpdexError } from '../protocol/errors.js'
+import { joinedChecksum } from './checksums.js'
 
 /** What a record is of. A record that lies where another kind belongs counts as damage. */
 export const RecordKind = {
@@ -39,6 +40,7 @@ const packr = new Packr({ useRecords: false })
  *
  * The checksum (CRC-32) also covers the key that the record is stored under, so that a record in a wrong place is noticed.
  *
+ * @param checksums those of sections, as far as they are known
  * @returns the record in parts, to be joined or written one after the other
  */
 export function recordParts(
@@ -46,6 +48,7 @@ export function recordParts(
   key: Uint8Array,
   meta: unknown,
   sections: readonly Uint8Array[] = [],
+  checksums: readonly (number | undefined)[] = [],
 ): Uint8Array[] {
   const packed = packr.pack(meta)
   const head = Buffer.allocUnsafe(HEAD_BYTES + sections.length * 4 + packed.length)
@@ -59,10 +62,13 @@ export function recordParts(
   })
   head.set(packed, HEAD_BYTES + sections.length * 4)
   let checksum = crc32(head.subarray(4), crc32(key))
-  for (const section of sections) {
+  sections.forEach((section, i) => {
     // Of an empty array zlib may see no address, which it takes for a call to begin anew.
-    if (section.byteLength > 0) checksum = crc32(section, checksum)
-  }
+    if (section.byteLength === 0) return
+    const known = checksums[i]
+    checksum =
+      known === undefined ? crc32(section, checksum) : joinedChecksum(checksum, known, section.byteLength)
+  })
   head.writeUInt32LE(checksum, 0)
   return [head, ...sections]
 }
@@ -70,6 +76,7 @@ export function recordParts(
 /**
  * The record in one buffer.
  * @param allocate gives the buffer, of so many bytes
+ * @param checksums as of `recordParts`
  */
 export function encodeRecord(
   kind: RecordKind,
@@ -77,8 +84,9 @@ export function encodeRecord(
   meta: unknown,
   sections: readonly Uint8Array[] = [],
   allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+  checksums: readonly (number | undefined)[] = [],
 ): Buffer {
-  const parts = recordParts(kind, key, meta, sections)
+  const parts = recordParts(kind, key, meta, sections, checksums)
   const record = allocate(parts.reduce((bytes, { byteLength }) => bytes + byteLength, 0))
   let at = 0
   for (const part of parts) {

@@ -114,8 +114,14 @@ export class SnapshotReader {
     try {
       const { size } = await asked(path, file.stat())
       let offset = 0
+      // Nothing of a frame is kept, but of the last one.
+      let memory = Buffer.alloc(0)
+      const allocate = (bytes: number): Buffer => {
+        if (memory.length < bytes) memory = Buffer.allocUnsafeSlow(bytes)
+        return memory.subarray(0, bytes)
+      }
       for (let frame = 0; ; frame++) {
-        const { meta, next } = await readFrame(file, path, identity, frame, offset)
+        const { meta, next } = await readFrame(file, path, identity, frame, offset, allocate)
         offset = next
         if (meta.end === undefined) continue
         if (offset !== size) throw damaged(`${path} goes on after its end`)
@@ -175,24 +181,26 @@ async function readFrame(
   identity: SnapshotIdentity,
   frame: number,
   offset: number,
+  allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
 ): Promise<Frame> {
   const what = `frame ${frame} of ${path}`
-  const length = (await readExactly(file, path, 4, offset, what)).readUInt32LE(0)
+  const length = (await readExactly(file, path, Buffer.allocUnsafe(4), offset, what)).readUInt32LE(0)
   if (length > MAX_FRAME_BYTES) throw damaged(`${what} has a damaged length`)
-  const bytes = await readExactly(file, path, length, offset + 4, what)
+  const bytes = await readExactly(file, path, allocate(length), offset + 4, what)
   const key = frameKey(identity, frame)
   const { meta, sections } = decodeRecord<FrameMeta>(RecordKind.snapshotFrame, key, bytes, what)
   return { meta, sections, next: offset + 4 + length }
 }
 
+/** Fills a buffer. */
 async function readExactly(
   file: FileHandle,
   path: string,
-  length: number,
+  buffer: Buffer,
   offset: number,
   what: string,
 ): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length)
+  const { length } = buffer
   for (let done = 0; done < length; ) {
     const { bytesRead } = await asked(path, file.read(buffer, done, length - done, offset + done))
     if (bytesRead === 0) throw damaged(`${what} is cut off`)

@@ -2,15 +2,19 @@
 const LEAST_BYTES = 1024 * 1024
 /** Larger ones are rare: a record of a bulk load has 16 MiB and little more. */
 const MOST_BYTES = 32 * LEAST_BYTES
-/** One that is being written to the disk, and one that is being filled. */
-const MOST_SPARE = 2
 
 /**
  * Buffers that are used again: in fresh memory the system hands out every page as it is first written to, which takes longer than all else
  * that is done to a large record.
  */
 export class SpareBuffers {
+  readonly #most: number
   readonly #spare: Buffer[] = []
+
+  /** @param most buffers that are kept */
+  constructor(most: number) {
+    this.#most = most
+  }
 
   /** A buffer of exactly so many bytes, with undefined content. */
   take(bytes: number): Buffer {
@@ -23,7 +27,7 @@ export class SpareBuffers {
   /** Gives a buffer back that `take` gave and nobody looks at any more. */
   give({ buffer }: Buffer): void {
     if (buffer.byteLength < LEAST_BYTES || buffer.byteLength > MOST_BYTES + LEAST_BYTES) return
-    if (this.#spare.length === MOST_SPARE) this.#spare.shift()
+    if (this.#spare.length === this.#most) this.#spare.shift()
     this.#spare.push(Buffer.from(buffer))
   }
 }

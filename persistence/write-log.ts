@@ -21,9 +21,16 @@ export interface PayloadSegment {
   readonly bytes: Uint8Array
 }
 
+/** Checksums of a batch's columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
+export interface ColumnChecksums {
+  readonly keys?: number | undefined
+  readonly payloads?: number | undefined
+}
+
 /** All that becomes durable with a batch, together or not at all. */
 export interface LogRecord extends LogBatch {
   readonly segment?: PayloadSegment | undefined
+  readonly checksums?: ColumnChecksums | undefined
   /** Outcomes of the clients' writes that the batch is made of. */
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }
@@ -51,7 +58,8 @@ export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
 /** The ordered write batches of every index and relation: with the snapshots they are the truth that everything else is rebuilt from. */
 export interface WriteLog {
   /**
-   * Resolves when the record is durable. Records of one index get their positions in the order of the calls.
+   * Resolves when the record is durable. Records of one index get their positions in the order of the calls. Its columns are copied before the
+   * call returns.
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */

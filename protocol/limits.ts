@@ -12,6 +12,20 @@ export const LIMITS = {
   sections: 512,
   /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */
   batchItems: 1 << 20,
+  /**
+   * Rows of writes that share a log record, and one write on the device: while the disk takes one group the device works on the next, so what
+   * is in flight should be two groups and not one. A write of more goes alone.
+   */
+  groupItems: 1 << 18,
+  /** Bytes of the columns of such a group: as of a chunk of a bulk load. */
+  groupBytes: 16 * MIB,
+  /**
+   * Times the log at which a snapshot is due that there may be while writes keep coming: beside them it takes the engine's thread, the
+   * device and the disk from them, and a longer log takes longer to replay.
+   */
+  snapshotLogTimes: 4,
+  /** Seconds for which a snapshot that is due waits for a pause between writes: those that never pause are often few, and their log small. */
+  snapshotWaitSeconds: 600,
   /** Rows of one chunk of a bulk load: a log record, and one write on the device. More would take more scratch memory and gain little. */
   loadItems: 1 << 21,
   /** Bytes of the columns of such a chunk: a sync is spread well by then, and larger records cost twice the processor time, in fresh memory. */

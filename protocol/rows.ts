@@ -41,21 +41,25 @@ export function pickRows(rows: Rows, width: RowWidth, numbers: Uint32Array): Row
  * The rows of all columns one after the other.
  *
  * @param rooms how many rows each column takes up; what it lacks is filled up with zeros, or with rows of no bytes
+ * @param allocate gives memory for rows of one width, with any content
  * @throws WarpdexError `TOO_LARGE` when offsets cannot count the bytes
  */
 export function joinRows(
   columns: readonly Rows[],
   width: RowWidth,
   rooms: readonly number[] = columns.map((column) => rowCount(column, width)),
+  allocate?: (bytes: number) => Uint8Array,
 ): Rows {
   if (columns.length === 1 && rooms[0] === rowCount(columns[0], width)) return columns[0]
   const count = rooms.reduce((sum, room) => sum + room, 0)
   let start = 0
   if (width !== undefined) {
-    const bytes = new Uint8Array(count * width)
+    const bytes = allocate?.(count * width) ?? new Uint8Array(count * width)
     columns.forEach((column, i) => {
       bytes.set(column.bytes, start * width)
+      const end = start * width + column.bytes.byteLength
       start += rooms[i]
+      if (allocate !== undefined) bytes.fill(0, end, start * width)
     })
     return { bytes }
   }

@@ -76,6 +76,8 @@ export class DirectoryBuilder {
     const params = [sorted.tuples, word, 0, 0, 0, 0, buckets.firstWord, buckets.bits]
     const places = sorted.tuples + 1
     const filled = [...written, sorted.gaps]
+    // There is a count in it where the part is another one's successor.
+    recorder.clear(sorted.gaps, 0, 4)
     if (this.#strategy === 'serial') {
       recorder.dispatchGroups(fill, filled, params, groupsFor('serial', Math.ceil(places / SERIAL_TILE)))
     } else {

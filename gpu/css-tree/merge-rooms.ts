@@ -9,10 +9,11 @@ import { SortedPart } from './sorted-part.js'
 export interface MergeRoom {
   /** Has as many records as both have tuples. */
   readonly merged: Region
-  readonly sorted: SortedPart
+  /** Undefined where the arena's sorted part has room for as many. */
+  readonly sorted: SortedPart | undefined
 }
 
-/** Room of a region that merges take turns in, beside what it must hold. */
+/** Room of what many merges use one after the other, beside what it must hold. */
 const GROWTH = 1.5
 
 /** Room for what is merged with an arena's sorted part at once. */
@@ -37,29 +38,24 @@ export class MergeRooms {
   /**
    * Room to merge so many tuples, which are going to lie right behind the sorted part, with it; undefined where there is none. As far as
    * there is room for that, too, more can be written behind the merged ones.
-   * @param goesOn whether more merges follow: then they take turns in two regions, which grow ahead
+   * @param goesOn whether more merges follow: then they take turns in two regions, which grow ahead, and share what else the sorted part has
    */
   provide(arena: Arena, added: number, goesOn: boolean): Promise<MergeRoom | undefined> {
     const count = (arena.sorted?.tuples ?? 0) + added
     return arena.allowance.inTurn(async () => {
-      const sortedBytes = SortedPart.bytesFor(this.#device, this.#shape, count)
-      const free = arena.allowance.bytes() - arena.bytes - sortedBytes
-      const spare = this.#spare
-      if (spare !== undefined && spare.leastBytes(count) <= spare.bytes && free >= 0) {
-        const sorted = await roomOr(() => arena.provideSorted(count))
-        if (sorted === undefined) return undefined
-        this.#spare = undefined
-        return this.#room(spare, sorted, count)
+      const part = await this.#provideSorted(arena, count, goesOn)
+      if (part === undefined) return undefined
+      const { sorted } = part
+      const sortedBytes = sorted?.bytes ?? 0
+      const sizes = [...(goesOn ? [grown(count)] : []), count + added, count]
+      const merged = await this.#provideMerged(arena, count, sizes, sortedBytes)
+      if (merged === undefined) {
+        sorted?.destroy()
+        return undefined
       }
-      this.dropSpare()
-      const left = Math.min(this.#device.regionBytes, free + (spare?.bytes ?? 0))
-      const sizes = [...(goesOn ? [Math.ceil(GROWTH * count)] : []), count + added, count]
-      for (const records of sizes) {
-        if (regionBytes(this.#device, this.#shape.tupleStride, records) > left) continue
-        const room = await roomOr(() => this.#create(arena, count, records))
-        if (room !== undefined) return room
-      }
-      return undefined
+      merged.take(count)
+      this.#givenBytes = merged.bytes + sortedBytes
+      return { merged, sorted }
     })
   }
 
@@ -77,13 +73,14 @@ export class MergeRooms {
     }
     this.#givenBytes = 0
     arena.tuples = merged
-    arena.replaceSorted(sorted)
+    if (sorted === undefined) arena.growSorted(merged.records)
+    else arena.replaceSorted(sorted)
   }
 
   /** Gives back what `provide` gave. */
   giveBack({ merged, sorted }: MergeRoom): void {
     merged.destroy()
-    sorted.destroy()
+    sorted?.destroy()
     this.#givenBytes = 0
   }
 
@@ -93,21 +90,54 @@ export class MergeRooms {
     this.#spare = undefined
   }
 
-  async #create(arena: Arena, count: number, records: number): Promise<MergeRoom> {
-    const merged = await Region.create(this.#device, arena.tuples.label, this.#shape.tupleStride, records)
-    try {
-      return this.#room(merged, await arena.provideSorted(count), count)
-    } catch (error) {
-      merged.destroy()
-      throw error
+  /** What a sorted part of so many tuples has beside them, unless the present one has room for it; undefined where there is no room. */
+  async #provideSorted(
+    arena: Arena,
+    count: number,
+    goesOn: boolean,
+  ): Promise<Pick<MergeRoom, 'sorted'> | undefined> {
+    if (arena.sorted?.hasRoomFor(count)) return { sorted: undefined }
+    const left = arena.allowance.bytes() - arena.bytes + (this.#spare?.bytes ?? 0)
+    for (const most of goesOn ? [grown(count), count] : [count]) {
+      const tupleBytes = regionBytes(this.#device, this.#shape.tupleStride, most)
+      if (SortedPart.bytesFor(this.#device, this.#shape, most) + tupleBytes > left) continue
+      const sorted = await roomOr(() => arena.provideSorted(count, most))
+      if (sorted !== undefined) return { sorted }
     }
+    return undefined
   }
 
-  #room(merged: Region, sorted: SortedPart, count: number): MergeRoom {
-    merged.take(count)
-    this.#givenBytes = merged.bytes + sorted.bytes
-    return { merged, sorted }
+  /**
+   * A region for so many tuples: the one that is kept for that, or one of the first of the sizes for which there is room.
+   * @param sortedBytes bytes that were taken for the sorted part
+   */
+  async #provideMerged(
+    arena: Arena,
+    count: number,
+    sizes: readonly number[],
+    sortedBytes: number,
+  ): Promise<Region | undefined> {
+    const free = arena.allowance.bytes() - arena.bytes - sortedBytes
+    const spare = this.#spare
+    if (spare !== undefined && spare.leastBytes(count) <= spare.bytes && free >= 0) {
+      this.#spare = undefined
+      return spare
+    }
+    this.dropSpare()
+    const { tupleStride } = this.#shape
+    const left = Math.min(this.#device.regionBytes, free + (spare?.bytes ?? 0))
+    for (const records of sizes) {
+      if (regionBytes(this.#device, tupleStride, records) > left) continue
+      const create = () => Region.create(this.#device, arena.tuples.label, tupleStride, records)
+      const merged = await roomOr(create)
+      if (merged !== undefined) return merged
+    }
+    return undefined
   }
+}
+
+function grown(count: number): number {
+  return Math.ceil(GROWTH * count)
 }
 
 /** What a task makes, or undefined where there is no room for that. */

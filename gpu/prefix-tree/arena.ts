@@ -190,7 +190,7 @@ export class Arena implements ArenaContent {
 
   get usedBytes(): number {
     return (
-      sum([...this.regions.values()].map(({ usedBytes }) => usedBytes)) + (this.sorted?.derivedBytes ?? 0)
+      sum([...this.regions.values()].map(({ usedBytes }) => usedBytes)) + (this.sorted?.usedDerivedBytes ?? 0)
     )
   }
 
@@ -231,10 +231,11 @@ export class Arena implements ArenaContent {
 
   /**
    * A sorted part of so many tuples, to take the place of the one that there is. Room must have been made with regard to it.
+   * @param most tuples for which there is to be room
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  provideSorted(tuples: number): Promise<SortedPart> {
-    return SortedPart.create(this.#device, this.#shape, tuples)
+  provideSorted(tuples: number, most?: number): Promise<SortedPart> {
+    return SortedPart.create(this.#device, this.#shape, tuples, most)
   }
 
   /** Bytes of what is in no region that `reserve` grows, with a sorted part of so many tuples where that is to come. */
@@ -248,6 +249,12 @@ export class Arena implements ArenaContent {
   replaceSorted(part: SortedPart): void {
     this.sorted?.destroy()
     this.sorted = part
+    this.#comingBytes = 0
+  }
+
+  /** Puts a sorted part of so many tuples in the place of the one that there is, which has room for them. */
+  growSorted(tuples: number): void {
+    this.sorted = this.sorted?.successor(tuples)
     this.#comingBytes = 0
   }
 

@@ -1,3 +1,4 @@
+import type { SortedPart } from '../css-tree/sorted-part.js'
 import type { RegionStats } from '../index-structure.js'
 import type { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
@@ -22,12 +23,16 @@ export function regionStats(arena: Arena, shape: TreeShape, totals: TreeTotals):
     return [{ role, bytes, usedBytes, garbageBytes: garbage.get(role) ?? 0 }]
   })
   const derived = {
-    separators: sorted?.derivedBytes ?? 0,
     directory: arena.directory?.buffer.size ?? 0,
     partitions: arena.partitions?.bytes ?? 0,
     coming: arena.comingBytes,
   }
-  return [...stats, ...Object.entries(derived).flatMap(([role, bytes]) => wholly(role, bytes))]
+  const separators = sorted === undefined ? [] : [separatorStats(sorted)]
+  return [...stats, ...separators, ...Object.entries(derived).flatMap(([role, bytes]) => wholly(role, bytes))]
+}
+
+function separatorStats({ derivedBytes, usedDerivedBytes }: SortedPart): RegionStats {
+  return { role: 'separators', bytes: derivedBytes, usedBytes: usedDerivedBytes, garbageBytes: 0 }
 }
 
 /** What is used as a whole; nothing where it has no bytes. */

@@ -1,6 +1,7 @@
 import type { IndexStructure, StructureImage } from '../../gpu/index-structure.js'
 import type { SnapshotInfo as StoredSnapshot } from '../../persistence/snapshots.js'
 import type { Store } from '../../persistence/store.js'
+import { LIMITS } from '../../protocol/limits.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 
 /** Runs a task when everything that was asked of the index, or relation, before is done, with no write beside it. */
@@ -24,8 +25,8 @@ export class IndexSnapshots {
   readonly #dueBytes: number
   /** Bytes of log that would have to be replayed. */
   #logBytes = 0
-  /** Bytes of log at which the next one is due. */
-  #nextDue: number
+  /** Bytes of log before which none is tried. */
+  #nextTry: number
   /** Whether one was asked for and is not done. */
   #asked = false
   #taking: Promise<void> = Promise.resolve()
@@ -41,7 +42,7 @@ export class IndexSnapshots {
     this.#store = store
     this.#index = index
     this.#dueBytes = dueBytes
-    this.#nextDue = dueBytes
+    this.#nextTry = dueBytes
     this.#onWritten = onWritten
   }
 
@@ -56,12 +57,21 @@ export class IndexSnapshots {
   }
 
   /**
-   * Whether to take one in the background now. One writes the whole index, so the log must have grown by a share of that: then disk and
-   * processor have no more to do for snapshots than a few times what they have for the log, however large the index is.
+   * Whether to take one in the background, when that disturbs nobody. One writes the whole index, so the log must have grown by a share of
+   * that: then disk and processor have no more to do for snapshots than a few times what they have for the log, however large the index is.
    */
   get due(): boolean {
-    if (this.#asked || this.#logBytes < this.#nextDue) return false
-    return this.#logBytes >= IMAGE_SHARE * (this.newest?.bytes ?? 0)
+    return !this.#asked && this.#logBytes >= Math.max(this.#nextTry, this.#enoughLog)
+  }
+
+  /** Whether one is due, and the log too long to wait any more. */
+  get pressing(): boolean {
+    return this.due && this.#logBytes >= LIMITS.snapshotLogTimes * this.#enoughLog
+  }
+
+  /** Bytes of log that are worth a snapshot. */
+  get #enoughLog(): number {
+    return Math.max(this.#dueBytes, IMAGE_SHARE * (this.newest?.bytes ?? 0))
   }
 
   /** Whether to take one before the end. */
@@ -103,11 +113,11 @@ export class IndexSnapshots {
         return { stored }
       })
       const taken = await stored
-      this.#nextDue = this.#dueBytes
+      this.#nextTry = this.#dueBytes
       return taken
     } catch (error) {
       // A full disk is not written to again with every batch.
-      this.#nextDue = this.#logBytes + this.#dueBytes
+      this.#nextTry = this.#logBytes + this.#dueBytes
       throw error
     } finally {
       this.#asked = false

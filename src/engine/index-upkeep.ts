@@ -12,8 +12,6 @@ export interface UpkeepOptions extends SnapshotUpkeepOptions {
   readonly betweenWrites: (task: (structure: IndexStructure) => Promise<unknown>) => Promise<void>
   /** Runs a task that needs device memory, once more if others can make way for it. */
   readonly withRoom: <T>(task: () => Promise<T>) => Promise<T>
-  /** Whether the index is about to go; then what is left to do is left to its next run. */
-  readonly isGoing: () => boolean
 }
 
 /** Writes at most between two tries to compact. */
@@ -22,7 +20,7 @@ const MOST_PATIENCE = 1023
 /** How long after its last chunk a load counts as over. */
 const LOAD_PAUSE_MS = 2000
 
-/** The same of writes that came one right behind the other. */
+/** The same of writes that came one right behind the other, for what is given back after them. */
 const STREAM_PAUSE_MS = 250
 
 /** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
@@ -32,7 +30,6 @@ export class IndexUpkeep extends SnapshotUpkeep {
   /** Writes to let pass before a compaction is tried again, and how many they were the last time. */
   #writesToWait = 0
   #patience = 0
-  #loadEnd: NodeJS.Timeout | undefined
   #streamEnd: NodeJS.Timeout | undefined
   /** A compaction in the background that is being followed. */
   #background: Promise<void> | undefined
@@ -77,9 +74,7 @@ export class IndexUpkeep extends SnapshotUpkeep {
    */
   async afterLoad(structure: IndexStructure, goesOn: boolean): Promise<void> {
     await this.#compact(structure, { goesOn })
-    clearTimeout(this.#loadEnd)
-    this.#loadEnd = setTimeout(() => this.takeIfDue(), LOAD_PAUSE_MS)
-    this.#loadEnd.unref()
+    this.takeInPause(LOAD_PAUSE_MS)
   }
 
   /**
@@ -119,18 +114,17 @@ export class IndexUpkeep extends SnapshotUpkeep {
   }
 
   override async end(isLoaded: boolean): Promise<void> {
-    this.#clearTimers()
+    this.#clearStream()
     await super.end(isLoaded)
   }
 
   override async stop(): Promise<void> {
-    this.#clearTimers()
+    this.#clearStream()
     await super.stop()
     await this.#reclaimer?.stop()
   }
 
-  #clearTimers(): void {
-    clearTimeout(this.#loadEnd)
+  #clearStream(): void {
     clearTimeout(this.#streamEnd)
     this.#streamEnd = undefined
   }

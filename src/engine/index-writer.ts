@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
+import { checksumInPieces } from '../../persistence/checksums.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
-import type { LogRecord } from '../../persistence/write-log.js'
+import type { ColumnChecksums, LogRecord } from '../../persistence/write-log.js'
 import type { Answer, WriteOutcome } from '../../persistence/write-outcomes.js'
 import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
@@ -11,6 +12,7 @@ import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
+import { JoinedMemory } from './joined-memory.js'
 import { countCodes } from './load-counts.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
 import { type IdentifiedWrite, nameOf, rememberedOutcome, sortWrites, unsound } from './write-identity.js'
@@ -150,45 +152,51 @@ export class IndexWriter {
   ): Promise<boolean> {
     const parts = writes.map(({ columns }) => this.#deviceWrite(columns))
     const { keyType, payloadBytes } = this.#shape
+    const memory = new JoinedMemory()
     const batch = joinBatches(
       parts.map((part) => part.batch),
       keyWidth(keyType),
       payloadBytes,
+      (bytes) => memory.take(bytes),
     )
     const firstRow = this.#store.payloads.nextRow(this.#index.id)
     const withBlob = parts.some(({ blob }) => blob !== undefined)
     if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
-    const prepared = await structure.prepare({ ...batch, traversal, goesOn })
+    const preparing = structure.prepare({ ...batch, traversal, goesOn })
+    // While the device works; the record needs them next.
+    const [prepared, checksums] = await Promise.all([preparing, checksumsOf(batch)])
     const answers = answersOf(prepared.codes, parts, writes)
     try {
       if (this.#ahead) throw unsound()
       const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
       const segment = stored && { firstRow, ...stored }
-      const logging = this.#log({ ...batch, segment, outcomes: outcomesOf(writes, answers) }, writes.length)
+      const record = { ...batch, segment, checksums, outcomes: outcomesOf(writes, answers) }
+      const logging = this.#log(record, writes.length)
       const isLoad = writes[0].load !== undefined
       if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
-        return this.#applyAhead(prepared, logging, writes, answers)
+        return this.#applyAhead(prepared, memory, logging, writes, answers)
       await logging
     } catch (error) {
       prepared.discard()
       throw error
     }
-    const sound = applyLogged(prepared)
+    const sound = applyLogged(prepared, memory)
     answerAll(writes, answers)
     return sound
   }
 
   async #applyAhead(
     prepared: PreparedWrite,
+    memory: JoinedMemory,
     logging: Promise<void>,
     writes: readonly PendingWrite[],
     answers: readonly Answer[],
   ): Promise<boolean> {
     const before = this.#syncing
     this.#syncing = { ids: idsOf(writes), done: this.#answerLogged(logging, writes, answers) }
-    const sound = applyLogged(prepared)
+    const sound = applyLogged(prepared, memory)
     // One batch is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
     await before?.done
     // The store hands a commit over in the next turn of the event loop. What follows here would hold that up.
@@ -235,7 +243,11 @@ export class IndexWriter {
   }
 }
 
-/** The share that a write takes of a batch of them. One that names a traversal, or is a chunk already, goes alone. */
+async function checksumsOf({ keys, payloads }: WriteBatch): Promise<ColumnChecksums> {
+  return { keys: await checksumInPieces(keys), payloads: payloads && (await checksumInPieces(payloads)) }
+}
+
+/** The share that a write takes of a group of them. One that names a traversal, or is a chunk already, goes alone. */
 export function weigh({ columns, load }: PendingWrite, shape: IndexShape): number {
   const { keys, keyOffsets, payloads, traversal } = columns
   if (traversal !== undefined || load?.course !== undefined) return Number.POSITIVE_INFINITY
@@ -243,7 +255,7 @@ export function weigh({ columns, load }: PendingWrite, shape: IndexShape): numbe
   const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
   const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
   if (load !== undefined) return Math.max(items / LIMITS.loadItems, bytes / LIMITS.loadBytes)
-  return Math.max(items / LIMITS.batchItems, bytes / LIMITS.frameBytes)
+  return Math.max(items / LIMITS.groupItems, bytes / LIMITS.groupBytes)
 }
 
 /** The answer of each write. */
@@ -281,10 +293,14 @@ function isOvertaken(logging: Promise<void>, arrival: Promise<void>): Promise<bo
   return Promise.race([logging.then(() => false), arrival.then(() => true)])
 }
 
-/** Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers. */
-function applyLogged(prepared: PreparedWrite): boolean {
+/**
+ * Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers.
+ * @param memory of its columns, which nobody looks at any more then; where anything fails it is left to the garbage collector
+ */
+function applyLogged(prepared: PreparedWrite, memory: JoinedMemory): boolean {
   try {
     prepared.apply()
+    memory.release()
     return true
   } catch {
     return false

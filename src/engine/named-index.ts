@@ -325,7 +325,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     )
     const structure = new PagedIndex(loaded.structure, this.#host)
     await budget.settle(structure)
-    upkeep.snapshots.replayed(loaded.replayedBytes)
+    upkeep.loaded(loaded.replayedBytes)
     return structure
   }
 

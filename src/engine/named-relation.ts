@@ -228,6 +228,7 @@ export class Relation extends NamedStructure<
       id,
       snapshotLogBytes,
       inTurn: (task) => this.queue.read(async () => task(this.live().structure)),
+      isGoing: () => this.isGoing,
       warn: (what, thrown) => this.warn(what, thrown),
       onSnapshot: () => this.#host.meter?.happened('snapshot'),
     })
@@ -249,7 +250,7 @@ export class Relation extends NamedStructure<
       StoredRelation.restore(device, definition.columns, image.meta, (part) => image.readPart(part)),
     )
     await budget.settle(structure)
-    upkeep.snapshots.replayed(loaded.replayedBytes)
+    upkeep.loaded(loaded.replayedBytes)
     return structure
   }
 

@@ -8,26 +8,32 @@ export interface Blob {
   readonly offsets: Uint32Array
 }
 
-/** One batch that does what the given ones do one after the other. A batch without payloads among others gets zeros. */
+/**
+ * One batch that does what the given ones do one after the other. A batch without payloads among others gets zeros.
+ * @param allocate gives memory for keys of one width and for payloads, with any content
+ */
 export function joinBatches(
   batches: readonly WriteBatch[],
   keyWidth: RowWidth,
   payloadBytes: number,
+  allocate = (bytes: number): Uint8Array => new Uint8Array(bytes),
 ): WriteBatch {
   if (batches.length === 1) return batches[0]
   const columns = batches.map(({ keys, keyOffsets }) => ({ bytes: keys, offsets: keyOffsets }))
   const counts = columns.map((column) => rowCount(column, keyWidth))
   const total = counts.reduce((sum, count) => sum + count, 0)
-  const keys = joinRows(columns, keyWidth, counts)
+  const keys = joinRows(columns, keyWidth, counts, allocate)
   const withPayloads = batches.some(({ payloads }) => payloads !== undefined)
-  const payloads = withPayloads ? new Uint8Array(total * payloadBytes) : undefined
+  const payloads = withPayloads ? allocate(total * payloadBytes) : undefined
   const ops = new Uint8Array(total)
   let start = 0
   batches.forEach((batch, i) => {
+    const end = start + counts[i]
     if (batch.payloads !== undefined) payloads?.set(batch.payloads, start * payloadBytes)
-    if (typeof batch.ops === 'number') ops.fill(batch.ops, start, start + counts[i])
+    else payloads?.fill(0, start * payloadBytes, end * payloadBytes)
+    if (typeof batch.ops === 'number') ops.fill(batch.ops, start, end)
     else ops.set(batch.ops, start)
-    start += counts[i]
+    start = end
   })
   return { ops: commonOp(batches) ?? ops, keys: keys.bytes, keyOffsets: keys.offsets, payloads }
 }

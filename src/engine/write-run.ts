@@ -4,8 +4,11 @@ import type { IndexWriter, PendingWrite } from './index-writer.js'
 import type { PagedIndex } from './paged-index.js'
 import type { Followers } from './request-queue.js'
 
-/** Batches that overlap each other before the index gives up its place on the device, should others need it. */
-const BATCHES_IN_A_ROW = 16
+/**
+ * Batches that overlap each other before the index gives up its place on the device, should others need it; the last of them waits for its
+ * log with nothing beside it. They are some tens of millions of rows: chunks of loads, or groups of other writes, which are smaller.
+ */
+const IN_A_ROW = { load: 16, write: 64 }
 
 /**
  * Answers a batch of writes, and those that come behind it while it is being made durable.
@@ -20,12 +23,13 @@ export async function runWrites(
   followers: Followers<PendingWrite>,
 ): Promise<boolean> {
   const isLoad = writes[0].load !== undefined
+  const most = IN_A_ROW[isLoad ? 'load' : 'write']
   let sound = true
   let group = writes
   for (let batches = 1; sound && group.length > 0; batches++) {
     const goesOn = isLoad || batches > 1 || upkeep.isStreaming
     sound = await writer.run(structure, group, { arrival: followers.arrival(), goesOn })
-    group = sound && batches < BATCHES_IN_A_ROW ? followers.take() : []
+    group = sound && batches < most ? followers.take() : []
     const follows = group.length > 0
     if (sound) await (isLoad ? upkeep.afterLoad(current, follows) : upkeep.afterWrites(current, follows))
   }

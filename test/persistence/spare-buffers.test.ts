@@ -4,7 +4,7 @@ import { SpareBuffers } from '../../persistence/spare-buffers.js'
 const MIB = 1024 * 1024
 
 t.test('large buffers are given out again, by one at a time', async (t) => {
-  const buffers = new SpareBuffers()
+  const buffers = new SpareBuffers(2)
   const first = buffers.take(2 * MIB - 1)
   t.equal(first.length, 2 * MIB - 1)
   t.equal(first.buffer.byteLength, 2 * MIB)
@@ -19,7 +19,7 @@ t.test('large buffers are given out again, by one at a time', async (t) => {
 })
 
 t.test('few are kept, and no small ones or very large ones', async (t) => {
-  const buffers = new SpareBuffers()
+  const buffers = new SpareBuffers(2)
   const taken = [1, 2, 3].map((mebibytes) => buffers.take(mebibytes * MIB))
   for (const buffer of taken) buffers.give(buffer)
   t.equal(buffers.take(3 * MIB).buffer, taken[2].buffer)

@@ -14,6 +14,8 @@ t.test('rows of one width', async (t) => {
   t.same(read(sliceRows(rows, 2, 1, 3), 2), ['bb', 'cc'])
   t.same(read(pickRows(rows, 2, Uint32Array.of(3, 0)), 2), ['dd', 'aa'])
   t.same(joinRows([rows, { bytes: bytes(1, 2) }], 2, [4, 2]).bytes, Buffer.from('aabbccdd\x01\x02\0\0'))
+  const used = () => Buffer.alloc(12, 'x')
+  t.same(joinRows([{ bytes: bytes(1, 2) }, rows], 2, [2, 4], used).bytes, Buffer.from('\x01\x02\0\0aabbccdd'))
   t.equal(joinRows([rows], 2), rows)
 })
 

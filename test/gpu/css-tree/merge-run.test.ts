@@ -284,6 +284,53 @@ t.test('many batches take turns in two regions, of which one is left in the end'
   tree.destroy()
 })
 
+t.test('of many batches most find the room that one before them has made', async (t) => {
+  Object.assign(LIMITS, { mergedTuples: 10 })
+  const { allocate } = device
+  for (const unique of [false, true]) {
+    const tree = await PrefixTree.create(device, { ...U32, unique })
+    const made: string[] = []
+    device.allocate = (bytes, label) => {
+      made.push(label)
+      return allocate.call(device, bytes, label)
+    }
+    // Two clumps of keys, between which hundreds of buckets are empty.
+    const clumps = (from: number, count: number) =>
+      asBytes(Uint32Array.from({ length: count }, (_, i) => from + i + ((i & 1) === 0 ? 0 : 0xf0000000)))
+    const all: Uint8Array[] = []
+    for (let batch = 0; batch < 16; batch++) {
+      const keys = clumps(1000 * batch, 1000)
+      const write = { ops: WriteOp.insert, keys, payloads: keys, goesOn: true }
+      const givenUp = await tree.prepare(write)
+      givenUp.discard()
+      const before = Buffer.concat(all)
+      // Built, and built again, in buffers that the next part is going to have.
+      if (batch % 3 === 1) t.same((await tree.get(before)).payloads, before, `${batch} batches`)
+      const prepared = await tree.prepare(write)
+      prepared.apply()
+      all.push(keys)
+    }
+    device.allocate = allocate
+    const directories = made.filter((label) => label === 'CSS-tree directory').length
+    t.ok(directories < 16, `${directories} directories for 32 batches`)
+    const roomBeside = () => {
+      const separators = tree.stats().regions.find(({ role }) => role === 'separators')
+      return separators!.bytes - separators!.usedBytes
+    }
+    t.ok(roomBeside() >= 16)
+    const reloaded = await treeSubject(device).reload(tree)
+    const expected = Buffer.concat(all)
+    for (const each of [tree, reloaded]) t.same((await each.get(expected)).payloads, expected)
+    t.match(await metaOf(tree), { sorted: 16_000, tuples: 16_000 })
+    await write(tree, clumps(500, 2), WriteOp.deleteKey)
+    await tree.compact()
+    t.ok(roomBeside() < 16, 'less than a quad is no room')
+    t.match(tree.stats(), { keys: 15_998 })
+    tree.destroy()
+    reloaded.destroy()
+  }
+})
+
 t.test('random programs of writes that are merged at once against an ordered map', async (t) => {
   const random = randomOf(t)
   for (const shape of [{ ...U64, unique: true }, F64, STRING]) {

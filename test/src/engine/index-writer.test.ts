@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Store } from '../../../persistence/store.js'
+import { asBytes } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import { IndexWriter, type PendingWrite } from '../../../src/engine/index-writer.js'
 import { ModelStructure } from '../../model-structure.js'
-import { u32 } from './open-engine.js'
 
 async function openWriter(t: Test) {
   const store = await Store.open(t.testdir())
@@ -24,8 +24,9 @@ async function openWriter(t: Test) {
     const answers = lists.map(
       (keys) =>
         new Promise<Uint8Array>((resolve, reject) => {
-          const payloads = { bytes: u32(...keys), offsets: undefined }
-          const columns = { ops: WriteOp.insert, keys: u32(...keys), payloads }
+          const column = asBytes(Uint32Array.from(keys))
+          const payloads = { bytes: column, offsets: undefined }
+          const columns = { ops: WriteOp.insert, keys: column, payloads }
           pending.push({
             columns,
             id: undefined,
@@ -44,6 +45,7 @@ async function openWriter(t: Test) {
   }
   return {
     store,
+    index,
     structure,
     writer,
     write,
@@ -142,3 +144,42 @@ t.test('what was applied and could not be logged is fetched from disk again, onc
   t.equal(await isSound(), true, 'the second one was not applied')
   t.equal(structure.stats().payloads, 1)
 })
+
+t.test(
+  'groups take turns in memory for their columns, and each is logged and prepared as it came',
+  async (t) => {
+    const { store, index, structure, writeAll, expectMore, isSound } = await openWriter(t)
+    const rows = 2 ** 17
+    const memory: ArrayBufferLike[] = []
+    const seen: Buffer[] = []
+    structure.prepare = async ({ keys, payloads }) => {
+      await setImmediate()
+      memory.push(keys.buffer)
+      return {
+        codes: new Uint8Array(keys.length / 4),
+        apply: () => seen.push(Buffer.from(keys), Buffer.from(payloads!)),
+        discard: () => {},
+      }
+    }
+    expectMore()
+    const groups = Array.from({ length: 6 }, (_, group) =>
+      [0, 1].map((write) => Array.from({ length: rows }, (_, i) => 2 * rows * group + rows * write + i)),
+    )
+    const answers: Promise<Uint8Array>[] = []
+    for (const group of groups) {
+      answers.push(...writeAll(...group))
+      t.equal(await isSound(), true)
+    }
+    for (const codes of await Promise.all(answers)) t.equal(codes.length, rows)
+    const expected = groups.map((group) => Buffer.from(Uint32Array.from(group.flat()).buffer))
+    let record = 0
+    for await (const { keys, payloads } of store.log.read(index.id, 0)) {
+      for (const column of [keys, payloads!, seen[2 * record], seen[2 * record + 1]]) {
+        t.ok(expected[record].equals(column))
+      }
+      record++
+    }
+    t.equal(record, groups.length)
+    t.ok(new Set(memory).size < groups.length, 'memory was used again')
+  },
+)

@@ -15,11 +15,14 @@ t.test('batches are joined in order', async (t) => {
   })
   const deletes = { ops: WriteOp.deleteKey, keys: bytes(3, 3, 4, 4) }
   const mixed = { ops: bytes(WriteOp.replace), keys: bytes(6, 6), payloads: bytes(7) }
-  t.same(joinBatches([one, deletes, mixed], 2, 1), {
-    ops: bytes(WriteOp.insert, WriteOp.deleteKey, WriteOp.deleteKey, WriteOp.replace),
-    keys: bytes(1, 1, 3, 3, 4, 4, 6, 6),
-    payloads: bytes(5, 0, 0, 7),
-  })
+  const used = (length: number) => new Uint8Array(length).fill(9)
+  for (const allocate of [undefined, used]) {
+    t.same(joinBatches([one, deletes, mixed], 2, 1, allocate), {
+      ops: bytes(WriteOp.insert, WriteOp.deleteKey, WriteOp.deleteKey, WriteOp.replace),
+      keys: bytes(1, 1, 3, 3, 4, 4, 6, 6),
+      payloads: bytes(5, 0, 0, 7),
+    })
+  }
   t.equal(joinBatches([deletes, deletes], 2, 1).payloads, undefined)
 })
 
