@@ -1,4 +1,5 @@
 import type { Device } from '../../gpu/device/device.js'
+import type { Primitives } from '../../gpu/primitives/primitives.js'
 import { FIRST_SOURCE } from '../../gpu/relational/selection/generate-predicate.js'
 import type { SelectionTime, SelectionTimer } from '../../gpu/relational/selection/selection-timer.js'
 import type {
@@ -13,6 +14,7 @@ import { notationOf } from '../../src/query/selection/notation.js'
 import { optimise, rankOrder } from '../../src/query/selection/optimise.js'
 import { median } from '../report.js'
 import type { Effort } from '../speculation/subject.js'
+import { keepWarm } from '../warm-up.js'
 import type { SelectTable } from './workload.js'
 
 const WARM_UP = 2
@@ -51,12 +53,20 @@ export interface Measured {
 /** Measures plans, and asks the planner for its choice. */
 export class PlanBench {
   readonly #device: Device
+  readonly #primitives: Primitives
   readonly #timer: SelectionTimer
   readonly #effort: Effort
   readonly costs: SelectionCosts
 
-  constructor(device: Device, timer: SelectionTimer, costs: SelectionCosts, effort: Effort) {
+  constructor(
+    device: Device,
+    primitives: Primitives,
+    timer: SelectionTimer,
+    costs: SelectionCosts,
+    effort: Effort,
+  ) {
     this.#device = device
+    this.#primitives = primitives
     this.#timer = timer
     this.#effort = effort
     this.costs = costs
@@ -123,6 +133,7 @@ export class PlanBench {
     // The paper's predicate looks at the string of every row.
     const options = { matchBy: new Map(conditions.map((_, i) => [i, 'row'] as const)) }
     const selection = { conditions, plan, output, options }
+    await keepWarm(this.#device, this.#primitives)
     const time = await this.#timer.time(table.columns, table.rows, selection)
     if (time.count === count) return time
     throw new Error(`${planName(plan)} selected ${time.count} rows, not ${count}`)

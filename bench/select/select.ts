@@ -56,7 +56,7 @@ export async function benchSelect(device: Device, quick: boolean): Promise<Selec
   const [rows, smallRows] = ROWS[effort][kind]
   const setting = { device, primitives, rows, smallRows, quick }
   const timer = new SelectionTimer(device, kernels)
-  const bench = new PlanBench(device, timer, costs, EFFORT[effort])
+  const bench = new PlanBench(device, primitives, timer, costs, EFFORT[effort])
   const points = await measureFigures(setting, bench)
   return {
     rows: [
