@@ -15,20 +15,36 @@ export interface SelectionCosts {
   readonly granule: number
   /** A value that is read at a row number, for rows that lie a `granule` or more apart. */
   readonly gather: Readonly<Record<ColumnWidth, number>>
+  /** A row that a kernel looks at whose rows are wanted, not only their count: noting whether it has passed, and finding those that have. */
+  readonly mark: number
   /** A value or a row number that is written, a word. */
   readonly write: number
   /** A word that is copied, read and written: what the figures of other operators are compared with. */
   readonly copy: number
   /**
-   * Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, a byte of a string
-   * matched, an operator or operand of an expression that is none of these.
+   * Evaluating predicates beyond reading their columns: an interval, a step of a search among several, a bit table, an operator or operand of
+   * an expression that is none of these.
    */
   readonly predicate: {
     readonly interval: number
     readonly search: number
     readonly table: number
-    readonly matchByte: number
     readonly expression: number
+  }
+  /** Matching strings by their bytes, beyond reading their numbers. */
+  readonly match: {
+    /** A row, whether or not its string is to be matched. */
+    readonly row: number
+    /** A string, however long it is. */
+    readonly string: number
+    /** Each of its bytes. */
+    readonly byte: number
+    /** Neighbouring rows that are matched in lockstep: if one of them is to be matched, it takes as long as if all were. */
+    readonly lanes: number
+    /** Rows that are matched one after the other, but for lanes. */
+    readonly tile: number
+    /** Tiles that the device matches at the same time: fewer take no less. */
+    readonly tiles: number
   }
   /** Starting a kernel, in nanoseconds, whatever it does. */
   readonly launch: number
@@ -36,19 +52,28 @@ export interface SelectionCosts {
   readonly roundTrip: number
 }
 
-/** A value as the costs that it is; undefined where it is none: not all there, not all finite numbers of 0 and more, or a granule of no row. */
+/** A value as the costs that it is; undefined where it is none: not all there, not all finite numbers of 0 and more, or a granule or lanes of no row. */
 export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
   const costs = Object(value)
-  const { scan, rates, gather, predicate } = costs
-  const { interval, search, table, matchByte, expression } = Object(predicate)
-  const numbers = [costs.workgroup, costs.granule, costs.write, costs.copy, costs.launch, costs.roundTrip]
-  numbers.push(interval, search, table, matchByte, expression)
+  const { scan, rates, gather, predicate, match } = costs
+  const { interval, search, table, expression } = Object(predicate)
+  const { row, string, byte, lanes, tile, tiles } = Object(match)
+  const numbers = [
+    costs.workgroup,
+    costs.granule,
+    costs.mark,
+    costs.write,
+    costs.copy,
+    costs.launch,
+    costs.roundTrip,
+  ]
+  numbers.push(interval, search, table, expression, row, string, byte, lanes, tile, tiles)
   for (const width of ['word', 'wide']) {
     const list = Object(rates)[width]
     if (!Array.isArray(list) || list.length === 0) return undefined
     numbers.push(Object(scan)[width], Object(gather)[width], ...list)
   }
-  return numbers.every(isCost) && costs.granule >= 1 ? costs : undefined
+  return numbers.every(isCost) && costs.granule >= 1 && lanes >= 1 ? costs : undefined
 }
 
 function isCost(value: unknown): boolean {

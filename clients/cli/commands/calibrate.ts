@@ -43,7 +43,8 @@ function calibrationLines({ adapter, traversals, selections }: ReplyFields['cali
 }
 
 function selectionLines(costs: SelectionCosts): string[] {
-  const { workgroup, scan, rates, granule, gather, write, copy, predicate, launch, roundTrip } = costs
+  const { workgroup, scan, rates, granule, gather, mark, write, copy, predicate, match, launch, roundTrip } =
+    costs
   const columns = Math.max(rates.word.length, rates.wide.length)
   const rate = (list: readonly number[], k: number) => list[k]?.toFixed(2) ?? ''
   return [
@@ -69,12 +70,15 @@ function selectionLines(costs: SelectionCosts): string[] {
         ['interval', picoseconds(predicate.interval)],
         ['step of a search among intervals', picoseconds(predicate.search)],
         ['bit table', picoseconds(predicate.table)],
-        ['byte of a string matched', picoseconds(predicate.matchByte)],
         ['part of an expression', picoseconds(predicate.expression)],
+        ['strings, none of which is matched', picoseconds(match.row)],
+        ['a string matched', picoseconds(match.string)],
+        ['each of its bytes', picoseconds(match.byte)],
       ],
     ),
     '',
-    `rows fetched together: ${Math.round(granule)}`,
+    `rows fetched together: ${Math.round(granule)}; noting which pass: ${picoseconds(mark)} ps a row`,
+    `strings matched in lockstep: ${Math.round(match.lanes)}; at a time: ${grouped(Math.round(match.tiles * match.tile))}`,
     `a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
   ]
 }

@@ -3,12 +3,13 @@ import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
 import { QueryKernels } from '../query/query-kernels.js'
 import { type BranchedScan, fitGranule, touchedShare } from './fit-granule.js'
+import { fitLine } from './fit-line.js'
 import { RepeatedTimer } from './repeated-timer.js'
-import { SampleColumns } from './sample-columns.js'
+import { LONG_STRING_BYTES, SampleColumns, SHORT_STRING_BYTES } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
-import { selectionTile, selectionWorkgroups } from './selection-tile.js'
+import { selectionTile, selectionWorkgroups, WORD_ENTRIES } from './selection-tile.js'
 import { Selections } from './selections.js'
-import { warmUp } from './warm-up.js'
+import { WarmDevice } from './warm-device.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
@@ -27,17 +28,21 @@ const SOFTWARE: CalibrationSize = { rows: 2 ** 16, repeats: 9, words: 4, wide: 2
 
 /** Shares of rows that go on to the second column. */
 const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
+/** Shares of rows whose strings are matched. */
+const MATCHED = [0, 1 / 256, 1 / 64, 1 / 32, 1 / 16, 1 / 4, 1]
+/** The share of what matching all rows takes in which part of the device may be idle; it is less unless all of them have room at a time. */
+const MOST_IDLE = 1 / 2
 /** Shares of rows that are written. */
-const WRITTEN = [0.1, 0.5, 0.9]
+const WRITTEN = [0, 0.1, 0.5, 0.9]
 /** Nanoseconds a row that no memory is fast enough for: a scan that took less was lost in what else the device did. */
 const LEAST_SCAN = 1e-5
 /** Of a scan, what writing a word takes at least. */
 const LEAST_WRITE = 1 / 8
 /** Above it a rate is a sign of what else the device did. */
 const MOST_RATE = 1.25
-/** Rows of a list lie as many granules apart, on average, unless there would be too few of them to be timed. */
+/** Rows of a list lie as many granules apart, on average, unless they would leave most of the device idle. */
 const APART = 2
-const LEAST_LISTED = 1 / 32
+const LEAST_LISTED = 1 / 8
 
 /**
  * Measures what selections cost on a device, by running them over columns made for the purpose (Sitaridi and Ross §4, "Model calibration"). Takes
@@ -57,8 +62,9 @@ export async function calibrateSelections(
   const sized: SizedSelections[] = []
   try {
     for (const each of selectionWorkgroups(device, strategy)) {
-      const { invocations: workgroup } = selectionTile(device, strategy, each)
-      sized.push({ workgroup, selections: await Selections.create(device, strategy, each) })
+      const { invocations: workgroup, words } = selectionTile(device, strategy, each)
+      const selections = await Selections.create(device, strategy, each)
+      sized.push({ workgroup, tileRows: words * WORD_ENTRIES, selections })
     }
     return await measureFastest(device, kernels, sized, size, stop)
   } finally {
@@ -70,11 +76,13 @@ export async function calibrateSelections(
 /** Kernels with workgroups of so many invocations. */
 interface SizedSelections {
   readonly workgroup: number
+  readonly tileRows: number
   readonly selections: Selections
 }
 
 interface SizedProbe {
   readonly workgroup: number
+  readonly tileRows: number
   readonly probe: SelectionProbe
 }
 
@@ -86,15 +94,20 @@ async function measureFastest(
   stop: AbortSignal | undefined,
 ): Promise<SelectionCosts> {
   const columns = await SampleColumns.create(device, size)
+  let warm: WarmDevice | undefined
   try {
-    await warmUp(device, size.rows, stop)
-    const probes = sized.map(({ workgroup, selections }) => {
-      const timer = new RepeatedTimer(device, kernels, selections, size, stop)
-      return { workgroup, probe: new SelectionProbe(device, kernels.primitives, timer, columns, size) }
-    })
-    const { workgroup, probe } = await fastest(probes, size)
-    return { workgroup, ...(await measure(probe, size)) }
+    warm = await WarmDevice.create(device, size.rows)
+    await warm.warmUp(stop)
+    const probes: SizedProbe[] = []
+    for (const { workgroup, tileRows, selections } of sized) {
+      const timer = new RepeatedTimer(device, kernels, selections, warm, size, stop)
+      const probe = new SelectionProbe(device, kernels.primitives, timer, columns, size)
+      probes.push({ workgroup, tileRows, probe })
+    }
+    const best = await fastest(probes, size)
+    return { workgroup: best.workgroup, ...(await measure(best, size)) }
   } finally {
+    warm?.destroy()
     columns.destroy()
   }
 }
@@ -104,13 +117,14 @@ async function fastest(probes: readonly SizedProbe[], { words }: CalibrationSize
   if (probes.length === 1) return probes[0]!
   const taken: number[] = []
   for (const { probe } of probes) {
-    taken.push((await probe.scan('word', 1)) + (await probe.scan('word', words)) / words)
+    const [one, many] = await probe.scans('word', [1, words])
+    taken.push(one! + many! / words)
   }
   return probes[taken.indexOf(Math.min(...taken))]!
 }
 
 async function measure(
-  probe: SelectionProbe,
+  { probe, tileRows }: SizedProbe,
   size: CalibrationSize,
 ): Promise<Omit<SelectionCosts, 'workgroup'>> {
   const launch = await probe.launch()
@@ -118,33 +132,33 @@ async function measure(
   const words = await scans(probe, 'word', size.words)
   const wides = await scans(probe, 'wide', size.wide)
   const scan = { word: words[0]!, wide: wides[0]! }
-  const granule = await measureGranule(probe)
-  const write = await measureWrite(probe)
-  const gathered = { share: Math.max(LEAST_LISTED, 1 / (APART * granule)), granule, listed: scan.word }
-  const [word, wide] = [
-    await measureGather(probe, 'word', gathered),
-    await measureGather(probe, 'wide', gathered),
-  ]
+  const { rows: granule } = fitGranule(branchedScans(BRANCHED, await probe.branched(BRANCHED)))
+  const written = fitLine(WRITTEN, await probe.written(WRITTEN))
+  const share = Math.max(LEAST_LISTED, 1 / (APART * granule))
+  const [word, wide] = (await probe.listed(share)).map((listed) => {
+    // What reading a granule takes because a row of it is in the list.
+    return (listed - share * scan.word) / (touchedShare(granule, share) / granule)
+  })
   return {
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
     granule,
     // A value at a row number takes no less than one in order.
-    gather: { word: Math.max(scan.word, word), wide: Math.max(scan.wide, wide) },
-    write: Math.max(scan.word * LEAST_WRITE, write),
+    gather: { word: Math.max(scan.word, word!), wide: Math.max(scan.wide, wide!) },
+    mark: Math.max(0, written.start),
+    write: Math.max(scan.word * LEAST_WRITE, written.slope),
     copy: await probe.copy(),
     predicate: await probe.predicates(),
+    match: await measureMatches(probe, Math.min(tileRows, size.rows), size),
     launch,
     roundTrip,
   }
 }
 
 /** What branch-free scans of 1, 2, … columns take, in nanoseconds a row. */
-async function scans(probe: SelectionProbe, width: 'word' | 'wide', most: number): Promise<number[]> {
-  const taken: number[] = []
-  for (let columns = 1; columns <= most; columns++)
-    taken.push(Math.max(LEAST_SCAN, await probe.scan(width, columns)))
-  return taken
+async function scans(probe: SelectionProbe, width: ColumnWidth, most: number): Promise<number[]> {
+  const columns = Array.from({ length: most }, (_, i) => i + 1)
+  return (await probe.scans(width, columns)).map((taken) => Math.max(LEAST_SCAN, taken))
 }
 
 /** r_k (§3.1). Two scans take no less than one, and hardly more than two. */
@@ -155,30 +169,31 @@ function ratesOf(scans: readonly number[]): number[] {
   })
 }
 
-async function measureGranule(probe: SelectionProbe): Promise<number> {
-  const measured: BranchedScan[] = []
-  for (const selectivity of BRANCHED) {
-    measured.push({ selectivity, nanoseconds: await probe.branched(selectivity) })
-  }
-  return fitGranule(measured)
+function branchedScans(shares: readonly number[], taken: readonly number[]): BranchedScan[] {
+  return shares.map((selectivity, i) => ({ selectivity, nanoseconds: taken[i]! }))
 }
 
-/** What reading a granule takes because a row of it is in a list, for a list of a share of the rows. */
-async function measureGather(
+/**
+ * Lanes that wait for each other are to matches what a granule is to reads. A tile by itself takes as long as with as many others as the device
+ * holds; that the last of them leave it half idle, on average, is no part of what a string takes.
+ */
+async function measureMatches(
   probe: SelectionProbe,
-  width: ColumnWidth,
-  { share, granule, listed }: { share: number; granule: number; listed: number },
-): Promise<number> {
-  const perRow = (await probe.listed(width, share)) - share * listed
-  return perRow / (touchedShare(granule, share) / granule)
-}
-
-/** The slope, by least squares, of what writing the numbers of a share of the rows takes beyond counting them. */
-async function measureWrite(probe: SelectionProbe): Promise<number> {
-  let [products, squares] = [0, 0]
-  for (const share of WRITTEN) {
-    products += share * (await probe.written(share))
-    squares += share ** 2
+  tile: number,
+  { rows }: CalibrationSize,
+): Promise<SelectionCosts['match']> {
+  const fitted = fitGranule(branchedScans(MATCHED, await probe.matched(MATCHED)))
+  const [short, row] = (await probe.matchedShort()).map((nanoseconds) => Math.max(0, nanoseconds))
+  const long = Math.max(LEAST_SCAN, fitted.second)
+  const idle = Math.min(MOST_IDLE, (await probe.matchedFew(tile)) / 2 / rows / long)
+  const busy = 1 - Math.max(0, idle)
+  const byte = Math.min(long, Math.max(0, long - short!) / (1 - SHORT_STRING_BYTES / LONG_STRING_BYTES))
+  return {
+    row: row!,
+    string: busy * (long - byte),
+    byte: (busy * byte) / LONG_STRING_BYTES,
+    lanes: fitted.rows,
+    tile,
+    tiles: Math.max(1, (2 * (1 - busy) * rows) / busy / tile),
   }
-  return products / squares
 }

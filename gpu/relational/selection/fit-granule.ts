@@ -1,7 +1,17 @@
+import { fitLine } from './fit-line.js'
+
 /** What a scan of two columns takes of which the second is read where the first condition holds, for a share of uniformly random rows. */
 export interface BranchedScan {
   readonly selectivity: number
   readonly nanoseconds: number
+}
+
+/** What such scans come to. */
+export interface FittedGranule {
+  /** Rows of a granule. */
+  readonly rows: number
+  /** What the second column takes, a row, where all of it is read. */
+  readonly second: number
 }
 
 /** The largest granule that is tried, in rows: those of the loads of a subgroup of 64 lanes. Nothing fetches more at a time; noise may look as if. */
@@ -21,24 +31,14 @@ export function touchedShare(granule: number, selectivity: number): number {
  *
  * @param scans for shares from 0 to 1
  */
-export function fitGranule(scans: readonly BranchedScan[]): number {
-  let best = { rows: 1, error: Number.POSITIVE_INFINITY }
+export function fitGranule(scans: readonly BranchedScan[]): FittedGranule {
+  let best = { rows: 1, second: 0, error: Number.POSITIVE_INFINITY }
   for (let rows = 1; rows <= MOST_ROWS; rows *= STEP) {
-    const error = errorOf(
+    const { slope, error } = fitLine(
       scans.map(({ selectivity }) => touchedShare(rows, selectivity)),
       scans.map(({ nanoseconds }) => nanoseconds),
     )
-    if (error < best.error) best = { rows, error }
+    if (error < best.error) best = { rows, second: slope, error }
   }
-  return best.rows
-}
-
-/** Sum of squares that the best line through points leaves, of those that do not fall. */
-function errorOf(xs: readonly number[], ys: readonly number[]): number {
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
-  const [x, y] = [mean(xs), mean(ys)]
-  const products = mean(xs.map((value, i) => (value - x) * (ys[i]! - y)))
-  const squares = mean(xs.map((value) => (value - x) ** 2))
-  const slope = squares === 0 ? 0 : Math.max(0, products / squares)
-  return ys.reduce((sum, value, i) => sum + (value - y - slope * (xs[i]! - x)) ** 2, 0)
+  return { rows: best.rows, second: best.second }
 }

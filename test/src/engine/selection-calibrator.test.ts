@@ -17,9 +17,11 @@ function costsOf(launch: number): SelectionCosts {
     rates: { word: [1], wide: [1] },
     granule: 8,
     gather: both,
+    mark: 1,
     write: 1,
     copy: 1,
-    predicate: { interval: 0, search: 1, table: 1, matchByte: 1, expression: 3 },
+    predicate: { interval: 0, search: 1, table: 1, expression: 3 },
+    match: { row: 0, string: 1, byte: 1, lanes: 4, tile: 1024, tiles: 8 },
     launch,
     roundTrip: 20_000,
   }

@@ -9,13 +9,14 @@ t.test('the granule that scans were made with is found', async (t) => {
       selectivity,
       nanoseconds: 3 + 2 * touchedShare(granule, selectivity),
     }))
-    const found = fitGranule(scans)
+    const { rows: found, second } = fitGranule(scans)
     t.ok(Math.abs(found / granule - 1) < 0.05, `${granule}: ${found}`)
+    t.ok(Math.abs(second / 2 - 1) < 0.05, `${second}`)
     const uneven = scans.map(({ selectivity, nanoseconds }, i) => ({
       selectivity,
       nanoseconds: nanoseconds * (i % 2 === 0 ? 1.01 : 0.99),
     }))
-    const near = fitGranule(uneven)
+    const { rows: near } = fitGranule(uneven)
     t.ok(near > granule / 2 && near < granule * 2, `${granule} within one percent: ${near}`)
   }
 })
@@ -24,7 +25,8 @@ t.test('what cannot be is no reason to fail', async (t) => {
   const flat = SHARES.map((selectivity) => ({ selectivity, nanoseconds: 5 }))
   const falling = SHARES.map((selectivity) => ({ selectivity, nanoseconds: 5 - selectivity }))
   for (const scans of [flat, falling, []]) {
-    const found = fitGranule(scans)
-    t.ok(found >= 1 && found <= 256, `${found}`)
+    const { rows, second } = fitGranule(scans)
+    t.ok(rows >= 1 && rows <= 256, `${rows}`)
+    t.ok(second >= 0, `${second}`)
   }
 })

@@ -13,9 +13,11 @@ const COSTS: SelectionCosts = {
   rates: { word: [1], wide: [1] },
   granule: 16,
   gather: { word: 0.02, wide: 0.02 },
+  mark: 0,
   write: 0.001,
   copy: 1,
-  predicate: { interval: 0, search: 0, table: 0, matchByte: 0, expression: 0 },
+  predicate: { interval: 0, search: 0, table: 0, expression: 0 },
+  match: { row: 0, string: 0, byte: 0, lanes: 1, tile: 1, tiles: 1 },
   launch: 5000,
   roundTrip: 50_000,
 }

@@ -15,9 +15,11 @@ const PAPER_COSTS: SelectionCosts = {
   rates: { word: [1, 0.75, 0.68, 0.68], wide: [1, 0.75, 0.68, 0.68] },
   granule: 32,
   gather: { word: 4, wide: 8 },
+  mark: 0,
   write: 1,
   copy: 1,
-  predicate: { interval: 0, search: 0, table: 0, matchByte: 0, expression: 0 },
+  predicate: { interval: 0, search: 0, table: 0, expression: 0 },
+  match: { row: 0, string: 0, byte: 0, lanes: 1, tile: 1, tiles: 1 },
   launch: 0,
   roundTrip: 0,
 }
@@ -64,7 +66,10 @@ function randomProblem(random: Random, conditions: number): SelectionProblem {
     conditions: Array.from({ length: conditions }, (_, i) => ({
       columns: random.chance(0.2) ? [i, random.below(columns)] : [i],
       evaluation: random.chance(0.3)
-        ? { perRow: 0.05, prepared: { once: 10_000, perRow: 0.001 } }
+        ? {
+            perRow: 0,
+            match: { perRow: 0.001, perString: 0.05, strings: 10 ** random.below(7), prepared: 0.001 },
+          }
         : { perRow: 0.0001 },
       alone: random.chance(0.1),
     })),
@@ -166,6 +171,75 @@ t.test('costs are those of the paper', async (t) => {
   const plan = { kernels: [{ groups: [[0], [1]], hands: 'rows' as const }] }
   // The list, a value at each of its rows, and another at those that are left.
   t.ok(close(planCost(listed, plan), 100 + 100 * 4 + 10 * 4))
+})
+
+/** Values, and strings behind them of which each takes 1000 a lane; lanes are two rows, tiles ten, and the device holds two of these. */
+function matchingModel(shares: readonly number[], more: Partial<SelectionProblem> = {}): CostModel {
+  const free = { word: 0, wide: 0 }
+  const match = { row: 0, string: 0, byte: 0, lanes: 2, tile: 10, tiles: 2 }
+  return new CostModel(
+    paperProblem(shares, {
+      conditions: shares.map((_, i) => ({
+        columns: [i],
+        evaluation: i === 0 ? { perRow: 0 } : { perRow: 0, match: { perRow: 1, ...STRINGS } },
+        alone: false,
+      })),
+      costs: { ...PAPER_COSTS, scan: free, gather: free, granule: 1, write: 0, match },
+      ...more,
+    }),
+  )
+}
+const STRINGS = { perString: 1000, strings: 1e9, prepared: 0 }
+
+t.test('strings are matched for the rows that are left, as many at a time as there are lanes', async (t) => {
+  const cost = (model: CostModel, ...kernels: number[][][]) =>
+    planCost(model, { kernels: kernels.map((groups) => ({ groups, hands: 'rows' })) })
+  // 1000 rows, and half of what the device holds: in how many lanes of two some row is left.
+  const whole = 1000 * (1000 + 10)
+  const model = matchingModel([0.3, 0.5])
+  const pairs = 1 - 0.7 ** 2
+  t.ok(close(cost(model, [[0, 1]]), 1000 + pairs * whole), 'of a group')
+  t.ok(close(cost(model, [[0], [1]]), 300 + pairs * whole), 'behind a branch')
+  t.ok(close(cost(model, [[1], [0]]), 1000 + whole), 'before all others')
+  t.ok(close(cost(model, [[0]], [[1]]), 300 + 1000 * (300 + 10)), 'by themselves in a kernel')
+  const two = matchingModel([0.3, 0.5, 0.5])
+  const second = 1 - (1 - 0.15) ** 2
+  t.ok(close(cost(two, [[2, 1, 0]]), 2000 + pairs * whole + second * whole), 'one after the other')
+  // Twelve rows are two tiles at a time; seven are in one, whose lanes the device has twice.
+  t.ok(close(cost(matchingModel([0.012, 0.5]), [[0]], [[1]]), 12 + 1000 * (12 + 10)))
+  t.ok(close(cost(matchingModel([0.007, 0.5]), [[0]], [[1]]), 7 + 1000 * 7 * 2))
+})
+
+t.test('strings of a dictionary are matched beforehand where that takes less', async (t) => {
+  const prepared = (strings: number, rows: number) => {
+    const conditions = [0, 1].map((i) => ({
+      columns: [i],
+      evaluation: i === 0 ? { perRow: 0 } : { perRow: 0, match: { perRow: 0, ...STRINGS, strings } },
+      alone: false,
+    }))
+    return matchingModel([0.001, 0.5], { conditions, rows }).prepared(0, 1, 3)
+  }
+  t.equal(prepared(1000, 1e6), 0b10)
+  t.equal(prepared(3000, 1e6), 0, 'in a thousandth of the rows, two of them in a lane')
+  t.equal(prepared(1000, 1e3), 0)
+})
+
+t.test('a kernel that does not only count notes which rows pass', async (t) => {
+  const costs = {
+    ...PAPER_COSTS,
+    scan: { word: 0, wide: 0 },
+    gather: { word: 0, wide: 0 },
+    write: 0,
+    mark: 3,
+  }
+  const cost = (output: SelectionProblem['output'], ...groups: number[][][]) =>
+    planCost(new CostModel(paperProblem([0.1, 0.1], { costs, output })), {
+      kernels: groups.map((each) => ({ groups: each, hands: 'columns' })),
+    })
+  t.equal(cost({ rows: false, columns: [] }, [[0, 1]]), 0)
+  t.ok(close(cost({ rows: false, columns: [] }, [[0]], [[1]]), 3000))
+  t.ok(close(cost({ rows: true, columns: [] }, [[0]], [[1]]), 3300))
+  t.ok(close(cost({ rows: false, columns: [0] }, [[0, 1]]), 3000))
 })
 
 /** The best plans of four conditions of one selectivity, each with the least selectivity in percent from which on it is the best. */
