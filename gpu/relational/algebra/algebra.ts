@@ -14,7 +14,7 @@ import { SetOperator, type SetOperatorOptions } from './set-operators.js'
 import { SortTuples } from './sort-tuples.js'
 
 export interface AlgebraOptions {
-  /** The strategy that suits the device unless given; `subgroups` has the kernels of `cooperative`. */
+  /** The strategy that suits the device unless given. */
   readonly strategy?: Strategy
   /** Bytes of a result of PRODUCT or JOIN at most, which may be larger than what goes in; what the device binds unless given. */
   readonly mostBytes?: number

@@ -117,6 +117,7 @@ export function joinKernel(
     conditions: {
       wide: first.keyWords === 2,
       serial,
+      subgroups: strategy === 'subgroups',
       counting,
       ...(serial ? {} : { [CONDITIONS[ctaJoin]]: true }),
       // For the modules that the set operators have, too.

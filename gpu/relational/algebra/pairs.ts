@@ -122,7 +122,7 @@ export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {
 }
 
 /** Elements of an invocation, of set operators and of JOIN, by the words of an element; as in `merge-path.wesl`. */
-const OWN = { set: { 1: 30, 2: 14, 4: 7 }, join: { 1: 15, 2: 7, 4: 3 } }
+const OWN = { set: { 1: 15, 2: 7, 4: 3 }, join: { 1: 11, 2: 5, 4: 3 } }
 const SERIAL_TILE = 512
 
 /** Words of the path of a tile: two for each invocation. */

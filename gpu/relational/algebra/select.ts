@@ -6,6 +6,7 @@ import { columnBuffers, columnConditions, ifPayload } from '../../primitives/col
 import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
+import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import type { TupleLayout } from './attributes.js'
 import { type Predicate, readsPayload, type Term, termsOf, termWords } from './predicate.js'
 import { scratchTuples, type Tuples } from './tuples.js'
@@ -16,11 +17,10 @@ const TILE_WORDS = { cooperative: 256, serial: 32 }
 /** Terms that a dispatch evaluates: its parameters have room for no more. */
 const MOST_TERMS = 4
 
-/** SELECT over tuples of one shape (`select.wesl`): mark, scan, emit. More than four terms go through it again. */
+/** SELECT over tuples of one shape (`select.wesl`): mark, emit. More than four terms go through it again. */
 export class Select {
   readonly #primitives: Primitives
-  readonly #tileWords: number
-  readonly #groups: (tiles: number) => number
+  readonly #strategy: Strategy
   readonly #mark: Kernel
   readonly #emit: Kernel
   readonly #unbounded: DeviceWord
@@ -33,8 +33,7 @@ export class Select {
     unbounded: DeviceWord,
   ) {
     this.#primitives = primitives
-    this.#tileWords = strategy === 'serial' ? TILE_WORDS.serial : TILE_WORDS.cooperative
-    this.#groups = (tiles) => groupsFor(strategy, tiles)
+    this.#strategy = strategy
     this.#mark = mark
     this.#emit = emit
     this.#unbounded = unbounded
@@ -49,24 +48,28 @@ export class Select {
     const common = {
       module: 'relational/algebra/select',
       params: 16,
-      conditions: { ...columnConditions(shape), serial: strategy === 'serial' },
+      conditions: {
+        ...columnConditions(shape),
+        serial: strategy === 'serial',
+        subgroups: strategy === 'subgroups',
+      },
       bindings: ['read'] as const,
     }
     const [mark, emit, unbounded] = await Promise.all([
       device.kernel({
         ...common,
         entryPoint: 'mark',
-        further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [3, 'write'], [4, 'write']],
+        further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [4, 'write'], tileSumsBinding('write')],
       }),
       device.kernel({
         ...common,
         entryPoint: 'emit',
         further: [
           ...ifPayload(shape, [1, 'read']),
-          [3, 'read'],
           [4, 'read'],
           [5, 'write'],
           ...ifPayload(shape, [6, 'write']),
+          tileSumsBinding('read'),
         ],
       }),
       unboundedCount(device),
@@ -97,11 +100,11 @@ export class Select {
 
   #select(recorder: Recorder, scratch: Scratch, tuples: Tuples, terms: readonly Term[]): Tuples {
     const { shape, columns, rows, order, count: live = this.#unbounded } = tuples
-    const tiles = Math.ceil(rows / (32 * this.#tileWords))
-    const count = { buffer: scratch.words(1), index: 0 }
-    const result = scratchTuples(scratch, shape, rows, order, count)
-    const counts = scratch.words(tiles)
-    const bits = scratch.words(tiles * this.#tileWords)
+    const tileWords = this.#strategy === 'serial' ? TILE_WORDS.serial : TILE_WORDS.cooperative
+    const tiles = Math.ceil(rows / (32 * tileWords))
+    const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
+    const result = scratchTuples(scratch, shape, rows, order, sums.total)
+    const bits = scratch.words(tiles * tileWords)
     const params = [
       rows,
       live.index,
@@ -110,10 +113,11 @@ export class Select {
       ...terms.flatMap(termWords),
     ]
     const input = columnBuffers(columns)
-    recorder.dispatchGroups(this.#mark, [...input, live.buffer, counts, bits], params, this.#groups(tiles))
-    this.#primitives.scan(recorder, scratch, counts, counts, tiles, count)
+    const groups = groupsFor(this.#strategy, tiles)
+    recorder.dispatchGroups(this.#mark, [...input, live.buffer, bits, sums.buffer], params, groups)
+    sums.recordSums()
     const output = columnBuffers(result.columns)
-    recorder.dispatchGroups(this.#emit, [...input, counts, bits, ...output], params, this.#groups(tiles))
+    recorder.dispatchGroups(this.#emit, [...input, bits, ...output, sums.buffer], params, groups)
     return result
   }
 }

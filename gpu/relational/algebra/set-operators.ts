@@ -6,6 +6,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
+import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import { elementConditions, PATH_WORDS, PairCutter, pathTile, payloadsOf } from './pairs.js'
 import type { SortTuples } from './sort-tuples.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
@@ -29,7 +30,7 @@ export interface SetOperatorOptions {
 /** Conditions of the kernels; `union` is reserved there. */
 const CONDITIONS = { intersect: 'intersect', difference: 'difference', union: 'unite' }
 
-/** A set operator (`set-operators.wesl`): cut, merge, scan, gather. */
+/** A set operator (`set-operators.wesl`): cut, merge, gather. */
 export class SetOperator {
   readonly #primitives: Primitives
   readonly #sort: SortTuples
@@ -70,7 +71,12 @@ export class SetOperator {
     const common = {
       module: 'relational/algebra/set-operators',
       params: 1,
-      conditions: { ...conditions, serial, [CONDITIONS[operation]]: true },
+      conditions: {
+        ...conditions,
+        serial,
+        subgroups: strategy === 'subgroups',
+        [CONDITIONS[operation]]: true,
+      },
       bindings: ['read', 'read'] as const,
     }
     const payloads = [
@@ -87,8 +93,8 @@ export class SetOperator {
           ...(conditions.by_tuple ? payloads : []),
           [4, 'read'],
           [5, 'read'],
-          [6, 'write'],
           ...(serial ? [] : ([[7, 'write']] as const)),
+          tileSumsBinding('write'),
         ],
       }),
       device.kernel({
@@ -98,10 +104,10 @@ export class SetOperator {
           ...(conditions.payload ? payloads : []),
           [4, 'read'],
           [5, 'read'],
-          [6, 'read'],
           ...(serial ? [] : ([[7, 'read']] as const)),
           [8, 'write'],
           ...(conditions.payload ? ([[9, 'write']] as const) : []),
+          tileSumsBinding('read'),
         ],
       }),
     ])
@@ -128,24 +134,20 @@ export class SetOperator {
     const serial = this.#strategy === 'serial'
     const tileSize = pathTile(this.#strategy, 'set', shape, by === 'tuple')
     const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
-    const count = { buffer: scratch.words(1), index: 0 }
+    const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
     const inOrder = isInTupleOrder(first) && (operation !== 'union' || by === 'tuple')
-    const result = scratchTuples(scratch, shape, rows, inOrder ? 'tuple' : 'key', count)
-    const counts = scratch.words(tiles)
+    const result = scratchTuples(scratch, shape, rows, inOrder ? 'tuple' : 'key', sums.total)
     const path = serial ? [] : [scratch.words(tiles * PATH_WORDS)]
     const keys = [first.columns.keys, second.columns.keys]
     const payloads = payloadsOf(first, second)
-    const merged = by === 'tuple' ? payloads : []
+    const merged = [...keys, ...(by === 'tuple' ? payloads : []), cuts, sizes, ...path, sums.buffer]
+    const output = columnBuffers(result.columns)
+    const gathered = [...keys, ...payloads, cuts, sizes, ...path, ...output, sums.buffer]
     const groups = groupsFor(this.#strategy, tiles)
-    recorder.dispatchGroups(this.#merge, [...keys, ...merged, cuts, sizes, counts, ...path], [tiles], groups)
-    this.#primitives.scan(recorder, scratch, counts, counts, tiles, count)
-    recorder.dispatchGroups(
-      this.#gather,
-      [...keys, ...payloads, cuts, sizes, counts, ...path, ...columnBuffers(result.columns)],
-      [tiles],
-      groups,
-    )
+    recorder.dispatchGroups(this.#merge, merged, [tiles], groups)
+    sums.recordSums()
+    recorder.dispatchGroups(this.#gather, gathered, [tiles], groups)
     return result
   }
 }

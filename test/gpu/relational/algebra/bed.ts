@@ -4,6 +4,7 @@ import type { Recorder } from '../../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../../gpu/memory/scratch.js'
 import type { ColumnShape, Strategy } from '../../../../gpu/primitives/primitives.js'
 import { Primitives } from '../../../../gpu/primitives/primitives.js'
+import { suitsSubgroups } from '../../../../gpu/primitives/strategy.js'
 import { Algebra } from '../../../../gpu/relational/algebra/algebra.js'
 import type { Tuples } from '../../../../gpu/relational/algebra/tuples.js'
 import { openDevice } from '../../open-device.js'
@@ -47,15 +48,16 @@ async function open(): Promise<{ device: Device; primitives: Primitives }> {
   return { device, primitives: await Primitives.create(device) }
 }
 
-/** Runs a test with the kernels for GPUs and with those for CPUs, or only with the latter where they are the same. */
+/** Runs a test with the kernels for GPUs, with and without subgroups, and with those for CPUs, or only with the latter where they are the same. */
 export async function withBothForms(
   t: Test,
   body: (t: Test, run: Run, device: Device, form: Form) => Promise<void>,
-  strategies: readonly Strategy[] = ['cooperative', 'serial'],
+  strategies: readonly Strategy[] = ['subgroups', 'cooperative', 'serial'],
 ): Promise<void> {
   opened ??= open()
   const { device, primitives } = await opened
   for (const strategy of strategies) {
+    if (strategy === 'subgroups' && !suitsSubgroups(device)) continue
     const algebra = await Algebra.create(device, primitives, { strategy })
     await t.test(strategy, (t) =>
       body(t, (record) => run(device, algebra, record), device, { primitives, strategy, algebra }),

@@ -158,6 +158,37 @@ t.test('SELECT', (t) =>
   }),
 )
 
+t.test('SELECT over so many tuples that sums of tiles are summed, too', (t) =>
+  withBothForms(
+    t,
+    async (_t, _run, device, { algebra }) => {
+      const rows = 257 * 8192 + 5
+      const scratch = device.scratch()
+      const keys = scratch.words(rows)
+      device.upload(keys, new Uint8Array(Uint32Array.from({ length: rows }, (_, i) => i).buffer))
+      const layout = layOut([
+        { name: 'high', bits: 20 },
+        { name: 'low', bits: 12 },
+      ])
+      const part = await algebra.select(U32)
+      const recorder = device.record()
+      const tuples = { shape: U32, columns: { keys, payloads: undefined }, rows, order: 'tuple' } as const
+      const { columns, count } = part.record(recorder, scratch, tuples, layout, [
+        { attribute: 'low', operator: '=', constant: 77 },
+      ])
+      const wanted = Uint32Array.from({ length: Math.ceil((rows - 77) / 4096) }, (_, i) => 4096 * i + 77)
+      const [found, counted] = await device.submitAndRead(recorder, [
+        { buffer: columns.keys, bytes: wanted.byteLength },
+        { buffer: count!.buffer, bytes: 4, offset: 4 * count!.index },
+      ])
+      same(new Uint32Array(counted!.buffer, counted!.byteOffset, 1), Uint32Array.of(wanted.length))
+      same(new Uint32Array(found!.buffer, found!.byteOffset, wanted.length), wanted)
+      scratch.release()
+    },
+    ['subgroups', 'cooperative'],
+  ),
+)
+
 t.test('SELECT over wide shapes', (t) =>
   withBothForms(t, async (_t, run) => {
     for (const shape of [U64_U64, { keyWords: 2, payloadWords: 0 } as const]) {
