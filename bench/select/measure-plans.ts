@@ -160,7 +160,7 @@ export class PlanBench {
       },
       costs,
       buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
-      touching: 'independent',
+      touching: 'measured',
     })
   }
 }
@@ -169,9 +169,10 @@ export class PlanBench {
 function evaluationOf({ predicate, match }: SelectionCosts, matchedBytes: number): Evaluation {
   if (matchedBytes === 0) return { perRow: predicate.interval }
   const perString = match.string + match.byte * matchedBytes
+  const bytes = perString === 0 ? 0 : (match.byte * matchedBytes) / perString
   return {
     perRow: 0,
-    match: { perRow: match.row, perString, strings: Number.MAX_SAFE_INTEGER, prepared: 0 },
+    match: { perRow: match.row, perString, bytes, strings: Number.MAX_SAFE_INTEGER, prepared: 0 },
   }
 }
 

@@ -43,8 +43,21 @@ function calibrationLines({ adapter, traversals, selections }: ReplyFields['cali
 }
 
 function selectionLines(costs: SelectionCosts): string[] {
-  const { workgroup, scan, rates, granule, gather, mark, write, copy, predicate, match, launch, roundTrip } =
-    costs
+  const {
+    workgroup,
+    scan,
+    rates,
+    granule,
+    branching,
+    gather,
+    mark,
+    write,
+    copy,
+    predicate,
+    match,
+    launch,
+    roundTrip,
+  } = costs
   const columns = Math.max(rates.word.length, rates.wide.length)
   const rate = (list: readonly number[], k: number) => list[k]?.toFixed(2) ?? ''
   return [
@@ -77,10 +90,27 @@ function selectionLines(costs: SelectionCosts): string[] {
       ],
     ),
     '',
+    ...shareLines(costs),
+    '',
     `rows fetched together: ${Math.round(granule)}; noting which pass: ${picoseconds(mark)} ps a row`,
-    `strings matched in lockstep: ${Math.round(match.lanes)}; at a time: ${grouped(Math.round(match.tiles * match.tile))}`,
-    `a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
+    `strings matched at a time: ${grouped(Math.round(match.tiles * match.tile))}`,
+    `a branch: ${microseconds(branching)}; a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
   ]
+}
+
+/** Curves have the same shares where one calibration has measured them. */
+function shareLines({ branch, match }: SelectionCosts): string[] {
+  const rows = branch.map(({ share, value }, i) => [
+    `${figure(share * 100)} %`,
+    value.toFixed(2),
+    match.part.string[i]?.value.toFixed(2) ?? '',
+    match.part.byte[i]?.value.toFixed(2) ?? '',
+    match.branched[i] === undefined ? '' : picoseconds(match.branched[i].value),
+  ])
+  return table(
+    ['of the rows', 'of a column', 'of strings', 'of bytes', 'matched behind a branch, ps a row'],
+    rows,
+  )
 }
 
 /** The planner works with sums of a few features; the names are its own. */

@@ -1,10 +1,11 @@
-import type { ColumnWidth, SelectionCosts } from '../../../protocol/query/selection-costs.js'
+import type { ColumnWidth, SelectionCosts, ShareCurve } from '../../../protocol/query/selection-costs.js'
 import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
 import { QueryKernels } from '../query/query-kernels.js'
-import { type BranchedScan, fitGranule, touchedShare } from './fit-granule.js'
+import { fitGranule, touchedShare } from './fit-granule.js'
 import { fitLine } from './fit-line.js'
 import { RepeatedTimer } from './repeated-timer.js'
+import { rising } from './rising.js'
 import { LONG_STRING_BYTES, SampleColumns, SHORT_STRING_BYTES } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
 import { selectionTile, selectionWorkgroups, WORD_ENTRIES } from './selection-tile.js'
@@ -22,22 +23,25 @@ export interface CalibrationSize {
 }
 
 /** The paper's 16 million rows (§4), and as many columns as leave nothing of one scan in the caches for the next. */
-const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 9, words: 8, wide: 4 }
+const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 7, words: 8, wide: 4 }
 /** A CPU scans a column of these in a third of a millisecond. */
 const SOFTWARE: CalibrationSize = { rows: 2 ** 16, repeats: 9, words: 4, wide: 2 }
 
-/** Shares of rows that go on to the second column. */
-const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
-/** Shares of rows whose strings are matched. */
-const MATCHED = [0, 1 / 256, 1 / 64, 1 / 32, 1 / 16, 1 / 4, 1]
+/** Shares of rows that a branch lets through, or whose strings are matched. */
+const SHARES = [1 / 1024, 1 / 256, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
+/** As many times as many rows are read behind a branch to learn what it takes by itself. */
+const SOME_BRANCHED = 4
+/** Of rows, those that are matched to learn what few of them take: enough for each of many parts of a device to have some. */
+const FEW_MATCHED = 1 / 64
 /** The share of what matching all rows takes in which part of the device may be idle; it is less unless all of them have room at a time. */
 const MOST_IDLE = 1 / 2
 /** Shares of rows that are written. */
 const WRITTEN = [0, 0.1, 0.5, 0.9]
 /** Nanoseconds a row that no memory is fast enough for: a scan that took less was lost in what else the device did. */
 const LEAST_SCAN = 1e-5
-/** Of a scan, what writing a word takes at least. */
+/** Of a scan, what writing a word takes at least, and what reading a column behind a branch that all rows take. */
 const LEAST_WRITE = 1 / 8
+const LEAST_READ = 1 / 8
 /** Above it a rate is a sign of what else the device did. */
 const MOST_RATE = 1.25
 /** Rows of a list lie as many granules apart, on average, unless they would leave most of the device idle. */
@@ -132,7 +136,15 @@ async function measure(
   const words = await scans(probe, 'word', size.words)
   const wides = await scans(probe, 'wide', size.wide)
   const scan = { word: words[0]!, wide: wides[0]! }
-  const { rows: granule } = fitGranule(branchedScans(BRANCHED, await probe.branched(BRANCHED)))
+  const [unbranched, ...branched] = await probe.branched([0, ...SHARES])
+  const granule = fitGranule(SHARES.map((selectivity, i) => ({ selectivity, nanoseconds: branched[i]! })))
+  const branching = await measureBranching(probe, size, launch)
+  const beyond = unbranched! + branching / size.rows
+  const read = partsOf(
+    branched.map((taken) => taken - beyond),
+    scan.word * LEAST_READ,
+  )
+  const branchedRead = read.part.map(({ value }) => branching / size.rows + value * read.all)
   const written = fitLine(WRITTEN, await probe.written(WRITTEN))
   const share = Math.max(LEAST_LISTED, 1 / (APART * granule))
   const [word, wide] = (await probe.listed(share)).map((listed) => {
@@ -143,13 +155,15 @@ async function measure(
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
     granule,
+    branch: read.part,
+    branching,
     // A value at a row number takes no less than one in order.
     gather: { word: Math.max(scan.word, word!), wide: Math.max(scan.wide, wide!) },
     mark: Math.max(0, written.start),
     write: Math.max(scan.word * LEAST_WRITE, written.slope),
     copy: await probe.copy(),
     predicate: await probe.predicates(),
-    match: await measureMatches(probe, Math.min(tileRows, size.rows), size),
+    match: await measureMatches(probe, Math.min(tileRows, size.rows), size, branchedRead),
     launch,
     roundTrip,
   }
@@ -169,31 +183,79 @@ function ratesOf(scans: readonly number[]): number[] {
   })
 }
 
-function branchedScans(shares: readonly number[], taken: readonly number[]): BranchedScan[] {
-  return shares.map((selectivity, i) => ({ selectivity, nanoseconds: taken[i]! }))
+/**
+ * What a branch takes of so many rows is its own time and what it reads. Only the latter grows with rows. A branch is cheaper than a kernel in
+ * any case.
+ */
+async function measureBranching(
+  probe: SelectionProbe,
+  { rows }: CalibrationSize,
+  launch: number,
+): Promise<number> {
+  const all = await probe.branching(rows)
+  const some = await probe.branching(rows / SOME_BRANCHED)
+  const own = (SOME_BRANCHED * some - all) / (SOME_BRANCHED - 1)
+  return Math.min(launch, Math.max(0, own))
+}
+
+/** What shares of rows take. */
+interface Parts {
+  /** All of them, in nanoseconds a row. */
+  readonly all: number
+  /** As a part of that. */
+  readonly part: ShareCurve
+}
+
+/** Nothing takes less the more rows want it, nor less than in proportion. */
+function partsOf(taken: readonly number[], least: number): Parts {
+  const risen = rising(taken)
+  const all = Math.max(least, risen.at(-1)!)
+  const part = SHARES.map((share, i) => ({ share, value: Math.min(1, Math.max(share, risen[i]! / all)) }))
+  return { all, part }
 }
 
 /**
- * Lanes that wait for each other are to matches what a granule is to reads. A tile by itself takes as long as with as many others as the device
- * holds; that the last of them leave it half idle, on average, is no part of what a string takes.
+ * What strings take, and their bytes, is told apart by two columns of strings of different lengths. A tile by itself takes as long as with as many others as the
+ * device holds; that the last of them leave it half idle, on average, is no part of what a string takes.
  */
 async function measureMatches(
   probe: SelectionProbe,
   tile: number,
   { rows }: CalibrationSize,
+  branchedRead: readonly number[],
 ): Promise<SelectionCosts['match']> {
-  const fitted = fitGranule(branchedScans(MATCHED, await probe.matched(MATCHED)))
-  const [short, row] = (await probe.matchedShort()).map((nanoseconds) => Math.max(0, nanoseconds))
-  const long = Math.max(LEAST_SCAN, fitted.second)
-  const idle = Math.min(MOST_IDLE, (await probe.matchedFew(tile)) / 2 / rows / long)
+  const short = await matched(probe, 'short', [[0, 1]])
+  const long = await matched(probe, 'long', [[0, 1]])
+  const branched = await matched(probe, 'long', [[0], [1]])
+  const ofByte = long.map((taken, i) => (taken - short[i]!) / (LONG_STRING_BYTES - SHORT_STRING_BYTES))
+  const byte = partsOf(ofByte, LEAST_SCAN)
+  const string = partsOf(
+    short.map((taken, i) => taken - SHORT_STRING_BYTES * ofByte[i]!),
+    LEAST_SCAN,
+  )
+  const few = Math.max(tile, Math.round(rows * FEW_MATCHED))
+  const whole = string.all + LONG_STRING_BYTES * byte.all
+  const idle = Math.min(MOST_IDLE, (await probe.matchedFew(few)) / 2 / rows / whole)
   const busy = 1 - Math.max(0, idle)
-  const byte = Math.min(long, Math.max(0, long - short!) / (1 - SHORT_STRING_BYTES / LONG_STRING_BYTES))
   return {
-    row: row!,
-    string: busy * (long - byte),
-    byte: (busy * byte) / LONG_STRING_BYTES,
-    lanes: fitted.rows,
+    row: Math.max(0, await probe.unmatched()),
+    string: busy * string.all,
+    byte: busy * byte.all,
+    part: { string: string.part, byte: byte.part },
+    branched: SHARES.map((share, i) => {
+      return { share, value: Math.max(0, branched[i]! - branchedRead[i]! - long[i]!) }
+    }),
     tile,
     tiles: Math.max(1, (2 * (1 - busy) * rows) / busy / tile),
   }
+}
+
+/** What matching strings of each share of the rows takes beyond hardly any, in nanoseconds a row. */
+async function matched(
+  probe: SelectionProbe,
+  strings: 'short' | 'long',
+  groups: readonly (readonly number[])[],
+): Promise<number[]> {
+  const [none, ...taken] = await probe.matched(strings, [0, ...SHARES], groups)
+  return taken.map((each) => each - none!)
 }

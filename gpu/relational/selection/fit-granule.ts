@@ -6,14 +6,6 @@ export interface BranchedScan {
   readonly nanoseconds: number
 }
 
-/** What such scans come to. */
-export interface FittedGranule {
-  /** Rows of a granule. */
-  readonly rows: number
-  /** What the second column takes, a row, where all of it is read. */
-  readonly second: number
-}
-
 /** The largest granule that is tried, in rows: those of the loads of a subgroup of 64 lanes. Nothing fetches more at a time; noise may look as if. */
 const MOST_ROWS = 256
 /** How far apart the granules are that are tried. */
@@ -29,16 +21,16 @@ export function touchedShare(granule: number, selectivity: number): number {
  * of the second column is read; the paper's min(s · w, 1) is what that comes to for small and for large shares. The first column's cost, the
  * second's and w are fitted together, by least squares.
  *
- * @param scans for shares from 0 to 1
+ * @param scans for shares up to 1, but not of 0: that a branch is taken at all has its price, which has nothing to do with what is fetched
  */
-export function fitGranule(scans: readonly BranchedScan[]): FittedGranule {
-  let best = { rows: 1, second: 0, error: Number.POSITIVE_INFINITY }
+export function fitGranule(scans: readonly BranchedScan[]): number {
+  let best = { rows: 1, error: Number.POSITIVE_INFINITY }
   for (let rows = 1; rows <= MOST_ROWS; rows *= STEP) {
-    const { slope, error } = fitLine(
+    const { error } = fitLine(
       scans.map(({ selectivity }) => touchedShare(rows, selectivity)),
       scans.map(({ nanoseconds }) => nanoseconds),
     )
-    if (error < best.error) best = { rows, second: slope, error }
+    if (error < best.error) best = { rows, error }
   }
-  return { rows: best.rows, second: best.second }
+  return best.rows
 }

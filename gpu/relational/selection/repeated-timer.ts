@@ -7,8 +7,8 @@ import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 import type { Selections } from './selections.js'
 import type { WarmDevice } from './warm-device.js'
 
-/** Runs before those that count: kernels are compiled in the first. */
-const WARM_UP = 2
+/** Runs before those that count: kernels are compiled in it. */
+const WARM_UP = 1
 /** Rows of a selection that takes no time beside being launched. */
 export const FEW_ROWS = 64
 
@@ -53,20 +53,22 @@ export class RepeatedTimer {
   }
 
   /**
-   * What selections take a row beyond what being launched takes. Where one is compared with another noise may make it negative.
+   * What selections take a row beyond what being launched takes, which is that of the first for all of them: they are to have the same kernels. Where one is
+   * compared with another noise may make it negative.
    */
   async perRow(compared: readonly Compared[]): Promise<number[]> {
-    const taken = await this.#byTurns(
-      compared.flatMap(({ whole, part, rows = this.#size.rows }) => [
-        (repeat: number) => this.#beyond(whole, part, rows, repeat),
-        (repeat: number) => this.#beyond(whole, part, FEW_ROWS, repeat),
-      ]),
-    )
+    const [{ whole: first, part: without }] = compared as [Compared]
+    const [launched, ...taken] = await this.#byTurns([
+      (repeat) => this.#beyond(first, without, FEW_ROWS, repeat),
+      ...compared.map(({ whole, part, rows = this.#size.rows }) => (repeat: number) => {
+        return this.#beyond(whole, part, rows, repeat)
+      }),
+    ])
     return compared.map(({ part, rows = this.#size.rows }, i) => {
-      const [all, launched] = [taken[2 * i]!, taken[2 * i + 1]!]
+      const all = taken[i]!
       return part === undefined
-        ? Math.max(0, this.#difference(all, launched)) / rows
-        : median(all.map((each, repeat) => each - launched[repeat]!)) / rows
+        ? Math.max(0, this.#difference(all, launched!)) / rows
+        : median(all.map((each, repeat) => each - launched![repeat]!)) / rows
     })
   }
 

@@ -15,6 +15,8 @@ const EXPENSIVE = 8
 /** Intervals and tables of predicates that are compared with one of one interval. */
 const SEVERAL_INTERVALS = 4
 const SEARCHED_INTERVALS = 64
+/** The share of rows that takes the branch whose own time is asked for. */
+const FEW_BRANCHED = 1 / 64
 /** What leaves words as they are. */
 const SAME = { multiplier: 1, addend: 0 }
 const COUNT: SelectionOutput = { kind: 'count' }
@@ -62,13 +64,21 @@ export class SelectionProbe {
 
   /** Scans of two columns of which the second is read for a share of the rows, in nanoseconds a row. */
   branched(shares: readonly number[]): Promise<number[]> {
-    const columns = this.#columns.words.slice(0, 2)
-    const plan = planOf([[[0], [1]]])
-    return this.#timer.perRow(
-      shares.map((selectivity) => ({
-        whole: { columns, conditions: [share(0, selectivity), half(1)], plan, output: COUNT },
-      })),
-    )
+    return this.#timer.perRow(shares.map((selectivity) => ({ whole: this.#branched(selectivity) })))
+  }
+
+  /** What a branch takes that few rows take beyond one that hardly any takes, of all rows or of some, in nanoseconds. Noise may make it negative. */
+  branching(rows: number): Promise<number> {
+    return this.#timer.beyond(this.#branched(FEW_BRANCHED), this.#branched(0), rows)
+  }
+
+  #branched(selectivity: number): Probed {
+    return {
+      columns: this.#columns.words,
+      conditions: [share(0, selectivity), half(1)],
+      plan: planOf([[[0], [1]]]),
+      output: COUNT,
+    }
   }
 
   /** What writing the numbers of a share of the rows takes beyond counting them, in nanoseconds a row. Noise may make it negative. */
@@ -140,21 +150,27 @@ export class SelectionProbe {
     }
   }
 
-  /** Long strings that are matched for a share of the rows, in nanoseconds a row, all else included. */
-  matched(shares: readonly number[]): Promise<number[]> {
-    return this.#timer.perRow(shares.map((selectivity) => ({ whole: this.#matched('long', selectivity) })))
+  /**
+   * Strings that are matched for a share of the rows, in a group with the condition that leaves these or behind a branch, in nanoseconds a row, all
+   * else included.
+   */
+  matched(
+    strings: 'short' | 'long',
+    shares: readonly number[],
+    groups: readonly (readonly number[])[],
+  ): Promise<number[]> {
+    const plan = planOf([groups])
+    return this.#timer.perRow(
+      shares.map((selectivity) => ({ whole: { ...this.#matched(strings, selectivity), plan } })),
+    )
   }
 
-  /**
-   * What matching the short strings of all rows takes beyond matching hardly any, and what that takes beyond a scan of both columns, in
-   * nanoseconds a row. Noise may make them negative.
-   */
-  matchedShort(): Promise<number[]> {
-    const [all, none] = [this.#matched('short', 1), this.#matched('short', 0)]
-    return this.#timer.perRow([
-      { whole: all, part: none },
-      { whole: none, part: this.#scan('word', 2) },
+  /** What going through strings of which hardly any is matched takes beyond a scan of both columns, in nanoseconds a row. Noise may make it negative. */
+  async unmatched(): Promise<number> {
+    const [taken] = await this.#timer.perRow([
+      { whole: this.#matched('short', 0), part: this.#scan('word', 2) },
     ])
+    return taken!
   }
 
   /** What matching the long strings of some rows takes beyond matching hardly any, in nanoseconds. Noise may make it negative. */

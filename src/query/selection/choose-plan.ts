@@ -161,7 +161,7 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     output: { rows: output.kind === 'rows', columns: known(wanted) },
     costs,
     buffers,
-    touching: 'independent',
+    touching: 'measured',
   })
 }
 

@@ -1,5 +1,6 @@
 import { MOST_UNREAD_WORDS } from '../../../gpu/relational/selection/selection-run.js'
 import type { ColumnWidth, SelectionCosts } from '../../../gpu/relational/selection/selection-types.js'
+import { valueAt } from './share-curve.js'
 
 /** A column as costs see it. */
 export interface ModelColumn {
@@ -19,6 +20,8 @@ export interface MatchEvaluation {
   /** Whether or not the row's string is matched. */
   readonly perRow: number
   readonly perString: number
+  /** The part of that which bytes take. */
+  readonly bytes: number
   /** Of the dictionary. */
   readonly strings: number
   /** Looking up, a row. */
@@ -58,10 +61,10 @@ export interface SelectionProblem {
   /** Columns' buffers that a kernel may bind, values and validities. */
   readonly buffers: number
   /**
-   * How likely some row of a granule passes: as Sitaridi and Ross have it, min(sel · w, 1), or 1 − (1 − sel)^w, what it is where rows pass independently of each
-   * other. The former is up to 1.6 times as much around sel = 1/w, where plans part.
+   * What part of a column is read where a share of rows wants it: as Sitaridi and Ross have it, min(sel · w, 1); or behind a branch what was measured, and at numbers of rows
+   * 1 − (1 − sel)^w, how likely one of a granule passes if rows do so independently of each other. The former is up to 1.6 times as much around sel = 1/w, where plans part.
    */
-  readonly touching: 'paper' | 'independent'
+  readonly touching: 'paper' | 'measured'
 }
 
 /** Where a kernel reads: the table's columns, these at numbers of rows, or columns that the kernel before has written. */
@@ -108,6 +111,12 @@ export class CostModel {
     return this.problem.rows * this.problem.joint(mask)
   }
 
+  /** The part of a column that is read behind a branch that this share of rows takes. */
+  behind(share: number): number {
+    const { touching, costs } = this.problem
+    return touching === 'paper' ? this.touched(share) : valueAt(costs.branch, share)
+  }
+
   /** How likely some of a granule's rows pass, of which this share does. */
   touched(share: number): number {
     const { touching, costs } = this.problem
@@ -131,14 +140,22 @@ export class CostModel {
     const reached = this.reached(start, before)
     // Behind other kernels the host waits to learn for how many rows an expression is to be evaluated.
     const waiting = (added & this.#alone) !== 0 && start !== 0 ? this.problem.costs.roundTrip : 0
-    return waiting + this.#read(read, input, reached, passing, true) + this.#evaluate(start, before, after)
+    const branching = isFirst ? 0 : this.problem.costs.branching
+    const reading = this.#read(read, input, reached, passing, true)
+    return waiting + branching + reading + this.#evaluate(start, before, after)
   }
 
-  /** Rows for which a kernel goes on behind some conditions: those of granules with a row that has passed. */
+  /** Rows for which a kernel goes on behind some conditions, as costs have it: as many as take as long without a branch. */
   reached(start: number, before: number): number {
-    if (before === start) return this.rowsAfter(start)
     const entering = this.rowsAfter(start)
-    return entering === 0 ? 0 : entering * this.touched(this.rowsAfter(before) / entering)
+    if (before === start || entering === 0) return entering
+    return entering * this.behind(this.rowsAfter(before) / entering)
+  }
+
+  /** Rows of the granules in which a row has passed. */
+  #fetched(start: number, after: number): number {
+    const entering = this.rowsAfter(start)
+    return entering === 0 ? 0 : entering * this.touched(this.rowsAfter(after) / entering)
   }
 
   /** Conditions of a group for which it takes less to match all strings of the dictionary beforehand than those of the rows that are left. */
@@ -148,7 +165,8 @@ export class CostModel {
     let done = before | ((after ^ before) & ~this.#matching)
     for (let matches = after & ~done; matches !== 0; matches &= matches - 1) {
       const condition = lowest(matches)
-      const isPrepared = this.#beforehand(condition, reached) < this.#inPlace(condition, start, done, reached)
+      const inPlace = this.#inPlace(condition, start, before, done)
+      const isPrepared = this.#beforehand(condition, reached) < inPlace
       if (isPrepared) prepared |= 1 << condition
       done |= 1 << condition
     }
@@ -281,19 +299,23 @@ export class CostModel {
     let done = before | (added & ~this.#matching)
     for (let matches = added & this.#matching; matches !== 0; matches &= matches - 1) {
       const condition = lowest(matches)
-      cost += Math.min(this.#inPlace(condition, start, done, reached), this.#beforehand(condition, reached))
+      const inPlace = this.#inPlace(condition, start, before, done)
+      cost += Math.min(inPlace, this.#beforehand(condition, reached))
       done |= 1 << condition
     }
     return cost
   }
 
-  /** Going through so many rows, and matching the strings of those that some conditions have left of what a kernel began with. */
-  #inPlace(condition: number, start: number, done: number, reached: number): number {
+  /** Going through the rows that a group sees, and matching the strings of those that some conditions have left of what a kernel began with. */
+  #inPlace(condition: number, start: number, before: number, done: number): number {
     const entering = this.rowsAfter(start)
     if (entering === 0) return 0
-    const { perRow, perString } = this.problem.conditions[condition]!.evaluation.match!
-    const inStep = atLeastOne(this.rowsAfter(done) / entering, this.problem.costs.match.lanes)
-    return perRow * reached + inStep * this.#matchAll(perString, entering)
+    const { perRow, perString, bytes } = this.problem.conditions[condition]!.evaluation.match!
+    const { part, branched } = this.problem.costs.match
+    const share = this.rowsAfter(done) / entering
+    const waiting = before === start ? 0 : entering * valueAt(branched, share)
+    const matched = (1 - bytes) * valueAt(part.string, share) + bytes * valueAt(part.byte, share)
+    return perRow * this.reached(start, before) + waiting + matched * this.#matchAll(perString, entering)
   }
 
   /** Matching all strings of a dictionary in a kernel of its own, and looking up the answer for rows. */
@@ -322,7 +344,7 @@ export class CostModel {
   #writeNumbers(start: number, after: number, input: KernelInput): number {
     const { costs } = this.problem
     const written = this.rowsAfter(after)
-    const read = input === 'columns' ? costs.scan.word * this.reached(start, after) : 0
+    const read = input === 'columns' ? costs.scan.word * this.#fetched(start, after) : 0
     return read + written * costs.write
   }
 
@@ -331,7 +353,7 @@ export class CostModel {
     const { costs, columns: kinds } = this.problem
     const written = this.rowsAfter(after)
     // Conditions are done with by then: their columns are read once more, where rows have passed.
-    let cost = this.#read(columns, input, this.reached(start, after), written, false)
+    let cost = this.#read(columns, input, this.#fetched(start, after), written, false)
     for (let left = columns; left !== 0; left &= left - 1) {
       const { width, nullable } = kinds[lowest(left)]!
       cost += written * costs.write * ((width === 'wide' ? 2 : 1) + (nullable ? 1 / WORD_ROWS : 0))

@@ -28,11 +28,11 @@ export function evaluationOf(
       const { dictionary } = columns[condition.column]!
       if (dictionary === undefined) return { perRow: predicate.table }
       const { row, string, byte } = costs.match
-      const perString = string + byte * meanLength(dictionary)
-      return {
-        perRow: 0,
-        match: { perRow: row, perString, strings: dictionary.size, prepared: predicate.table },
-      }
+      const { size: strings } = dictionary
+      const ofBytes = byte * meanLength(dictionary)
+      const perString = string + ofBytes
+      const bytes = perString === 0 ? 0 : ofBytes / perString
+      return { perRow: 0, match: { perRow: row, perString, bytes, strings, prepared: predicate.table } }
     }
     case 'any':
       return allOf(condition.branches.flat().map((part) => evaluationOf(part, columns, costs)))
@@ -60,13 +60,17 @@ function allOf(parts: readonly Evaluation[]): Evaluation {
   if (matches.length === 0) return { perRow }
   const sum = (cost: (match: MatchEvaluation) => number) => matches.reduce((all, each) => all + cost(each), 0)
   const perString = sum((match) => match.perString)
+  // Parts are by what strings take.
+  const share = (part: (match: MatchEvaluation) => number) =>
+    perString === 0 ? 0 : sum((match) => match.perString * part(match)) / perString
   return {
     perRow,
     match: {
       perRow: sum((match) => match.perRow),
       perString,
+      bytes: share((match) => match.bytes),
       // As many of this cost as all of the strings take together.
-      strings: perString === 0 ? 0 : sum((match) => match.perString * match.strings) / perString,
+      strings: share((match) => match.strings),
       prepared: sum((match) => match.prepared),
     },
   }

@@ -5,17 +5,30 @@ import { asBytes } from '../../../protocol/columns.js'
 import { start } from '../../src/server/start.js'
 import { cliOf, compileCli } from './run-cli.js'
 
+/** As much as rows want. */
+const PROPORTIONAL = [{ share: 1, value: 1 }]
+
 const COSTS = {
   workgroup: 256,
   scan: { word: 0.001, wide: 0.002 },
   rates: { word: [1, 0.9, 0.8], wide: [1, 0.95] },
   granule: 15.6,
+  branch: PROPORTIONAL,
+  branching: 0,
   gather: { word: 0.02, wide: 0.04 },
   write: 0.002,
   mark: 0.0007,
   copy: 0.002,
   predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, expression: 0.005 },
-  match: { row: 0.0003, string: 0.003, byte: 0.002, lanes: 32, tile: 2 ** 13, tiles: 2 ** 9 },
+  match: {
+    row: 0.0003,
+    string: 0.003,
+    byte: 0.002,
+    part: { string: PROPORTIONAL, byte: PROPORTIONAL },
+    branched: PROPORTIONAL,
+    tile: 2 ** 13,
+    tiles: 2 ** 9,
+  },
   launch: 10_000,
   roundTrip: 150_000,
 }

@@ -79,9 +79,15 @@ t.test('costs of selections have a file of their own, and must be all there', as
   const { directory, warnings, load, store } = open(t)
   const both = { word: 1, wide: 2 }
   const predicate = { interval: 0, search: 1, table: 1, expression: 3 }
-  const match = { row: 0, string: 1, byte: 1, lanes: 4, tile: 1024, tiles: 8 }
+  const curve = [
+    { share: 0.5, value: 0.75 },
+    { share: 1, value: 1 },
+  ]
+  const part = { string: curve, byte: curve }
+  const match = { row: 0, string: 1, byte: 1, part, branched: curve, tile: 1024, tiles: 8 }
   const rest = { gather: both, mark: 1, write: 1, copy: 1, predicate, match, launch: 5000, roundTrip: 20_000 }
-  const costs = { workgroup: 256, scan: both, rates: { word: [1, 0.8], wide: [1] }, granule: 8, ...rest }
+  const rates = { word: [1, 0.8], wide: [1] }
+  const costs = { workgroup: 256, scan: both, rates, granule: 8, branch: curve, branching: 1, ...rest }
   const loadSelections = () =>
     loadCosts(SELECTION_COSTS, directory, ADAPTER, (message) => warnings.push(message))
   await store(COSTS)
@@ -98,7 +104,13 @@ t.test('costs of selections have a file of their own, and must be all there', as
     { ...costs, rates: { word: [1], wide: [] } },
     { ...costs, predicate: { ...predicate, table: null } },
     { ...costs, match: undefined },
-    { ...costs, match: { ...match, lanes: 0 } },
+    { ...costs, branch: [] },
+    { ...costs, branch: curve.toReversed() },
+    { ...costs, branch: curve.slice(0, 1) },
+    { ...costs, branch: [{ share: 1, value: -1 }] },
+    { ...costs, branching: -1 },
+    { ...costs, match: { ...match, part: { string: curve } } },
+    { ...costs, match: { ...match, branched: undefined } },
   ]
   for (const each of damaged) {
     writeFileSync(path, JSON.stringify({ version: SELECTION_COSTS.version, adapter: ADAPTER, costs: each }))
