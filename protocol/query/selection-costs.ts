@@ -22,6 +22,8 @@ export interface SelectionCosts {
   readonly branching: number
   /** A value that is read at a row number, for rows that lie a `granule` or more apart. */
   readonly gather: Readonly<Record<ColumnWidth, number>>
+  /** Reading at row numbers by itself, in nanoseconds, however few rows there are: they wait for memory, and for nothing else meanwhile. */
+  readonly gathering: number
   /** A row that a kernel looks at whose rows are wanted, not only their count: noting whether it has passed, and finding those that have. */
   readonly mark: number
   /** A value or a row number that is written, a word. */
@@ -71,6 +73,7 @@ export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
     costs.workgroup,
     costs.granule,
     costs.branching,
+    costs.gathering,
     costs.mark,
     costs.write,
     costs.copy,

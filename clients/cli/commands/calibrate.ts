@@ -50,6 +50,7 @@ function selectionLines(costs: SelectionCosts): string[] {
     granule,
     branching,
     gather,
+    gathering,
     mark,
     write,
     copy,
@@ -94,7 +95,8 @@ function selectionLines(costs: SelectionCosts): string[] {
     '',
     `rows fetched together: ${Math.round(granule)}; noting which pass: ${picoseconds(mark)} ps a row`,
     `strings matched at a time: ${grouped(Math.round(match.tiles * match.tile))}`,
-    `a branch: ${microseconds(branching)}; a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
+    `a branch: ${microseconds(branching)}; reading at few row numbers: ${microseconds(gathering)}`,
+    `a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
   ]
 }
 

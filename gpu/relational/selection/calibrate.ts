@@ -47,6 +47,8 @@ const MOST_RATE = 1.25
 /** Rows of a list lie as many granules apart, on average, unless they would leave most of the device idle. */
 const APART = 2
 const LEAST_LISTED = 1 / 8
+/** The share of rows that are few for the device. */
+const FEW_LISTED = 1 / 256
 
 /**
  * Measures what selections cost on a device, by running them over columns made for the purpose (Sitaridi and Ross §4, "Model calibration"). Takes
@@ -146,19 +148,14 @@ async function measure(
   )
   const branchedRead = read.part.map(({ value }) => branching / size.rows + value * read.all)
   const written = fitLine(WRITTEN, await probe.written(WRITTEN))
-  const share = Math.max(LEAST_LISTED, 1 / (APART * granule))
-  const [word, wide] = (await probe.listed(share)).map((listed) => {
-    // What reading a granule takes because a row of it is in the list.
-    return (listed - share * scan.word) / (touchedShare(granule, share) / granule)
-  })
+  const gathered = await measureGathers(probe, size, granule, scan, launch)
   return {
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
     granule,
     branch: read.part,
     branching,
-    // A value at a row number takes no less than one in order.
-    gather: { word: Math.max(scan.word, word!), wide: Math.max(scan.wide, wide!) },
+    ...gathered,
     mark: Math.max(0, written.start),
     write: Math.max(scan.word * LEAST_WRITE, written.slope),
     copy: await probe.copy(),
@@ -196,6 +193,28 @@ async function measureBranching(
   const some = await probe.branching(rows / SOME_BRANCHED)
   const own = (SOME_BRANCHED * some - all) / (SOME_BRANCHED - 1)
   return Math.min(launch, Math.max(0, own))
+}
+
+/**
+ * What reading at row numbers takes a granule, since a row of it is in the list, and what it takes few rows beyond that. A value at a row number
+ * takes no less than one in order, and waiting for a few is cheaper than a kernel in any case.
+ */
+async function measureGathers(
+  probe: SelectionProbe,
+  { rows }: CalibrationSize,
+  granule: number,
+  scan: SelectionCosts['scan'],
+  launch: number,
+): Promise<Pick<SelectionCosts, 'gather' | 'gathering'>> {
+  const share = Math.max(LEAST_LISTED, 1 / (APART * granule))
+  const pieces = (selectivity: number) => touchedShare(granule, selectivity) / granule
+  const [word, wide] = await probe.listed(share)
+  const least = (taken: number, width: ColumnWidth) =>
+    Math.max(scan[width], (taken - share * scan.word) / pieces(share))
+  const gather = { word: least(word!, 'word'), wide: least(wide!, 'wide') }
+  const [few] = await probe.listed(FEW_LISTED)
+  const beyond = few! - FEW_LISTED * scan.word - pieces(FEW_LISTED) * gather.word
+  return { gather, gathering: Math.min(launch, Math.max(0, beyond * rows)) }
 }
 
 /** What shares of rows take. */

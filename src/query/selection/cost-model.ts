@@ -274,7 +274,7 @@ export class CostModel {
       input === 'rows'
         ? (tableRows / costs.granule) * this.touched(tableRows === 0 ? 0 : passing / tableRows)
         : 0
-    let cost = 0
+    let cost = input === 'rows' && passing > 0 ? costs.gathering : 0
     for (let left = columns; left !== 0; left &= left - 1) {
       const column = lowest(left)
       const scan = this.#scan[column]!

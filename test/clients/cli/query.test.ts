@@ -15,6 +15,7 @@ const COSTS = {
   granule: 15.6,
   branch: PROPORTIONAL,
   branching: 0,
+  gathering: 0,
   gather: { word: 0.02, wide: 0.04 },
   write: 0.002,
   mark: 0.0007,

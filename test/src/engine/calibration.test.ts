@@ -87,7 +87,16 @@ t.test('costs of selections have a file of their own, and must be all there', as
   const match = { row: 0, string: 1, byte: 1, part, branched: curve, tile: 1024, tiles: 8 }
   const rest = { gather: both, mark: 1, write: 1, copy: 1, predicate, match, launch: 5000, roundTrip: 20_000 }
   const rates = { word: [1, 0.8], wide: [1] }
-  const costs = { workgroup: 256, scan: both, rates, granule: 8, branch: curve, branching: 1, ...rest }
+  const costs = {
+    workgroup: 256,
+    scan: both,
+    rates,
+    granule: 8,
+    branch: curve,
+    branching: 1,
+    gathering: 1,
+    ...rest,
+  }
   const loadSelections = () =>
     loadCosts(SELECTION_COSTS, directory, ADAPTER, (message) => warnings.push(message))
   await store(COSTS)

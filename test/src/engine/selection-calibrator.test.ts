@@ -21,6 +21,7 @@ function costsOf(launch: number): SelectionCosts {
     granule: 8,
     branch: PROPORTIONAL,
     branching: 0,
+    gathering: 0,
     gather: both,
     mark: 1,
     write: 1,

@@ -17,6 +17,7 @@ const COSTS: SelectionCosts = {
   granule: 16,
   branch: PROPORTIONAL,
   branching: 0,
+  gathering: 0,
   gather: { word: 0.02, wide: 0.02 },
   mark: 0,
   write: 0.001,

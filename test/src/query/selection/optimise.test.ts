@@ -30,6 +30,7 @@ const PAPER_COSTS: SelectionCosts = {
   granule: 32,
   branch: curveOf(32, POWERS),
   branching: 0,
+  gathering: 0,
   gather: { word: 4, wide: 8 },
   mark: 0,
   write: 1,
