@@ -110,7 +110,7 @@ function shareLines({ branch, match }: SelectionCosts): string[] {
     match.branched[i] === undefined ? '' : picoseconds(match.branched[i].value),
   ])
   return table(
-    ['of the rows', 'of a column', 'of strings', 'of bytes', 'matched behind a branch, ps a row'],
+    ['of the rows', 'of a column', 'of strings', 'of bytes', 'more behind a branch, ps a row'],
     rows,
   )
 }
