@@ -140,8 +140,8 @@ async function measure(
   const scan = { word: words[0]!, wide: wides[0]! }
   const [unbranched, ...branched] = await probe.branched([0, ...SHARES])
   const granule = fitGranule(SHARES.map((selectivity, i) => ({ selectivity, nanoseconds: branched[i]! })))
-  const branching = await measureBranching(probe, size, launch)
-  const beyond = unbranched! + branching / size.rows
+  const branching = await measureBranching(probe, launch)
+  const beyond = unbranched! + branching / probe.tallRows
   const read = partsOf(
     branched.map((taken) => taken - beyond),
     scan.word * LEAST_READ,
@@ -184,13 +184,9 @@ function ratesOf(scans: readonly number[]): number[] {
  * What a branch takes of so many rows is its own time and what it reads. Only the latter grows with rows. A branch is cheaper than a kernel in
  * any case.
  */
-async function measureBranching(
-  probe: SelectionProbe,
-  { rows }: CalibrationSize,
-  launch: number,
-): Promise<number> {
-  const all = await probe.branching(rows)
-  const some = await probe.branching(rows / SOME_BRANCHED)
+async function measureBranching(probe: SelectionProbe, launch: number): Promise<number> {
+  const all = await probe.branching(probe.tallRows)
+  const some = await probe.branching(probe.tallRows / SOME_BRANCHED)
   const own = (SOME_BRANCHED * some - all) / (SOME_BRANCHED - 1)
   return Math.min(launch, Math.max(0, own))
 }

@@ -16,6 +16,8 @@ export const FEW_VALUE_BITS = 12
 export class SampleColumns {
   readonly words: readonly QueryColumn[]
   readonly wide: readonly QueryColumn[]
+  /** The words of the wide ones, as columns of one word and of twice as many rows. */
+  readonly tall: readonly QueryColumn[]
   /** Values of `FEW_VALUE_BITS` bits. */
   readonly few: QueryColumn
   /** Two columns of one buffer: of short strings, and of long ones. */
@@ -32,6 +34,7 @@ export class SampleColumns {
     })
     this.words = Array.from({ length: size.words }, (_, i) => column('u32', i))
     this.wide = Array.from({ length: size.wide }, (_, i) => column('u64', size.words + i))
+    this.tall = Array.from({ length: size.wide }, (_, i) => column('u32', size.words + i))
     this.few = column('u32', size.words + size.wide)
     const strings = (bytes: number): QueryColumn => ({
       ...column('u32', size.words + size.wide + 1),

@@ -62,9 +62,15 @@ export class SelectionProbe {
     return this.#timer.perRow(columns.map((count) => ({ whole: this.#scan(width, count) })))
   }
 
+  /** Over which branches are measured: the more, the less the time of one by itself matters. */
+  get tallRows(): number {
+    return 2 * this.#size.rows
+  }
+
   /** Scans of two columns of which the second is read for a share of the rows, in nanoseconds a row. */
   branched(shares: readonly number[]): Promise<number[]> {
-    return this.#timer.perRow(shares.map((selectivity) => ({ whole: this.#branched(selectivity) })))
+    const rows = this.tallRows
+    return this.#timer.perRow(shares.map((selectivity) => ({ whole: this.#branched(selectivity), rows })))
   }
 
   /** What a branch takes that few rows take beyond one that hardly any takes, of all rows or of some, in nanoseconds. Noise may make it negative. */
@@ -74,7 +80,7 @@ export class SelectionProbe {
 
   #branched(selectivity: number): Probed {
     return {
-      columns: this.#columns.words,
+      columns: this.#columns.tall,
       conditions: [share(0, selectivity), half(1)],
       plan: planOf([[[0], [1]]]),
       output: COUNT,
