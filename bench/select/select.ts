@@ -118,7 +118,6 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
     const questions = commonQ2(table, COPIED)
     const bound = boundOf(SCANNED)
     const [count] = countRows(rows, { fixed: [], varied: [0] }, [bound])
-    await warmUp(device, primitives)
     const copies = new CopyRates(device, primitives, COPY_EFFORT)
     const scan = await bench.chosen({
       table,
@@ -128,23 +127,23 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
       output: { kind: 'count' },
       count: count!,
     })
-    const measured = [await share(copies, 'count scan of one column', VALUE_BYTES * rows, scan.ms)]
+    const share = async (name: string, bytes: number, ms: number): Promise<Row> => {
+      const rate = bytes / ms / 1e6
+      await warmUp(device, primitives)
+      const copy = await copies.rate(bytes)
+      return { name, figures: { ms, 'GB/s': rate, 'copy GB/s': copy, '% of copy': (100 * rate) / copy } }
+    }
+    const measured = [await share('count scan of one column', VALUE_BYTES * rows, scan.ms)]
     for (const question of questions) {
       const chosen = await bench.chosen(question)
       const bytes = question.conditions.length * VALUE_BYTES * rows
       const name = `Q2, selectivity ${question.selectivity}, ${chosen.name}`
-      measured.push(await share(copies, name, bytes, chosen.ms))
+      measured.push(await share(name, bytes, chosen.ms))
     }
     return measured
   } finally {
     table.destroy()
   }
-}
-
-async function share(copies: CopyRates, name: string, bytes: number, ms: number): Promise<Row> {
-  const rate = bytes / ms / 1e6
-  const copy = await copies.rate(bytes)
-  return { name, figures: { ms, 'GB/s': rate, 'copy GB/s': copy, '% of copy': (100 * rate) / copy } }
 }
 
 /** Q1 and Q2 beside DuckDB, which writes the result of Q1 to a table in memory. */
