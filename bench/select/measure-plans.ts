@@ -8,7 +8,7 @@ import type {
   SelectionOutput,
   SelectionPlan,
 } from '../../gpu/relational/selection/selection-types.js'
-import { CostModel } from '../../src/query/selection/cost-model.js'
+import { CostModel, type Evaluation } from '../../src/query/selection/cost-model.js'
 import { allPlans, planCost } from '../../src/query/selection/enumerate-plans.js'
 import { notationOf } from '../../src/query/selection/notation.js'
 import { optimise, rankOrder } from '../../src/query/selection/optimise.js'
@@ -150,7 +150,7 @@ export class PlanBench {
       columns,
       conditions: conditions.map((condition, i) => ({
         columns: 'column' in condition ? [condition.column] : [],
-        evaluation: { perRow: costs.predicate.interval + costs.predicate.matchByte * matchedBytes[i]! },
+        evaluation: evaluationOf(costs, matchedBytes[i]!),
         alone: false,
       })),
       joint: (mask) => selectivities.reduce((all, share, i) => ((mask >> i) & 1 ? all * share : all), 1),
@@ -160,8 +160,19 @@ export class PlanBench {
       },
       costs,
       buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
-      touching: 'independent',
+      touching: 'measured',
     })
+  }
+}
+
+/** What looking at a value takes, or matching a string of so many bytes, of which no dictionary makes an end once for all. */
+function evaluationOf({ predicate, match }: SelectionCosts, matchedBytes: number): Evaluation {
+  if (matchedBytes === 0) return { perRow: predicate.interval }
+  const perString = match.string + match.byte * matchedBytes
+  const bytes = perString === 0 ? 0 : (match.byte * matchedBytes) / perString
+  return {
+    perRow: 0,
+    match: { perRow: match.row, perString, bytes, strings: Number.MAX_SAFE_INTEGER, prepared: 0 },
   }
 }
 

@@ -45,6 +45,6 @@ function problemOf(costs: SelectionCosts, shares: readonly number[]): CostModel 
     output: { rows: true, columns: [] },
     costs,
     buffers: BUFFERS,
-    touching: 'independent',
+    touching: 'measured',
   })
 }

@@ -28,7 +28,7 @@ export const TRAVERSAL_COSTS: CostKind<Costs> = {
 
 export const SELECTION_COSTS: CostKind<SelectionCosts> = {
   suffix: '-selections',
-  version: 2,
+  version: 3,
   of: 'selections',
   parse: asSelectionCosts,
 }

@@ -43,7 +43,22 @@ function calibrationLines({ adapter, traversals, selections }: ReplyFields['cali
 }
 
 function selectionLines(costs: SelectionCosts): string[] {
-  const { workgroup, scan, rates, granule, gather, write, copy, predicate, launch, roundTrip } = costs
+  const {
+    workgroup,
+    scan,
+    rates,
+    granule,
+    branching,
+    gather,
+    gathering,
+    mark,
+    write,
+    copy,
+    predicate,
+    match,
+    launch,
+    roundTrip,
+  } = costs
   const columns = Math.max(rates.word.length, rates.wide.length)
   const rate = (list: readonly number[], k: number) => list[k]?.toFixed(2) ?? ''
   return [
@@ -69,14 +84,35 @@ function selectionLines(costs: SelectionCosts): string[] {
         ['interval', picoseconds(predicate.interval)],
         ['step of a search among intervals', picoseconds(predicate.search)],
         ['bit table', picoseconds(predicate.table)],
-        ['byte of a string matched', picoseconds(predicate.matchByte)],
         ['part of an expression', picoseconds(predicate.expression)],
+        ['strings, none of which is matched', picoseconds(match.row)],
+        ['a string matched', picoseconds(match.string)],
+        ['each of its bytes', picoseconds(match.byte)],
       ],
     ),
     '',
-    `rows fetched together: ${Math.round(granule)}`,
+    ...shareLines(costs),
+    '',
+    `rows fetched together: ${Math.round(granule)}; noting which pass: ${picoseconds(mark)} ps a row`,
+    `strings matched at a time: ${grouped(Math.round(match.tiles * match.tile))}`,
+    `a branch: ${microseconds(branching)}; reading at few row numbers: ${microseconds(gathering)}`,
     `a kernel: ${microseconds(launch)}; to learn how many rows are left: ${microseconds(roundTrip)}`,
   ]
+}
+
+/** Curves have the same shares where one calibration has measured them. */
+function shareLines({ branch, match }: SelectionCosts): string[] {
+  const rows = branch.map(({ share, value }, i) => [
+    `${figure(share * 100)} %`,
+    value.toFixed(2),
+    match.part.string[i]?.value.toFixed(2) ?? '',
+    match.part.byte[i]?.value.toFixed(2) ?? '',
+    match.branched[i] === undefined ? '' : picoseconds(match.branched[i].value),
+  ])
+  return table(
+    ['of the rows', 'of a column', 'of strings', 'of bytes', 'more behind a branch, ps a row'],
+    rows,
+  )
 }
 
 /** The planner works with sums of a few features; the names are its own. */

@@ -1,14 +1,16 @@
-import type { ColumnWidth, SelectionCosts } from '../../../protocol/query/selection-costs.js'
+import type { ColumnWidth, SelectionCosts, ShareCurve } from '../../../protocol/query/selection-costs.js'
 import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
 import { QueryKernels } from '../query/query-kernels.js'
-import { type BranchedScan, fitGranule, touchedShare } from './fit-granule.js'
+import { fitGranule, touchedShare } from './fit-granule.js'
+import { fitLine } from './fit-line.js'
 import { RepeatedTimer } from './repeated-timer.js'
-import { SampleColumns } from './sample-columns.js'
+import { rising } from './rising.js'
+import { LONG_STRING_BYTES, SampleColumns, SHORT_STRING_BYTES } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
-import { selectionTile, selectionWorkgroups } from './selection-tile.js'
+import { selectionTile, selectionWorkgroups, WORD_ENTRIES } from './selection-tile.js'
 import { Selections } from './selections.js'
-import { warmUp } from './warm-up.js'
+import { WarmDevice } from './warm-device.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
@@ -21,23 +23,32 @@ export interface CalibrationSize {
 }
 
 /** The paper's 16 million rows (§4), and as many columns as leave nothing of one scan in the caches for the next. */
-const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 9, words: 8, wide: 4 }
+const HARDWARE: CalibrationSize = { rows: 2 ** 24, repeats: 7, words: 8, wide: 4 }
 /** A CPU scans a column of these in a third of a millisecond. */
 const SOFTWARE: CalibrationSize = { rows: 2 ** 16, repeats: 9, words: 4, wide: 2 }
 
-/** Shares of rows that go on to the second column. */
-const BRANCHED = [0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
+/** Shares of rows that a branch lets through, or whose strings are matched. */
+const SHARES = [1 / 1024, 1 / 256, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
+/** As many times as many rows are read behind a branch to learn what it takes by itself. */
+const SOME_BRANCHED = 4
+/** Of rows, those that are matched to learn what few of them take: enough for each of many parts of a device to have some. */
+const FEW_MATCHED = 1 / 64
+/** The share of what matching all rows takes in which part of the device may be idle; it is less unless all of them have room at a time. */
+const MOST_IDLE = 1 / 2
 /** Shares of rows that are written. */
-const WRITTEN = [0.1, 0.5, 0.9]
+const WRITTEN = [0, 0.1, 0.5, 0.9]
 /** Nanoseconds a row that no memory is fast enough for: a scan that took less was lost in what else the device did. */
 const LEAST_SCAN = 1e-5
-/** Of a scan, what writing a word takes at least. */
+/** Of a scan, what writing a word takes at least, and what reading a column behind a branch that all rows take. */
 const LEAST_WRITE = 1 / 8
+const LEAST_READ = 1 / 8
 /** Above it a rate is a sign of what else the device did. */
 const MOST_RATE = 1.25
-/** Rows of a list lie as many granules apart, on average, unless there would be too few of them to be timed. */
+/** Rows of a list lie as many granules apart, on average, unless they would leave most of the device idle. */
 const APART = 2
-const LEAST_LISTED = 1 / 32
+const LEAST_LISTED = 1 / 8
+/** The share of rows that are few for the device. */
+const FEW_LISTED = 1 / 256
 
 /**
  * Measures what selections cost on a device, by running them over columns made for the purpose (Sitaridi and Ross §4, "Model calibration"). Takes
@@ -57,8 +68,9 @@ export async function calibrateSelections(
   const sized: SizedSelections[] = []
   try {
     for (const each of selectionWorkgroups(device, strategy)) {
-      const { invocations: workgroup } = selectionTile(device, strategy, each)
-      sized.push({ workgroup, selections: await Selections.create(device, strategy, each) })
+      const { invocations: workgroup, words } = selectionTile(device, strategy, each)
+      const selections = await Selections.create(device, strategy, each)
+      sized.push({ workgroup, tileRows: words * WORD_ENTRIES, selections })
     }
     return await measureFastest(device, kernels, sized, size, stop)
   } finally {
@@ -70,11 +82,13 @@ export async function calibrateSelections(
 /** Kernels with workgroups of so many invocations. */
 interface SizedSelections {
   readonly workgroup: number
+  readonly tileRows: number
   readonly selections: Selections
 }
 
 interface SizedProbe {
   readonly workgroup: number
+  readonly tileRows: number
   readonly probe: SelectionProbe
 }
 
@@ -86,15 +100,20 @@ async function measureFastest(
   stop: AbortSignal | undefined,
 ): Promise<SelectionCosts> {
   const columns = await SampleColumns.create(device, size)
+  let warm: WarmDevice | undefined
   try {
-    await warmUp(device, size.rows, stop)
-    const probes = sized.map(({ workgroup, selections }) => {
-      const timer = new RepeatedTimer(device, kernels, selections, size, stop)
-      return { workgroup, probe: new SelectionProbe(device, kernels.primitives, timer, columns, size) }
-    })
-    const { workgroup, probe } = await fastest(probes, size)
-    return { workgroup, ...(await measure(probe, size)) }
+    warm = await WarmDevice.create(device, size.rows)
+    await warm.warmUp(stop)
+    const probes: SizedProbe[] = []
+    for (const { workgroup, tileRows, selections } of sized) {
+      const timer = new RepeatedTimer(device, kernels, selections, warm, size, stop)
+      const probe = new SelectionProbe(device, kernels.primitives, timer, columns, size)
+      probes.push({ workgroup, tileRows, probe })
+    }
+    const best = await fastest(probes, size)
+    return { workgroup: best.workgroup, ...(await measure(best, size)) }
   } finally {
+    warm?.destroy()
     columns.destroy()
   }
 }
@@ -104,13 +123,14 @@ async function fastest(probes: readonly SizedProbe[], { words }: CalibrationSize
   if (probes.length === 1) return probes[0]!
   const taken: number[] = []
   for (const { probe } of probes) {
-    taken.push((await probe.scan('word', 1)) + (await probe.scan('word', words)) / words)
+    const [one, many] = await probe.scans('word', [1, words])
+    taken.push(one! + many! / words)
   }
   return probes[taken.indexOf(Math.min(...taken))]!
 }
 
 async function measure(
-  probe: SelectionProbe,
+  { probe, tileRows }: SizedProbe,
   size: CalibrationSize,
 ): Promise<Omit<SelectionCosts, 'workgroup'>> {
   const launch = await probe.launch()
@@ -118,33 +138,38 @@ async function measure(
   const words = await scans(probe, 'word', size.words)
   const wides = await scans(probe, 'wide', size.wide)
   const scan = { word: words[0]!, wide: wides[0]! }
-  const granule = await measureGranule(probe)
-  const write = await measureWrite(probe)
-  const gathered = { share: Math.max(LEAST_LISTED, 1 / (APART * granule)), granule, listed: scan.word }
-  const [word, wide] = [
-    await measureGather(probe, 'word', gathered),
-    await measureGather(probe, 'wide', gathered),
-  ]
+  const [unbranched, ...branched] = await probe.branched([0, ...SHARES])
+  const granule = fitGranule(SHARES.map((selectivity, i) => ({ selectivity, nanoseconds: branched[i]! })))
+  const branching = await measureBranching(probe, launch)
+  const beyond = unbranched! + branching / probe.tallRows
+  const read = partsOf(
+    branched.map((taken) => taken - beyond),
+    scan.word * LEAST_READ,
+  )
+  const branchedRead = read.part.map(({ value }) => branching / size.rows + value * read.all)
+  const written = fitLine(WRITTEN, await probe.written(WRITTEN))
+  const gathered = await measureGathers(probe, size, granule, scan, launch)
   return {
     scan,
     rates: { word: ratesOf(words), wide: ratesOf(wides) },
     granule,
-    // A value at a row number takes no less than one in order.
-    gather: { word: Math.max(scan.word, word), wide: Math.max(scan.wide, wide) },
-    write: Math.max(scan.word * LEAST_WRITE, write),
+    branch: read.part,
+    branching,
+    ...gathered,
+    mark: Math.max(0, written.start),
+    write: Math.max(scan.word * LEAST_WRITE, written.slope),
     copy: await probe.copy(),
     predicate: await probe.predicates(),
+    match: await measureMatches(probe, Math.min(tileRows, size.rows), size, branchedRead),
     launch,
     roundTrip,
   }
 }
 
 /** What branch-free scans of 1, 2, … columns take, in nanoseconds a row. */
-async function scans(probe: SelectionProbe, width: 'word' | 'wide', most: number): Promise<number[]> {
-  const taken: number[] = []
-  for (let columns = 1; columns <= most; columns++)
-    taken.push(Math.max(LEAST_SCAN, await probe.scan(width, columns)))
-  return taken
+async function scans(probe: SelectionProbe, width: ColumnWidth, most: number): Promise<number[]> {
+  const columns = Array.from({ length: most }, (_, i) => i + 1)
+  return (await probe.scans(width, columns)).map((taken) => Math.max(LEAST_SCAN, taken))
 }
 
 /** r_k (§3.1). Two scans take no less than one, and hardly more than two. */
@@ -155,30 +180,97 @@ function ratesOf(scans: readonly number[]): number[] {
   })
 }
 
-async function measureGranule(probe: SelectionProbe): Promise<number> {
-  const measured: BranchedScan[] = []
-  for (const selectivity of BRANCHED) {
-    measured.push({ selectivity, nanoseconds: await probe.branched(selectivity) })
-  }
-  return fitGranule(measured)
+/**
+ * What a branch takes of so many rows is its own time and what it reads. Only the latter grows with rows. A branch is cheaper than a kernel in
+ * any case.
+ */
+async function measureBranching(probe: SelectionProbe, launch: number): Promise<number> {
+  const all = await probe.branching(probe.tallRows)
+  const some = await probe.branching(probe.tallRows / SOME_BRANCHED)
+  const own = (SOME_BRANCHED * some - all) / (SOME_BRANCHED - 1)
+  return Math.min(launch, Math.max(0, own))
 }
 
-/** What reading a granule takes because a row of it is in a list, for a list of a share of the rows. */
-async function measureGather(
+/**
+ * What reading at row numbers takes a granule, since a row of it is in the list, and what it takes few rows beyond that. A value at a row number
+ * takes no less than one in order, and waiting for a few is cheaper than a kernel in any case.
+ */
+async function measureGathers(
   probe: SelectionProbe,
-  width: ColumnWidth,
-  { share, granule, listed }: { share: number; granule: number; listed: number },
-): Promise<number> {
-  const perRow = (await probe.listed(width, share)) - share * listed
-  return perRow / (touchedShare(granule, share) / granule)
+  { rows }: CalibrationSize,
+  granule: number,
+  scan: SelectionCosts['scan'],
+  launch: number,
+): Promise<Pick<SelectionCosts, 'gather' | 'gathering'>> {
+  const share = Math.max(LEAST_LISTED, 1 / (APART * granule))
+  const pieces = (selectivity: number) => touchedShare(granule, selectivity) / granule
+  const [word, wide] = await probe.listed(share)
+  const least = (taken: number, width: ColumnWidth) =>
+    Math.max(scan[width], (taken - share * scan.word) / pieces(share))
+  const gather = { word: least(word!, 'word'), wide: least(wide!, 'wide') }
+  const [few] = await probe.listed(FEW_LISTED)
+  const beyond = few! - FEW_LISTED * scan.word - pieces(FEW_LISTED) * gather.word
+  return { gather, gathering: Math.min(launch, Math.max(0, beyond * rows)) }
 }
 
-/** The slope, by least squares, of what writing the numbers of a share of the rows takes beyond counting them. */
-async function measureWrite(probe: SelectionProbe): Promise<number> {
-  let [products, squares] = [0, 0]
-  for (const share of WRITTEN) {
-    products += share * (await probe.written(share))
-    squares += share ** 2
+/** What shares of rows take. */
+interface Parts {
+  /** All of them, in nanoseconds a row. */
+  readonly all: number
+  /** As a part of that. */
+  readonly part: ShareCurve
+}
+
+/** Nothing takes less the more rows want it, nor less than in proportion. */
+function partsOf(taken: readonly number[], least: number): Parts {
+  const risen = rising(taken)
+  const all = Math.max(least, risen.at(-1)!)
+  const part = SHARES.map((share, i) => ({ share, value: Math.min(1, Math.max(share, risen[i]! / all)) }))
+  return { all, part }
+}
+
+/**
+ * What strings take, and their bytes, is told apart by two columns of strings of different lengths. A tile by itself takes as long as with as many others as the
+ * device holds; that the last of them leave it half idle, on average, is no part of what a string takes.
+ */
+async function measureMatches(
+  probe: SelectionProbe,
+  tile: number,
+  { rows }: CalibrationSize,
+  branchedRead: readonly number[],
+): Promise<SelectionCosts['match']> {
+  const short = await matched(probe, 'short', [[0, 1]])
+  const long = await matched(probe, 'long', [[0, 1]])
+  const branched = await matched(probe, 'long', [[0], [1]])
+  const ofByte = long.map((taken, i) => (taken - short[i]!) / (LONG_STRING_BYTES - SHORT_STRING_BYTES))
+  const byte = partsOf(ofByte, LEAST_SCAN)
+  const string = partsOf(
+    short.map((taken, i) => taken - SHORT_STRING_BYTES * ofByte[i]!),
+    LEAST_SCAN,
+  )
+  const few = Math.max(tile, Math.round(rows * FEW_MATCHED))
+  const whole = string.all + LONG_STRING_BYTES * byte.all
+  const idle = Math.min(MOST_IDLE, (await probe.matchedFew(few)) / 2 / rows / whole)
+  const busy = 1 - Math.max(0, idle)
+  return {
+    row: Math.max(0, await probe.unmatched()),
+    string: busy * string.all,
+    byte: busy * byte.all,
+    part: { string: string.part, byte: byte.part },
+    branched: SHARES.map((share, i) => {
+      return { share, value: Math.max(0, branched[i]! - branchedRead[i]! - long[i]!) }
+    }),
+    tile,
+    tiles: Math.max(1, (2 * (1 - busy) * rows) / busy / tile),
   }
-  return products / squares
+}
+
+/** What matching strings of each share of the rows takes beyond hardly any, in nanoseconds a row. */
+async function matched(
+  probe: SelectionProbe,
+  strings: 'short' | 'long',
+  groups: readonly (readonly number[])[],
+): Promise<number[]> {
+  const [none, ...taken] = await probe.matched(strings, [0, ...SHARES], groups)
+  return taken.map((each) => each - none!)
 }

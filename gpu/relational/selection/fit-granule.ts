@@ -1,3 +1,5 @@
+import { fitLine } from './fit-line.js'
+
 /** What a scan of two columns takes of which the second is read where the first condition holds, for a share of uniformly random rows. */
 export interface BranchedScan {
   readonly selectivity: number
@@ -19,26 +21,16 @@ export function touchedShare(granule: number, selectivity: number): number {
  * of the second column is read; the paper's min(s · w, 1) is what that comes to for small and for large shares. The first column's cost, the
  * second's and w are fitted together, by least squares.
  *
- * @param scans for shares from 0 to 1
+ * @param scans for shares up to 1, but not of 0: that a branch is taken at all has its price, which has nothing to do with what is fetched
  */
 export function fitGranule(scans: readonly BranchedScan[]): number {
   let best = { rows: 1, error: Number.POSITIVE_INFINITY }
   for (let rows = 1; rows <= MOST_ROWS; rows *= STEP) {
-    const error = errorOf(
+    const { error } = fitLine(
       scans.map(({ selectivity }) => touchedShare(rows, selectivity)),
       scans.map(({ nanoseconds }) => nanoseconds),
     )
     if (error < best.error) best = { rows, error }
   }
   return best.rows
-}
-
-/** Sum of squares that the best line through points leaves, of those that do not fall. */
-function errorOf(xs: readonly number[], ys: readonly number[]): number {
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
-  const [x, y] = [mean(xs), mean(ys)]
-  const products = mean(xs.map((value, i) => (value - x) * (ys[i]! - y)))
-  const squares = mean(xs.map((value) => (value - x) ** 2))
-  const slope = squares === 0 ? 0 : Math.max(0, products / squares)
-  return ys.reduce((sum, value, i) => sum + (value - y - slope * (xs[i]! - x)) ** 2, 0)
 }

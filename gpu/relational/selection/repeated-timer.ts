@@ -5,9 +5,10 @@ import type { QueryKernels } from '../query/query-kernels.js'
 import type { CalibrationSize } from './calibrate.js'
 import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 import type { Selections } from './selections.js'
+import type { WarmDevice } from './warm-device.js'
 
-/** Runs before those that count: kernels are compiled in the first. */
-const WARM_UP = 2
+/** Runs before those that count: kernels are compiled in it. */
+const WARM_UP = 1
 /** Rows of a selection that takes no time beside being launched. */
 export const FEW_ROWS = 64
 
@@ -16,10 +17,22 @@ export interface Probed extends TimedSelection {
   readonly columns: readonly QueryColumn[]
 }
 
-/** Times the same several times over and takes what is typical. All times are in nanoseconds. */
+/** A selection, and another whose time is no part of what is asked. */
+export interface Compared {
+  readonly whole: Probed
+  readonly part?: Probed | undefined
+  /** That it is made over; as many as there are unless given. */
+  readonly rows?: number | undefined
+}
+
+/**
+ * Times the same several times over and takes what is typical. All times are in nanoseconds. What is compared is run by turns, each run behind
+ * the same work, so that whatever becomes of the device's clock and whatever else it does falls on all of it alike.
+ */
 export class RepeatedTimer {
   readonly #isSoftware: boolean
   readonly #timer: SelectionTimer
+  readonly #warm: WarmDevice
   readonly #size: CalibrationSize
   readonly #stop: AbortSignal | undefined
 
@@ -28,55 +41,68 @@ export class RepeatedTimer {
     device: Device,
     kernels: QueryKernels,
     selections: Selections,
+    warm: WarmDevice,
     size: CalibrationSize,
     stop: AbortSignal | undefined,
   ) {
     this.#isSoftware = device.facts.software
     this.#timer = new SelectionTimer(device, kernels, selections)
+    this.#warm = warm
     this.#size = size
     this.#stop = stop
   }
 
-  /** What a selection takes a row, without what being launched takes. */
-  async perRow(probed: Probed, rows = this.#size.rows): Promise<number> {
-    const all = await this.#typical((repeat) => this.#once(probed, rows, repeat))
-    const launched = await this.#typical((repeat) => this.#once(probed, FEW_ROWS, repeat))
-    return Math.max(0, all - launched) / rows
-  }
-
   /**
-   * What a selection takes a row beyond another, each without what being launched takes. Noise may make it negative. All are run in every
-   * repeat, since what else the device does falls on them alike then.
+   * What selections take a row beyond what being launched takes, which is that of the first for all of them: they are to have the same kernels. Where one is
+   * compared with another noise may make it negative.
    */
-  async perRowBeyond(whole: Probed, part: Probed): Promise<number> {
-    const { rows } = this.#size
-    const differences = await this.#repeat(async (repeat) => {
-      const beyond = await this.#difference(whole, part, rows, repeat)
-      return beyond - (await this.#difference(whole, part, FEW_ROWS, repeat))
+  async perRow(compared: readonly Compared[]): Promise<number[]> {
+    const [{ whole: first, part: without }] = compared as [Compared]
+    const [launched, ...taken] = await this.#byTurns([
+      (repeat) => this.#beyond(first, without, FEW_ROWS, repeat),
+      ...compared.map(({ whole, part, rows = this.#size.rows }) => (repeat: number) => {
+        return this.#beyond(whole, part, rows, repeat)
+      }),
+    ])
+    return compared.map(({ part, rows = this.#size.rows }, i) => {
+      const all = taken[i]!
+      return part === undefined
+        ? Math.max(0, this.#difference(all, launched!)) / rows
+        : median(all.map((each, repeat) => each - launched![repeat]!)) / rows
     })
-    return median(differences) / rows
   }
 
-  /** What a selection of few rows takes beyond another. Noise may make it negative. */
-  async launchBeyond(whole: Probed, part: Probed): Promise<number> {
-    return median(await this.#repeat((repeat) => this.#difference(whole, part, FEW_ROWS, repeat)))
+  /** What a selection of some rows takes beyond another. Noise may make it negative. */
+  async beyond(whole: Probed, part: Probed, rows = FEW_ROWS): Promise<number> {
+    const [taken] = await this.#byTurns([(repeat) => this.#beyond(whole, part, rows, repeat)])
+    return median(taken!)
   }
 
   /** What a selection of few rows takes on the wall beside its kernels. */
-  waiting(probed: Probed): Promise<number> {
-    return this.#typical(async () => {
-      const { wall, kernels = 0 } = await this.#timer.time(probed.columns, FEW_ROWS, probed)
-      return wall - kernels
-    })
+  async waiting(probed: Probed): Promise<number> {
+    const [taken] = await this.#byTurns([
+      async () => {
+        const { wall, kernels = 0 } = await this.#timer.time(probed.columns, FEW_ROWS, probed)
+        return wall - kernels
+      },
+    ])
+    return this.#typical(taken!)
   }
 
-  /** What a kernel takes. */
-  kernel(record: (recorder: Recorder, repeat: number) => void): Promise<number> {
-    return this.#typical((repeat) => this.#timer.timeKernel((recorder) => record(recorder, repeat)))
+  /** What a kernel takes over many values beyond what it takes over few. */
+  async kernel(record: (recorder: Recorder, values: number, repeat: number) => void): Promise<number> {
+    const [all, launched] = await this.#byTurns(
+      [this.#size.rows, FEW_ROWS].map((values) => (repeat: number) => {
+        return this.#timer.timeKernel((recorder) => record(recorder, values, repeat))
+      }),
+    )
+    return Math.max(0, this.#difference(all!, launched!))
   }
 
-  async #difference(whole: Probed, part: Probed, rows: number, repeat: number): Promise<number> {
+  async #beyond(whole: Probed, part: Probed | undefined, rows: number, repeat: number): Promise<number> {
     const taken = await this.#once(whole, rows, repeat)
+    if (part === undefined) return taken
+    await this.#warm.keepWarm()
     return taken - (await this.#once(part, rows, repeat))
   }
 
@@ -88,18 +114,25 @@ export class RepeatedTimer {
     return kernels ?? wall
   }
 
+  #difference(all: readonly number[], launched: readonly number[]): number {
+    return this.#typical(all) - this.#typical(launched)
+  }
+
   /** Where the CPU is the device, whatever else it does comes on top, and often. */
-  async #typical(once: (repeat: number) => Promise<number>): Promise<number> {
-    const taken = await this.#repeat(once)
+  #typical(taken: readonly number[]): number {
     return this.#isSoftware ? Math.min(...taken) : median(taken)
   }
 
-  async #repeat(once: (repeat: number) => Promise<number>): Promise<number[]> {
-    const taken: number[] = []
+  /** What each took, in all repeats that count. */
+  async #byTurns(each: readonly ((repeat: number) => Promise<number>)[]): Promise<number[][]> {
+    const taken = each.map((): number[] => [])
     for (let repeat = 0; repeat < WARM_UP + this.#size.repeats; repeat++) {
-      this.#stop?.throwIfAborted()
-      const nanoseconds = await once(repeat)
-      if (repeat >= WARM_UP) taken.push(nanoseconds)
+      for (const [i, once] of each.entries()) {
+        this.#stop?.throwIfAborted()
+        await this.#warm.keepWarm()
+        const nanoseconds = await once(repeat)
+        if (repeat >= WARM_UP) taken[i]!.push(nanoseconds)
+      }
     }
     return taken
   }

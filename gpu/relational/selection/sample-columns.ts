@@ -4,9 +4,11 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { CalibrationSize } from './calibrate.js'
 import { RandomWords } from './random-words.js'
 
-/** Different strings of the column of strings, and the bytes that each has. */
-export const SAMPLE_STRINGS = 2 ** 12
-export const SAMPLE_STRING_BYTES = 16
+/** Different strings of the columns of strings: as many as leave a GPU's nearest caches to none, as those of most columns do. */
+const SAMPLE_STRINGS = 2 ** 16
+/** Bytes of the strings of both. */
+export const SHORT_STRING_BYTES = 8
+export const LONG_STRING_BYTES = 24
 /** Bits of the values of the column of few values. */
 export const FEW_VALUE_BITS = 12
 
@@ -14,9 +16,13 @@ export const FEW_VALUE_BITS = 12
 export class SampleColumns {
   readonly words: readonly QueryColumn[]
   readonly wide: readonly QueryColumn[]
+  /** The words of the wide ones, as columns of one word and of twice as many rows. */
+  readonly tall: readonly QueryColumn[]
   /** Values of `FEW_VALUE_BITS` bits. */
   readonly few: QueryColumn
-  readonly strings: QueryColumn
+  /** Two columns of one buffer: of short strings, and of long ones. */
+  readonly short: QueryColumn
+  readonly long: QueryColumn
   readonly #buffers: readonly GPUBuffer[]
 
   private constructor(buffers: readonly GPUBuffer[], size: CalibrationSize) {
@@ -28,12 +34,15 @@ export class SampleColumns {
     })
     this.words = Array.from({ length: size.words }, (_, i) => column('u32', i))
     this.wide = Array.from({ length: size.wide }, (_, i) => column('u64', size.words + i))
+    this.tall = Array.from({ length: size.wide }, (_, i) => column('u32', size.words + i))
     this.few = column('u32', size.words + size.wide)
-    this.strings = {
+    const strings = (bytes: number): QueryColumn => ({
       ...column('u32', size.words + size.wide + 1),
       type: 'string',
-      dictionary: dictionaryOf(sampleStrings()),
-    }
+      dictionary: dictionaryOf(sampleStrings(bytes)),
+    })
+    this.short = strings(SHORT_STRING_BYTES)
+    this.long = strings(LONG_STRING_BYTES)
     this.#buffers = buffers
   }
 
@@ -67,8 +76,8 @@ export class SampleColumns {
 }
 
 /** In their order. */
-function sampleStrings(): string[] {
+function sampleStrings(bytes: number): string[] {
   return Array.from({ length: SAMPLE_STRINGS }, (_, code) =>
-    code.toString(16).padStart(4, '0').padEnd(SAMPLE_STRING_BYTES, 'x'),
+    code.toString(16).padStart(4, '0').padEnd(bytes, 'x'),
   )
 }

@@ -4,17 +4,19 @@ import type { Device } from '../../device/device.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { CalibrationSize } from './calibrate.js'
-import { FEW_ROWS, type Probed, type RepeatedTimer } from './repeated-timer.js'
-import { FEW_VALUE_BITS, SAMPLE_STRING_BYTES, type SampleColumns } from './sample-columns.js'
+import type { Probed, RepeatedTimer } from './repeated-timer.js'
+import { FEW_VALUE_BITS, type SampleColumns } from './sample-columns.js'
 import type { ColumnWidth, Condition, Interval, SelectionOutput } from './selection-types.js'
 
 /** A kernel is never started in less, in nanoseconds, whatever a difference of two times says. */
 const LEAST_LAUNCH = 1_000
-/** How many fewer rows expensive predicates are measured over. */
+/** How many fewer rows expressions are measured over. */
 const EXPENSIVE = 8
 /** Intervals and tables of predicates that are compared with one of one interval. */
 const SEVERAL_INTERVALS = 4
 const SEARCHED_INTERVALS = 64
+/** The share of rows that takes the branch whose own time is asked for. */
+const FEW_BRANCHED = 1 / 64
 /** What leaves words as they are. */
 const SAME = { multiplier: 1, addend: 0 }
 const COUNT: SelectionOutput = { kind: 'count' }
@@ -47,7 +49,7 @@ export class SelectionProbe {
     const columns = this.#columns.words.slice(0, 2)
     const together: Probed = { columns, conditions, plan: planOf([[[0], [1]]]), output: COUNT }
     const apart: Probed = { ...together, plan: planOf([[[0]], [[1]]]) }
-    return Math.max(LEAST_LAUNCH, await this.#timer.launchBeyond(apart, together))
+    return Math.max(LEAST_LAUNCH, await this.#timer.beyond(apart, together))
   }
 
   /** What it takes until the host knows a count, in nanoseconds, without the kernels. */
@@ -55,31 +57,49 @@ export class SelectionProbe {
     return Math.max(0, await this.#timer.waiting(this.#scan('word', 1)))
   }
 
-  /** A branch-free scan of columns, in nanoseconds a row. */
-  scan(width: ColumnWidth, columns: number): Promise<number> {
-    return this.#timer.perRow(this.#scan(width, columns))
+  /** Branch-free scans, each of so many columns, in nanoseconds a row. */
+  scans(width: ColumnWidth, columns: readonly number[]): Promise<number[]> {
+    return this.#timer.perRow(columns.map((count) => ({ whole: this.#scan(width, count) })))
   }
 
-  /** A scan of two columns of which the second is read for a share of the rows, in nanoseconds a row. */
-  branched(selectivity: number): Promise<number> {
-    const conditions = [share(0, selectivity), half(1)]
-    return this.#timer.perRow({
-      columns: this.#columns.words.slice(0, 2),
-      conditions,
+  /** Over which branches are measured: the more, the less the time of one by itself matters. */
+  get tallRows(): number {
+    return 2 * this.#size.rows
+  }
+
+  /** Scans of two columns of which the second is read for a share of the rows, in nanoseconds a row. */
+  branched(shares: readonly number[]): Promise<number[]> {
+    const rows = this.tallRows
+    return this.#timer.perRow(shares.map((selectivity) => ({ whole: this.#branched(selectivity), rows })))
+  }
+
+  /** What a branch takes that few rows take beyond one that hardly any takes, of all rows or of some, in nanoseconds. Noise may make it negative. */
+  branching(rows: number): Promise<number> {
+    return this.#timer.beyond(this.#branched(FEW_BRANCHED), this.#branched(0), rows)
+  }
+
+  #branched(selectivity: number): Probed {
+    return {
+      columns: this.#columns.tall,
+      conditions: [share(0, selectivity), half(1)],
       plan: planOf([[[0], [1]]]),
       output: COUNT,
-    })
+    }
   }
 
   /** What writing the numbers of a share of the rows takes beyond counting them, in nanoseconds a row. Noise may make it negative. */
-  written(selectivity: number): Promise<number> {
-    const counted: Probed = {
-      columns: this.#columns.words.slice(0, 1),
-      conditions: [share(0, selectivity)],
-      plan: planOf([[[0]]]),
-      output: COUNT,
-    }
-    return this.#timer.perRowBeyond({ ...counted, output: { kind: 'rows' } }, counted)
+  written(shares: readonly number[]): Promise<number[]> {
+    return this.#timer.perRow(
+      shares.map((selectivity) => {
+        const part: Probed = {
+          columns: this.#columns.words.slice(0, 1),
+          conditions: [share(0, selectivity)],
+          plan: planOf([[[0]]]),
+          output: COUNT,
+        }
+        return { whole: { ...part, output: { kind: 'rows' } }, part }
+      }),
+    )
   }
 
   /** Copying a column, in nanoseconds a word. */
@@ -88,47 +108,90 @@ export class SelectionProbe {
     const { words } = this.#columns
     const to = await this.#device.allocate(4 * rows, 'a copy')
     try {
-      const copy = (count: number) =>
-        this.#timer.kernel((recorder, repeat) =>
-          this.#primitives.map(recorder, words[repeat % words.length]!.values, to, count, SAME),
-        )
-      return Math.max(0, (await copy(rows)) - (await copy(FEW_ROWS))) / rows
+      const taken = await this.#timer.kernel((recorder, count, repeat) =>
+        this.#primitives.map(recorder, words[repeat % words.length]!.values, to, count, SAME),
+      )
+      return taken / rows
     } finally {
       to.destroy()
     }
   }
 
-  /** A condition on the rows of a list, which holds a share of all, in nanoseconds a row of the column. Noise may make it negative. */
-  listed(width: ColumnWidth, selectivity: number): Promise<number> {
-    const second = width === 'word' ? this.#columns.words[1]! : this.#columns.wide[0]!
-    const columns = [this.#columns.words[0]!, second]
-    const conditions = [share(0, selectivity), width === 'word' ? half(1) : halfWide(1)]
-    const first: Probed = { columns, conditions, plan: planOf([[[0]]]), output: { kind: 'rows' } }
-    const both: Probed = { columns, conditions, plan: planOf([[[0]], [[1]]]), output: COUNT }
-    return this.#timer.perRowBeyond(both, first)
+  /**
+   * A condition on the rows of a list, which holds a share of all, in nanoseconds a row of a column of one word and of one of two. Noise may make
+   * it negative.
+   */
+  listed(selectivity: number): Promise<number[]> {
+    const [first, word] = this.#columns.words
+    const listed = (second: QueryColumn, condition: Condition) => {
+      const asked = { columns: [first!, second], conditions: [share(0, selectivity), condition] }
+      const part: Probed = { ...asked, plan: planOf([[[0]]]), output: { kind: 'rows' } }
+      return { whole: { ...asked, plan: planOf([[[0]], [[1]]]), output: COUNT }, part }
+    }
+    return this.#timer.perRow([listed(word!, half(1)), listed(this.#columns.wide[0]!, halfWide(1))])
   }
 
   /** What predicates take beyond a comparison with one interval, in nanoseconds a row. */
   async predicates(): Promise<SelectionCosts['predicate']> {
-    const [one, two] = [await this.scan('word', 1), await this.scan('word', 2)]
-    const beyond = async (columns: readonly QueryColumn[], condition: Condition, scan = one) => {
+    const beyond = (columns: readonly QueryColumn[], condition: Condition, scanned = 1, rows?: number) => {
       const plan = planOf([[[0]]])
-      const options = { matchBy: new Map([[0, 'row']] as const) }
-      const probed = { columns, conditions: [condition], plan, output: COUNT, options }
-      const rows = condition.kind === 'values' ? this.#size.rows : this.#size.rows / EXPENSIVE
-      return Math.max(0, (await this.#timer.perRow(probed, rows)) - scan)
+      const whole: Probed = { columns, conditions: [condition], plan, output: COUNT }
+      return { whole, part: this.#scan('word', scanned), rows }
     }
-    const { words, few, strings } = this.#columns
-    const several = await beyond(words, spread(SEVERAL_INTERVALS, 2n ** 32n))
-    const searched = await beyond(words, spread(SEARCHED_INTERVALS, 2n ** 32n))
+    const { words, few } = this.#columns
     const compared: Condition = { kind: 'expression', expression: COMPARED_COLUMNS }
-    const matched: Condition = { kind: 'match', column: 0, match: 'contains', text: 'y', negated: false }
+    const [several, searched, table, expression] = (
+      await this.#timer.perRow([
+        beyond(words, spread(SEVERAL_INTERVALS, 2n ** 32n)),
+        beyond(words, spread(SEARCHED_INTERVALS, 2n ** 32n)),
+        beyond([few], spread(2 ** (FEW_VALUE_BITS - 2), 2n ** BigInt(FEW_VALUE_BITS))),
+        beyond(words, compared, 2, this.#size.rows / EXPENSIVE),
+      ])
+    ).map((nanoseconds) => Math.max(0, nanoseconds))
     return {
-      interval: several / (SEVERAL_INTERVALS - 1),
-      search: searched / Math.log2(SEARCHED_INTERVALS),
-      table: await beyond([few], spread(2 ** (FEW_VALUE_BITS - 2), 2n ** BigInt(FEW_VALUE_BITS))),
-      matchByte: (await beyond([strings], matched)) / SAMPLE_STRING_BYTES,
-      expression: (await beyond(words, compared, two)) / COMPARED_PARTS,
+      interval: several! / (SEVERAL_INTERVALS - 1),
+      search: searched! / Math.log2(SEARCHED_INTERVALS),
+      table: table!,
+      expression: expression! / COMPARED_PARTS,
+    }
+  }
+
+  /**
+   * Strings that are matched for a share of the rows, in a group with the condition that leaves these or behind a branch, in nanoseconds a row, all
+   * else included.
+   */
+  matched(
+    strings: 'short' | 'long',
+    shares: readonly number[],
+    groups: readonly (readonly number[])[],
+  ): Promise<number[]> {
+    const plan = planOf([groups])
+    return this.#timer.perRow(
+      shares.map((selectivity) => ({ whole: { ...this.#matched(strings, selectivity), plan } })),
+    )
+  }
+
+  /** What going through strings of which hardly any is matched takes beyond a scan of both columns, in nanoseconds a row. Noise may make it negative. */
+  async unmatched(): Promise<number> {
+    const [taken] = await this.#timer.perRow([
+      { whole: this.#matched('short', 0), part: this.#scan('word', 2) },
+    ])
+    return taken!
+  }
+
+  /** What matching the long strings of some rows takes beyond matching hardly any, in nanoseconds. Noise may make it negative. */
+  matchedFew(rows: number): Promise<number> {
+    return this.#timer.beyond(this.#matched('long', 1), this.#matched('long', 0), rows)
+  }
+
+  /** Strings are matched as a part of a group, so that their numbers are read for all rows. */
+  #matched(strings: 'short' | 'long', selectivity: number): Probed {
+    return {
+      columns: [this.#columns.words[0]!, this.#columns[strings]],
+      conditions: [share(0, selectivity), UNMATCHED],
+      plan: planOf([[[0, 1]]]),
+      output: COUNT,
+      options: { matchBy: new Map([[1, 'row']]) },
     }
   }
 
@@ -144,6 +207,9 @@ export class SelectionProbe {
 }
 
 const WORDS = 2 ** 32
+
+/** What no string has, so that all of its bytes are looked at. */
+const UNMATCHED: Condition = { kind: 'match', column: 1, match: 'contains', text: 'y', negated: false }
 
 /** Kernels of groups of conditions, which hand on row numbers. */
 function planOf(kernels: readonly (readonly (readonly number[])[])[]) {

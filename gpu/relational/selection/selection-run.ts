@@ -114,7 +114,7 @@ export class SelectionRun {
     for (const group of kernel.groups) {
       const tests: Testable[] = []
       for (const number of group) tests.push(await this.#testable(state, conditions[number]!, number))
-      groups.push(tests)
+      groups.push(textsLast(tests))
     }
     const predicates = await this.#parts.predicates.of(this.#work, state, state.columns, groups)
     return { entries: state, predicates }
@@ -236,4 +236,14 @@ export class SelectionRun {
     const written = await emit.record(this.#work, state, marked, bound, false, [numbers, ...sources])
     return { rows: written.columns[0]!.values, columns: written.columns.slice(1) }
   }
+}
+
+/** Strings are compared for rows only that the tests before have left. */
+function textsLast(tests: readonly Testable[]): Testable[] {
+  const isText = tests.map(hasText)
+  return [...tests.filter((_, i) => !isText[i]), ...tests.filter((_, i) => isText[i])]
+}
+
+function hasText(test: Testable): boolean {
+  return test.kind === 'any' ? test.branches.flat().some(hasText) : test.kind === 'text'
 }

@@ -2,7 +2,7 @@ import type { Device } from '../../device/device.js'
 import { groupsFor, SERIAL_GROUP_SIZE, type Strategy, subgroupTile } from '../../primitives/strategy.js'
 
 /** Entries of a word of bits. */
-const WORD_ENTRIES = 32
+export const WORD_ENTRIES = 32
 
 /** Quads of an invocation that a GPU loads side by side, enough to keep its memory busy; each takes four registers. */
 const LOADS = 8

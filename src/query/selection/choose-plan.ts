@@ -161,7 +161,7 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     output: { rows: output.kind === 'rows', columns: known(wanted) },
     costs,
     buffers,
-    touching: 'independent',
+    touching: 'measured',
   })
 }
 
@@ -176,13 +176,13 @@ function matchings(model: CostModel, { kernels }: SelectionPlan): Map<number, Ma
   for (const { groups } of kernels) {
     const start = done
     for (const group of groups) {
-      const rows = done === start ? model.rowsAfter(start) : model.reached(start, done)
-      for (const condition of group) {
-        const { prepared } = model.problem.conditions[condition]!.evaluation
-        if (prepared === undefined) continue
-        matchBy.set(condition, model.isPrepared(condition, rows) ? 'dictionary' : 'row')
-      }
+      const before = done
       done = group.reduce((mask, condition) => mask | (1 << condition), done)
+      const prepared = model.prepared(start, before, done)
+      for (const condition of group) {
+        if (model.problem.conditions[condition]!.evaluation.match === undefined) continue
+        matchBy.set(condition, (prepared >> condition) & 1 ? 'dictionary' : 'row')
+      }
     }
   }
   return matchBy

@@ -1,5 +1,6 @@
 import { MOST_UNREAD_WORDS } from '../../../gpu/relational/selection/selection-run.js'
 import type { ColumnWidth, SelectionCosts } from '../../../gpu/relational/selection/selection-types.js'
+import { valueAt } from './share-curve.js'
 
 /** A column as costs see it. */
 export interface ModelColumn {
@@ -10,8 +11,21 @@ export interface ModelColumn {
 /** What evaluating a condition takes beyond reading its columns, in nanoseconds. */
 export interface Evaluation {
   readonly perRow: number
-  /** Instead of that: something made once, and then so much a row. */
-  readonly prepared?: { readonly once: number; readonly perRow: number } | undefined
+  /** Where strings are matched by their bytes. */
+  readonly match?: MatchEvaluation | undefined
+}
+
+/** Matching the strings of the rows that other conditions have left, or all of a dictionary beforehand and looking up their answers. */
+export interface MatchEvaluation {
+  /** Whether or not the row's string is matched. */
+  readonly perRow: number
+  readonly perString: number
+  /** The part of that which bytes take. */
+  readonly bytes: number
+  /** Of the dictionary. */
+  readonly strings: number
+  /** Looking up, a row. */
+  readonly prepared: number
 }
 
 /** A condition as costs see it. */
@@ -47,10 +61,10 @@ export interface SelectionProblem {
   /** Columns' buffers that a kernel may bind, values and validities. */
   readonly buffers: number
   /**
-   * How likely some row of a granule passes: as Sitaridi and Ross have it, min(sel · w, 1), or 1 − (1 − sel)^w, what it is where rows pass independently of each
-   * other. The former is up to 1.6 times as much around sel = 1/w, where plans part.
+   * What part of a column is read where a share of rows wants it: as Sitaridi and Ross have it, min(sel · w, 1); or behind a branch what was measured, and at numbers of rows
+   * 1 − (1 − sel)^w, how likely one of a granule passes if rows do so independently of each other. The former is up to 1.6 times as much around sel = 1/w, where plans part.
    */
-  readonly touching: 'paper' | 'independent'
+  readonly touching: 'paper' | 'measured'
 }
 
 /** Where a kernel reads: the table's columns, these at numbers of rows, or columns that the kernel before has written. */
@@ -68,6 +82,8 @@ export class CostModel {
   /** All conditions. */
   readonly all: number
   readonly #alone: number
+  /** Conditions that match strings. */
+  readonly #matching: number
   readonly #columnsOf: Int32Array
   readonly #scan: Float64Array
   readonly #gather: Float64Array
@@ -77,7 +93,10 @@ export class CostModel {
     const { conditions, columns, costs } = problem
     this.problem = problem
     this.all = 2 ** conditions.length - 1
-    this.#alone = conditions.reduce((mask, { alone }, i) => (alone ? mask | (1 << i) : mask), 0)
+    this.#alone = maskOf([...conditions.keys()].filter((i) => conditions[i]!.alone))
+    this.#matching = maskOf(
+      [...conditions.keys()].filter((i) => conditions[i]!.evaluation.match !== undefined),
+    )
     this.#columnsOf = Int32Array.from(conditions, (condition) => maskOf(condition.columns))
     const validity = ({ nullable }: ModelColumn) => (nullable ? costs.scan.word / WORD_ROWS : 0)
     this.#scan = Float64Array.from(columns, (column) => costs.scan[column.width] + validity(column))
@@ -92,11 +111,17 @@ export class CostModel {
     return this.problem.rows * this.problem.joint(mask)
   }
 
+  /** The part of a column that is read behind a branch that this share of rows takes. */
+  behind(share: number): number {
+    const { touching, costs } = this.problem
+    return touching === 'paper' ? this.touched(share) : valueAt(costs.branch, share)
+  }
+
   /** How likely some of a granule's rows pass, of which this share does. */
   touched(share: number): number {
     const { touching, costs } = this.problem
     if (touching === 'paper') return Math.min(share * costs.granule, 1)
-    return share >= 1 ? 1 : -Math.expm1(costs.granule * Math.log1p(-share))
+    return atLeastOne(share, costs.granule)
   }
 
   /**
@@ -112,22 +137,40 @@ export class CostModel {
     }
     const read = this.#columns(added) & ~this.#columns(before ^ start)
     const passing = this.rowsAfter(before)
-    const reached = isFirst ? passing : this.reached(start, before)
+    const reached = this.reached(start, before)
     // Behind other kernels the host waits to learn for how many rows an expression is to be evaluated.
     const waiting = (added & this.#alone) !== 0 && start !== 0 ? this.problem.costs.roundTrip : 0
-    return waiting + this.#read(read, input, reached, passing, true) + this.#evaluate(added, reached)
+    const branching = isFirst ? 0 : this.problem.costs.branching
+    const reading = this.#read(read, input, reached, passing, true)
+    return waiting + branching + reading + this.#evaluate(start, before, after)
   }
 
-  /** Rows for which a kernel goes on behind some conditions: those of granules with a row that has passed. */
+  /** Rows for which a kernel goes on behind some conditions, as costs have it: as many as take as long without a branch. */
   reached(start: number, before: number): number {
     const entering = this.rowsAfter(start)
-    return entering === 0 ? 0 : entering * this.touched(this.rowsAfter(before) / entering)
+    if (before === start || entering === 0) return entering
+    return entering * this.behind(this.rowsAfter(before) / entering)
   }
 
-  /** Whether it takes less, for so many rows, to have the answers of a condition ready beforehand. */
-  isPrepared(condition: number, rows: number): boolean {
-    const { perRow, prepared } = this.problem.conditions[condition]!.evaluation
-    return prepared !== undefined && prepared.once + prepared.perRow * rows < perRow * rows
+  /** Rows of the granules in which a row has passed. */
+  #fetched(start: number, after: number): number {
+    const entering = this.rowsAfter(start)
+    return entering === 0 ? 0 : entering * this.touched(this.rowsAfter(after) / entering)
+  }
+
+  /** Conditions of a group for which it takes less to match all strings of the dictionary beforehand than those of the rows that are left. */
+  prepared(start: number, before: number, after: number): number {
+    const reached = this.reached(start, before)
+    let prepared = 0
+    let done = before | ((after ^ before) & ~this.#matching)
+    for (let matches = after & ~done; matches !== 0; matches &= matches - 1) {
+      const condition = lowest(matches)
+      const inPlace = this.#inPlace(condition, start, before, done)
+      const isPrepared = this.#beforehand(condition, reached) < inPlace
+      if (isPrepared) prepared |= 1 << condition
+      done |= 1 << condition
+    }
+    return prepared
   }
 
   /** Whether a kernel can bind what its conditions read. One condition is evaluated whatever it takes. */
@@ -148,12 +191,13 @@ export class CostModel {
 
   /** What a kernel takes for what it hands on. */
   handing(start: number, after: number, input: KernelInput, hands: 'rows' | 'columns'): number {
-    if (hands === 'rows') return this.#learning(start, 1) + this.#writeNumbers(start, after, input)
     const { output } = this.problem
+    const marking = this.#mark(start)
+    if (hands === 'rows') return marking + this.#learning(start, 1) + this.#writeNumbers(start, after, input)
     const needed = this.#needed(after)
     const learning = this.#learning(start, this.#words(needed) + (output.rows ? 1 : 0))
     const numbers = output.rows ? this.#writeNumbers(start, after, input) : 0
-    return learning + numbers + this.#writeColumns(start, after, input, needed)
+    return marking + learning + numbers + this.#writeColumns(start, after, input, needed)
   }
 
   /** What it takes until the host knows how many rows have passed, where it waits for that since each hands on so many words. */
@@ -168,22 +212,24 @@ export class CostModel {
   /** What the last kernel takes for the output. */
   finishing(start: number, input: KernelInput): number {
     const { output } = this.problem
+    if (!output.rows && this.#outputColumns === 0) return 0
     const numbers = output.rows ? this.#writeNumbers(start, this.all, input) : 0
-    return numbers + this.#writeColumns(start, this.all, input, this.#outputColumns)
+    return this.#mark(start) + numbers + this.#writeColumns(start, this.all, input, this.#outputColumns)
   }
 
   /** A condition by itself, a row. */
   perTuple(condition: number): number {
     const { evaluation } = this.problem.conditions[condition]!
     const read = this.problem.input === 'table' ? this.#scan : this.#gather
-    let cost = Math.min(evaluation.perRow, this.#preparedPerRow(evaluation))
+    let cost = evaluation.perRow + this.#matchPerRow(evaluation)
     for (let left = this.#columnsOf[condition]!; left !== 0; left &= left - 1) cost += read[lowest(left)]!
     return cost
   }
 
-  #preparedPerRow({ prepared }: Evaluation): number {
-    if (prepared === undefined) return Number.POSITIVE_INFINITY
-    return prepared.perRow + prepared.once / Math.max(1, this.problem.rows)
+  #matchPerRow({ match }: Evaluation): number {
+    if (match === undefined) return 0
+    const { perRow, perString, strings, prepared } = match
+    return Math.min(perRow + perString, prepared + (perString * strings) / Math.max(1, this.problem.rows))
   }
 
   #needed(after: number): number {
@@ -228,7 +274,7 @@ export class CostModel {
       input === 'rows'
         ? (tableRows / costs.granule) * this.touched(tableRows === 0 ? 0 : passing / tableRows)
         : 0
-    let cost = 0
+    let cost = input === 'rows' && passing > 0 ? costs.gathering : 0
     for (let left = columns; left !== 0; left &= left - 1) {
       const column = lowest(left)
       const scan = this.#scan[column]!
@@ -241,22 +287,64 @@ export class CostModel {
     return cost
   }
 
-  #evaluate(conditions: number, rows: number): number {
+  /** Within a group strings are matched last, of the rows that all its other conditions have left. */
+  #evaluate(start: number, before: number, after: number): number {
+    const { conditions } = this.problem
+    const reached = this.reached(start, before)
+    const added = after ^ before
     let cost = 0
-    for (let left = conditions; left !== 0; left &= left - 1) {
-      const { evaluation } = this.problem.conditions[lowest(left)]!
-      const { perRow, prepared } = evaluation
-      const each = perRow * rows
-      cost += prepared === undefined ? each : Math.min(each, prepared.once + prepared.perRow * rows)
+    for (let left = added; left !== 0; left &= left - 1) {
+      cost += conditions[lowest(left)]!.evaluation.perRow * reached
+    }
+    let done = before | (added & ~this.#matching)
+    for (let matches = added & this.#matching; matches !== 0; matches &= matches - 1) {
+      const condition = lowest(matches)
+      const inPlace = this.#inPlace(condition, start, before, done)
+      cost += Math.min(inPlace, this.#beforehand(condition, reached))
+      done |= 1 << condition
     }
     return cost
+  }
+
+  /** Going through the rows that a group sees, and matching the strings of those that some conditions have left of what a kernel began with. */
+  #inPlace(condition: number, start: number, before: number, done: number): number {
+    const entering = this.rowsAfter(start)
+    if (entering === 0) return 0
+    const { perRow, perString, bytes } = this.problem.conditions[condition]!.evaluation.match!
+    const { part, branched } = this.problem.costs.match
+    const share = this.rowsAfter(done) / entering
+    const waiting = before === start ? 0 : entering * valueAt(branched, share)
+    const matched = (1 - bytes) * valueAt(part.string, share) + bytes * valueAt(part.byte, share)
+    return perRow * this.reached(start, before) + waiting + matched * this.#matchAll(perString, entering)
+  }
+
+  /** Matching all strings of a dictionary in a kernel of its own, and looking up the answer for rows. */
+  #beforehand(condition: number, rows: number): number {
+    const { perRow, perString, strings, prepared } = this.problem.conditions[condition]!.evaluation.match!
+    const once = this.problem.costs.launch + perRow * strings + this.#matchAll(perString, strings)
+    return once + prepared * rows
+  }
+
+  /**
+   * Matching all of some neighbouring strings: the time of a tile, or the device's for all of them. It takes as many tiles as it can hold at a time,
+   * and the last time, on average, half as many.
+   */
+  #matchAll(perString: number, strings: number): number {
+    const { tile, tiles } = this.problem.costs.match
+    const together = tiles * Math.min(tile, strings)
+    return perString * Math.max(together, strings + together / 2)
+  }
+
+  /** Noting for each row that a kernel looks at whether it has passed, and finding those that have. */
+  #mark(start: number): number {
+    return this.problem.costs.mark * this.rowsAfter(start)
   }
 
   /** Numbers of rows are counted in the table, read from the list, or were handed on as a column. */
   #writeNumbers(start: number, after: number, input: KernelInput): number {
     const { costs } = this.problem
     const written = this.rowsAfter(after)
-    const read = input === 'columns' ? costs.scan.word * this.reached(start, after) : 0
+    const read = input === 'columns' ? costs.scan.word * this.#fetched(start, after) : 0
     return read + written * costs.write
   }
 
@@ -265,13 +353,18 @@ export class CostModel {
     const { costs, columns: kinds } = this.problem
     const written = this.rowsAfter(after)
     // Conditions are done with by then: their columns are read once more, where rows have passed.
-    let cost = this.#read(columns, input, this.reached(start, after), written, false)
+    let cost = this.#read(columns, input, this.#fetched(start, after), written, false)
     for (let left = columns; left !== 0; left &= left - 1) {
       const { width, nullable } = kinds[lowest(left)]!
       cost += written * costs.write * ((width === 'wide' ? 2 : 1) + (nullable ? 1 / WORD_ROWS : 0))
     }
     return cost
   }
+}
+
+/** How likely at least one of some rows passes, of which each does with a probability. */
+function atLeastOne(share: number, rows: number): number {
+  return share >= 1 ? 1 : -Math.expm1(rows * Math.log1p(-share))
 }
 
 function maskOf(numbers: readonly number[]): number {

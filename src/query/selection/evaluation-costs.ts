@@ -9,7 +9,7 @@ import type {
 } from '../../../gpu/relational/selection/selection-types.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { ColumnFacts } from './column-domain.js'
-import type { Evaluation } from './cost-model.js'
+import type { Evaluation, MatchEvaluation } from './cost-model.js'
 
 /** Strings of a dictionary that are looked at for their length. */
 const MEASURED_STRINGS = 64
@@ -27,11 +27,12 @@ export function evaluationOf(
     case 'match': {
       const { dictionary } = columns[condition.column]!
       if (dictionary === undefined) return { perRow: predicate.table }
-      const perString = predicate.matchByte * meanLength(dictionary)
-      return {
-        perRow: perString,
-        prepared: { once: perString * dictionary.size, perRow: predicate.table },
-      }
+      const { row, string, byte } = costs.match
+      const { size: strings } = dictionary
+      const ofBytes = byte * meanLength(dictionary)
+      const perString = string + ofBytes
+      const bytes = perString === 0 ? 0 : ofBytes / perString
+      return { perRow: 0, match: { perRow: row, perString, bytes, strings, prepared: predicate.table } }
     }
     case 'any':
       return allOf(condition.branches.flat().map((part) => evaluationOf(part, columns, costs)))
@@ -46,18 +47,33 @@ export function perListedRow(
   columns: readonly ColumnFacts[],
   costs: SelectionCosts,
 ): number {
+  const { perRow, match } = evaluationOf(condition, columns, costs)
   return columnsOf(condition).reduce(
     (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
-    evaluationOf(condition, columns, costs).perRow,
+    perRow + (match === undefined ? 0 : match.perRow + match.perString),
   )
 }
 
 function allOf(parts: readonly Evaluation[]): Evaluation {
   const perRow = parts.reduce((sum, part) => sum + part.perRow, 0)
-  if (parts.every(({ prepared }) => prepared === undefined)) return { perRow }
-  const once = parts.reduce((sum, { prepared }) => sum + (prepared?.once ?? 0), 0)
-  const prepared = parts.reduce((sum, part) => sum + (part.prepared?.perRow ?? part.perRow), 0)
-  return { perRow, prepared: { once, perRow: prepared } }
+  const matches = parts.flatMap(({ match }) => match ?? [])
+  if (matches.length === 0) return { perRow }
+  const sum = (cost: (match: MatchEvaluation) => number) => matches.reduce((all, each) => all + cost(each), 0)
+  const perString = sum((match) => match.perString)
+  // Parts are by what strings take.
+  const share = (part: (match: MatchEvaluation) => number) =>
+    perString === 0 ? 0 : sum((match) => match.perString * part(match)) / perString
+  return {
+    perRow,
+    match: {
+      perRow: sum((match) => match.perRow),
+      perString,
+      bytes: share((match) => match.bytes),
+      // As many of this cost as all of the strings take together.
+      strings: share((match) => match.strings),
+      prepared: sum((match) => match.prepared),
+    },
+  }
 }
 
 function setCost({ intervals }: ValueSet, predicate: SelectionCosts['predicate']): number {

@@ -77,7 +77,7 @@ function lateCost(
   const pieces = (rows / costs.granule) * model.touched(rows === 0 ? 0 : left / rows)
   const numbers = costs.scan.word * left
   const value = Math.max(costs.gather.word * pieces, costs.scan.word * left) + costs.write * left
-  return kept.length * (costs.launch + numbers + value)
+  return kept.length * (costs.launch + costs.gathering + numbers + value)
 }
 
 /** @param given the table with the columns that are wanted of it */

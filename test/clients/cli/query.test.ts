@@ -5,21 +5,40 @@ import { asBytes } from '../../../protocol/columns.js'
 import { start } from '../../src/server/start.js'
 import { cliOf, compileCli } from './run-cli.js'
 
+/** As much as half of the rows want, and all. */
+const curveOf = (half: number, all: number) => [
+  { share: 0.5, value: half },
+  { share: 1, value: all },
+]
+
 const COSTS = {
   workgroup: 256,
   scan: { word: 0.001, wide: 0.002 },
   rates: { word: [1, 0.9, 0.8], wide: [1, 0.95] },
   granule: 15.6,
+  branch: curveOf(0.9, 1),
+  branching: 2500,
+  gathering: 5000,
   gather: { word: 0.02, wide: 0.04 },
   write: 0.002,
+  mark: 0.0007,
   copy: 0.002,
-  predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, matchByte: 0.002, expression: 0.005 },
+  predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, expression: 0.005 },
+  match: {
+    row: 0.0003,
+    string: 0.003,
+    byte: 0.002,
+    part: { string: curveOf(0.5, 1), byte: curveOf(0.8, 1) },
+    branched: curveOf(0.0002, 0.0004),
+    tile: 2 ** 13,
+    tiles: 2 ** 9,
+  },
   launch: 10_000,
   roundTrip: 150_000,
 }
 
 const CALIBRATION =
-  /\nSelections, in workgroups of 256\nbandwidth, GB\/s +32-bit values +64-bit values\nscan +4,000 +4,000\ngather at row numbers +200 +200\nwrite +2,000 +2,000\ncopy, read and written +4,000 +4,000\n\nr_k, scans of k columns +32-bit values +64-bit values\n1 +1.00 +1.00\n2 +0.90 +0.95\n3 +0.80\n\npredicate beyond reading +ps a row\ninterval +0.100\nstep of a search among intervals +0.300\nbit table +0.800\nbyte of a string matched +2.00\npart of an expression +5.00\n\nrows fetched together: 16\na kernel: 10.0 µs; to learn how many rows are left: 150 µs\n/
+  /\nSelections, in workgroups of 256\nbandwidth, GB\/s +32-bit values +64-bit values\nscan +4,000 +4,000\ngather at row numbers +200 +200\nwrite +2,000 +2,000\ncopy, read and written +4,000 +4,000\n\nr_k, scans of k columns +32-bit values +64-bit values\n1 +1.00 +1.00\n2 +0.90 +0.95\n3 +0.80\n\npredicate beyond reading +ps a row\ninterval +0.100\nstep of a search among intervals +0.300\nbit table +0.800\npart of an expression +5.00\nstrings, none of which is matched +0.300\na string matched +3.00\neach of its bytes +2.00\n\nof the rows +of a column +of strings +of bytes +more behind a branch, ps a row\n50.0 % +0.90 +0.50 +0.80 +0.200\n100 % +1.00 +1.00 +1.00 +0.400\n\nrows fetched together: 16; noting which pass: 0.700 ps a row\nstrings matched at a time: 4,194,304\na branch: 2.50 µs; reading at few row numbers: 5.00 µs\na kernel: 10.0 µs; to learn how many rows are left: 150 µs\n/
 
 t.test('a query out of a file, and what plans are chosen by', async (t) => {
   const directory = t.testdir()

@@ -78,9 +78,25 @@ t.test('any name of an adapter makes a file', async (t) => {
 t.test('costs of selections have a file of their own, and must be all there', async (t) => {
   const { directory, warnings, load, store } = open(t)
   const both = { word: 1, wide: 2 }
-  const predicate = { interval: 0, search: 1, table: 1, matchByte: 1, expression: 3 }
-  const rest = { gather: both, write: 1, copy: 1, predicate, launch: 5000, roundTrip: 20_000 }
-  const costs = { workgroup: 256, scan: both, rates: { word: [1, 0.8], wide: [1] }, granule: 8, ...rest }
+  const predicate = { interval: 0, search: 1, table: 1, expression: 3 }
+  const curve = [
+    { share: 0.5, value: 0.75 },
+    { share: 1, value: 1 },
+  ]
+  const part = { string: curve, byte: curve }
+  const match = { row: 0, string: 1, byte: 1, part, branched: curve, tile: 1024, tiles: 8 }
+  const rest = { gather: both, mark: 1, write: 1, copy: 1, predicate, match, launch: 5000, roundTrip: 20_000 }
+  const rates = { word: [1, 0.8], wide: [1] }
+  const costs = {
+    workgroup: 256,
+    scan: both,
+    rates,
+    granule: 8,
+    branch: curve,
+    branching: 1,
+    gathering: 1,
+    ...rest,
+  }
   const loadSelections = () =>
     loadCosts(SELECTION_COSTS, directory, ADAPTER, (message) => warnings.push(message))
   await store(COSTS)
@@ -96,6 +112,14 @@ t.test('costs of selections have a file of their own, and must be all there', as
     { ...costs, scan: { word: 1 } },
     { ...costs, rates: { word: [1], wide: [] } },
     { ...costs, predicate: { ...predicate, table: null } },
+    { ...costs, match: undefined },
+    { ...costs, branch: [] },
+    { ...costs, branch: curve.toReversed() },
+    { ...costs, branch: curve.slice(0, 1) },
+    { ...costs, branch: [{ share: 1, value: -1 }] },
+    { ...costs, branching: -1 },
+    { ...costs, match: { ...match, part: { string: curve } } },
+    { ...costs, match: { ...match, branched: undefined } },
   ]
   for (const each of damaged) {
     writeFileSync(path, JSON.stringify({ version: SELECTION_COSTS.version, adapter: ADAPTER, costs: each }))

@@ -8,6 +8,9 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
 import { openEngine } from './open-engine.js'
 
+/** As much as rows want. */
+const PROPORTIONAL = [{ share: 1, value: 1 }]
+
 /** Costs that tell by their launch which measurement they come from. */
 function costsOf(launch: number): SelectionCosts {
   const both = { word: 1, wide: 2 }
@@ -16,10 +19,23 @@ function costsOf(launch: number): SelectionCosts {
     scan: both,
     rates: { word: [1], wide: [1] },
     granule: 8,
+    branch: PROPORTIONAL,
+    branching: 0,
+    gathering: 0,
     gather: both,
+    mark: 1,
     write: 1,
     copy: 1,
-    predicate: { interval: 0, search: 1, table: 1, matchByte: 1, expression: 3 },
+    predicate: { interval: 0, search: 1, table: 1, expression: 3 },
+    match: {
+      row: 0,
+      string: 1,
+      byte: 1,
+      part: { string: PROPORTIONAL, byte: PROPORTIONAL },
+      branched: PROPORTIONAL,
+      tile: 1024,
+      tiles: 8,
+    },
     launch,
     roundTrip: 20_000,
   }

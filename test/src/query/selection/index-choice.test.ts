@@ -7,15 +7,31 @@ import {
   type IndexTask,
 } from '../../../../src/query/selection/index-choice.js'
 
+/** As much as rows want. */
+const PROPORTIONAL = [{ share: 1, value: 1 }]
+
 const COSTS: SelectionCosts = {
   workgroup: 256,
   scan: { word: 0.001, wide: 0.002 },
   rates: { word: [1], wide: [1] },
   granule: 16,
+  branch: PROPORTIONAL,
+  branching: 0,
+  gathering: 0,
   gather: { word: 0.02, wide: 0.02 },
+  mark: 0,
   write: 0.001,
   copy: 1,
-  predicate: { interval: 0, search: 0, table: 0, matchByte: 0, expression: 0 },
+  predicate: { interval: 0, search: 0, table: 0, expression: 0 },
+  match: {
+    row: 0,
+    string: 0,
+    byte: 0,
+    part: { string: PROPORTIONAL, byte: PROPORTIONAL },
+    branched: PROPORTIONAL,
+    tile: 1,
+    tiles: 1,
+  },
   launch: 5000,
   roundTrip: 50_000,
 }
