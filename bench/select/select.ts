@@ -52,6 +52,8 @@ export async function benchSelect(device: Device, quick: boolean): Promise<Selec
   const effort = quick ? 'quick' : 'full'
   const begin = performance.now()
   const costs = await calibrateSelections(device)
+  // As in a server that is calibrated: kernels have the workgroups that were measured.
+  device.selectionCosts = costs
   console.log(`calibrated in ${((performance.now() - begin) / 1e3).toFixed(1)} s: ${JSON.stringify(costs)}`)
   const [rows, smallRows] = ROWS[effort][kind]
   const setting = { device, primitives, rows, smallRows, quick }
