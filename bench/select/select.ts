@@ -121,6 +121,8 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
     const bound = boundOf(SCANNED)
     const [count] = countRows(rows, { fixed: [], varied: [0] }, [bound])
     const copies = new CopyRates(device, primitives, COPY_EFFORT)
+    // The host has counted rows, and the device done nothing.
+    await warmUp(device, primitives)
     const scan = await bench.chosen({
       table,
       conditions: [below(0, bound)],
