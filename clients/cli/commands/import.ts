@@ -14,6 +14,12 @@ import { grouped, printLines } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 import { clientOptions, type ServerAddress, withClient, withIndex } from '../session.js'
 
+/** What becomes of payloads that a key has, unless it is said. */
+const DEFAULT_MODE: InsertMode = 'append'
+
+/** What says something of a file for an index, and nothing of one for a relation. */
+const OF_INDEXES = ['separator', 'key-column', 'payload-column', 'mode', 'hex'] as const
+
 /** Bad lines that are reported one by one. */
 const REPORTED_BAD_LINES = 10
 
@@ -64,16 +70,16 @@ export function addImport(cli: Argv): Argv {
         })
         .option('mode', {
           choices: INSERT_MODES,
-          default: INSERT_MODES[0],
-          describe: 'What becomes of payloads that a key has',
+          describe: `What becomes of payloads that a key has [${DEFAULT_MODE}]`,
         })
         .option('hex', {
           type: 'boolean',
-          default: false,
           describe: 'Payloads of bytes and fixed(n), and keys that are string or bytes, are hex digits',
         })
         .option('skip-bad', { type: 'boolean', default: false, describe: 'Skip lines that cannot be read' })
         .implies({ 'key-column': 'payload-column', 'payload-column': 'key-column' })
+        .implies({ columns: 'relation', format: 'relation' })
+        .conflicts('relation', [...OF_INDEXES])
         .example(
           '$0 import cities cities.tsv',
           'a key, a tab or comma, and the payload to the end of the line',
@@ -92,8 +98,8 @@ export function addImport(cli: Argv): Argv {
 interface ImportIndexOptions extends ServerAddress, FormatOptions {
   readonly index: string
   readonly file: string | undefined
-  readonly mode: InsertMode
-  readonly hex: boolean
+  readonly mode: InsertMode | undefined
+  readonly hex: boolean | undefined
   readonly skipBad: boolean
 }
 
@@ -107,8 +113,8 @@ async function importIndex(options: ImportIndexOptions): Promise<void> {
       const progress = showProgress(`importing into ${definition.name}`, text.size)
       const bad = badLines(options.skipBad)
       const importer = new Importer(index, definition, {
-        mode: options.mode,
-        hex: options.hex,
+        mode: options.mode ?? DEFAULT_MODE,
+        hex: options.hex ?? false,
         onBadLine: bad.report,
         onProgress: (stored) => progress.update(text.read(), rate(stored)),
         signal,
