@@ -7,7 +7,7 @@ import { ArenaFull } from '../prefix-tree/arena.js'
 import { keyLengths, treeShape } from '../prefix-tree/layout.js'
 import type { PrefixTree } from '../prefix-tree/prefix-tree.js'
 import type { CutPlace } from '../prefix-tree/write/cut.js'
-import { type Items, itemKinds, MIXED } from '../prefix-tree/write/items.js'
+import { type ItemKinds, type Items, itemKinds, MIXED } from '../prefix-tree/write/items.js'
 import { columnBytes, type ItemSource } from '../prefix-tree/write/remembered-write.js'
 import type { Boundaries } from './boundaries.js'
 import type { Divider, Division } from './divider.js'
@@ -20,6 +20,8 @@ import type { Shards } from './shards.js'
 interface DividedBatch {
   readonly held: HeldScratch
   readonly batch: WriteBatch
+  /** Found while its columns are as they came: who has them may use their memory again once it is applied. */
+  readonly kinds: ItemKinds
   readonly division: Division
   readonly payloads: GPUBuffer
   readonly ops: GPUBuffer
@@ -147,13 +149,14 @@ export class ShardWrites {
     const payloads = upload(batch.payloads)
     const ops = upload(typeof batch.ops === 'number' ? undefined : batch.ops)
     const keys = { bytes: batch.keys, offsets: batch.keyOffsets }
-    return { held, batch, division: await this.#divider.divide(scratch, boundaries, keys), payloads, ops }
+    const kinds = itemKinds(this.#shape, batch)
+    const division = await this.#divider.divide(scratch, boundaries, keys)
+    return { held, batch, kinds, division, payloads, ops }
   }
 
   /** One shard's items, in scratch buffers. */
   #share(scratch: Scratch, divided: DividedBatch, shard: number, places: ShardPlaces): Items {
-    const { batch, division, payloads, ops } = divided
-    const kinds = itemKinds(this.#shape, batch)
+    const { batch, kinds, division, payloads, ops } = divided
     const recorder = this.#device.record()
     const { keys, heap } = this.#divider.part(recorder, scratch, division, shard)
     const own = {
@@ -228,7 +231,7 @@ export class ShardWrites {
       if (pivot === undefined) return undefined
       const [number] = await this.#device.readWords(positions, 1, 4 * (first + pivot))
       const column: Rows = { bytes: batch.keys, offsets: batch.keyOffsets }
-      return { key: rowAt(column, keyWidth(this.#shape.keyType), number).slice() }
+      return { key: new Uint8Array(rowAt(column, keyWidth(this.#shape.keyType), number)) }
     } finally {
       scratch.release()
     }

@@ -61,7 +61,7 @@ export class IndexSnapshots {
    * that: then disk and processor have no more to do for snapshots than a few times what they have for the log, however large the index is.
    */
   get due(): boolean {
-    return !this.#asked && this.#logBytes >= Math.max(this.#nextTry, this.#enoughLog)
+    return !this.#asked && this.#logBytes >= this.#nextTry && this.#logBytes >= this.#enoughLog
   }
 
   /** Whether one is due, and the log too long to wait any more. */

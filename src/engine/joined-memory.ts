@@ -1,4 +1,5 @@
 import { SpareBuffers } from '../../persistence/spare-buffers.js'
+import { asBytes } from '../../protocol/columns.js'
 
 /** Keys and payloads of two groups: more are there at a time only where several indexes are written to. */
 const spare = new SpareBuffers(4)
@@ -10,11 +11,11 @@ const spare = new SpareBuffers(4)
 export class JoinedMemory {
   readonly #taken: Buffer[] = []
 
-  /** So many bytes, with undefined content. */
+  /** So many bytes, with undefined content. They are no `Buffer`, whose `slice` would not copy them. */
   take(bytes: number): Uint8Array {
     const memory = spare.take(bytes)
     this.#taken.push(memory)
-    return memory
+    return asBytes(memory)
   }
 
   /** Gives all of it back, to be called when nobody looks at it any more. */

@@ -88,10 +88,15 @@ export class SnapshotUpkeep {
   async #takeInBackground(): Promise<void> {
     this.#endPause()
     this.#dueSince = undefined
-    if (!this.snapshots.due || this.#options.isGoing()) return
+    if (!this.#mayBeTaken) return
     await this.takeDue()
     // Writes may have come meanwhile, and be over.
-    if (this.snapshots.due && this.#pause === undefined) this.takeInPause(WRITE_PAUSE_MS)
+    if (this.#mayBeTaken && this.#pause === undefined) this.takeInPause(WRITE_PAUSE_MS)
+  }
+
+  /** Of what is gone the store knows no snapshots any more. */
+  get #mayBeTaken(): boolean {
+    return !this.#options.isGoing() && this.snapshots.due
   }
 
   #endPause(): void {

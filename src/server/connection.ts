@@ -105,7 +105,8 @@ export class Connection {
   async drain(): Promise<void> {
     await this.#idle()
     this.#sender.flush()
-    if (this.#flow.unsent === 0 && this.#stream.writableLength === 0) return
+    const hasLeft = this.#flow.unsent === 0 && this.#stream.writableLength === 0
+    if (hasLeft || this.#socket.readyState !== this.#socket.OPEN) return
     await new Promise<void>((resolve) => this.#stream.write(NOTHING, () => resolve()))
   }
 

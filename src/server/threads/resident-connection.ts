@@ -102,11 +102,13 @@ export class ResidentConnection {
   }
 
   #take(chunk: Uint8Array): void {
-    const { stream, polling } = this.#options
+    const { stream, socket, polling } = this.#options
     // The library takes by itself what is left in a stream that has ended.
     if (stream.destroyed) return
     polling?.arrived()
     for (const read of this.#readers) read.call(stream, chunk)
+    // Of a connection that is over the library takes nothing more, and lets what comes pass, but for these readers, which it does not know.
+    if (socket.readyState !== socket.OPEN) stream.resume()
   }
 
   /** Another may have gone on with reading in the meantime. */

@@ -131,6 +131,28 @@ t.test('the end takes one at once, and none is taken after it', async (t) => {
   t.same(warnings, [])
 })
 
+t.test('an index goes while its snapshot is written', async (t) => {
+  const failures: unknown[] = []
+  const note = (thrown: unknown) => void failures.push(thrown)
+  process.on('unhandledRejection', note)
+  t.teardown(() => process.off('unhandledRejection', note))
+  const engine = await openEngine(t, { snapshotLogBytes: 2000 })
+  const keys = u32(...Array.from({ length: 500 }, (_, i) => i))
+  const payloads = {
+    bytes: new Uint8Array(5000),
+    offsets: Uint32Array.from({ length: 501 }, (_, i) => 10 * i),
+  }
+  for (let i = 0; i < 12; i++) {
+    const name = `payloads ${i}`
+    await engine.createIndex({ name, keyType: 'u32', payloadKind: 'bytes', unique: false })
+    await engine.index(name).write({ ops: WriteOp.insert, keys, payloads })
+    await setTimeout(i / 2)
+    await engine.dropIndex(name)
+  }
+  await setTimeout(50)
+  t.same(failures, [])
+})
+
 t.test('a log that is long when it is loaded gets one, as after a crash', async (t) => {
   const { upkeep, taken } = await openUpkeep(t)
   upkeep.loaded(LIMITS.snapshotLogTimes * DUE)

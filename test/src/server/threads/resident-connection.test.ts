@@ -253,3 +253,19 @@ t.test('a close waits for what runs, also while it waits to leave', async (t) =>
   t.strictSame(bed.moved, [])
   t.equal(bed.asked[0], 1)
 })
+
+t.test('who breaks the protocol is gone as soon as it goes', async (t) => {
+  for (const bad of [Buffer.from([0x83, 0x80, 0, 0, 0, 0]), frameOf(Lead.close, Buffer.from([3, 232]))]) {
+    const { bed, client } = await residentOf(t)
+    await until(() => bed.resident !== undefined)
+    client.write(bad)
+    client.write(request(1))
+    await setTimeout(20)
+    client.write(request(2))
+    client.end(request(3))
+    const isOver = bed.resident!.closed.then(() => true)
+    // The library itself would give it half a minute.
+    t.equal(await Promise.race([isOver, setTimeout(10_000, false, { ref: false })]), true)
+    t.same(bed.asked, [])
+  }
+})
