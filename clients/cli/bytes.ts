@@ -1,8 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 
 /** Tabs and line ends would break a line's form, other control characters the terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const CONTROL = /\p{Cc}/u
 const HEX = /^(0x)?((?:[\da-f]{2})*)$/i
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

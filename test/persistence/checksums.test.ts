@@ -78,7 +78,10 @@ t.test('batches whose checksums were made before are read back', async (t) => {
   let position = 0
   for await (const { ops, ...read } of store.log.read(id, 0)) {
     const expected: LogBatch = batches[position++]!
-    t.same(ops, expected.ops)
+    t.same(
+      typeof ops === 'number' ? ops : plain(ops),
+      typeof expected.ops === 'number' ? expected.ops : plain(expected.ops),
+    )
     t.same(
       [read.keys, read.payloads, read.keyOffsets].map(plain),
       [keys, expected.payloads, expected.keyOffsets].map(plain),
