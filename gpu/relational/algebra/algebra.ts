@@ -110,4 +110,4 @@ export class Algebra {
 }
 
 /** The fastest one on GPUs, see docs/relational.md. */
-const DEFAULT_CTA_JOIN: CtaJoin = 'mergePath'
+const DEFAULT_CTA_JOIN: CtaJoin = 'search'

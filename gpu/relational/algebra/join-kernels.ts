@@ -2,7 +2,8 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Kernel, KernelDescription, NumberedBinding } from '../../device/kernel.js'
 import type { ColumnShape, Strategy } from '../../primitives/primitives.js'
-import { PATH_WORDS, PairCutter, pathTile } from './pairs.js'
+import { tileSumsBinding } from '../../primitives/tile-sums.js'
+import { PairCutter } from './pairs.js'
 import { isInTupleOrder, sameShape, type Tuples } from './tuples.js'
 
 /**
@@ -10,7 +11,7 @@ import { isInTupleOrder, sameShape, type Tuples } from './tuples.js'
  * (`join-path.wesl`). Where the CPU is the device, none of them runs.
  */
 export const CTA_JOINS = [
-  'mergePath',
+  'search',
   'binarySearch',
   'blockedSearch',
   'bruteForce',
@@ -20,7 +21,7 @@ export const CTA_JOINS = [
 export type CtaJoin = (typeof CTA_JOINS)[number]
 
 const CONDITIONS: Readonly<Record<CtaJoin, string>> = {
-  mergePath: 'merge_path',
+  search: 'search',
   binarySearch: 'binary_search',
   blockedSearch: 'blocked_search',
   bruteForce: 'brute_force',
@@ -35,13 +36,18 @@ export interface JoinOptions {
 }
 
 /** Elements of a tile over keys of one word; as in `join-tile.wesl` and `cta-join.wesl`. */
-const TILE = { cooperative: 2048, serial: 512 }
+const TILE = { search: { 1: 3840, 2: 2048 }, ctaJoin: 2048, serial: 512 }
 
 /** Elements of a tile of a join. */
-export function joinTile(strategy: Strategy, { first, ctaJoin }: JoinOptions): number {
-  if (strategy !== 'serial' && ctaJoin === 'mergePath')
-    return pathTile(strategy, 'join', keysOnly(first), false)
-  return strategy === 'serial' ? TILE.serial : TILE.cooperative / first.keyWords
+export function joinTile(strategy: Strategy, options: JoinOptions): number {
+  if (strategy === 'serial') return TILE.serial
+  const { keyWords } = options.first
+  return hasList(strategy, options) ? TILE.search[keyWords] : TILE.ctaJoin / keyWords
+}
+
+/** Whether counting leaves a list of the tuples that have matches. */
+export function hasList(strategy: Strategy, { ctaJoin }: JoinOptions): boolean {
+  return strategy !== 'serial' && ctaJoin === 'search'
 }
 
 /**
@@ -70,23 +76,30 @@ const TILE_BINDINGS: readonly NumberedBinding[] = [
 /** A kernel that counts what a tile has, and one that writes it to columns or to pages. */
 export type JoinKernel = 'count_matches' | 'write_matches' | 'join_into_pages'
 
-/** What each kernel binds between the tile and its results, and behind them. */
-const OWN_BINDINGS: Readonly<Record<JoinKernel, readonly [NumberedBinding[], NumberedBinding[]]>> = {
-  count_matches: [[[7, 'write']], []],
-  write_matches: [
-    [
-      [7, 'read'],
-      [8, 'read'],
-    ],
-    [],
-  ],
-  join_into_pages: [
-    [
-      [7, 'write'],
-      [8, 'write'],
-    ],
-    [[11, 'write']],
-  ],
+/** What each kernel binds between the tile and its results, and behind them, but for its list. */
+function ownBindings(entryPoint: JoinKernel, serial: boolean): readonly [NumberedBinding[], NumberedBinding[]] {
+  switch (entryPoint) {
+    case 'count_matches':
+      return serial ? [[[7, 'write']], []] : [[], [tileSumsBinding('write')]]
+    case 'write_matches':
+      return serial
+        ? [
+            [
+              [7, 'read'],
+              [8, 'read'],
+            ],
+            [],
+          ]
+        : [[], [tileSumsBinding('read')]]
+    case 'join_into_pages':
+      return [
+        [
+          [7, 'write'],
+          [8, 'write'],
+        ],
+        [[11, 'write']],
+      ]
+  }
 }
 
 /** A kernel of JOIN; buffers are both relations' keys and payloads, the pairs, and what is its own, around the result's columns. */
@@ -101,11 +114,11 @@ export function joinKernel(
   const [firstPayload, secondPayload] = [first, second].map(
     ({ payloadWords }) => payloadWords > 0 && !counting,
   ) as [boolean, boolean]
+  const paging = entryPoint === 'join_into_pages'
   const serial = strategy === 'serial'
   const binding = (number: number, access: 'read' | 'write', has: boolean): readonly NumberedBinding[] =>
     has ? [[number, access]] : []
-  const [before, behind] = OWN_BINDINGS[entryPoint]
-  const hasPath = entryPoint !== 'join_into_pages' && pathWords(strategy, options) > 0
+  const [before, behind] = ownBindings(entryPoint, serial)
   const result: readonly NumberedBinding[] = [
     [9, 'write'],
     ...binding(10, 'write', firstPayload || secondPayload),
@@ -119,6 +132,7 @@ export function joinKernel(
       serial,
       subgroups: strategy === 'subgroups',
       counting,
+      paging,
       ...(serial ? {} : { [CONDITIONS[ctaJoin]]: true }),
       // For the modules that the set operators have, too.
       join: true,
@@ -136,7 +150,7 @@ export function joinKernel(
       ...before,
       ...(counting ? [] : result),
       ...behind,
-      ...binding(11, counting ? 'write' : 'read', hasPath),
+      ...binding(11, counting ? 'write' : 'read', !paging && hasList(strategy, options)),
     ],
   }
   return device.kernel(description)
@@ -150,11 +164,6 @@ function keysOnly({ keyWords }: ColumnShape): ColumnShape {
 /** Cuts relations for a join. */
 export function joinCutter(device: Device, { first }: JoinOptions): Promise<PairCutter> {
   return PairCutter.create(device, keysOnly(first), false)
-}
-
-/** Words of the path that a tile's merging leaves; 0 if it leaves none. */
-export function pathWords(strategy: Strategy, { ctaJoin }: JoinOptions): number {
-  return strategy !== 'serial' && ctaJoin === 'mergePath' ? PATH_WORDS : 0
 }
 
 /** @throws WarpdexError `BAD_REQUEST` if a relation has another shape than the join was made for */

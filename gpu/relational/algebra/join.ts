@@ -6,15 +6,16 @@ import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
+import { recordTileSums } from '../../primitives/tile-sums.js'
 import {
   checkJoined,
+  hasList,
   type JoinOptions,
   joinCutter,
   joinKernel,
   joinOrder,
   joinShape,
   joinTile,
-  pathWords,
 } from './join-kernels.js'
 import { type PairCutter, type Pairs, payloadsOf } from './pairs.js'
 import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
@@ -28,11 +29,12 @@ export interface CountedJoin {
   readonly first: Tuples
   readonly second: Tuples
   readonly pairs: Pairs
-  /** Results of each tile, and before each. */
+  /** Results of each tile: a word a tile, and then what else sums are known by. */
   readonly counts: GPUBuffer
-  readonly bases: GPUBuffer
-  /** What merging tiles leaves; empty if they are not merged. */
-  readonly path: readonly GPUBuffer[]
+  /** With `serial`: results before each tile. */
+  readonly bases: readonly GPUBuffer[]
+  /** The tuples that have matches, if they are listed (`join-list.wesl`). */
+  readonly list: readonly GPUBuffer[]
 }
 
 /** Results from number `start` on. */
@@ -168,25 +170,28 @@ export class Join {
       joinTile(this.#strategy, this.#options),
     )
     const { tiles } = pairs
-    const counts = scratch.words(tiles)
-    const bases = scratch.words(tiles)
-    const words = tiles * pathWords(this.#strategy, this.#options)
-    const path = words > 0 ? [scratch.words(words)] : []
+    const serial = this.#strategy === 'serial'
+    const { buffer: counts } = serial
+      ? { buffer: scratch.words(tiles) }
+      : recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
+    const list = hasList(this.#strategy, this.#options) ? [scratch.words(tiles + first.rows)] : []
     const keys = [first.columns.keys, second.columns.keys]
     recorder.dispatchGroups(
       this.#kernels.count,
-      [...keys, pairs.cuts, pairs.sizes, pairs.runs, counts, ...path],
+      [...keys, pairs.cuts, pairs.sizes, pairs.runs, counts, ...list],
       [tiles, 0, 0, 1],
       groupsFor(this.#strategy, tiles),
     )
-    this.#primitives.scan(recorder, scratch, counts, bases, tiles)
-    return { first, second, pairs, counts, bases, path }
+    const bases = serial ? [scratch.words(tiles)] : []
+    for (const buffer of bases) this.#primitives.scan(recorder, scratch, counts, buffer, tiles)
+    return { first, second, pairs, counts, bases, list }
   }
 
   /** Records the writing of a window of the results, all of which must exist. */
   recordWrite(recorder: Recorder, scratch: Scratch, counted: CountedJoin, window: JoinWindow): Tuples {
-    const { first, second, pairs, counts, bases, path } = counted
+    const { first, second, pairs, counts, bases, list } = counted
     const { start, rows, parts } = window
+    const serial = this.#strategy === 'serial'
     const result = scratchTuples(scratch, this.#shape, rows, joinOrder(first, second))
     recorder.dispatchGroups(
       this.#kernels.write,
@@ -197,10 +202,10 @@ export class Join {
         pairs.cuts,
         pairs.sizes,
         pairs.runs,
-        counts,
-        bases,
+        ...(serial ? [counts, ...bases] : []),
         ...columnBuffers(result.columns),
-        ...path,
+        ...(serial ? [] : [counts]),
+        ...list,
       ],
       [pairs.tiles, start, rows, parts],
       rows === 0 ? 0 : groupsFor(this.#strategy, pairs.tiles * parts),
