@@ -3,7 +3,6 @@ import type { Device } from '../../device/device.js'
 import type { Kernel, KernelDescription, NumberedBinding } from '../../device/kernel.js'
 import type { ColumnShape, Strategy } from '../../primitives/primitives.js'
 import { tileSumsBinding } from '../../primitives/tile-sums.js'
-import { PairCutter } from './pairs.js'
 import { isInTupleOrder, sameShape, type Tuples } from './tuples.js'
 
 /**
@@ -35,18 +34,8 @@ export interface JoinOptions {
   readonly ctaJoin: CtaJoin
 }
 
-/** Elements of a tile over keys of one word; as in `join-tile.wesl` and `cta-join.wesl`. */
-const TILE = { search: { 1: 3840, 2: 2048 }, ctaJoin: 2048, serial: 512 }
-
-/** Elements of a tile of a join. */
-export function joinTile(strategy: Strategy, options: JoinOptions): number {
-  if (strategy === 'serial') return TILE.serial
-  const { keyWords } = options.first
-  return hasList(strategy, options) ? TILE.search[keyWords] : TILE.ctaJoin / keyWords
-}
-
-/** Whether counting leaves a list of the tuples that have matches. */
-export function hasList(strategy: Strategy, { ctaJoin }: JoinOptions): boolean {
+/** Whether a join goes by search. */
+export function isSearched(strategy: Strategy, { ctaJoin }: JoinOptions): boolean {
   return strategy !== 'serial' && ctaJoin === 'search'
 }
 
@@ -66,12 +55,12 @@ export function joinShape(first: ColumnShape, second: ColumnShape): ColumnShape 
   )
 }
 
-/** Bindings of `join-tile.wesl` that say which elements a tile has. */
-const TILE_BINDINGS: readonly NumberedBinding[] = [
+/** Bindings that say which tuples a tile has: of `join-sizes.wesl`, or of `join-ranges.wesl`. */
+const SIZE_BINDINGS: readonly NumberedBinding[] = [
   [4, 'read'],
   [5, 'read'],
-  [6, 'read'],
 ]
+const RANGE_BINDINGS: readonly NumberedBinding[] = [...SIZE_BINDINGS, [6, 'read']]
 
 /** A kernel that counts what a tile has, and one that writes it to columns or to pages. */
 export type JoinKernel = 'count_matches' | 'write_matches' | 'join_into_pages'
@@ -124,9 +113,9 @@ export function joinKernel(
     ...binding(10, 'write', firstPayload || secondPayload),
   ]
   const description: KernelDescription = {
-    module: entryPoint === 'join_into_pages' ? 'relational/algebra/join-pages' : 'relational/algebra/join',
+    module: paging ? 'relational/algebra/join-pages' : 'relational/algebra/join',
     entryPoint,
-    params: entryPoint === 'join_into_pages' ? 5 : 4,
+    params: (paging ? 5 : 4) + (isSearched(strategy, options) ? 4 : 0),
     conditions: {
       wide: first.keyWords === 2,
       serial,
@@ -146,24 +135,14 @@ export function joinKernel(
     further: [
       ...binding(2, 'read', firstPayload),
       ...binding(3, 'read', secondPayload),
-      ...TILE_BINDINGS,
+      ...(isSearched(strategy, options) ? SIZE_BINDINGS : RANGE_BINDINGS),
       ...before,
       ...(counting ? [] : result),
       ...behind,
-      ...binding(11, counting ? 'write' : 'read', !paging && hasList(strategy, options)),
+      ...binding(11, counting ? 'write' : 'read', !paging && isSearched(strategy, options)),
     ],
   }
   return device.kernel(description)
-}
-
-/** What is compared of tuples, whatever lies beside their keys. */
-function keysOnly({ keyWords }: ColumnShape): ColumnShape {
-  return { keyWords, payloadWords: 0 }
-}
-
-/** Cuts relations for a join. */
-export function joinCutter(device: Device, { first }: JoinOptions): Promise<PairCutter> {
-  return PairCutter.create(device, keysOnly(first), false)
 }
 
 /** @throws WarpdexError `BAD_REQUEST` if a relation has another shape than the join was made for */

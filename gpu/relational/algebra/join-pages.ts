@@ -9,14 +9,13 @@ import { groupsFor } from '../../primitives/strategy.js'
 import {
   checkJoined,
   type JoinOptions,
-  joinCutter,
   joinKernel,
   joinOrder,
   joinShape,
-  joinTile,
 } from './join-kernels.js'
+import { JoinTiler, type JoinTiles } from './join-tiles.js'
 import { PAGE_ROWS, PAGE_WORDS, type PageList, type PageLists, type Pools } from './page-list.js'
-import { type PairCutter, type Pairs, payloadsOf } from './pairs.js'
+import { payloadsOf } from './pairs.js'
 import { type Tuples, tupleBytes } from './tuples.js'
 
 /** Pools at most: as many as a device has workgroups at a time, so that all of them are filled side by side. */
@@ -33,7 +32,7 @@ export interface PageOptions {
 interface Work {
   readonly first: Tuples
   readonly second: Tuples
-  readonly pairs: Pairs
+  readonly tiles: JoinTiles
   /** Tiles of a pool. */
   readonly share: number
   readonly pageRows: number
@@ -46,7 +45,7 @@ export class JoinPages {
   readonly #strategy: Strategy
   readonly #options: JoinOptions
   readonly #mostBytes: number
-  readonly #cutter: PairCutter
+  readonly #tiler: JoinTiler
   readonly #kernel: Kernel
 
   private constructor(
@@ -55,7 +54,7 @@ export class JoinPages {
     strategy: Strategy,
     options: JoinOptions,
     mostBytes: number,
-    cutter: PairCutter,
+    tiler: JoinTiler,
     kernel: Kernel,
   ) {
     this.#device = device
@@ -63,7 +62,7 @@ export class JoinPages {
     this.#strategy = strategy
     this.#options = options
     this.#mostBytes = mostBytes
-    this.#cutter = cutter
+    this.#tiler = tiler
     this.#kernel = kernel
   }
 
@@ -78,11 +77,11 @@ export class JoinPages {
     options: JoinOptions,
     mostBytes: number,
   ): Promise<JoinPages> {
-    const [cutter, kernel] = await Promise.all([
-      joinCutter(device, options),
+    const [tiler, kernel] = await Promise.all([
+      JoinTiler.create(device, strategy, options),
       joinKernel(device, strategy, options, 'join_into_pages'),
     ])
-    return new JoinPages(device, lists, strategy, options, mostBytes, cutter, kernel)
+    return new JoinPages(device, lists, strategy, options, mostBytes, tiler, kernel)
   }
 
   /**
@@ -148,14 +147,13 @@ export class JoinPages {
     { pageRows = PAGE_ROWS, pages }: PageOptions,
   ): { work: Work; pools: Pools; capacity: number } {
     checkJoined(this.#options, first, second)
-    const tileSize = joinTile(this.#strategy, this.#options)
-    const pairs = this.#cutter.record(recorder, scratch, first, second, tileSize)
+    const tiles = this.#tiler.record(recorder, scratch, first, second)
     const most = this.#strategy === 'serial' ? MOST_POOLS.serial : MOST_POOLS.cooperative
-    const share = Math.max(1, Math.ceil(pairs.tiles / most))
-    const number = Math.max(1, Math.ceil(pairs.tiles / share))
+    const share = Math.max(1, Math.ceil(tiles.tiles / most))
+    const number = Math.max(1, Math.ceil(tiles.tiles / share))
     const capacity = pages ?? number + Math.ceil(Math.max(first.rows, second.rows) / pageRows)
     const pools = this.#lists.recordPools(recorder, scratch, number, share, pageRows, capacity)
-    return { work: { first, second, pairs, share, pageRows }, pools, capacity }
+    return { work: { first, second, tiles, share, pageRows }, pools, capacity }
   }
 
   #columns(scratch: Scratch, capacity: number, pageRows: number): Columns {
@@ -172,7 +170,7 @@ export class JoinPages {
   #recordPass(
     recorder: Recorder,
     scratch: Scratch,
-    { first, second, pairs, share, pageRows }: Work,
+    { first, second, tiles, share, pageRows }: Work,
     pools: Pools,
     columns: Columns,
     capacity: number,
@@ -183,15 +181,13 @@ export class JoinPages {
         first.columns.keys,
         second.columns.keys,
         ...payloadsOf(first, second),
-        pairs.cuts,
-        pairs.sizes,
-        pairs.runs,
+        ...tiles.buffers,
         pools.pools,
         pools.table,
         ...columnBuffers(columns),
         pools.used,
       ],
-      [pairs.tiles, pools.number, share, pageRows, capacity],
+      [tiles.tiles, pools.number, share, pageRows, capacity, ...tiles.params],
       groupsFor(this.#strategy, pools.number),
     )
     const order = joinOrder(first, second)

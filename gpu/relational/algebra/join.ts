@@ -9,15 +9,14 @@ import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums } from '../../primitives/tile-sums.js'
 import {
   checkJoined,
-  hasList,
+  isSearched,
   type JoinOptions,
-  joinCutter,
   joinKernel,
   joinOrder,
   joinShape,
-  joinTile,
 } from './join-kernels.js'
-import { type PairCutter, type Pairs, payloadsOf } from './pairs.js'
+import { JoinTiler, type JoinTiles, SEARCHED_TILE } from './join-tiles.js'
+import { payloadsOf } from './pairs.js'
 import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
 
 /** Results of a tile that one workgroup writes where some tile has more; and workgroups for one tile at most. */
@@ -28,7 +27,7 @@ const MOST_PARTS = 64
 export interface CountedJoin {
   readonly first: Tuples
   readonly second: Tuples
-  readonly pairs: Pairs
+  readonly tiles: JoinTiles
   /** Results of each tile: a word a tile, and then what else sums are known by. */
   readonly counts: GPUBuffer
   /** With `serial`: results before each tile. */
@@ -52,7 +51,7 @@ export class Join {
   readonly #strategy: Strategy
   readonly #options: JoinOptions
   readonly #mostBytes: number
-  readonly #cutter: PairCutter
+  readonly #tiler: JoinTiler
   readonly #kernels: Readonly<Record<'count' | 'total' | 'write', Kernel>>
 
   private constructor(
@@ -61,7 +60,7 @@ export class Join {
     strategy: Strategy,
     options: JoinOptions,
     mostBytes: number,
-    cutter: PairCutter,
+    tiler: JoinTiler,
     kernels: Readonly<Record<'count' | 'total' | 'write', Kernel>>,
   ) {
     this.#device = device
@@ -69,7 +68,7 @@ export class Join {
     this.#strategy = strategy
     this.#options = options
     this.#mostBytes = mostBytes
-    this.#cutter = cutter
+    this.#tiler = tiler
     this.#kernels = kernels
   }
 
@@ -81,8 +80,8 @@ export class Join {
     options: JoinOptions,
     mostBytes: number,
   ): Promise<Join> {
-    const [cutter, count, write, total] = await Promise.all([
-      joinCutter(device, options),
+    const [tiler, count, write, total] = await Promise.all([
+      JoinTiler.create(device, strategy, options),
       joinKernel(device, strategy, options, 'count_matches'),
       joinKernel(device, strategy, options, 'write_matches'),
       device.kernel({
@@ -93,7 +92,7 @@ export class Join {
       }),
     ])
     const kernels = { count, write, total }
-    return new Join(device, primitives, strategy, options, mostBytes, cutter, kernels)
+    return new Join(device, primitives, strategy, options, mostBytes, tiler, kernels)
   }
 
   /** Tuples of the largest result. */
@@ -162,34 +161,29 @@ export class Join {
    */
   recordCount(recorder: Recorder, scratch: Scratch, first: Tuples, second: Tuples): CountedJoin {
     checkJoined(this.#options, first, second)
-    const pairs = this.#cutter.record(
-      recorder,
-      scratch,
-      first,
-      second,
-      joinTile(this.#strategy, this.#options),
-    )
-    const { tiles } = pairs
+    const parted = this.#tiler.record(recorder, scratch, first, second)
+    const { tiles } = parted
     const serial = this.#strategy === 'serial'
     const { buffer: counts } = serial
       ? { buffer: scratch.words(tiles) }
       : recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
-    const list = hasList(this.#strategy, this.#options) ? [scratch.words(tiles + first.rows)] : []
+    const isListed = isSearched(this.#strategy, this.#options)
+    const list = isListed ? [scratch.words(tiles * (2 + SEARCHED_TILE))] : []
     const keys = [first.columns.keys, second.columns.keys]
     recorder.dispatchGroups(
       this.#kernels.count,
-      [...keys, pairs.cuts, pairs.sizes, pairs.runs, counts, ...list],
-      [tiles, 0, 0, 1],
+      [...keys, ...parted.buffers, counts, ...list],
+      [tiles, 0, 0, 1, ...parted.params],
       groupsFor(this.#strategy, tiles),
     )
     const bases = serial ? [scratch.words(tiles)] : []
     for (const buffer of bases) this.#primitives.scan(recorder, scratch, counts, buffer, tiles)
-    return { first, second, pairs, counts, bases, list }
+    return { first, second, tiles: parted, counts, bases, list }
   }
 
   /** Records the writing of a window of the results, all of which must exist. */
   recordWrite(recorder: Recorder, scratch: Scratch, counted: CountedJoin, window: JoinWindow): Tuples {
-    const { first, second, pairs, counts, bases, list } = counted
+    const { first, second, tiles, counts, bases, list } = counted
     const { start, rows, parts } = window
     const serial = this.#strategy === 'serial'
     const result = scratchTuples(scratch, this.#shape, rows, joinOrder(first, second))
@@ -199,16 +193,14 @@ export class Join {
         first.columns.keys,
         second.columns.keys,
         ...payloadsOf(first, second),
-        pairs.cuts,
-        pairs.sizes,
-        pairs.runs,
+        ...tiles.buffers,
         ...(serial ? [counts, ...bases] : []),
         ...columnBuffers(result.columns),
         ...(serial ? [] : [counts]),
         ...list,
       ],
-      [pairs.tiles, start, rows, parts],
-      rows === 0 ? 0 : groupsFor(this.#strategy, pairs.tiles * parts),
+      [tiles.tiles, start, rows, parts, ...tiles.params],
+      rows === 0 ? 0 : groupsFor(this.#strategy, tiles.tiles * parts),
     )
     return result
   }
@@ -221,10 +213,10 @@ export class Join {
   async #readTotals(
     recorder: Recorder,
     scratch: Scratch,
-    { pairs, counts }: CountedJoin,
+    { tiles, counts }: CountedJoin,
   ): Promise<{ rows: number; mostOfTile: number }> {
     const totals = scratch.words(3)
-    recorder.dispatchGroups(this.#kernels.total, [counts, totals], [pairs.tiles], 1)
+    recorder.dispatchGroups(this.#kernels.total, [counts, totals], [tiles.tiles], 1)
     const [bytes] = await this.#device.submitAndRead(recorder, [{ buffer: totals, bytes: 12 }])
     const view = new DataView(bytes!.buffer, bytes!.byteOffset, 12)
     const [low, high, mostOfTile] = [0, 4, 8].map((offset) => view.getUint32(offset, true)) as [
