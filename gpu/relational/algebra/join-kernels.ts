@@ -55,12 +55,12 @@ export function joinShape(first: ColumnShape, second: ColumnShape): ColumnShape 
   )
 }
 
-/** Bindings that say which tuples a tile has: of `join-sizes.wesl`, or of `join-ranges.wesl`. */
-const SIZE_BINDINGS: readonly NumberedBinding[] = [
+/** Bindings that say which tuples a tile has, of `join-list.wesl` or of `join-ranges.wesl`. */
+const SEARCHED_BINDINGS: readonly NumberedBinding[] = [
   [4, 'read'],
   [5, 'read'],
 ]
-const RANGE_BINDINGS: readonly NumberedBinding[] = [...SIZE_BINDINGS, [6, 'read']]
+const RANGE_BINDINGS: readonly NumberedBinding[] = [...SEARCHED_BINDINGS, [6, 'read']]
 
 /** A kernel that counts what a tile has, and one that writes it to columns or to pages. */
 export type JoinKernel = 'count_matches' | 'write_matches' | 'join_into_pages'
@@ -115,7 +115,7 @@ export function joinKernel(
   const description: KernelDescription = {
     module: paging ? 'relational/algebra/join-pages' : 'relational/algebra/join',
     entryPoint,
-    params: (paging ? 5 : 4) + (isSearched(strategy, options) ? 4 : 0),
+    params: paging ? 5 : 4,
     conditions: {
       wide: first.keyWords === 2,
       serial,
@@ -135,7 +135,7 @@ export function joinKernel(
     further: [
       ...binding(2, 'read', firstPayload),
       ...binding(3, 'read', secondPayload),
-      ...(isSearched(strategy, options) ? SIZE_BINDINGS : RANGE_BINDINGS),
+      ...(isSearched(strategy, options) ? SEARCHED_BINDINGS : RANGE_BINDINGS),
       ...before,
       ...(counting ? [] : result),
       ...behind,

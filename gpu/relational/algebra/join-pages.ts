@@ -13,7 +13,7 @@ import {
   joinOrder,
   joinShape,
 } from './join-kernels.js'
-import { JoinTiler, type JoinTiles } from './join-tiles.js'
+import { type JoinTiler, type JoinTiles, joinTiler } from './join-tiles.js'
 import { PAGE_ROWS, PAGE_WORDS, type PageList, type PageLists, type Pools } from './page-list.js'
 import { payloadsOf } from './pairs.js'
 import { type Tuples, tupleBytes } from './tuples.js'
@@ -78,7 +78,7 @@ export class JoinPages {
     mostBytes: number,
   ): Promise<JoinPages> {
     const [tiler, kernel] = await Promise.all([
-      JoinTiler.create(device, strategy, options),
+      joinTiler(device, strategy, options),
       joinKernel(device, strategy, options, 'join_into_pages'),
     ])
     return new JoinPages(device, lists, strategy, options, mostBytes, tiler, kernel)
@@ -187,7 +187,7 @@ export class JoinPages {
         ...columnBuffers(columns),
         pools.used,
       ],
-      [tiles.tiles, pools.number, share, pageRows, capacity, ...tiles.params],
+      [tiles.tiles, pools.number, share, pageRows, capacity],
       groupsFor(this.#strategy, pools.number),
     )
     const order = joinOrder(first, second)

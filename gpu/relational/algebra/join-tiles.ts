@@ -1,4 +1,5 @@
 import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
@@ -15,53 +16,75 @@ const CUT_TILE = { cooperative: { 1: 2048, 2: 1024 }, serial: { 1: 512, 2: 512 }
 /** What the kernels of a join are told of its tiles. */
 export interface JoinTiles {
   readonly tiles: number
-  /** Bindings from 4 on: cuts, sizes and runs, or where the numbers of tuples are. */
+  /** Bindings from 4 on: lows and sizes of `join-cut.wesl`, or cuts, sizes and runs of `cut.wesl`. */
   readonly buffers: readonly GPUBuffer[]
-  /** Their last parameters: numbers of tuples at most, and which words of the buffers are the true ones; none of tiles that are cut. */
-  readonly params: readonly number[]
 }
 
-/** Parts relations into tiles: for a search as many tuples of the first one each, else by `cut.wesl`. */
-export class JoinTiler {
-  readonly #strategy: Strategy
-  readonly #options: JoinOptions
-  readonly #cutter: PairCutter | undefined
+/** Parts relations into tiles: for a search as many tuples of the first one each, else as many of both. */
+export interface JoinTiler {
+  record(recorder: Recorder, scratch: Scratch, first: Tuples, second: Tuples): JoinTiles
+}
+
+export async function joinTiler(
+  device: Device,
+  strategy: Strategy,
+  options: JoinOptions,
+): Promise<JoinTiler> {
+  const { keyWords } = options.first
+  if (isSearched(strategy, options)) return SearchTiler.create(device, keyWords)
+  const cutter = await PairCutter.create(device, { keyWords, payloadWords: 0 }, false)
+  const tileSize = CUT_TILE[strategy === 'serial' ? 'serial' : 'cooperative'][keyWords]
+  return {
+    record: (recorder, scratch, first, second) => {
+      const { tiles, cuts, sizes, runs } = cutter.record(recorder, scratch, first, second, tileSize)
+      return { tiles, buffers: [cuts, sizes, runs] }
+    },
+  }
+}
+
+/** Tiles whose places one workgroup of `join-cut.wesl` looks for. */
+const TILES_OF_GROUP = 8
+
+class SearchTiler implements JoinTiler {
+  readonly #kernel: Kernel
   readonly #unbounded: DeviceWord
 
-  private constructor(
-    strategy: Strategy,
-    options: JoinOptions,
-    cutter: PairCutter | undefined,
-    unbounded: DeviceWord,
-  ) {
-    this.#strategy = strategy
-    this.#options = options
-    this.#cutter = cutter
+  private constructor(kernel: Kernel, unbounded: DeviceWord) {
+    this.#kernel = kernel
     this.#unbounded = unbounded
   }
 
-  static async create(device: Device, strategy: Strategy, options: JoinOptions): Promise<JoinTiler> {
-    const keys = { keyWords: options.first.keyWords, payloadWords: 0 } as const
-    const [cutter, unbounded] = await Promise.all([
-      isSearched(strategy, options) ? undefined : PairCutter.create(device, keys, false),
+  static async create(device: Device, keyWords: 1 | 2): Promise<SearchTiler> {
+    const [kernel, unbounded] = await Promise.all([
+      device.kernel({
+        module: 'relational/algebra/join-cut',
+        entryPoint: 'cut_for_search',
+        params: 5,
+        conditions: { wide: keyWords === 2, pair: keyWords === 2 },
+        bindings: ['read', 'read'],
+        further: [
+          [4, 'read'],
+          [5, 'read'],
+          [6, 'write'],
+          [7, 'write'],
+        ],
+      }),
       unboundedCount(device),
     ])
-    return new JoinTiler(strategy, options, cutter, unbounded)
+    return new SearchTiler(kernel, unbounded)
   }
 
   record(recorder: Recorder, scratch: Scratch, first: Tuples, second: Tuples): JoinTiles {
-    if (this.#cutter !== undefined) {
-      const kind = this.#strategy === 'serial' ? 'serial' : 'cooperative'
-      const tileSize = CUT_TILE[kind][this.#options.first.keyWords]
-      const { tiles, cuts, sizes, runs } = this.#cutter.record(recorder, scratch, first, second, tileSize)
-      return { tiles, buffers: [cuts, sizes, runs], params: [] }
-    }
+    const tiles = Math.ceil(first.rows / SEARCHED_TILE)
+    const [lows, sizes] = [scratch.words(tiles + 1), scratch.words(2)]
     const { count: firstLive = this.#unbounded } = first
     const { count: secondLive = this.#unbounded } = second
-    return {
-      tiles: Math.ceil(first.rows / SEARCHED_TILE),
-      buffers: [firstLive.buffer, secondLive.buffer],
-      params: [first.rows, second.rows, firstLive.index, secondLive.index],
-    }
+    recorder.dispatchGroups(
+      this.#kernel,
+      [first.columns.keys, second.columns.keys, firstLive.buffer, secondLive.buffer, lows, sizes],
+      [first.rows, second.rows, firstLive.index, secondLive.index, tiles],
+      Math.ceil((tiles + 1) / TILES_OF_GROUP),
+    )
+    return { tiles, buffers: [lows, sizes] }
   }
 }

@@ -15,7 +15,7 @@ import {
   joinOrder,
   joinShape,
 } from './join-kernels.js'
-import { JoinTiler, type JoinTiles, SEARCHED_TILE } from './join-tiles.js'
+import { type JoinTiler, type JoinTiles, joinTiler, SEARCHED_TILE } from './join-tiles.js'
 import { payloadsOf } from './pairs.js'
 import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
 
@@ -81,7 +81,7 @@ export class Join {
     mostBytes: number,
   ): Promise<Join> {
     const [tiler, count, write, total] = await Promise.all([
-      JoinTiler.create(device, strategy, options),
+      joinTiler(device, strategy, options),
       joinKernel(device, strategy, options, 'count_matches'),
       joinKernel(device, strategy, options, 'write_matches'),
       device.kernel({
@@ -173,7 +173,7 @@ export class Join {
     recorder.dispatchGroups(
       this.#kernels.count,
       [...keys, ...parted.buffers, counts, ...list],
-      [tiles, 0, 0, 1, ...parted.params],
+      [tiles, 0, 0, 1],
       groupsFor(this.#strategy, tiles),
     )
     const bases = serial ? [scratch.words(tiles)] : []
@@ -199,7 +199,7 @@ export class Join {
         ...(serial ? [] : [counts]),
         ...list,
       ],
-      [tiles.tiles, start, rows, parts, ...tiles.params],
+      [tiles.tiles, start, rows, parts],
       rows === 0 ? 0 : groupsFor(this.#strategy, tiles.tiles * parts),
     )
     return result
