@@ -9,14 +9,7 @@ import { isInTupleOrder, sameShape, type Tuples } from './tuples.js'
  * How a workgroup joins two ranges in its own memory: the five ways of Diamos §4.2 (`cta-join.wesl`), or by merging them
  * (`join-path.wesl`). Where the CPU is the device, none of them runs.
  */
-export const CTA_JOINS = [
-  'search',
-  'binarySearch',
-  'blockedSearch',
-  'bruteForce',
-  'hash',
-  'network',
-] as const
+export const CTA_JOINS = ['search', 'binarySearch', 'blockedSearch', 'bruteForce', 'hash', 'network'] as const
 export type CtaJoin = (typeof CTA_JOINS)[number]
 
 const CONDITIONS: Readonly<Record<CtaJoin, string>> = {
@@ -66,7 +59,10 @@ const RANGE_BINDINGS: readonly NumberedBinding[] = [...SEARCHED_BINDINGS, [6, 'r
 export type JoinKernel = 'count_matches' | 'write_matches' | 'join_into_pages'
 
 /** What each kernel binds between the tile and its results, and behind them, but for its list. */
-function ownBindings(entryPoint: JoinKernel, serial: boolean): readonly [NumberedBinding[], NumberedBinding[]] {
+function ownBindings(
+  entryPoint: JoinKernel,
+  serial: boolean,
+): readonly [NumberedBinding[], NumberedBinding[]] {
   switch (entryPoint) {
     case 'count_matches':
       return serial ? [[[7, 'write']], []] : [[], [tileSumsBinding('write')]]

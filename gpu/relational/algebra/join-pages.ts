@@ -6,13 +6,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers, scratchColumns } from '../../primitives/columns.js'
 import type { ColumnShape, Columns, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
-import {
-  checkJoined,
-  type JoinOptions,
-  joinKernel,
-  joinOrder,
-  joinShape,
-} from './join-kernels.js'
+import { checkJoined, type JoinOptions, joinKernel, joinOrder, joinShape } from './join-kernels.js'
 import { type JoinTiler, type JoinTiles, joinTiler } from './join-tiles.js'
 import { PAGE_ROWS, PAGE_WORDS, type PageList, type PageLists, type Pools } from './page-list.js'
 import { payloadsOf } from './pairs.js'

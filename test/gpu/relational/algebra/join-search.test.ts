@@ -1,0 +1,129 @@
+import t from 'tap'
+import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
+import { joinShape } from '../../../../gpu/relational/algebra/join-kernels.js'
+import { makeSimilarTuples, type Run, sameTuples, U32, U32_U32, withBothForms } from './bed.js'
+import { join, type Tuple } from './model.js'
+
+/** Tuples of a tile, places of its range that are loaded, and entries whose results are numbered at a time; as in the kernels. */
+const TILE = 2048
+const ROOM = 2304
+const BATCH = 1024
+/** From where on a place behind the tile's begin, and a number of matches, do not fit into an entry. */
+const FAR = 32_767
+const MORE = 63
+
+const U64_U32: ColumnShape = { keyWords: 2, payloadWords: 1 }
+
+async function check(
+  run: Run,
+  first: readonly Tuple[],
+  second: readonly Tuple[],
+  shape: ColumnShape = U32_U32,
+): Promise<void> {
+  const found = await run(async ({ algebra, scratch, upload }) => {
+    const part = await algebra.join(shape, shape, 'search')
+    return part.run(scratch, upload(first, shape, { live: true }), upload(second, shape))
+  })
+  sameTuples(found, join(first, second, 1), joinShape(shape, shape))
+}
+
+/** Keys `begin`, `begin + step` and so on, each `times` times. */
+function ascending(count: number, { begin = 0, step = 1, times = 1 } = {}): Tuple[] {
+  return Array.from({ length: count }, (_, i) => ({
+    key: BigInt(begin + step * Math.floor(i / times)),
+    payload: BigInt(i),
+  }))
+}
+
+const search = (
+  name: string,
+  body: (run: Run, test: Parameters<Parameters<typeof withBothForms>[1]>[0]) => Promise<void>,
+) => t.test(name, (t) => withBothForms(t, (t, run) => body(run, t), ['subgroups', 'cooperative']))
+
+search('tiles that end beside a boundary', async (run) => {
+  for (const count of [31, 32, 33, 255, 256, 257, TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + 33]) {
+    const first = ascending(count)
+    await check(run, first, first)
+    await check(run, first, ascending(count, { begin: 1, step: 2 }))
+  }
+})
+
+search('ranges of a tile that have room and that have not', async (run) => {
+  for (const count of [ROOM - 2, ROOM - 1, ROOM, ROOM + 1, ROOM + 2, 3 * ROOM]) {
+    // The tile's range ends where the first key of the next tile lies.
+    const first = [...ascending(TILE - 1), ...ascending(40, { begin: count, times: 3 })]
+    await check(run, first, ascending(count + 50))
+    await check(run, first, ascending(count + 50), U64_U32)
+  }
+})
+
+search('keys that several tiles have', async (run) => {
+  const run5 = (count: number) => ascending(count, { begin: 5, times: count })
+  const [few, some, many] = [run5(3), run5(TILE + 7), run5(3 * TILE)]
+  for (const [first, second] of [
+    [few, many],
+    [many, few],
+    [some, run5(MORE + 40)],
+  ] as const) {
+    const around = (tuples: readonly Tuple[]) => [
+      ...ascending(9, { step: 0 }),
+      ...tuples,
+      ...ascending(30, { begin: 6 }),
+    ]
+    await check(run, first, second)
+    await check(run, around(first), around(second))
+  }
+})
+
+search('places and numbers of matches that do not fit into an entry', async (run) => {
+  for (const far of [FAR - 1, FAR, FAR + 1]) {
+    const second = [...ascending(far), ...ascending(3 * (MORE + 1), { begin: far, times: MORE - 1 })]
+    await check(run, [...ascending(3), ...ascending(6, { begin: far, times: 2 })], second)
+  }
+  for (const times of [MORE - 1, MORE, MORE + 1]) {
+    await check(run, ascending(90, { times: 2 }), ascending(40 * times, { times }))
+  }
+})
+
+search('passes over tiles with more entries than are numbered at a time', async (run, t) => {
+  const first = ascending(TILE + 100)
+  for (const times of [1, 3]) {
+    const second = ascending(times * (TILE + 100), { times }).map(({ key }) => ({ key, payload: 0n }))
+    const wanted = join(first, second, 0)
+    await run(async ({ algebra, device, upload }) => {
+      const part = await algebra.join(U32_U32, U32, 'search')
+      const found: number[] = []
+      for await (const { columns, rows } of part.passes(
+        upload(first, U32_U32),
+        upload(second, U32),
+        BATCH + 77,
+      )) {
+        const [keys, payloads] = [
+          await device.readWords(columns.keys, rows),
+          await device.readWords(columns.payloads!, rows),
+        ]
+        for (const [i, key] of keys.entries()) found.push(key, payloads[i]!)
+      }
+      t.same(
+        found,
+        wanted.flatMap(({ key, payload }) => [Number(key), Number(payload)]),
+      )
+      return upload([], U32)
+    })
+  }
+})
+
+search('random relations of different sizes', async (run) => {
+  for (const [seed, firsts, seconds, range] of [
+    [1, 5000, 5000, 6000],
+    [2, 3000, 9000, 2000],
+    [3, 9000, 700, 30_000],
+    [4, 100, 20_000, 50_000],
+  ] as const) {
+    await check(
+      run,
+      makeSimilarTuples(seed, firsts, range, U32_U32),
+      makeSimilarTuples(seed + 9, seconds, range, U32_U32),
+    )
+  }
+})
