@@ -198,7 +198,7 @@ t.test('of two backups with one name the first is whole, and the second none', a
   }
   syncBuiltinESMExports()
   const { manifest } = await backUpDirectory(join(directory, 'one'), backup)
-  await t.rejects(second ?? Promise.resolve())
+  await t.rejects(second ?? Promise.resolve(), { code: 'BAD_REQUEST', message: /is there already/ })
   const verified = await verify(backup)
   t.same(verified.findings, [])
   t.same(verified.manifest, manifest)
