@@ -235,7 +235,7 @@ export function testCases(structure: Structure): void {
     t.ok(stats.garbageBytes > 0)
     await tree.compact()
     const nothing = { keys: 0, payloads: 0, deviceBytes: 0, usedBytes: 0, garbageBytes: 0 }
-    t.match(tree.stats(), { ...nothing, shards: 1, regions: [] })
+    t.match(tree.stats(), { ...nothing, shards: 1, regions: { length: 0 } })
     await write(tree, WriteOp.insert, u32(3))
     t.same(await scanAll(tree), [3])
     tree.destroy()

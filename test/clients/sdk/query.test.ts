@@ -129,7 +129,12 @@ t.test('queries of a client', async (t) => {
     const kept = await client
       .query(few.select({ 'a.id': 'a.id', s: 'a.ns', odd: col('a.id').gt(4) }))
       .keep('few')
-    t.match(kept, { name: 'few', rows: 9, seconds: 600, columns: [{ name: 'a.id' }, {}, { type: 'u32' }] })
+    t.match(kept, {
+      name: 'few',
+      rows: 9,
+      seconds: 600,
+      columns: [{ name: 'a.id' }, { name: 's', type: 'string' }, { type: 'u32' }],
+    })
     t.equal((await client.relation('few').definition()).columns.length, 3)
     t.match(await client.query(few).keep('few', { seconds: 5 }), { rows: 9, seconds: 5 })
     t.equal((await client.relation('few').definition()).columns.length, 2, 'another one now')
