@@ -79,13 +79,12 @@ async function checkReads(
   const asked = Uint32Array.from({ length: 5000 }, () => random.below(7 * (count + 10)))
   const has = (key: number) => key > 0 && key % 7 === 0 && key <= 7 * count && isThere(key)
   const { payloads } = await tree.get(bytes(asked))
-  t.ok(
-    firstWords(tree.shape, payloads).every((payload, i) => payload === (has(asked[i]) ? asked[i] + 1 : 0)),
-    'get',
-  )
+  const payloadOf = (key: number) => (has(key) ? above(key) : 0)
+  t.same(firstWords(tree.shape, payloads), asked.map(payloadOf), 'get')
   const counts = numbers(await tree.count(bytes(asked)))
-  t.ok(
-    counts.every((payloads, i) => payloads === (has(asked[i]) ? 1 : 0)),
+  t.same(
+    counts,
+    asked.map((key) => Number(has(key))),
     'count',
   )
   const all = await tree.getAll(bytes(asked), 5000)
