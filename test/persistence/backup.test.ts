@@ -65,7 +65,8 @@ async function positionsOf(t: Test, store: Store): Promise<number[]> {
       t.same(store.outcome(`${id}`, position)?.codes, expected.outcomes[0].codes)
       row += count
     }
-    positions.push(store.log.last(id))
+    t.equal(position, store.log.last(id))
+    positions.push(position)
   }
   return positions
 }
