@@ -101,6 +101,7 @@ export function joinKernel(
   ) as [boolean, boolean]
   const paging = entryPoint === 'join_into_pages'
   const serial = strategy === 'serial'
+  const searched = isSearched(strategy, options)
   const binding = (number: number, access: 'read' | 'write', has: boolean): readonly NumberedBinding[] =>
     has ? [[number, access]] : []
   const [before, behind] = ownBindings(entryPoint, serial)
@@ -109,7 +110,7 @@ export function joinKernel(
     ...binding(10, 'write', firstPayload || secondPayload),
   ]
   const description: KernelDescription = {
-    module: paging ? 'relational/algebra/join-pages' : 'relational/algebra/join',
+    module: `relational/algebra/${paging ? 'join-pages' : searched ? 'join-by-search' : 'join'}`,
     entryPoint,
     params: paging ? 5 : 4,
     conditions: {
@@ -118,6 +119,7 @@ export function joinKernel(
       subgroups: strategy === 'subgroups',
       counting,
       paging,
+      keys_only: searched && !paging && isOneWord(options),
       ...(serial ? {} : { [CONDITIONS[ctaJoin]]: true }),
       // For the modules that the set operators have, too.
       join: true,
@@ -131,14 +133,19 @@ export function joinKernel(
     further: [
       ...binding(2, 'read', firstPayload),
       ...binding(3, 'read', secondPayload),
-      ...(isSearched(strategy, options) ? SEARCHED_BINDINGS : RANGE_BINDINGS),
+      ...(searched ? SEARCHED_BINDINGS : RANGE_BINDINGS),
       ...before,
       ...(counting ? [] : result),
       ...behind,
-      ...binding(11, counting ? 'write' : 'read', !paging && isSearched(strategy, options)),
+      ...binding(11, counting ? 'write' : 'read', !paging && searched),
     ],
   }
   return device.kernel(description)
+}
+
+/** Whether a join's tuples are keys of one word. */
+function isOneWord({ first, second }: JoinOptions): boolean {
+  return first.keyWords + first.payloadWords + second.payloadWords === 1
 }
 
 /** @throws WarpdexError `BAD_REQUEST` if a relation has another shape than the join was made for */
