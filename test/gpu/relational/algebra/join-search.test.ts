@@ -4,9 +4,9 @@ import { joinShape } from '../../../../gpu/relational/algebra/join-kernels.js'
 import { makeSimilarTuples, type Run, sameTuples, U32, U32_U32, withBothForms } from './bed.js'
 import { join, type Tuple } from './model.js'
 
-/** Tuples of a tile, places of its range that are loaded, and entries whose results are numbered at a time; as in the kernels. */
+/** Tuples of a tile, what it meets at most with pivots as near as they can be, and entries whose results are numbered at a time; as in the kernels. */
 const TILE = 2048
-const ROOM = 2304
+const NEAR = 8 * 512
 const BATCH = 1024
 /** From where on a place behind the tile's begin, and a number of matches, do not fit into an entry. */
 const FAR = 32_767
@@ -24,7 +24,7 @@ async function check(
     const part = await algebra.join(shape, shape, 'search')
     return part.run(scratch, upload(first, shape, { live: true }), upload(second, shape))
   })
-  sameTuples(found, join(first, second, 1), joinShape(shape, shape))
+  sameTuples(found, join(first, second, shape.payloadWords), joinShape(shape, shape))
 }
 
 /** Keys `begin`, `begin + step` and so on, each `times` times. */
@@ -33,6 +33,10 @@ function ascending(count: number, { begin = 0, step = 1, times = 1 } = {}): Tupl
     key: BigInt(begin + step * Math.floor(i / times)),
     payload: BigInt(i),
   }))
+}
+
+function keysOf(tuples: readonly Tuple[]): Tuple[] {
+  return tuples.map(({ key }) => ({ key, payload: 0n })).sort((a, b) => Number(a.key - b.key))
 }
 
 const search = (
@@ -48,13 +52,22 @@ search('tiles that end beside a boundary', async (run) => {
   }
 })
 
-search('ranges of a tile that have room and that have not', async (run) => {
-  for (const count of [ROOM - 2, ROOM - 1, ROOM, ROOM + 1, ROOM + 2, 3 * ROOM]) {
-    // The tile's range ends where the first key of the next tile lies.
-    const first = [...ascending(TILE - 1), ...ascending(40, { begin: count, times: 3 })]
+search('tiles that meet few and many tuples', async (run) => {
+  for (const count of [7, 8, 9, NEAR - 1, NEAR, NEAR + 1, 2 * NEAR + 1]) {
+    // What a tile meets ends where the first key of the next one lies.
+    const times = Math.ceil(TILE / count)
+    const first = [...ascending(TILE - 1, { times }), ...ascending(40, { begin: count, times: 3 })]
     await check(run, first, ascending(count + 50))
-    await check(run, first, ascending(count + 50), U64_U32)
+    await check(run, first, ascending(count + 50, { times: 2 }), U64_U32)
   }
+})
+
+search('keys alone', async (run) => {
+  const [first, second] = [ascending(TILE + 300), ascending(TILE + 300, { begin: 1, step: 2 })].map(keysOf)
+  await check(run, first!, second!, U32)
+  // Some tiles have keys with several matches, others have none.
+  const several = keysOf([...second!, ...ascending(90, { begin: 2 * TILE, times: 3 })])
+  await check(run, [...first!, ...keysOf(ascending(TILE, { begin: TILE + 300 }))], several, U32)
 })
 
 search('keys that several tiles have', async (run) => {
@@ -63,7 +76,7 @@ search('keys that several tiles have', async (run) => {
   for (const [first, second] of [
     [few, many],
     [many, few],
-    [some, run5(MORE + 40)],
+    [some, run5(MORE + 4)],
   ] as const) {
     const around = (tuples: readonly Tuple[]) => [
       ...ascending(9, { step: 0 }),
@@ -86,23 +99,25 @@ search('places and numbers of matches that do not fit into an entry', async (run
 })
 
 search('passes over tiles with more entries than are numbered at a time', async (run, t) => {
-  const first = ascending(TILE + 100)
-  for (const times of [1, 3]) {
-    const second = ascending(times * (TILE + 100), { times }).map(({ key }) => ({ key, payload: 0n }))
+  for (const [times, shape] of [
+    [1, U32_U32],
+    [3, U32_U32],
+    [1, U32],
+  ] as const) {
+    const first = shape === U32 ? keysOf(ascending(TILE + 100)) : ascending(TILE + 100)
+    const second = keysOf(ascending(times * (TILE + 100), { times }))
     const wanted = join(first, second, 0)
     await run(async ({ algebra, device, upload }) => {
-      const part = await algebra.join(U32_U32, U32, 'search')
+      const part = await algebra.join(shape, U32, 'search')
       const found: number[] = []
       for await (const { columns, rows } of part.passes(
-        upload(first, U32_U32),
+        upload(first, shape),
         upload(second, U32),
         BATCH + 77,
       )) {
-        const [keys, payloads] = [
-          await device.readWords(columns.keys, rows),
-          await device.readWords(columns.payloads!, rows),
-        ]
-        for (const [i, key] of keys.entries()) found.push(key, payloads[i]!)
+        const keys = await device.readWords(columns.keys, rows)
+        const payloads = columns.payloads && (await device.readWords(columns.payloads, rows))
+        for (const [i, key] of keys.entries()) found.push(key, payloads?.[i] ?? 0)
       }
       t.same(
         found,
