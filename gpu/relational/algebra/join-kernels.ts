@@ -1,13 +1,13 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
-import type { Kernel, KernelDescription, NumberedBinding } from '../../device/kernel.js'
+import type { Access, Kernel, NumberedBinding } from '../../device/kernel.js'
 import type { ColumnShape, Strategy } from '../../primitives/primitives.js'
 import { tileSumsBinding } from '../../primitives/tile-sums.js'
 import { isInTupleOrder, sameShape, type Tuples } from './tuples.js'
 
 /**
- * How a workgroup joins two ranges in its own memory: the five ways of Diamos §4.2 (`cta-join.wesl`), or by merging them
- * (`join-path.wesl`). Where the CPU is the device, none of them runs.
+ * How tuples find their matches: by a search in the second relation (`join-search.wesl`), or in one of the five ways of Diamos §4.2,
+ * by which a workgroup joins two ranges in its own memory (`cta-join.wesl`). Where the CPU is the device, none of them runs.
  */
 export const CTA_JOINS = ['search', 'binarySearch', 'blockedSearch', 'bruteForce', 'hash', 'network'] as const
 export type CtaJoin = (typeof CTA_JOINS)[number]
@@ -87,60 +87,65 @@ function ownBindings(
   }
 }
 
-/** A kernel of JOIN; buffers are both relations' keys and payloads, the pairs, and what is its own, around the result's columns. */
+/** A kernel of JOIN; buffers are both relations' keys and payloads, the tiles, and what is its own, around the result's columns. */
 export function joinKernel(
   device: Device,
   strategy: Strategy,
   options: JoinOptions,
   entryPoint: JoinKernel,
 ): Promise<Kernel> {
-  const { first, second, ctaJoin } = options
+  const { first, second } = options
   const counting = entryPoint === 'count_matches'
+  const paging = entryPoint === 'join_into_pages'
+  const searched = isSearched(strategy, options)
+  const binding = (number: number, access: Access, has: boolean): readonly NumberedBinding[] =>
+    has ? [[number, access]] : []
   const [firstPayload, secondPayload] = [first, second].map(
     ({ payloadWords }) => payloadWords > 0 && !counting,
   ) as [boolean, boolean]
-  const paging = entryPoint === 'join_into_pages'
-  const serial = strategy === 'serial'
-  const searched = isSearched(strategy, options)
-  const binding = (number: number, access: 'read' | 'write', has: boolean): readonly NumberedBinding[] =>
-    has ? [[number, access]] : []
-  const [before, behind] = ownBindings(entryPoint, serial)
-  const result: readonly NumberedBinding[] = [
-    [9, 'write'],
-    ...binding(10, 'write', firstPayload || secondPayload),
-  ]
-  const description: KernelDescription = {
+  const [before, behind] = ownBindings(entryPoint, strategy === 'serial')
+  return device.kernel({
     module: `relational/algebra/${paging ? 'join-pages' : searched ? 'join-by-search' : 'join'}`,
     entryPoint,
     params: paging ? 5 : 4,
-    conditions: {
-      wide: first.keyWords === 2,
-      serial,
-      subgroups: strategy === 'subgroups',
-      counting,
-      paging,
-      keys_only: searched && !paging && isOneWord(options),
-      ...(serial ? {} : { [CONDITIONS[ctaJoin]]: true }),
-      // For the modules that the set operators have, too.
-      join: true,
-      pair: first.keyWords === 2,
-      first_payload: firstPayload,
-      second_payload: secondPayload,
-      first_wide_payload: first.payloadWords === 2 && !counting,
-      second_wide_payload: second.payloadWords === 2 && !counting,
-    },
+    conditions: joinConditions(strategy, options, entryPoint),
     bindings: ['read', 'read'],
     further: [
       ...binding(2, 'read', firstPayload),
       ...binding(3, 'read', secondPayload),
       ...(searched ? SEARCHED_BINDINGS : RANGE_BINDINGS),
       ...before,
-      ...(counting ? [] : result),
+      ...binding(9, 'write', !counting),
+      ...binding(10, 'write', firstPayload || secondPayload),
       ...behind,
-      ...binding(11, counting ? 'write' : 'read', !paging && searched),
+      ...binding(11, counting ? 'write' : 'read', searched && !paging),
     ],
+  })
+}
+
+function joinConditions(
+  strategy: Strategy,
+  options: JoinOptions,
+  entryPoint: JoinKernel,
+): Readonly<Record<string, boolean>> {
+  const { first, second, ctaJoin } = options
+  const counting = entryPoint === 'count_matches'
+  const paging = entryPoint === 'join_into_pages'
+  return {
+    // An element (`elements.wesl`) is a key.
+    wide: first.keyWords === 2,
+    pair: first.keyWords === 2,
+    serial: strategy === 'serial',
+    subgroups: strategy === 'subgroups',
+    counting,
+    paging,
+    keys_only: isSearched(strategy, options) && !paging && isOneWord(options),
+    ...(strategy === 'serial' ? {} : { [CONDITIONS[ctaJoin]]: true }),
+    first_payload: first.payloadWords > 0 && !counting,
+    second_payload: second.payloadWords > 0 && !counting,
+    first_wide_payload: first.payloadWords === 2 && !counting,
+    second_wide_payload: second.payloadWords === 2 && !counting,
   }
-  return device.kernel(description)
 }
 
 /** Whether a join's tuples are keys of one word. */
