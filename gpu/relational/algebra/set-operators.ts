@@ -7,7 +7,7 @@ import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
-import { elementConditions, PATH_WORDS, PairCutter, pathTile, payloadsOf } from './pairs.js'
+import { elementConditions, elementWords, PATH_WORDS, PairCutter, pathTile, payloadsOf } from './pairs.js'
 import type { SortTuples } from './sort-tuples.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
 
@@ -68,8 +68,9 @@ export class SetOperator {
     const byTuple = options.by === 'tuple'
     const conditions = elementConditions(shape, byTuple)
     const serial = strategy === 'serial'
+    const filters = !serial && operation !== 'union'
     const common = {
-      module: 'relational/algebra/set-operators',
+      module: filters ? 'relational/algebra/set-filter' : 'relational/algebra/set-operators',
       params: 1,
       conditions: {
         ...conditions,
@@ -132,7 +133,10 @@ export class SetOperator {
       by === 'tuple' ? this.#sort.recordByTuple(recorder, scratch, tuples) : tuples,
     ) as [Tuples, Tuples]
     const serial = this.#strategy === 'serial'
-    const tileSize = pathTile(this.#strategy, 'set', shape, by === 'tuple')
+    const filters = !serial && operation !== 'union'
+    const tileSize = filters
+      ? 3584 / elementWords(shape, by === 'tuple')
+      : pathTile(this.#strategy, 'set', shape, by === 'tuple')
     const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
