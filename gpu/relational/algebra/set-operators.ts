@@ -7,7 +7,7 @@ import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
-import { elementConditions, elementWords, PATH_WORDS, PairCutter, pathTile, payloadsOf } from './pairs.js'
+import { elementConditions, elementWords, PATH_WORDS, PairCutter, payloadsOf } from './pairs.js'
 import type { SortTuples } from './sort-tuples.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
 
@@ -26,6 +26,9 @@ export interface SetOperatorOptions {
   /** Whether a relation has a tuple if it has its key, as Diamos Table 1 defines it, or only if it has all of it. */
   readonly by: 'key' | 'tuple'
 }
+
+const UNION_TILES = { 1: 1920, 2: 1280, 4: 768 }
+const UNION_GATHERED = { 1: 4, 2: 6, 4: 10 }
 
 /** Conditions of the kernels; `union` is reserved there. */
 const CONDITIONS = { intersect: 'intersect', difference: 'difference', union: 'unite' }
@@ -68,15 +71,15 @@ export class SetOperator {
     const byTuple = options.by === 'tuple'
     const conditions = elementConditions(shape, byTuple)
     const serial = strategy === 'serial'
-    const filters = !serial && operation !== 'union'
     const common = {
-      module: filters ? 'relational/algebra/set-filter' : 'relational/algebra/set-operators',
+      module: `relational/algebra/${serial ? 'set-operators' : operation === 'union' ? 'set-union' : 'set-filter'}`,
       params: 1,
       conditions: {
         ...conditions,
         serial,
         subgroups: strategy === 'subgroups',
         [CONDITIONS[operation]]: true,
+        search_first: operation === 'union',
       },
       bindings: ['read', 'read'] as const,
     }
@@ -133,10 +136,8 @@ export class SetOperator {
       by === 'tuple' ? this.#sort.recordByTuple(recorder, scratch, tuples) : tuples,
     ) as [Tuples, Tuples]
     const serial = this.#strategy === 'serial'
-    const filters = !serial && operation !== 'union'
-    const tileSize = filters
-      ? 3584 / elementWords(shape, by === 'tuple')
-      : pathTile(this.#strategy, 'set', shape, by === 'tuple')
+    const words = elementWords(shape, by === 'tuple')
+    const tileSize = serial ? 512 : operation === 'union' ? UNION_TILES[words] : 3584 / words
     const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
@@ -151,7 +152,12 @@ export class SetOperator {
     const groups = groupsFor(this.#strategy, tiles)
     recorder.dispatchGroups(this.#merge, merged, [tiles], groups)
     sums.recordSums()
-    recorder.dispatchGroups(this.#gather, gathered, [tiles], groups)
+    recorder.dispatchGroups(
+      this.#gather,
+      gathered,
+      [tiles],
+      serial || operation !== 'union' ? groups : Math.ceil(tiles / UNION_GATHERED[words]),
+    )
     return result
   }
 }
