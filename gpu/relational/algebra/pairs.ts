@@ -4,6 +4,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord, Strategy } from '../../primitives/primitives.js'
+import { groupsFor } from '../../primitives/strategy.js'
 import type { Tuples } from './tuples.js'
 
 /** Two relations cut into pairs of ranges. */
@@ -47,25 +48,32 @@ function comparesPayloads({ payloadWords }: ColumnShape, byTuple: boolean): bool
 /** Cuts pairs of relations into equal tiles (`cut.wesl`). */
 export class PairCutter {
   readonly #kernel: Kernel
+  readonly #strategy: Strategy
   /** Whether the kernel reads payloads. */
   readonly #byTuple: boolean
   readonly #unbounded: DeviceWord
 
-  private constructor(kernel: Kernel, byTuple: boolean, unbounded: DeviceWord) {
+  private constructor(kernel: Kernel, strategy: Strategy, byTuple: boolean, unbounded: DeviceWord) {
     this.#kernel = kernel
+    this.#strategy = strategy
     this.#byTuple = byTuple
     this.#unbounded = unbounded
   }
 
   /** @param byTuple whether relations of this shape are compared by all words of their tuples instead of by key */
-  static async create(device: Device, shape: ColumnShape, byTuple: boolean): Promise<PairCutter> {
+  static async create(
+    device: Device,
+    shape: ColumnShape,
+    byTuple: boolean,
+    strategy: Strategy,
+  ): Promise<PairCutter> {
     const { by_tuple } = elementConditions(shape, byTuple)
     const [kernel, unbounded] = await Promise.all([
       device.kernel({
         module: 'relational/algebra/cut',
         entryPoint: 'cut',
         params: 6,
-        conditions: elementConditions(shape, byTuple),
+        conditions: { ...elementConditions(shape, byTuple), serial: strategy === 'serial' },
         bindings: ['read', 'read'],
         further: [
           ...(by_tuple
@@ -83,7 +91,7 @@ export class PairCutter {
       }),
       unboundedCount(device),
     ])
-    return new PairCutter(kernel, by_tuple, unbounded)
+    return new PairCutter(kernel, strategy, by_tuple, unbounded)
   }
 
   /** @param tileSize elements of a tile */
@@ -107,14 +115,14 @@ export class PairCutter {
         runs,
       ],
       [first.rows, second.rows, firstLive.index, secondLive.index, tiles, tileSize],
-      Math.ceil((tiles + 1) / CUTS_OF_GROUP),
+      groupsFor(this.#strategy, this.#strategy === 'serial' ? tiles + 1 : Math.ceil((tiles + 1) / SEARCHES)),
     )
     return { tiles, cuts, sizes, runs }
   }
 }
 
-/** Invocations of a workgroup of `cut.wesl`: few, so that the searches, which wait for memory, are spread over the device. */
-const CUTS_OF_GROUP = 64
+/** Searches of a workgroup of `cut.wesl`. */
+const SEARCHES = 8
 
 /** Columns of payloads of both relations, where there are any. */
 export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {

@@ -88,7 +88,7 @@ export class SetOperator {
       [3, 'read'],
     ] as const
     const [cutter, merge, gather] = await Promise.all([
-      PairCutter.create(device, shape, byTuple),
+      PairCutter.create(device, shape, byTuple, strategy),
       device.kernel({
         ...common,
         entryPoint: 'merge',
