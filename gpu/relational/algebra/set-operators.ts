@@ -27,9 +27,6 @@ export interface SetOperatorOptions {
   readonly by: 'key' | 'tuple'
 }
 
-const UNION_TILES = { 1: 1920, 2: 1280, 4: 768 }
-const UNION_GATHERED = { 1: 4, 2: 6, 4: 10 }
-
 /** Conditions of the kernels; `union` is reserved there. */
 const CONDITIONS = { intersect: 'intersect', difference: 'difference', union: 'unite' }
 
@@ -91,7 +88,7 @@ export class SetOperator {
       PairCutter.create(device, shape, byTuple, strategy),
       device.kernel({
         ...common,
-        entryPoint: 'merge',
+        entryPoint: serial ? 'merge' : 'mark',
         conditions: { ...common.conditions, counting: true },
         further: [
           ...(conditions.by_tuple ? payloads : []),
@@ -137,7 +134,7 @@ export class SetOperator {
     ) as [Tuples, Tuples]
     const serial = this.#strategy === 'serial'
     const words = elementWords(shape, by === 'tuple')
-    const tileSize = serial ? 512 : operation === 'union' ? UNION_TILES[words] : 3584 / words
+    const tileSize = serial ? 512 : 8192 / words
     const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
@@ -156,7 +153,7 @@ export class SetOperator {
       this.#gather,
       gathered,
       [tiles],
-      serial || operation !== 'union' ? groups : Math.ceil(tiles / UNION_GATHERED[words]),
+      serial || operation === 'union' ? groups : Math.ceil(tiles / 2),
     )
     return result
   }
