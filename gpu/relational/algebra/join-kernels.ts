@@ -148,8 +148,8 @@ function keysOnly({ keyWords }: ColumnShape): ColumnShape {
 }
 
 /** Cuts relations for a join. */
-export function joinCutter(device: Device, { first }: JoinOptions, strategy: Strategy): Promise<PairCutter> {
-  return PairCutter.create(device, keysOnly(first), false, strategy)
+export function joinCutter(device: Device, { first }: JoinOptions): Promise<PairCutter> {
+  return PairCutter.create(device, keysOnly(first), false)
 }
 
 /** Words of the path that a tile's merging leaves; 0 if it leaves none. */

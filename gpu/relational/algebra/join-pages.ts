@@ -79,7 +79,7 @@ export class JoinPages {
     mostBytes: number,
   ): Promise<JoinPages> {
     const [cutter, kernel] = await Promise.all([
-      joinCutter(device, options, strategy),
+      joinCutter(device, options),
       joinKernel(device, strategy, options, 'join_into_pages'),
     ])
     return new JoinPages(device, lists, strategy, options, mostBytes, cutter, kernel)

@@ -80,7 +80,7 @@ export class Join {
     mostBytes: number,
   ): Promise<Join> {
     const [cutter, count, write, total] = await Promise.all([
-      joinCutter(device, options, strategy),
+      joinCutter(device, options),
       joinKernel(device, strategy, options, 'count_matches'),
       joinKernel(device, strategy, options, 'write_matches'),
       device.kernel({

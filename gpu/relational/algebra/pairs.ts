@@ -4,7 +4,6 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord, Strategy } from '../../primitives/primitives.js'
-import { groupsFor } from '../../primitives/strategy.js'
 import type { Tuples } from './tuples.js'
 
 /** Two relations cut into pairs of ranges. */
@@ -48,32 +47,25 @@ function comparesPayloads({ payloadWords }: ColumnShape, byTuple: boolean): bool
 /** Cuts pairs of relations into equal tiles (`cut.wesl`). */
 export class PairCutter {
   readonly #kernel: Kernel
-  readonly #strategy: Strategy
   /** Whether the kernel reads payloads. */
   readonly #byTuple: boolean
   readonly #unbounded: DeviceWord
 
-  private constructor(kernel: Kernel, strategy: Strategy, byTuple: boolean, unbounded: DeviceWord) {
+  private constructor(kernel: Kernel, byTuple: boolean, unbounded: DeviceWord) {
     this.#kernel = kernel
-    this.#strategy = strategy
     this.#byTuple = byTuple
     this.#unbounded = unbounded
   }
 
   /** @param byTuple whether relations of this shape are compared by all words of their tuples instead of by key */
-  static async create(
-    device: Device,
-    shape: ColumnShape,
-    byTuple: boolean,
-    strategy: Strategy,
-  ): Promise<PairCutter> {
+  static async create(device: Device, shape: ColumnShape, byTuple: boolean): Promise<PairCutter> {
     const { by_tuple } = elementConditions(shape, byTuple)
     const [kernel, unbounded] = await Promise.all([
       device.kernel({
         module: 'relational/algebra/cut',
         entryPoint: 'cut',
         params: 6,
-        conditions: { ...elementConditions(shape, byTuple), serial: strategy === 'serial' },
+        conditions: elementConditions(shape, byTuple),
         bindings: ['read', 'read'],
         further: [
           ...(by_tuple
@@ -91,7 +83,7 @@ export class PairCutter {
       }),
       unboundedCount(device),
     ])
-    return new PairCutter(kernel, strategy, by_tuple, unbounded)
+    return new PairCutter(kernel, by_tuple, unbounded)
   }
 
   /** @param tileSize elements of a tile */
@@ -115,14 +107,14 @@ export class PairCutter {
         runs,
       ],
       [first.rows, second.rows, firstLive.index, secondLive.index, tiles, tileSize],
-      groupsFor(this.#strategy, this.#strategy === 'serial' ? tiles + 1 : Math.ceil((tiles + 1) / SEARCHES)),
+      Math.ceil((tiles + 1) / CUTS_OF_GROUP),
     )
     return { tiles, cuts, sizes, runs }
   }
 }
 
-/** Searches of a workgroup of `cut.wesl`. */
-const SEARCHES = 8
+/** Invocations of a workgroup of `cut.wesl`: few, so that the searches, which wait for memory, are spread over the device. */
+const CUTS_OF_GROUP = 32
 
 /** Columns of payloads of both relations, where there are any. */
 export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {

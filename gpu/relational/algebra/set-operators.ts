@@ -85,7 +85,7 @@ export class SetOperator {
       [3, 'read'],
     ] as const
     const [cutter, merge, gather] = await Promise.all([
-      PairCutter.create(device, shape, byTuple, strategy),
+      PairCutter.create(device, shape, byTuple),
       device.kernel({
         ...common,
         entryPoint: serial ? 'merge' : 'mark',
