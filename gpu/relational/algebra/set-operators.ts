@@ -134,7 +134,7 @@ export class SetOperator {
     ) as [Tuples, Tuples]
     const serial = this.#strategy === 'serial'
     const words = elementWords(shape, by === 'tuple')
-    const tileSize = serial ? 512 : 8192 / words
+    const tileSize = serial ? 512 : 7680 / words
     const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
