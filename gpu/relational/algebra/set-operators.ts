@@ -7,7 +7,7 @@ import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
-import { elementConditions, elementWords, PATH_WORDS, PairCutter, payloadsOf } from './pairs.js'
+import { elementConditions, elementWords, PairCutter, payloadsOf } from './pairs.js'
 import type { SortTuples } from './sort-tuples.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
 
@@ -140,7 +140,7 @@ export class SetOperator {
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
     const inOrder = isInTupleOrder(first) && (operation !== 'union' || by === 'tuple')
     const result = scratchTuples(scratch, shape, rows, inOrder ? 'tuple' : 'key', sums.total)
-    const path = serial ? [] : [scratch.words(tiles * PATH_WORDS)]
+    const path = serial ? [] : [scratch.words(tiles * 2 * (7680 / words / 32 + 1))]
     const keys = [first.columns.keys, second.columns.keys]
     const payloads = payloadsOf(first, second)
     const merged = [...keys, ...(by === 'tuple' ? payloads : []), cuts, sizes, ...path, sums.buffer]
