@@ -121,19 +121,14 @@ export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {
   return [first.columns.payloads, second.columns.payloads].filter((buffer) => buffer !== undefined)
 }
 
-/** Elements of an invocation, of set operators and of JOIN, by the words of an element; as in `merge-path.wesl`. */
-const OWN = { set: { 1: 15, 2: 7, 4: 3 }, join: { 1: 11, 2: 5, 4: 3 } }
+/** Elements of an invocation, by the words of an element; as in `merge-path.wesl`. */
+const OWN = { join: { 1: 11, 2: 5, 4: 3 } }
 const SERIAL_TILE = 512
 
 /** Words of the path of a tile: two for each invocation. */
 export const PATH_WORDS = 512
 
 /** Elements of a tile that is merged. */
-export function pathTile(
-  strategy: Strategy,
-  operator: 'set' | 'join',
-  shape: ColumnShape,
-  byTuple: boolean,
-): number {
+export function pathTile(strategy: Strategy, operator: 'join', shape: ColumnShape, byTuple: boolean): number {
   return strategy === 'serial' ? SERIAL_TILE : 256 * OWN[operator][elementWords(shape, byTuple)]
 }
