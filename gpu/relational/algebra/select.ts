@@ -8,17 +8,59 @@ import type { ColumnShape, DeviceWord, Primitives, Strategy } from '../../primit
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import type { TupleLayout } from './attributes.js'
-import { type Predicate, readsPayload, type Term, termsOf, termWords } from './predicate.js'
+import { MOST_TERMS, type Predicate, type Term, termsOf, termWords } from './predicate.js'
+import { SubgroupSelect } from './subgroup-select.js'
 import { scratchTuples, type Tuples } from './tuples.js'
 
 /** Words of bits of a tile; as in `select.wesl`. */
 const TILE_WORDS = { cooperative: 256, serial: 32 }
 
-/** Terms that a dispatch evaluates: its parameters have room for no more. */
-const MOST_TERMS = 4
-
-/** SELECT over tuples of one shape (`select.wesl`): mark, emit. More than four terms go through it again. */
+/** SELECT over tuples of one shape. More than four terms go through it again. */
 export class Select {
+  readonly #pass: BitSelect | SubgroupSelect
+
+  private constructor(pass: BitSelect | SubgroupSelect) {
+    this.#pass = pass
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    strategy: Strategy,
+    shape: ColumnShape,
+  ): Promise<Select> {
+    return new Select(
+      strategy === 'subgroups'
+        ? await SubgroupSelect.create(device, primitives, shape)
+        : await BitSelect.create(device, primitives, strategy, shape),
+    )
+  }
+
+  /**
+   * The tuples for which all comparisons hold, in scratch memory.
+   * @throws WarpdexError `BAD_REQUEST` if the predicate names no attribute of the layout or compares with no u32
+   */
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    tuples: Tuples,
+    layout: TupleLayout,
+    predicate: Predicate,
+  ): Tuples {
+    const terms = termsOf(layout, predicate)
+    if (terms === undefined) return this.#pass.record(recorder, scratch, { ...tuples, rows: 0 }, [])
+    let result = tuples
+    let first = 0
+    do {
+      result = this.#pass.record(recorder, scratch, result, terms.slice(first, first + MOST_TERMS))
+      first += MOST_TERMS
+    } while (first < terms.length)
+    return result
+  }
+}
+
+/** A pass of SELECT by bits (`select.wesl`): mark, emit. */
+class BitSelect {
   readonly #primitives: Primitives
   readonly #strategy: Strategy
   readonly #mark: Kernel
@@ -42,17 +84,13 @@ export class Select {
   static async create(
     device: Device,
     primitives: Primitives,
-    strategy: Strategy,
+    strategy: Exclude<Strategy, 'subgroups'>,
     shape: ColumnShape,
-  ): Promise<Select> {
+  ): Promise<BitSelect> {
     const common = {
       module: 'relational/algebra/select',
       params: 16,
-      conditions: {
-        ...columnConditions(shape),
-        serial: strategy === 'serial',
-        subgroups: strategy === 'subgroups',
-      },
+      conditions: { ...columnConditions(shape), serial: strategy === 'serial' },
       bindings: ['read'] as const,
     }
     const [mark, emit, unbounded] = await Promise.all([
@@ -74,44 +112,18 @@ export class Select {
       }),
       unboundedCount(device),
     ])
-    return new Select(primitives, strategy, mark, emit, unbounded)
+    return new BitSelect(primitives, strategy, mark, emit, unbounded)
   }
 
-  /**
-   * The tuples for which all comparisons hold, in scratch memory.
-   * @throws WarpdexError `BAD_REQUEST` if the predicate names no attribute of the layout or compares with no u32
-   */
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    tuples: Tuples,
-    layout: TupleLayout,
-    predicate: Predicate,
-  ): Tuples {
-    const terms = termsOf(layout, predicate)
-    let result = tuples
-    let first = 0
-    do {
-      result = this.#select(recorder, scratch, result, terms.slice(first, first + MOST_TERMS))
-      first += MOST_TERMS
-    } while (first < terms.length)
-    return result
-  }
-
-  #select(recorder: Recorder, scratch: Scratch, tuples: Tuples, terms: readonly Term[]): Tuples {
+  /** The tuples for which all terms hold, in scratch memory. */
+  record(recorder: Recorder, scratch: Scratch, tuples: Tuples, terms: readonly Term[]): Tuples {
     const { shape, columns, rows, order, count: live = this.#unbounded } = tuples
     const tileWords = this.#strategy === 'serial' ? TILE_WORDS.serial : TILE_WORDS.cooperative
     const tiles = Math.ceil(rows / (32 * tileWords))
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const result = scratchTuples(scratch, shape, rows, order, sums.total)
     const bits = scratch.words(tiles * tileWords)
-    const params = [
-      rows,
-      live.index,
-      tiles,
-      terms.length | (terms.some(readsPayload) ? 256 : 0),
-      ...terms.flatMap(termWords),
-    ]
+    const params = [rows, live.index, tiles, ...termWords(terms)]
     const input = columnBuffers(columns)
     const groups = groupsFor(this.#strategy, tiles)
     recorder.dispatchGroups(this.#mark, [...input, live.buffer, bits, sums.buffer], params, groups)
