@@ -25,9 +25,6 @@ export interface Term {
 /** Terms that a dispatch evaluates: its parameters have room for no more. */
 export const MOST_TERMS = 4
 
-/** Bits that say of a dispatch's terms whether there is more than one, and whether any looks at the payload. */
-const FLAGS = { others: 1, payload: 2 }
-
 const LARGEST = 0xffff_ffff
 
 /** The least and the largest number for which a comparison holds, and whether it holds for all others instead. */
@@ -71,13 +68,16 @@ export function termsOf(layout: TupleLayout, predicate: Predicate): readonly Ter
 
 /** At most `MOST_TERMS` terms as words of parameters; `select-terms.wesl` takes them apart. */
 export function termWords(terms: readonly Term[]): readonly number[] {
-  const readsPayload = terms.some(({ field }) => field.word >= WORD.payloadLow)
-  const flags = (terms.length > 1 ? FLAGS.others : 0) | (readsPayload ? FLAGS.payload : 0)
   const words = terms.flatMap(({ field: { word, shift, bits }, first, span }) => [
     word | ((32 - bits - shift) << 2),
     first,
     span,
   ])
   const holdsAlways = [0, 0, LARGEST]
-  return [flags, ...words, ...Array.from({ length: MOST_TERMS - terms.length }, () => holdsAlways).flat()]
+  return [...words, ...Array.from({ length: MOST_TERMS - terms.length }, () => holdsAlways).flat()]
+}
+
+/** Whether a term looks at the payload. */
+export function readsPayload({ field }: Term): boolean {
+  return field.word >= WORD.payloadLow
 }

@@ -1,5 +1,4 @@
 import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers, columnConditions, ifPayload } from '../../primitives/columns.js'
@@ -9,6 +8,7 @@ import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import type { TupleLayout } from './attributes.js'
 import { MOST_TERMS, type Predicate, type Term, termsOf, termWords } from './predicate.js'
+import { KernelsByTerms } from './select-kernels.js'
 import { SubgroupSelect } from './subgroup-select.js'
 import { scratchTuples, type Tuples } from './tuples.js'
 
@@ -63,21 +63,18 @@ export class Select {
 class BitSelect {
   readonly #primitives: Primitives
   readonly #strategy: Strategy
-  readonly #mark: Kernel
-  readonly #emit: Kernel
+  readonly #kernels: KernelsByTerms
   readonly #unbounded: DeviceWord
 
   private constructor(
     primitives: Primitives,
     strategy: Strategy,
-    mark: Kernel,
-    emit: Kernel,
+    kernels: KernelsByTerms,
     unbounded: DeviceWord,
   ) {
     this.#primitives = primitives
     this.#strategy = strategy
-    this.#mark = mark
-    this.#emit = emit
+    this.#kernels = kernels
     this.#unbounded = unbounded
   }
 
@@ -87,32 +84,34 @@ class BitSelect {
     strategy: Exclude<Strategy, 'subgroups'>,
     shape: ColumnShape,
   ): Promise<BitSelect> {
-    const common = {
-      module: 'relational/algebra/select',
-      params: 16,
-      conditions: { ...columnConditions(shape), serial: strategy === 'serial' },
-      bindings: ['read'] as const,
-    }
-    const [mark, emit, unbounded] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'mark',
-        further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [4, 'write'], tileSumsBinding('write')],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'emit',
-        further: [
-          ...ifPayload(shape, [1, 'read']),
-          [4, 'read'],
-          [5, 'write'],
-          ...ifPayload(shape, [6, 'write']),
-          tileSumsBinding('read'),
-        ],
-      }),
-      unboundedCount(device),
-    ])
-    return new BitSelect(primitives, strategy, mark, emit, unbounded)
+    const kernels = KernelsByTerms.create(shape, async (conditions) => {
+      const common = {
+        module: 'relational/algebra/select',
+        params: 15,
+        conditions: { ...columnConditions(shape), ...conditions, serial: strategy === 'serial' },
+        bindings: ['read'] as const,
+      }
+      const [mark, emit] = await Promise.all([
+        device.kernel({
+          ...common,
+          entryPoint: 'mark',
+          further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [4, 'write'], tileSumsBinding('write')],
+        }),
+        device.kernel({
+          ...common,
+          entryPoint: 'emit',
+          further: [
+            ...ifPayload(shape, [1, 'read']),
+            [4, 'read'],
+            [5, 'write'],
+            ...ifPayload(shape, [6, 'write']),
+            tileSumsBinding('read'),
+          ],
+        }),
+      ])
+      return { mark, emit }
+    })
+    return new BitSelect(primitives, strategy, await kernels, await unboundedCount(device))
   }
 
   /** The tuples for which all terms hold, in scratch memory. */
@@ -125,11 +124,12 @@ class BitSelect {
     const bits = scratch.words(tiles * tileWords)
     const params = [rows, live.index, tiles, ...termWords(terms)]
     const input = columnBuffers(columns)
+    const { mark, emit } = this.#kernels.of(terms)
     const groups = groupsFor(this.#strategy, tiles)
-    recorder.dispatchGroups(this.#mark, [...input, live.buffer, bits, sums.buffer], params, groups)
+    recorder.dispatchGroups(mark, [...input, live.buffer, bits, sums.buffer], params, groups)
     sums.recordSums()
     const output = columnBuffers(result.columns)
-    recorder.dispatchGroups(this.#emit, [...input, bits, ...output, sums.buffer], params, groups)
+    recorder.dispatchGroups(emit, [...input, bits, ...output, sums.buffer], params, groups)
     return result
   }
 }

@@ -1,5 +1,4 @@
 import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers, columnConditions, ifPayload } from '../../primitives/columns.js'
@@ -7,6 +6,7 @@ import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord, Primitives } from '../../primitives/primitives.js'
 import { type SubgroupTile, subgroupTile } from '../../primitives/strategy.js'
 import { type Term, termWords } from './predicate.js'
+import { KernelsByTerms } from './select-kernels.js'
 import { scratchTuples, type Tuples } from './tuples.js'
 
 /** Tuples of an invocation; as in `subgroup-select.wesl`. */
@@ -23,63 +23,62 @@ const ADDED_TILES = 16
 export class SubgroupSelect {
   readonly #primitives: Primitives
   readonly #tile: SubgroupTile
-  readonly #mark: Kernel
-  readonly #emit: Kernel
+  readonly #kernels: KernelsByTerms
   readonly #unbounded: DeviceWord
 
   private constructor(
     primitives: Primitives,
     tile: SubgroupTile,
-    mark: Kernel,
-    emit: Kernel,
+    kernels: KernelsByTerms,
     unbounded: DeviceWord,
   ) {
     this.#primitives = primitives
     this.#tile = tile
-    this.#mark = mark
-    this.#emit = emit
+    this.#kernels = kernels
     this.#unbounded = unbounded
   }
 
   static async create(device: Device, primitives: Primitives, shape: ColumnShape): Promise<SubgroupSelect> {
     const tile = subgroupTile(device, 'runs')
-    const common = {
-      module: 'relational/algebra/subgroup-select',
-      params: 16,
-      conditions: { ...columnConditions(shape), ...tile.conditions },
-      bindings: ['read'] as const,
-    }
-    const [mark, emit, unbounded] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'mark',
-        further: [
-          ...ifPayload(shape, [1, 'read']),
-          [2, 'read'],
-          [7, 'write'],
-          ...ifPayload(shape, [8, 'write']),
-          [9, 'write'],
-          [10, 'write'],
-        ],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'emit',
-        further: [
-          ...ifPayload(shape, [1, 'read']),
-          [2, 'read'],
-          [7, 'read'],
-          ...ifPayload(shape, [8, 'read']),
-          [9, 'read'],
-          [10, 'read'],
-          [5, 'write'],
-          ...ifPayload(shape, [6, 'write']),
-          [11, 'write'],
-        ],
-      }),
-      unboundedCount(device),
-    ])
-    return new SubgroupSelect(primitives, tile, mark, emit, unbounded)
+    const kernels = KernelsByTerms.create(shape, async (conditions) => {
+      const common = {
+        module: 'relational/algebra/subgroup-select',
+        params: 15,
+        conditions: { ...columnConditions(shape), ...conditions, ...tile.conditions },
+        bindings: ['read'] as const,
+      }
+      const [mark, emit] = await Promise.all([
+        device.kernel({
+          ...common,
+          entryPoint: 'mark',
+          further: [
+            ...ifPayload(shape, [1, 'read']),
+            [2, 'read'],
+            [7, 'write'],
+            ...ifPayload(shape, [8, 'write']),
+            [9, 'write'],
+            [10, 'write'],
+          ],
+        }),
+        device.kernel({
+          ...common,
+          entryPoint: 'emit',
+          further: [
+            ...ifPayload(shape, [1, 'read']),
+            [2, 'read'],
+            [7, 'read'],
+            ...ifPayload(shape, [8, 'read']),
+            [9, 'read'],
+            [10, 'read'],
+            [5, 'write'],
+            ...ifPayload(shape, [6, 'write']),
+            [11, 'write'],
+          ],
+        }),
+      ])
+      return { mark, emit }
+    })
+    return new SubgroupSelect(primitives, tile, await kernels, await unboundedCount(device))
   }
 
   /** The tuples for which all terms hold, in scratch memory. */
@@ -93,13 +92,14 @@ export class SubgroupSelect {
     const total = { buffer: scratch.words(1), index: 0 }
     const result = scratchTuples(scratch, shape, rows, order, total)
     const params = [rows, live.index, tiles, ...termWords(terms)]
+    const { mark, emit } = this.#kernels.of(terms)
     const input = [...columnBuffers(columns), live.buffer, ...kept, counts, pieces]
-    recorder.dispatchGroups(this.#mark, input, params, tiles)
+    recorder.dispatchGroups(mark, input, params, tiles)
     if (tiles > ADDED_TILES * this.#tile.invocations) {
       this.#primitives.scan(recorder, scratch, counts, counts, tiles)
     }
     const output = [...columnBuffers(result.columns), total.buffer]
-    recorder.dispatchGroups(this.#emit, [...input, ...output], params, tiles)
+    recorder.dispatchGroups(emit, [...input, ...output], params, tiles)
     return result
   }
 }
