@@ -1,7 +1,7 @@
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { columnBuffers, columnConditions, ifPayload } from '../../primitives/columns.js'
+import { columnBuffers, columnConditions, ifPayload, scratchColumns } from '../../primitives/columns.js'
 import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord, Primitives } from '../../primitives/primitives.js'
 import { type SubgroupTile, subgroupTile } from '../../primitives/strategy.js'
@@ -87,7 +87,7 @@ export class SubgroupSelect {
     // No tuples still have a number to write.
     const tiles = Math.max(1, Math.ceil(rows / (TUPLES * this.#tile.invocations)))
     const room = (tiles * TUPLES * this.#tile.invocations) / KEPT_SHARE
-    const kept = columnBuffers(scratchTuples(scratch, shape, room, order).columns)
+    const kept = columnBuffers(scratchColumns(scratch, shape, room))
     const [counts, pieces] = [scratch.words(tiles), scratch.words(tiles * MOST_SUBGROUPS)]
     const total = { buffer: scratch.words(1), index: 0 }
     const result = scratchTuples(scratch, shape, rows, order, total)
