@@ -26,7 +26,7 @@ export class SpareBuffers {
 
   /** Gives a buffer back that `take` gave and nobody looks at any more. */
   give({ buffer }: Buffer): void {
-    if (buffer.byteLength < LEAST_BYTES || buffer.byteLength > MOST_BYTES + LEAST_BYTES) return
+    if (buffer.byteLength < LEAST_BYTES || buffer.byteLength > MOST_BYTES) return
     if (this.#spare.length === this.#most) this.#spare.shift()
     this.#spare.push(Buffer.from(buffer))
   }

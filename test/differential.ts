@@ -101,6 +101,8 @@ export async function runProgram(
         await compareTraversal(structure, model, random.pick([1, 2, 33]), keySpace, traversal, what)
       }
     }
+    failure ??= await structure.background
+    if (failure !== undefined) throw failure
   } finally {
     structure.destroy()
   }

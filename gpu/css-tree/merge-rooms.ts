@@ -47,7 +47,7 @@ export class MergeRooms {
       if (part === undefined) return undefined
       const { sorted } = part
       const sortedBytes = sorted?.bytes ?? 0
-      const sizes = [...(goesOn ? [grown(count)] : []), count + added, count]
+      const sizes = [...(goesOn ? [this.#ahead(count)] : []), count + added, count]
       const merged = await this.#provideMerged(arena, count, sizes, sortedBytes)
       if (merged === undefined) {
         sorted?.destroy()
@@ -90,6 +90,12 @@ export class MergeRooms {
     this.#spare = undefined
   }
 
+  /** Tuples for which room is made where so many are followed by more: not more than a region can hold. */
+  #ahead(count: number): number {
+    const most = Math.floor(this.#device.regionBytes / (4 * this.#shape.tupleStride))
+    return Math.max(count, Math.min(Math.ceil(GROWTH * count), most))
+  }
+
   /** What a sorted part of so many tuples has beside them, unless the present one has room for it; undefined where there is no room. */
   async #provideSorted(
     arena: Arena,
@@ -98,7 +104,7 @@ export class MergeRooms {
   ): Promise<Pick<MergeRoom, 'sorted'> | undefined> {
     if (arena.sorted?.hasRoomFor(count)) return { sorted: undefined }
     const left = arena.allowance.bytes() - arena.bytes + (this.#spare?.bytes ?? 0)
-    for (const most of goesOn ? [grown(count), count] : [count]) {
+    for (const most of goesOn ? [this.#ahead(count), count] : [count]) {
       const tupleBytes = regionBytes(this.#device, this.#shape.tupleStride, most)
       if (SortedPart.bytesFor(this.#device, this.#shape, most) + tupleBytes > left) continue
       const sorted = await roomOr(() => arena.provideSorted(count, most))
@@ -134,10 +140,6 @@ export class MergeRooms {
     }
     return undefined
   }
-}
-
-function grown(count: number): number {
-  return Math.ceil(GROWTH * count)
 }
 
 /** What a task makes, or undefined where there is no room for that. */

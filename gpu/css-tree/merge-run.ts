@@ -17,7 +17,7 @@ const TILE = { cooperative: 2048, serial: 512 }
  * tuples takes about as long as hanging one into nodes, and merging it from there; a GPU moves hundreds of millions in the time that
  * the log of a run takes.
  */
-const MOST_BESIDE = { cpu: { alone: 8, goesOn: 64 }, gpu: { alone: 64, goesOn: 512 } }
+const MOST_BESIDE = { cpu: { alone: 8, goesOn: 64 }, gpu: { alone: 64, goesOn: 2048 } }
 
 /** A merge that has all the memory that it needs. */
 export interface PlannedMerge {

@@ -60,7 +60,10 @@ export class IndexUpkeep extends SnapshotUpkeep {
     clearTimeout(this.#streamEnd)
     this.#streamEnd = setTimeout(() => {
       this.#streamEnd = undefined
-      const settling = this.#options.betweenWrites((structure) => this.#compact(structure, {}))
+      const settling = this.#options.betweenWrites(async (structure) => {
+        // A write that was under way for longer may have come in between.
+        if (!this.isStreaming) await this.#compact(structure, {})
+      })
       settling.catch((thrown: unknown) => {
         if (!this.#options.isGoing()) this.#options.warn('could not give back room', thrown)
       })

@@ -39,6 +39,8 @@ export interface ConnectionContext {
   readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
   /** The client's name, where it was served elsewhere before. */
   readonly client?: string | undefined
+  /** Called whenever all of its requests are answered. */
+  readonly onIdle?: (() => void) | undefined
 }
 
 /** The reply to a request, and whether it is no error. */
@@ -159,6 +161,7 @@ export class Connection {
   }
 
   #becomeIdle(): void {
+    this.#context.onIdle?.()
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 

@@ -122,7 +122,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const polling = engine.adapter.software ? undefined : new BusyPolling()
     const connect = (socket: WebSocket, stream: Duplex, grant: Grant) => {
       const number = connections++
-      const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor })
+      const onIdle = () => polling?.answered()
+      const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor, onIdle })
       if (config.ioThreads === 0 || !hasDescriptor(stream)) return connection
       return new ResidentConnection({
         connection,

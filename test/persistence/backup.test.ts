@@ -65,7 +65,8 @@ async function positionsOf(t: Test, store: Store): Promise<number[]> {
       t.same(store.outcome(`${id}`, position)?.codes, expected.outcomes[0].codes)
       row += count
     }
-    positions.push(store.log.last(id))
+    t.equal(position, store.log.last(id))
+    positions.push(position)
   }
   return positions
 }
@@ -198,7 +199,7 @@ t.test('of two backups with one name the first is whole, and the second none', a
   }
   syncBuiltinESMExports()
   const { manifest } = await backUpDirectory(join(directory, 'one'), backup)
-  await t.rejects(second ?? Promise.resolve())
+  await t.rejects(second ?? Promise.resolve(), { code: 'BAD_REQUEST', message: /is there already/ })
   const verified = await verify(backup)
   t.same(verified.findings, [])
   t.same(verified.manifest, manifest)

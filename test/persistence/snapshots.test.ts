@@ -267,7 +267,7 @@ for (const [what, code, cause, inflict] of obstacles) {
     }
     mend(newest)
     const store = await Store.open(directory)
-    t.match(await store.snapshots.newest(id), { snapshot: { position: 7 }, damage: [] })
+    t.match(await store.snapshots.newest(id), { snapshot: { position: 7 }, damage: { length: 0 } })
     await store.close()
   })
 
@@ -337,7 +337,7 @@ t.test('marked snapshots that were mended count again, when no other is left', a
     [7, true],
     [3, false],
   ])
-  t.match(await store.snapshots.newest(id), { snapshot: { position: 3 }, damage: [] })
+  t.match(await store.snapshots.newest(id), { snapshot: { position: 3 }, damage: { length: 0 } })
   await store.close()
 })
 
@@ -370,7 +370,7 @@ t.test('a file that cannot be removed disturbs neither snapshots nor backups', a
   const take = (position: number) =>
     store.snapshots.write(id, position, { position }, parts({ nodes: new Uint8Array(1000).fill(position) }))
   await take(7)
-  t.match(await store.snapshots.newest(id), { snapshot: { position: 7 }, damage: [] })
+  t.match(await store.snapshots.newest(id), { snapshot: { position: 7 }, damage: { length: 0 } })
 
   const [, next] = store.snapshots.list(id)
   const other = join(directory, 'data', 'snapshots', next.file)

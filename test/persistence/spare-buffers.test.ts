@@ -26,9 +26,12 @@ t.test('few are kept, and no small ones or very large ones', async (t) => {
   t.equal(buffers.take(MIB).buffer, taken[1].buffer)
   t.not(buffers.take(MIB).buffer, taken[0].buffer, 'the first one has gone')
   for (const bytes of [0, 1, MIB - 1, 32 * MIB + 1]) {
-    const buffer = buffers.take(bytes)
-    t.equal(buffer.length, bytes)
-    buffers.give(buffer)
-    if (bytes > 0) t.not(buffers.take(bytes), buffer)
+    const one = new SpareBuffers(1)
+    const kept = one.take(32 * MIB)
+    const other = one.take(bytes)
+    t.equal(other.length, bytes)
+    one.give(kept)
+    one.give(other)
+    t.equal(one.take(MIB).buffer, kept.buffer, `${bytes} bytes do not displace it`)
   }
 })

@@ -114,7 +114,7 @@ export class PairCutter {
 }
 
 /** Invocations of a workgroup of `cut.wesl`: few, so that the searches, which wait for memory, are spread over the device. */
-const CUTS_OF_GROUP = 64
+const CUTS_OF_GROUP = 32
 
 /** Columns of payloads of both relations, where there are any. */
 export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {

@@ -1,4 +1,4 @@
-/** Milliseconds within which somebody who asks one thing after the other asks again. */
+/** Milliseconds after an answer within which somebody who asks one thing after the other asks again. */
 const WINDOW_MS = 0.5
 
 /**
@@ -9,6 +9,7 @@ export class BusyPolling {
   readonly #now: () => number
   #last = Number.NEGATIVE_INFINITY
   #turning = false
+  #inSuccession = false
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -21,9 +22,18 @@ export class BusyPolling {
 
   /** A request has come. */
   arrived(): void {
-    const soon = this.#isSoon()
+    this.#inSuccession = this.#isSoon()
+    this.#note()
+  }
+
+  /** What had come is answered: however long that took, who waits for it asks again from now on. */
+  answered(): void {
+    this.#note()
+  }
+
+  #note(): void {
     this.#last = this.#now()
-    if (!soon || this.#turning) return
+    if (!this.#inSuccession || this.#turning) return
     this.#turning = true
     this.#nextTurn()
   }

@@ -82,7 +82,9 @@ void t.test('relations from files', async (t) => {
     t.same(await arrow.appendArrow(table), { first: 6, rows: 3 })
     const rows = { id: [1, 2, 3], total: [-5n, 6n, 7n], city: ['Aachen', null, 'Zürich'] }
     for (const from of [0, 3, 6]) t.same(await arrow.read({ from, limit: 3 }), rows)
+    let batches = 0
     for await (const batch of arrow.arrowBatches({ from: 6 })) {
+      batches++
       // As another program reads it.
       const read = tableFromIPC(tableToIPC(new Table([batch]), 'stream'))
       t.same(
@@ -90,6 +92,7 @@ void t.test('relations from files', async (t) => {
         rows.id.map((id, i) => ({ id, total: rows.total[i], city: rows.city[i] })),
       )
     }
+    t.equal(batches, 1)
     await refused(/is no Arrow file or stream/, 'none.arrow', 'none')
     await t.rejects(arrow.appendArrow(tableFromArrays({ size: Int32Array.of(1) })), {
       message: /no column "size"/,

@@ -250,6 +250,7 @@ t.test('large batches are split, and answered as one', async (t) => {
   )
   t.equal(server.of('insert').length, 3)
   const stored = server.indexes.get('texts')!.of(1n)
+  t.equal(stored.length, large.length)
   t.ok(
     stored.every(({ payload }, i) => payload.length === LIMITS.payloadBytes - 8 && payload[0] === i),
     'in their order',

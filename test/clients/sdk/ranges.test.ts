@@ -138,6 +138,7 @@ t.test('ranges whose payloads are too large for a frame come in smaller parts', 
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [18, 19], [5]],
   )
   for (const { keys, payloads } of ranges) {
+    t.equal(payloads.length, keys.length)
     t.ok(
       payloads.every(
         (row, i) => row instanceof Uint8Array && row.length === 100_000 && row[99_999] === Number(keys[i]),

@@ -204,6 +204,7 @@ t.test('batches over the limits of a frame are split', { timeout: 120_000 }, asy
   t.equal(codes.length, count)
   t.ok(codes.every((code) => code === ResultCode.inserted))
   const got = await index.get({ bytes, offsets })
+  t.equal(got.payloads.array.length, count)
   t.ok(got.payloads.array.every((payload, i) => payload === i))
   let seen = 0
   for await (const page of index.scan({ pageSize: count }).pages()) {

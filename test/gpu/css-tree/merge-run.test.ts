@@ -331,6 +331,30 @@ t.test('of many batches most find the room that one before them has made', async
   }
 })
 
+t.test('room for what follows is made even where it cannot be half as large again', async (t) => {
+  Object.assign(LIMITS, { mergedTuples: 10 })
+  const { allocate, regionBytes } = device
+  device.regionBytes = 1024 * 1024
+  const most = device.regionBytes / (4 * treeShape(U32).tupleStride)
+  const tree = await PrefixTree.create(device, U32)
+  const first = Math.ceil(0.7 * most)
+  await write(tree, numbers(0, first), WriteOp.insert, true)
+  let made = 0
+  device.allocate = (bytes, label) => {
+    if (label === 'tuples') made++
+    return allocate.call(device, bytes, label)
+  }
+  for (let batch = 0; batch < 10; batch++) {
+    await write(tree, numbers(first + 1500 * batch, 1500), WriteOp.insert, true)
+    await tree.compactIfWorthwhile({ inBackground: true, goesOn: true })
+  }
+  Object.assign(device, { allocate, regionBytes })
+  const all = numbers(0, first + 15_000)
+  t.same((await tree.get(all)).payloads, all)
+  t.ok(made <= 2, `${made} regions for 10 batches`)
+  tree.destroy()
+})
+
 t.test('random programs of writes that are merged at once against an ordered map', async (t) => {
   const random = randomOf(t)
   for (const shape of [{ ...U64, unique: true }, F64, STRING]) {

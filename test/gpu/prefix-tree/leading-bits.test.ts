@@ -28,7 +28,7 @@ t.test('batches that are not as their sample are written all the same', async (t
     const payloads = Buffer.from(Uint32Array.from({ length: KEYS }, (_, i) => i).buffer)
     ;(await tree.prepare({ ops: WriteOp.insert, keys: bytes, payloads })).apply()
     const answers = await tree.get(bytes)
-    t.ok(answers.found.every((byte) => byte === 255))
+    t.ok(Buffer.alloc(KEYS / 8, 255).equals(answers.found))
     t.ok(payloads.equals(answers.payloads), `${structure}, ${alike} alike`)
     tree.destroy()
   }

@@ -328,9 +328,10 @@ function same(one: unknown, other: unknown): boolean {
   }
   if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null)
     return one === other
-  const theirs = new Map(Object.entries(other))
-  return Object.entries(one).every(
-    ([name, value]) => name === 'sequences' || name === 'tokens' || same(value, theirs.get(name)),
+  const [ours, theirs] = [Object.entries(one), new Map(Object.entries(other))]
+  return (
+    ours.length === theirs.size &&
+    ours.every(([name, value]) => name === 'sequences' || name === 'tokens' || same(value, theirs.get(name)))
   )
 }
 

@@ -82,15 +82,15 @@ t.test('a relation that cannot be dropped keeps its indexes', async (t) => {
         await commit()
       })
       const dropped = await engine.dropRelation('numbers').catch(() => false)
-      if (dropped) {
-        t.same(names(engine), [])
-        return
+      t.equal(dropped, refused > 1, 'the first commit is the drop')
+      const kept = dropped ? [] : ['numbers', 'by one', 'by two']
+      t.same(names(engine), kept)
+      if (!dropped) {
+        await append(engine, 7)
+        for (const { name } of INDEXES) t.same(await sevens(engine, name), [0, 2, 3], name)
       }
-      t.same(names(engine), ['numbers', 'by one', 'by two'])
-      await append(engine, 7)
-      for (const { name } of INDEXES) t.same(await sevens(engine, name), [0, 2, 3], name)
       await engine.close()
-      t.same(names(await openEngine(t, { directory })), ['numbers', 'by one', 'by two'])
+      t.same(names(await openEngine(t, { directory })), kept)
     })
   }
 })

@@ -103,7 +103,7 @@ t.test('readiness follows the server: starting, ready, device lost, stopping', a
   }
   t.match(await probe('/health'), [200, { status: 'starting' }])
   t.match(await probe('/ready'), [503, { ready: false, reason: /starting/ }])
-  t.match(await probe('/status.json'), [200, { status: 'starting', indexes: [] }])
+  t.match(await probe('/status.json'), [200, { status: 'starting', indexes: { length: 0 } }])
   for (let i = 0; i < 3; i++) {
     const early = new WebSocket(`ws://127.0.0.1:${port}/?token=${TOKEN}`)
     t.match((await once(early, 'error'))[0], { message: /503/ })

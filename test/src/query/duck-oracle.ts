@@ -83,8 +83,9 @@ export function difference(
   if (found.length !== wanted.length) return `${found.length} rows instead of ${wanted.length}`
   const [a, b] = ordered ? [found, wanted] : [inOrder(found, floats), inOrder(wanted, floats)]
   for (let row = 0; row < b.length; row++) {
-    if (!a[row]!.every((cell, i) => alike(cell, b[row]![i]!, floats[i]!))) {
-      return `row ${row} is ${show(a[row]!)} instead of ${show(b[row]!)}`
+    const [own, other] = [a[row]!, b[row]!]
+    if (own.length !== other.length || !own.every((cell, i) => alike(cell, other[i]!, floats[i]!))) {
+      return `row ${row} is ${show(own)} instead of ${show(other)}`
     }
   }
   return undefined
@@ -93,7 +94,9 @@ export function difference(
 function alike(a: Cell, b: Cell, float: boolean): boolean {
   if (!float || a === null || b === null) return exact(a) === exact(b)
   const [x, y] = [Number(a), Number(b)]
-  return Object.is(x, y) || Math.abs(x - y) <= TOLERANCE * Math.max(Math.abs(x), Math.abs(y))
+  if (Object.is(x, y)) return true
+  // What is near infinity would be anything.
+  return Number.isFinite(x - y) && Math.abs(x - y) <= TOLERANCE * Math.max(Math.abs(x), Math.abs(y))
 }
 
 /** Floats come last: they are near each other, not equal, so they must not decide the order before the others have. */

@@ -227,6 +227,7 @@ t.test('sums and averages of floats', async (t) => {
   const input: QueryNode = { op: 'scan', relation: 'r' }
   const found = await bed.rows({ op: 'groupBy', input, keys: [keyed('k')], aggregates })
   const groups = valuesByKey(relation, 'k', 'v')
+  t.equal(found.length, groups.size)
   for (const [key, sum, average] of found) {
     const values = groups.get(key!)!.map((value) => inSmallest(Number(value)))
     const exact = values.reduce((total, value) => total + value, 0n)

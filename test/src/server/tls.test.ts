@@ -42,7 +42,8 @@ t.test('with a certificate the port speaks TLS, and nothing else', async (t) => 
     maxVersion: 'TLSv1.1',
     minVersion: 'TLSv1',
   })
-  await t.rejects(once(old, 'secureConnect'), 'versions of TLS that are broken are refused')
+  const refused = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' }
+  await t.rejects(once(old, 'secureConnect'), refused, 'versions of TLS that are broken are refused')
   const stranger = await makeCertificate(folder, 'stranger')
   await t.rejects(connect(url, { ca: readFileSync(stranger.tlsCert, 'utf8') }), { code: 'CONNECTION_LOST' })
 })

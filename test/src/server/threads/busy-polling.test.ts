@@ -28,3 +28,29 @@ t.test('the loop turns while requests come right after each other, and no longer
   polling.arrived()
   t.notOk(polling.turning, 'one after a pause again')
 })
+
+t.test('the time that an answer takes does not count', async (t) => {
+  let now = 0
+  const polling = new BusyPolling(() => now)
+  const ask = () => {
+    polling.arrived()
+    now += 0.9
+  }
+  ask()
+  polling.answered()
+  t.notOk(polling.turning, 'one after a pause')
+  now += 0.2
+  ask()
+  await setImmediate()
+  await setImmediate()
+  t.notOk(polling.turning, 'it takes too long to be waited for')
+  polling.answered()
+  t.ok(polling.turning, 'the next one is waited for')
+  now += 0.6
+  await setImmediate()
+  await setImmediate()
+  t.notOk(polling.turning)
+  polling.arrived()
+  polling.answered()
+  t.notOk(polling.turning, 'one after a pause again')
+})
