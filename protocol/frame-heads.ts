@@ -1,7 +1,16 @@
 import type { FrameLayout, Sections } from './frame.js'
 
+/** What frames with the same head have in common. */
+interface FrameShape {
+  /** The header's fields but for the id. */
+  readonly fields: readonly (readonly [string, unknown])[]
+  readonly sections: readonly (readonly [string, string, number])[]
+  readonly idBytes: number
+}
+
 /** All of a frame that comes before its first section, but for the id. */
 interface FrameHead {
+  readonly shape: FrameShape
   readonly byteLength: number
   /** Prefix, header and padding. */
   readonly bytes: Uint8Array
@@ -10,6 +19,9 @@ interface FrameHead {
   /** Where each section begins. */
   readonly offsets: readonly number[]
 }
+
+/** Heads that were used last, and are compared with before one is looked up by its key, which takes as long as all else. */
+const RECENT_HEADS = 4
 
 /** Heads that are kept: those of the requests, or replies, that are under way have few shapes. */
 const KEPT_HEADS = 512
@@ -30,6 +42,8 @@ const ID_KEY = [0xa2, 0x69, 0x64]
  */
 export class FrameHeads {
   readonly #heads = new Map<string, FrameHead>()
+  /** The last one first. */
+  #recent: readonly FrameHead[] = []
   #slab = new ArrayBuffer(0)
   #used = 0
 
@@ -44,9 +58,7 @@ export class FrameHeads {
   ): Uint8Array<ArrayBuffer> | undefined {
     const id = 'id' in header ? header.id : undefined
     if (typeof id !== 'number' || id > 0xffff_ffff) return undefined
-    const key = keyOf(header, sections, idBytes(id))
-    if (key.length > KEY_LENGTH) return undefined
-    const head = this.#heads.get(key) ?? this.#keep(key, layout())
+    const head = this.#headOf(header, sections, idBytes(id), layout)
     if (head === undefined) return undefined
     const frame = this.#room(head.byteLength)
     frame.set(head.bytes)
@@ -54,6 +66,27 @@ export class FrameHeads {
     let i = 0
     for (const name in sections) frame.set(sections[name]!.bytes, head.offsets[i++])
     return frame
+  }
+
+  #headOf(
+    header: object,
+    sections: Sections,
+    bytes: number,
+    layout: () => { readonly layout: FrameLayout; readonly head: Uint8Array },
+  ): FrameHead | undefined {
+    for (const head of this.#recent) if (isOf(head.shape, header, sections, bytes)) return head
+    const shape = {
+      fields: Object.entries(header).filter(([name]) => name !== 'id'),
+      sections: Object.entries(sections).map(
+        ([name, { type, bytes }]) => [name, type, bytes.byteLength] as const,
+      ),
+      idBytes: bytes,
+    }
+    const key = keyOf(shape)
+    if (key.length > KEY_LENGTH) return undefined
+    const head = this.#heads.get(key) ?? this.#keep(key, shape, layout())
+    if (head !== undefined) this.#recent = [head, ...this.#recent.slice(0, RECENT_HEADS - 1)]
+    return head
   }
 
   /** Zeroed memory. That of small frames is cut from one piece, since a piece of its own costs more than the frame. */
@@ -70,29 +103,47 @@ export class FrameHeads {
 
   #keep(
     key: string,
+    shape: FrameShape,
     { layout, head: bytes }: { layout: FrameLayout; head: Uint8Array },
   ): FrameHead | undefined {
     const { byteLength, sections } = layout
     const idAt = placeOfId(bytes)
     if (idAt === undefined) return undefined
     if (this.#heads.size >= KEPT_HEADS) this.#heads.clear()
-    const head = { byteLength, bytes, idAt, offsets: sections.map(({ offset }) => offset) }
+    const head = { shape, byteLength, bytes, idAt, offsets: sections.map(({ offset }) => offset) }
     this.#heads.set(key, head)
     return head
   }
 }
 
-/** What frames with the same head have in common. */
-function keyOf(header: object, sections: Sections, idBytes: number): string {
+function keyOf({ fields, sections, idBytes }: FrameShape): string {
   let key = String(idBytes)
-  for (const [name, value] of Object.entries(header)) {
-    if (name !== 'id') key += `,${name}=${typeof value === 'number' ? value : JSON.stringify(value)}`
+  for (const [name, value] of fields) {
+    key += `,${name}=${typeof value === 'number' ? value : JSON.stringify(value)}`
   }
-  for (const name in sections) {
-    const { type, bytes } = sections[name]!
-    key += `;${name} ${type} ${bytes.byteLength}`
-  }
+  for (const [name, type, length] of sections) key += `;${name} ${type} ${length}`
   return key
+}
+
+/** Whether a frame has the shape. An object may have changed since, so none is taken for the same. */
+function isOf(shape: FrameShape, header: object, sections: Sections, idBytes: number): boolean {
+  if (shape.idBytes !== idBytes) return false
+  let fields = 0
+  for (const name in header) {
+    if (name === 'id') continue
+    const known = shape.fields[fields++]
+    const value = (header as Readonly<Record<string, unknown>>)[name]
+    if (known === undefined || known[0] !== name || known[1] !== value) return false
+    if (typeof value === 'object' && value !== null) return false
+  }
+  let count = 0
+  for (const name in sections) {
+    const known = shape.sections[count++]
+    if (known === undefined || known[0] !== name) return false
+    const { type, bytes } = sections[name]!
+    if (known[1] !== type || known[2] !== bytes.byteLength) return false
+  }
+  return fields === shape.fields.length && count === shape.sections.length
 }
 
 /** Bytes of a whole number below 2^32 in msgpack. */

@@ -76,6 +76,7 @@ export function withinBounds<T>(
   const remaining = until - performance.now()
   if (signal?.aborted) return Promise.reject(cancelled())
   if (remaining <= 0) return Promise.reject(exceeded())
+  if (remaining === Number.POSITIVE_INFINITY && signal === undefined) return new Promise(start)
   return new Promise((resolve, reject) => {
     const giveUp = (reason: WarpdexError) => {
       release()

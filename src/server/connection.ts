@@ -169,10 +169,11 @@ export class Connection {
   async #answer(message: ReadMessage, overloaded: boolean, meter: RequestMeter): Promise<Answer> {
     if (message.request === undefined) return refusal(message.id, message.error, meter)
     const { request, ownsMemory, milliseconds } = message
+    const sign = new CancelSign()
     let answered: Answered | undefined
     try {
       meter.decoded(request, milliseconds)
-      answered = await this.#run(request, overloaded, ownsMemory)
+      answered = await this.#run(request, sign, overloaded, ownsMemory)
       const { fields, sections, release } = answered
       meter.ran(sections)
       const outgoing = {
@@ -185,10 +186,19 @@ export class Connection {
       // What does not fit into a frame does not leave.
       answered?.release?.()
       return refusal(request.id, toWarpdexError(thrown), meter)
+    } finally {
+      // One that was refused for its id leaves the other's sign there.
+      if (this.#running.get(request.id) === sign) this.#running.delete(request.id)
     }
   }
 
-  async #run(request: Request, overloaded: boolean, ownsMemory: boolean): Promise<Answered> {
+  /** @returns the answer or, where it takes time, a promise of it */
+  #run(
+    request: Request,
+    sign: CancelSign,
+    overloaded: boolean,
+    ownsMemory: boolean,
+  ): Answered | Promise<Answered> {
     if (request.op === 'hello') return this.#hello(request)
     if (request.op === 'cancel') return reply<'cancel'>({ cancelled: this.#cancel(request.target) })
     if (overloaded) {
@@ -200,13 +210,8 @@ export class Connection {
     const { gate, grant, number } = this.#context
     const { rights } = grant
     authorise(rights, grant.who, request)
-    const sign = new CancelSign()
     this.#running.set(request.id, sign)
-    try {
-      return await gate.ask({ request, client: this.#client, rights, sign, connection: number, ownsMemory })
-    } finally {
-      this.#running.delete(request.id)
-    }
+    return gate.ask({ request, client: this.#client, rights, sign, connection: number, ownsMemory })
   }
 
   #hello({ protocol, client }: HelloRequest): Answered {

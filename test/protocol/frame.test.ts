@@ -98,6 +98,43 @@ t.test('a frame can be written over an older one and filled in place', async (t)
   )
 })
 
+t.test('frames of many shapes by turns, and of fields that change, are no mixture', async (t) => {
+  const tags = ['a']
+  const headers = [
+    { id: 1, op: 'get', index: 'x' },
+    { id: 1, op: 'get', index: 'y' },
+    { id: 300, op: 'get', index: 'x' },
+    { id: 1, op: 'get', index: 'x', all: true },
+    { id: 1, op: 'get', index: 'x', all: undefined },
+    { id: 1, index: 'x', op: 'get' },
+    { id: 1, op: 'get', index: 'x', tags },
+  ]
+  const columns: Record<string, Section>[] = [
+    {},
+    { keys: { type: 'u32', bytes: asBytes(Uint32Array.of(7)) } },
+    { keys: { type: 'u32', bytes: asBytes(Uint32Array.of(7, 8)) } },
+    { keys: { type: 'f32', bytes: asBytes(Uint32Array.of(9)) } },
+    { others: { type: 'u32', bytes: asBytes(Uint32Array.of(10)) } },
+  ]
+  for (let round = 0; round < 3; round++) {
+    tags[0] = 'abc'[round]!
+    for (const header of headers) {
+      for (const sections of columns) {
+        // Twice, since the second one is of the shape that was used last.
+        for (const _ of [1, 2]) {
+          const { id, header: fields, sections: found } = decodeFrame(encodeFrame(header, sections))
+          t.strictSame({ ...fields, id }, JSON.parse(JSON.stringify(header)))
+          t.strictSame([...found.keys()], Object.keys(sections))
+          for (const [name, { type, bytes }] of found) {
+            t.equal(type, sections[name]!.type)
+            t.strictSame([...bytes], [...sections[name]!.bytes])
+          }
+        }
+      }
+    }
+  }
+})
+
 t.test('absent fields are left out', async (t) => {
   t.strictSame(Object.keys(decodeFrame(encodeFrame({ id: 1, index: undefined })).header), ['id'])
 })

@@ -3,7 +3,7 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
-import type { ColumnShape, DeviceWord, Strategy } from '../../primitives/primitives.js'
+import type { ColumnShape, DeviceWord } from '../../primitives/primitives.js'
 import type { Tuples } from './tuples.js'
 
 /** Two relations cut into pairs of ranges. */
@@ -119,21 +119,4 @@ const CUTS_OF_GROUP = 32
 /** Columns of payloads of both relations, where there are any. */
 export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {
   return [first.columns.payloads, second.columns.payloads].filter((buffer) => buffer !== undefined)
-}
-
-/** Elements of an invocation, of set operators and of JOIN, by the words of an element; as in `merge-path.wesl`. */
-const OWN = { set: { 1: 15, 2: 7, 4: 3 }, join: { 1: 11, 2: 5, 4: 3 } }
-const SERIAL_TILE = 512
-
-/** Words of the path of a tile: two for each invocation. */
-export const PATH_WORDS = 512
-
-/** Elements of a tile that is merged. */
-export function pathTile(
-  strategy: Strategy,
-  operator: 'set' | 'join',
-  shape: ColumnShape,
-  byTuple: boolean,
-): number {
-  return strategy === 'serial' ? SERIAL_TILE : 256 * OWN[operator][elementWords(shape, byTuple)]
 }

@@ -1,5 +1,4 @@
 import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers, columnConditions, ifPayload } from '../../primitives/columns.js'
@@ -8,35 +7,20 @@ import type { ColumnShape, DeviceWord, Primitives, Strategy } from '../../primit
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import type { TupleLayout } from './attributes.js'
-import { type Predicate, readsPayload, type Term, termsOf, termWords } from './predicate.js'
+import { MOST_TERMS, type Predicate, type Term, termsOf, termWords } from './predicate.js'
+import { KernelsByTerms } from './select-kernels.js'
+import { SubgroupSelect } from './subgroup-select.js'
 import { scratchTuples, type Tuples } from './tuples.js'
 
 /** Words of bits of a tile; as in `select.wesl`. */
 const TILE_WORDS = { cooperative: 256, serial: 32 }
 
-/** Terms that a dispatch evaluates: its parameters have room for no more. */
-const MOST_TERMS = 4
-
-/** SELECT over tuples of one shape (`select.wesl`): mark, emit. More than four terms go through it again. */
+/** SELECT over tuples of one shape. More than four terms go through it again. */
 export class Select {
-  readonly #primitives: Primitives
-  readonly #strategy: Strategy
-  readonly #mark: Kernel
-  readonly #emit: Kernel
-  readonly #unbounded: DeviceWord
+  readonly #pass: BitSelect | SubgroupSelect
 
-  private constructor(
-    primitives: Primitives,
-    strategy: Strategy,
-    mark: Kernel,
-    emit: Kernel,
-    unbounded: DeviceWord,
-  ) {
-    this.#primitives = primitives
-    this.#strategy = strategy
-    this.#mark = mark
-    this.#emit = emit
-    this.#unbounded = unbounded
+  private constructor(pass: BitSelect | SubgroupSelect) {
+    this.#pass = pass
   }
 
   static async create(
@@ -45,36 +29,11 @@ export class Select {
     strategy: Strategy,
     shape: ColumnShape,
   ): Promise<Select> {
-    const common = {
-      module: 'relational/algebra/select',
-      params: 16,
-      conditions: {
-        ...columnConditions(shape),
-        serial: strategy === 'serial',
-        subgroups: strategy === 'subgroups',
-      },
-      bindings: ['read'] as const,
-    }
-    const [mark, emit, unbounded] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'mark',
-        further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [4, 'write'], tileSumsBinding('write')],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'emit',
-        further: [
-          ...ifPayload(shape, [1, 'read']),
-          [4, 'read'],
-          [5, 'write'],
-          ...ifPayload(shape, [6, 'write']),
-          tileSumsBinding('read'),
-        ],
-      }),
-      unboundedCount(device),
-    ])
-    return new Select(primitives, strategy, mark, emit, unbounded)
+    return new Select(
+      strategy === 'subgroups'
+        ? await SubgroupSelect.create(device, primitives, shape)
+        : await BitSelect.create(device, primitives, strategy, shape),
+    )
   }
 
   /**
@@ -89,35 +48,88 @@ export class Select {
     predicate: Predicate,
   ): Tuples {
     const terms = termsOf(layout, predicate)
+    if (terms === undefined) return this.#pass.record(recorder, scratch, { ...tuples, rows: 0 }, [])
     let result = tuples
     let first = 0
     do {
-      result = this.#select(recorder, scratch, result, terms.slice(first, first + MOST_TERMS))
+      result = this.#pass.record(recorder, scratch, result, terms.slice(first, first + MOST_TERMS))
       first += MOST_TERMS
     } while (first < terms.length)
     return result
   }
+}
 
-  #select(recorder: Recorder, scratch: Scratch, tuples: Tuples, terms: readonly Term[]): Tuples {
+/** A pass of SELECT by bits (`select.wesl`): mark, emit. */
+class BitSelect {
+  readonly #primitives: Primitives
+  readonly #strategy: Strategy
+  readonly #kernels: KernelsByTerms
+  readonly #unbounded: DeviceWord
+
+  private constructor(
+    primitives: Primitives,
+    strategy: Strategy,
+    kernels: KernelsByTerms,
+    unbounded: DeviceWord,
+  ) {
+    this.#primitives = primitives
+    this.#strategy = strategy
+    this.#kernels = kernels
+    this.#unbounded = unbounded
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    strategy: Exclude<Strategy, 'subgroups'>,
+    shape: ColumnShape,
+  ): Promise<BitSelect> {
+    const kernels = KernelsByTerms.create(shape, async (conditions) => {
+      const common = {
+        module: 'relational/algebra/select',
+        params: 15,
+        conditions: { ...columnConditions(shape), ...conditions, serial: strategy === 'serial' },
+        bindings: ['read'] as const,
+      }
+      const [mark, emit] = await Promise.all([
+        device.kernel({
+          ...common,
+          entryPoint: 'mark',
+          further: [...ifPayload(shape, [1, 'read']), [2, 'read'], [4, 'write'], tileSumsBinding('write')],
+        }),
+        device.kernel({
+          ...common,
+          entryPoint: 'emit',
+          further: [
+            ...ifPayload(shape, [1, 'read']),
+            [4, 'read'],
+            [5, 'write'],
+            ...ifPayload(shape, [6, 'write']),
+            tileSumsBinding('read'),
+          ],
+        }),
+      ])
+      return { mark, emit }
+    })
+    return new BitSelect(primitives, strategy, await kernels, await unboundedCount(device))
+  }
+
+  /** The tuples for which all terms hold, in scratch memory. */
+  record(recorder: Recorder, scratch: Scratch, tuples: Tuples, terms: readonly Term[]): Tuples {
     const { shape, columns, rows, order, count: live = this.#unbounded } = tuples
     const tileWords = this.#strategy === 'serial' ? TILE_WORDS.serial : TILE_WORDS.cooperative
     const tiles = Math.ceil(rows / (32 * tileWords))
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const result = scratchTuples(scratch, shape, rows, order, sums.total)
     const bits = scratch.words(tiles * tileWords)
-    const params = [
-      rows,
-      live.index,
-      tiles,
-      terms.length | (terms.some(readsPayload) ? 256 : 0),
-      ...terms.flatMap(termWords),
-    ]
+    const params = [rows, live.index, tiles, ...termWords(terms)]
     const input = columnBuffers(columns)
+    const { mark, emit } = this.#kernels.of(terms)
     const groups = groupsFor(this.#strategy, tiles)
-    recorder.dispatchGroups(this.#mark, [...input, live.buffer, bits, sums.buffer], params, groups)
+    recorder.dispatchGroups(mark, [...input, live.buffer, bits, sums.buffer], params, groups)
     sums.recordSums()
     const output = columnBuffers(result.columns)
-    recorder.dispatchGroups(this.#emit, [...input, bits, ...output, sums.buffer], params, groups)
+    recorder.dispatchGroups(emit, [...input, bits, ...output, sums.buffer], params, groups)
     return result
   }
 }

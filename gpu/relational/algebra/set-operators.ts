@@ -7,7 +7,7 @@ import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
-import { elementConditions, PATH_WORDS, PairCutter, pathTile, payloadsOf } from './pairs.js'
+import { elementConditions, elementWords, PairCutter, payloadsOf } from './pairs.js'
 import type { SortTuples } from './sort-tuples.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
 
@@ -30,14 +30,39 @@ export interface SetOperatorOptions {
 /** Conditions of the kernels; `union` is reserved there. */
 const CONDITIONS = { intersect: 'intersect', difference: 'difference', union: 'unite' }
 
-/** A set operator (`set-operators.wesl`): cut, merge, gather. */
+/** Words of the elements of a tile; as in `tile-ranges.wesl`. */
+const TILE_WORDS = 7680
+const SERIAL_TILE = 512
+
+/** The kernels of an operator with a strategy. */
+interface Form {
+  readonly module: string
+  /** The entry point that counts. */
+  readonly count: 'merge' | 'mark'
+  /** Words that counting leaves for gathering, of a tile of so many elements. */
+  readonly bitWords: (tile: number) => number
+  /** Tiles that a workgroup gathers. */
+  readonly gathered: number
+}
+
+const SERIAL: Form = { module: 'set-operators', count: 'merge', bitWords: () => 0, gathered: 1 }
+const FILTER: Form = { module: 'set-filter', count: 'mark', bitWords: (tile) => tile / 32 + 1, gathered: 2 }
+const UNION: Form = { module: 'set-union', count: 'mark', bitWords: (tile) => tile / 16, gathered: 1 }
+
+function formOf(strategy: Strategy, operation: SetOperation): Form {
+  if (strategy === 'serial') return SERIAL
+  return operation === 'union' ? UNION : FILTER
+}
+
+/** A set operator (`set-filter.wesl`, `set-union.wesl`, `set-operators.wesl`): cut, mark or merge, gather. */
 export class SetOperator {
   readonly #primitives: Primitives
   readonly #sort: SortTuples
   readonly #options: SetOperatorOptions
   readonly #strategy: Strategy
   readonly #cutter: PairCutter
-  readonly #merge: Kernel
+  readonly #form: Form
+  readonly #count: Kernel
   readonly #gather: Kernel
 
   private constructor(
@@ -46,14 +71,15 @@ export class SetOperator {
     options: SetOperatorOptions,
     strategy: Strategy,
     cutter: PairCutter,
-    [merge, gather]: readonly [Kernel, Kernel],
+    [count, gather]: readonly [Kernel, Kernel],
   ) {
     this.#primitives = primitives
     this.#sort = sort
     this.#options = options
     this.#strategy = strategy
     this.#cutter = cutter
-    this.#merge = merge
+    this.#form = formOf(strategy, options.operation)
+    this.#count = count
     this.#gather = gather
   }
 
@@ -67,15 +93,17 @@ export class SetOperator {
     const { operation, shape } = options
     const byTuple = options.by === 'tuple'
     const conditions = elementConditions(shape, byTuple)
-    const serial = strategy === 'serial'
+    const { module, count: counting, bitWords } = formOf(strategy, operation)
+    const leavesBits = bitWords(1) > 0
     const common = {
-      module: 'relational/algebra/set-operators',
+      module: `relational/algebra/${module}`,
       params: 1,
       conditions: {
         ...conditions,
-        serial,
+        serial: strategy === 'serial',
         subgroups: strategy === 'subgroups',
         [CONDITIONS[operation]]: true,
+        search_first: operation === 'union',
       },
       bindings: ['read', 'read'] as const,
     }
@@ -83,17 +111,17 @@ export class SetOperator {
       [2, 'read'],
       [3, 'read'],
     ] as const
-    const [cutter, merge, gather] = await Promise.all([
+    const [cutter, count, gather] = await Promise.all([
       PairCutter.create(device, shape, byTuple),
       device.kernel({
         ...common,
-        entryPoint: 'merge',
+        entryPoint: counting,
         conditions: { ...common.conditions, counting: true },
         further: [
           ...(conditions.by_tuple ? payloads : []),
           [4, 'read'],
           [5, 'read'],
-          ...(serial ? [] : ([[7, 'write']] as const)),
+          ...(leavesBits ? ([[7, 'write']] as const) : []),
           tileSumsBinding('write'),
         ],
       }),
@@ -104,14 +132,14 @@ export class SetOperator {
           ...(conditions.payload ? payloads : []),
           [4, 'read'],
           [5, 'read'],
-          ...(serial ? [] : ([[7, 'read']] as const)),
+          ...(leavesBits ? ([[7, 'read']] as const) : []),
           [8, 'write'],
           ...(conditions.payload ? ([[9, 'write']] as const) : []),
           tileSumsBinding('read'),
         ],
       }),
     ])
-    return new SetOperator(primitives, sort, options, strategy, cutter, [merge, gather])
+    return new SetOperator(primitives, sort, options, strategy, cutter, [count, gather])
   }
 
   /**
@@ -131,23 +159,25 @@ export class SetOperator {
     const [first, second] = [left, right].map((tuples) =>
       by === 'tuple' ? this.#sort.recordByTuple(recorder, scratch, tuples) : tuples,
     ) as [Tuples, Tuples]
-    const serial = this.#strategy === 'serial'
-    const tileSize = pathTile(this.#strategy, 'set', shape, by === 'tuple')
+    const { bitWords, gathered } = this.#form
+    const tileSize =
+      this.#strategy === 'serial' ? SERIAL_TILE : TILE_WORDS / elementWords(shape, by === 'tuple')
     const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
     const inOrder = isInTupleOrder(first) && (operation !== 'union' || by === 'tuple')
     const result = scratchTuples(scratch, shape, rows, inOrder ? 'tuple' : 'key', sums.total)
-    const path = serial ? [] : [scratch.words(tiles * PATH_WORDS)]
+    const tileWords = bitWords(tileSize)
+    const bits = tileWords > 0 ? [scratch.words(tiles * tileWords)] : []
     const keys = [first.columns.keys, second.columns.keys]
     const payloads = payloadsOf(first, second)
-    const merged = [...keys, ...(by === 'tuple' ? payloads : []), cuts, sizes, ...path, sums.buffer]
+    const counted = [...keys, ...(by === 'tuple' ? payloads : []), cuts, sizes, ...bits, sums.buffer]
     const output = columnBuffers(result.columns)
-    const gathered = [...keys, ...payloads, cuts, sizes, ...path, ...output, sums.buffer]
-    const groups = groupsFor(this.#strategy, tiles)
-    recorder.dispatchGroups(this.#merge, merged, [tiles], groups)
+    const moved = [...keys, ...payloads, cuts, sizes, ...bits, ...output, sums.buffer]
+    const groups = (each: number) => groupsFor(this.#strategy, Math.ceil(tiles / each))
+    recorder.dispatchGroups(this.#count, counted, [tiles], groups(1))
     sums.recordSums()
-    recorder.dispatchGroups(this.#gather, gathered, [tiles], groups)
+    recorder.dispatchGroups(this.#gather, moved, [tiles], groups(gathered))
     return result
   }
 }

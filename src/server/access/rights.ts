@@ -121,6 +121,7 @@ function allows({ allow }: Rule, right: Right): boolean {
 
 /** Takes the shortest match for each `*`, and comes back only to the last one, so that no pattern takes long. */
 function matches(pattern: string, name: string): boolean {
+  if (pattern === '*') return true
   const [head, ...parts] = pattern.split('*')
   const tail = parts.pop()
   if (tail === undefined) return name === pattern

@@ -248,7 +248,7 @@ export class Inflow {
   #launch(): void {
     const { requestsInFlight, requestsInAll } = this.#limits
     while (this.#running < requestsInFlight) {
-      const [message] = this.#held
+      const message = this.#held[0]
       if (message === undefined) return
       message.prepared ??= message.prepare()
       const { replyBytes, start } = message.prepared

@@ -65,8 +65,11 @@ function kindOf(request: Request): string {
 
 function weightOf(request: Request): number {
   let bytes = 0
-  for (const value of Object.values(request)) {
-    if (value instanceof Object && value.bytes instanceof Uint8Array) bytes += value.bytes.byteLength
+  for (const name in request) {
+    const value: unknown = request[name as keyof Request]
+    if (value instanceof Object && 'bytes' in value && value.bytes instanceof Uint8Array) {
+      bytes += value.bytes.byteLength
+    }
   }
   const entries = 'limit' in request ? request.limit : 1
   return Math.max(1, bytes) * Math.max(1, entries)

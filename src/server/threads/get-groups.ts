@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import { sectionElementBytes } from '../../../protocol/frame.js'
+import { type SectionType, sectionElementBytes } from '../../../protocol/frame.js'
 import type { GetRequest } from '../../../protocol/messages.js'
 import type { Answered, Question } from '../gate/engine-gate.js'
 import type { EngineRequest } from '../operations.js'
@@ -26,6 +26,7 @@ interface Member {
 /** Gets of one index whose keys are of one type. */
 interface Group {
   readonly index: string
+  readonly type: SectionType
   readonly waiting: Member[]
   underWay: number
 }
@@ -43,6 +44,8 @@ type Ask = (request: EngineRequest, connection: number | undefined) => Promise<A
 export class GetGroups {
   readonly #ask: Ask
   readonly #groups = new Map<string, Group>()
+  /** That of the last get, since most are of the same index as the one before. */
+  #last: Group | undefined
 
   constructor(ask: Ask) {
     this.#ask = ask
@@ -69,19 +72,20 @@ export class GetGroups {
   }
 
   #group({ index, keys }: GetRequest): Group {
-    const name = `${keys.type} ${index}`
-    let group = this.#groups.get(name)
-    if (group === undefined) {
-      group = { index, waiting: [], underWay: 0 }
-      this.#groups.set(name, group)
-    }
+    const { type } = keys
+    if (this.#last?.index === index && this.#last.type === type) return this.#last
+    const name = `${type} ${index}`
+    const group = this.#groups.get(name) ?? { index, type, waiting: [], underWay: 0 }
+    this.#groups.set(name, group)
+    this.#last = group
     return group
   }
 
   #advance(group: Group): void {
     while (group.waiting.length > 0 && group.underWay < GROUPS_UNDER_WAY) this.#send(group)
     if (group.waiting.length > 0 || group.underWay > 0) return
-    for (const [name, each] of this.#groups) if (each === group) this.#groups.delete(name)
+    this.#groups.delete(`${group.type} ${group.index}`)
+    if (this.#last === group) this.#last = undefined
   }
 
   #send(group: Group): void {

@@ -106,6 +106,24 @@ t.test('no more requests are under way than the server reads', async (t) => {
   t.equal(server.of('cancel').length, 5)
 })
 
+t.test('calls of one turn are sent in their order, whatever their bounds', async (t) => {
+  const { server, client } = await open(t)
+  const { signal } = new AbortController()
+  const bounds = [{}, { signal }, { deadline: 60_000 }, { signal, deadline: 60_000 }]
+  for (const asked of ['for the first time', 'again'] as const) {
+    const index = client.index<'u32', 'u32'>('numbers')
+    if (asked === 'again') await index.definition()
+    const before = server.of('count').length
+    await Promise.all(Array.from({ length: 12 }, (_, i) => index.count([i], bounds[i % bounds.length])))
+    const sent = server.of('count').slice(before)
+    t.strictSame(
+      sent.map(({ keys }) => keys.bytes[0]),
+      Array.from({ length: 12 }, (_, i) => i),
+      asked,
+    )
+  }
+})
+
 t.test('deadlines and signals end a call at once, and tell the server', async (t) => {
   const { server, index } = await open(t)
   server.intervene = (request) => (request.op === 'get' ? 'hold' : 'none')

@@ -45,7 +45,7 @@ const search = (
 ) => t.test(name, (t) => withBothForms(t, (t, run) => body(run, t), ['subgroups', 'cooperative']))
 
 search('tiles that end beside a boundary', async (run) => {
-  for (const count of [31, 32, 33, 255, 256, 257, TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + 33]) {
+  for (const count of [31, 32, 33, 257, TILE - 1, TILE, TILE + 1, 2 * TILE + 33]) {
     const first = ascending(count)
     await check(run, first, first)
     await check(run, first, ascending(count, { begin: 1, step: 2 }))
@@ -72,7 +72,7 @@ search('keys alone', async (run) => {
 
 search('keys that several tiles have', async (run) => {
   const run5 = (count: number) => ascending(count, { begin: 5, times: count })
-  const [few, some, many] = [run5(3), run5(TILE + 7), run5(3 * TILE)]
+  const [few, some, many] = [run5(3), run5(TILE + 7), run5(2 * TILE + 100)]
   for (const [first, second] of [
     [few, many],
     [many, few],

@@ -158,7 +158,7 @@ t.test('SELECT', (t) =>
   }),
 )
 
-t.test('SELECT over so many tuples that sums of tiles are summed, too', (t) =>
+t.test('SELECT over so many tuples that sums of tiles are summed, too, or scanned', (t) =>
   withBothForms(
     t,
     async (_t, _run, device, { algebra }) => {
@@ -187,6 +187,26 @@ t.test('SELECT over so many tuples that sums of tiles are summed, too', (t) =>
     },
     ['subgroups', 'cooperative'],
   ),
+)
+
+t.test('SELECT where pieces have as many tuples as are kept at once, and one more', (t) =>
+  withBothForms(t, async (_t, run) => {
+    const layout = layOut(
+      [
+        { name: 'high', bits: 26 },
+        { name: 'low', bits: 6 },
+      ],
+      [{ name: 'value', bits: 32 }],
+    )
+    const tuples = Array.from({ length: 3000 }, (_, i) => ({ key: BigInt(i), payload: BigInt(7 * i) }))
+    for (const constant of [16, 17]) {
+      const predicate: Predicate = [{ attribute: 'low', operator: '<', constant }]
+      const found = await run(async ({ algebra, recorder, scratch, upload }) =>
+        (await algebra.select(U32_U32)).record(recorder, scratch, upload(tuples, U32_U32), layout, predicate),
+      )
+      sameTuples(found, select(tuples, layout, predicate), U32_U32)
+    }
+  }),
 )
 
 t.test('SELECT over wide shapes', (t) =>

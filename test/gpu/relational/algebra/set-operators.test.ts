@@ -7,8 +7,10 @@ import { byTuple, combine, type Tuple } from './model.js'
 
 const OPERATIONS: readonly SetOperation[] = ['intersect', 'difference', 'union']
 
-/** Lengths beside the boundaries of an invocation's part and of the tiles of both strategies. */
-const LENGTHS = [0, 1, 29, 30, 31, 255, 256, 257, 511, 512, 513, 7679, 7680, 7681]
+/** Lengths beside the boundaries of fours, words of bits, rounds, and the tiles of all strategies, one of which both relations share. */
+const LENGTHS = [
+  0, 1, 3, 4, 5, 31, 32, 33, 511, 512, 513, 1023, 1024, 1025, 3839, 3840, 3841, 7679, 7680, 7681,
+]
 
 interface Case {
   readonly shape: ColumnShape
@@ -61,7 +63,7 @@ t.test('the examples of Table 1', (t) =>
 t.test('relations of every length around a boundary', (t) =>
   withBothForms(t, async (_t, run) => {
     for (const [i, length] of LENGTHS.entries()) {
-      for (const other of [0, length, 3000]) {
+      for (const other of [i % 2 === 0 ? 0 : 3000, length]) {
         const pair = [
           makeSimilarTuples(i + 1, length, 5000, U32_U32),
           makeSimilarTuples(i + 70, other, 5000, U32_U32),
@@ -85,6 +87,36 @@ t.test('keys that all match, that never do, and that repeat', (t) =>
         const pair = [makeTuples(kind, 3, 6000, U32_U32), makeTuples(kind, 4, 5000, U32_U32)] as const
         await check(run, operation, pair, { shape: U32_U32, by: 'key' })
       }
+    }
+  }),
+)
+
+t.test('a relation of which most lies between few tuples of the other', (t) =>
+  withBothForms(t, async (_t, run) => {
+    const tuples = (keys: readonly number[]) => keys.map((key) => ({ key: BigInt(key), payload: 0n }))
+    const last = 2 ** 32 - 1
+    const dense = tuples([...Array.from({ length: 9000 }, (_, i) => 2 * i), last])
+    const sparse = [
+      tuples([0, last]),
+      tuples(Array.from({ length: 250 }, (_, i) => 73 * i)),
+      tuples([
+        ...Array.from({ length: 10 }, (_, i) => i),
+        ...Array.from({ length: 11 }, (_, i) => 17_000 + i),
+      ]),
+    ]
+    for (const [i, few] of sparse.entries()) {
+      for (const operation of OPERATIONS) {
+        const pair =
+          (i + OPERATIONS.indexOf(operation)) % 2 === 0 ? ([dense, few] as const) : ([few, dense] as const)
+        await check(run, operation, pair, { shape: U32_U32, by: 'key' })
+      }
+      await check(run, 'union', [dense, few], { shape: U32_U32, by: 'key', live: true })
+      await check(run, 'union', [few, dense], { shape: U32_U32, by: 'key', live: true })
+      await check(run, 'intersect', [few, dense], { shape: U32_U32, by: 'key', live: true })
+    }
+    for (const operation of OPERATIONS) {
+      await check(run, operation, [tuples([0]), []], { shape: U32_U32, by: 'key' })
+      await check(run, operation, [[], tuples([0])], { shape: U32_U32, by: 'key' })
     }
   }),
 )
