@@ -168,7 +168,7 @@ export class Join {
       ? { buffer: scratch.words(tiles) }
       : recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const isListed = isSearched(this.#strategy, this.#options)
-    const list = isListed ? [scratch.words(tiles * (2 + SEARCHED_TILE))] : []
+    const list = isListed ? [scratch.words(tiles * (1 + SEARCHED_TILE))] : []
     const keys = [first.columns.keys, second.columns.keys]
     recorder.dispatchGroups(
       this.#kernels.count,
