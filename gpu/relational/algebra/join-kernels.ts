@@ -119,6 +119,7 @@ export function joinKernel(
       ...binding(10, 'write', firstPayload || secondPayload),
       ...behind,
       ...binding(11, counting ? 'write' : 'read', searched && !paging),
+      ...binding(13, counting ? 'write' : 'read', searched && !paging),
     ],
   })
 }

@@ -23,6 +23,9 @@ import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
 const PART_ROWS = 16_384
 const MOST_PARTS = 64
 
+/** A tile that has as many results may have more. */
+const MOST_COUNTED = 0xffff_ffff
+
 /** What is known of a join before its results are written. */
 export interface CountedJoin {
   readonly first: Tuples
@@ -32,7 +35,7 @@ export interface CountedJoin {
   readonly counts: GPUBuffer
   /** With `serial`: results before each tile. */
   readonly bases: readonly GPUBuffer[]
-  /** The tuples that have matches, if they are listed (`join-list.wesl`). */
+  /** The tuples that have matches, and how many they are of each tile, if they are listed (`join-list.wesl`). */
   readonly list: readonly GPUBuffer[]
 }
 
@@ -123,7 +126,7 @@ export class Join {
 
   /**
    * The join in passes of `most` tuples each, in order. Each is in scratch memory that lasts until the next one is asked for.
-   * @throws WarpdexError `BAD_REQUEST` as `run`; `OUT_OF_DEVICE_MEMORY` if there are more than 2^32 - 1 tuples
+   * @throws WarpdexError `BAD_REQUEST` as `run`; `OUT_OF_DEVICE_MEMORY` if there are more than 2^32 - 1 tuples, or as many of one tile
    */
   async *passes(first: Tuples, second: Tuples, most: number = this.mostRows): AsyncGenerator<Tuples> {
     const scratch = this.#device.scratch()
@@ -131,10 +134,12 @@ export class Join {
       const recorder = this.#device.record()
       const counted = this.recordCount(recorder, scratch, first, second)
       const { rows, mostOfTile } = await this.#readTotals(recorder, scratch, counted)
-      if (rows >= 2 ** 32) {
+      // A tile may have more than is counted of it.
+      const atLeast = mostOfTile === MOST_COUNTED ? 'at least ' : ''
+      if (rows > MOST_COUNTED || mostOfTile === MOST_COUNTED) {
         throw new WarpdexError(
           'OUT_OF_DEVICE_MEMORY',
-          `the join has ${rows} tuples; 2^32 - 1 can be numbered`,
+          `the join has ${atLeast}${rows} tuples; fewer than 2^32 - 1 can be numbered`,
         )
       }
       const parts = partsOf(mostOfTile)
@@ -168,7 +173,7 @@ export class Join {
       ? { buffer: scratch.words(tiles) }
       : recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const isListed = isSearched(this.#strategy, this.#options)
-    const list = isListed ? [scratch.words(tiles * (1 + SEARCHED_TILE))] : []
+    const list = isListed ? [scratch.words(tiles * SEARCHED_TILE), scratch.words(tiles)] : []
     const keys = [first.columns.keys, second.columns.keys]
     recorder.dispatchGroups(
       this.#kernels.count,

@@ -128,6 +128,51 @@ search('passes over tiles with more entries than are numbered at a time', async 
   }
 })
 
+search('a tile with nearly as many results as a word counts', async (run, t) => {
+  // Four less than 2^32, of which one workgroup of 64 writes a part.
+  const [firsts, seconds] = [2046, 2_099_202]
+  const [rows, parts] = [500, 64]
+  for (const start of [0, 3 * seconds - 250, firsts * seconds - rows]) {
+    const found = await run(async ({ algebra, recorder, scratch, upload, put }) => {
+      const part = await algebra.join(U32_U32, U32, 'search')
+      const first = upload(
+        Array.from({ length: firsts }, (_, i) => ({ key: 7n, payload: BigInt(i) })),
+        U32_U32,
+      )
+      const keys = put(new Uint32Array(seconds).fill(7))
+      const second = {
+        shape: U32,
+        columns: { keys, payloads: undefined },
+        rows: seconds,
+        order: 'tuple',
+      } as const
+      const counted = part.recordCount(recorder, scratch, first, second)
+      return part.recordWrite(recorder, scratch, counted, { start, rows, parts })
+    })
+    const wanted = Array.from({ length: rows }, (_, i) => ({
+      key: 7n,
+      payload: BigInt(Math.floor((start + i) / seconds)),
+    }))
+    sameTuples(found, wanted, U32_U32)
+  }
+  await run(async ({ algebra, upload, put }) => {
+    const keys = put(new Uint32Array(2 ** 21).fill(7))
+    const second = {
+      shape: U32,
+      columns: { keys, payloads: undefined },
+      rows: 2 ** 21,
+      order: 'tuple',
+    } as const
+    const first = { ...second, rows: TILE }
+    const part = await algebra.join(U32, U32, 'search')
+    await t.rejects(part.passes(first, second, 1000).next(), {
+      code: 'OUT_OF_DEVICE_MEMORY',
+      message: /^the join has at least 4294967295 tuples/,
+    })
+    return upload([], U32)
+  })
+})
+
 search('random relations of different sizes', async (run) => {
   for (const [seed, firsts, seconds, range] of [
     [1, 5000, 5000, 6000],
