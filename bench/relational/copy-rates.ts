@@ -18,7 +18,7 @@ export class CopyRates {
 
   /** Gigabytes a second of a copy that reads and writes `bytes` bytes in all, by the device's own copy or by a kernel. */
   async rate(bytes: number): Promise<number> {
-    // A column of each size that is an eighth larger than the one before is as good as any in between.
+    // A column of each size that is an eighth larger than the one before stands for those in between.
     const step = Math.round(Math.log(bytes) / Math.log(1.125))
     const words = 4 * Math.ceil(1.125 ** step / 8 / 4)
     let rate = this.#rates.get(words)

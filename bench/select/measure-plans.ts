@@ -36,7 +36,7 @@ export interface Question {
 export interface PlanTime {
   readonly name: string
   readonly plan: SelectionPlan
-  /** By the device's timestamps around all of its kernels, where it has any. */
+  /** By the device's timestamps around all of its kernels, where it has timestamps. */
   readonly ms: number
   /** From the call until the result is on the device and the host knows its size. */
   readonly wall: number

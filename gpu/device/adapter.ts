@@ -18,7 +18,7 @@ export interface AdapterFacts {
 }
 
 export interface FoundAdapter {
-  /** Must stay referenced as long as any of its devices lives: collecting it kills the process. */
+  /** Must stay referenced until the last of its devices is gone: collecting it kills the process. */
   readonly gpu: GPU
   readonly adapter: GPUAdapter
   readonly name: string

@@ -50,7 +50,7 @@ export class SampleKeeper {
 }
 
 /**
- * Numbers of rows, each as likely as any other and none twice (Bentley and Floyd, "Programming pearls: a sample of brilliance", 1987). All
+ * Numbers of rows, all equally likely and none twice (Bentley and Floyd, "Programming pearls: a sample of brilliance", 1987). All
  * rows where they are few. Neighbours are drawn as often as others: what counts different values takes that for granted, and equal ones often
  * lie side by side.
  */

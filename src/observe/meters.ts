@@ -102,7 +102,7 @@ export class Meters implements ServerMeter, EngineMeter {
   slowConsumers = 0
   requestsInFlight = 0
   bytesInFlight = 0
-  /** The same of other threads, whoever has any sets it. */
+  /** The same of other threads; set by whoever runs some. */
   elsewhere: () => { readonly requests: number; readonly requestBytes: number } = () => NOTHING_ELSEWHERE
   /** Small gets, and the dispatches that they shared. */
   coalescedGets = 0

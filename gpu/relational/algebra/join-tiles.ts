@@ -32,12 +32,16 @@ export async function joinTiler(
 ): Promise<JoinTiler> {
   const { keyWords } = options.first
   if (isSearched(strategy, options)) return SearchTiler.create(device, keyWords)
-  const cutter = await PairCutter.create(device, { keyWords, payloadWords: 0 }, false)
+  const cutter = await PairCutter.create(
+    device,
+    { keyWords, payloadWords: 0 },
+    { byTuple: false, withRuns: true },
+  )
   const tileSize = CUT_TILE[strategy === 'serial' ? 'serial' : 'cooperative'][keyWords]
   return {
     record: (recorder, scratch, first, second) => {
       const { tiles, cuts, sizes, runs } = cutter.record(recorder, scratch, first, second, tileSize)
-      return { tiles, buffers: [cuts, sizes, runs] }
+      return { tiles, buffers: [cuts, sizes, ...runs] }
     },
   }
 }

@@ -13,8 +13,8 @@ export interface Pairs {
   readonly cuts: GPUBuffer
   /** Numbers of tuples of both. */
   readonly sizes: GPUBuffer
-  /** For each tile: where the equals of its first tuple of the first relation begin in the second. */
-  readonly runs: GPUBuffer
+  /** For each tile: where the equals of its first tuple of the first relation begin in the second; none if that was not asked for. */
+  readonly runs: readonly GPUBuffer[]
 }
 
 /** Conditions of `elements.wesl`. */
@@ -44,28 +44,40 @@ function comparesPayloads({ payloadWords }: ColumnShape, byTuple: boolean): bool
   return byTuple && payloadWords > 0
 }
 
+export interface CutOptions {
+  /** Whether relations are compared by all words of their tuples instead of by key. */
+  readonly byTuple: boolean
+  /** Whether begins of runs are looked for, which JOIN needs. */
+  readonly withRuns: boolean
+}
+
 /** Cuts pairs of relations into equal tiles (`cut.wesl`). */
 export class PairCutter {
   readonly #kernel: Kernel
   /** Whether the kernel reads payloads. */
-  readonly #byTuple: boolean
+  readonly #readsPayloads: boolean
+  readonly #withRuns: boolean
   readonly #unbounded: DeviceWord
 
-  private constructor(kernel: Kernel, byTuple: boolean, unbounded: DeviceWord) {
+  private constructor(kernel: Kernel, readsPayloads: boolean, withRuns: boolean, unbounded: DeviceWord) {
     this.#kernel = kernel
-    this.#byTuple = byTuple
+    this.#readsPayloads = readsPayloads
+    this.#withRuns = withRuns
     this.#unbounded = unbounded
   }
 
-  /** @param byTuple whether relations of this shape are compared by all words of their tuples instead of by key */
-  static async create(device: Device, shape: ColumnShape, byTuple: boolean): Promise<PairCutter> {
+  static async create(
+    device: Device,
+    shape: ColumnShape,
+    { byTuple, withRuns }: CutOptions,
+  ): Promise<PairCutter> {
     const { by_tuple } = elementConditions(shape, byTuple)
     const [kernel, unbounded] = await Promise.all([
       device.kernel({
         module: 'relational/algebra/cut',
         entryPoint: 'cut',
         params: 6,
-        conditions: elementConditions(shape, byTuple),
+        conditions: { ...elementConditions(shape, byTuple), with_runs: withRuns },
         bindings: ['read', 'read'],
         further: [
           ...(by_tuple
@@ -78,12 +90,12 @@ export class PairCutter {
           [5, 'read'],
           [6, 'write'],
           [7, 'write'],
-          [8, 'write'],
+          ...(withRuns ? ([[8, 'write']] as const) : []),
         ],
       }),
       unboundedCount(device),
     ])
-    return new PairCutter(kernel, by_tuple, unbounded)
+    return new PairCutter(kernel, by_tuple, withRuns, unbounded)
   }
 
   /** @param tileSize elements of a tile */
@@ -91,7 +103,7 @@ export class PairCutter {
     const tiles = Math.ceil((first.rows + second.rows) / tileSize)
     const cuts = scratch.words(tiles + 1)
     const sizes = scratch.words(2)
-    const runs = scratch.words(tiles + 1)
+    const runs = this.#withRuns ? [scratch.words(tiles + 1)] : []
     const { count: firstLive = this.#unbounded } = first
     const { count: secondLive = this.#unbounded } = second
     recorder.dispatchGroups(
@@ -99,12 +111,12 @@ export class PairCutter {
       [
         first.columns.keys,
         second.columns.keys,
-        ...(this.#byTuple ? payloadsOf(first, second) : []),
+        ...(this.#readsPayloads ? payloadsOf(first, second) : []),
         firstLive.buffer,
         secondLive.buffer,
         cuts,
         sizes,
-        runs,
+        ...runs,
       ],
       [first.rows, second.rows, firstLive.index, secondLive.index, tiles, tileSize],
       Math.ceil((tiles + 1) / CUTS_OF_GROUP),

@@ -112,7 +112,7 @@ export class SetOperator {
       [3, 'read'],
     ] as const
     const [cutter, count, gather] = await Promise.all([
-      PairCutter.create(device, shape, byTuple),
+      PairCutter.create(device, shape, { byTuple, withRuns: false }),
       device.kernel({
         ...common,
         entryPoint: counting,

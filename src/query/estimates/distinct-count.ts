@@ -36,7 +36,7 @@ export function distinctCount(counts: Iterable<number>, rows: number): number {
 
 /**
  * Different values among rows that were drawn at random from some of each value (Cardenas 1975; Yao 1977 has it without replacement).
- * @param values that may come, each as often as any other
+ * @param values that may come, all equally often
  */
 export function distinctAmong(values: number, rows: number): number {
   if (!Number.isFinite(values)) return rows

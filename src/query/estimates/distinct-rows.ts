@@ -121,7 +121,7 @@ function unknownValues({ rows }: NodeEstimate): number {
   return Math.max(1, rows / ROWS_PER_VALUE)
 }
 
-/** Of the rows that are there at all, by those of the sample that are, as if each was there as likely as any other. */
+/** Of the rows that are there at all, by those of the sample that are, as if all were equally likely to be there. */
 function sampledDistinct(source: Source, origins: readonly ColumnOrigin[], withNulls: boolean): number {
   const { of, present } = source
   const { places, count } = tuplePlaces(
