@@ -15,8 +15,9 @@ import {
   joinOrder,
   joinShape,
 } from './join-kernels.js'
-import { type JoinTiler, type JoinTiles, joinTiler, SEARCHED_TILE } from './join-tiles.js'
+import { type JoinTiler, type JoinTiles, joinTiler } from './join-tiles.js'
 import { payloadsOf } from './pairs.js'
+import { SEARCHED_TILE } from './search-cut.js'
 import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
 
 /** Results of a tile that one workgroup writes where some tile has more; and workgroups for one tile at most. */

@@ -8,6 +8,7 @@ import type { ColumnShape, Primitives, Strategy } from '../../primitives/primiti
 import { groupsFor } from '../../primitives/strategy.js'
 import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import { elementConditions, elementWords, PairCutter, payloadsOf } from './pairs.js'
+import { SEARCHED_TILE, SearchCutter } from './search-cut.js'
 import type { SortTuples } from './sort-tuples.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
 
@@ -39,28 +40,82 @@ interface Form {
   readonly module: string
   /** The entry point that counts. */
   readonly count: 'merge' | 'mark'
+  /** Whether tiles are as many tuples of the first relation each, instead of as many of both. */
+  readonly searched: boolean
   /** Words that counting leaves for gathering, of a tile of so many elements. */
   readonly bitWords: (tile: number) => number
   /** Tiles that a workgroup gathers. */
   readonly gathered: number
 }
 
-const SERIAL: Form = { module: 'set-operators', count: 'merge', bitWords: () => 0, gathered: 1 }
-const FILTER: Form = { module: 'set-filter', count: 'mark', bitWords: (tile) => tile / 32 + 1, gathered: 2 }
-const UNION: Form = { module: 'set-union', count: 'mark', bitWords: (tile) => tile / 16, gathered: 1 }
+const SERIAL: Form = {
+  module: 'set-operators',
+  count: 'merge',
+  searched: false,
+  bitWords: () => 0,
+  gathered: 1,
+}
+/** Gathers as many tiles together as have a word of bits for each of 256 invocations. */
+const FILTER: Form = {
+  module: 'set-filter',
+  count: 'mark',
+  searched: true,
+  bitWords: (tile) => tile / 32,
+  gathered: (256 * 32) / SEARCHED_TILE,
+}
+const UNION: Form = {
+  module: 'set-union',
+  count: 'mark',
+  searched: false,
+  bitWords: (tile) => tile / 16,
+  gathered: 1,
+}
 
 function formOf(strategy: Strategy, operation: SetOperation): Form {
   if (strategy === 'serial') return SERIAL
   return operation === 'union' ? UNION : FILTER
 }
 
-/** A set operator (`set-filter.wesl`, `set-union.wesl`, `set-operators.wesl`): cut, mark or merge, gather. */
+/** What the kernels are told of tiles. */
+interface Tiling {
+  readonly tiles: number
+  /** Elements of a tile. */
+  readonly size: number
+  /** Where they lie in the relations, and how many tuples these have: bindings 4 and 5. */
+  readonly places: readonly [GPUBuffer, GPUBuffer]
+}
+
+/** Parts two relations into tiles. */
+type Tiler = (recorder: Recorder, scratch: Scratch, first: Tuples, second: Tuples) => Tiling
+
+async function tilerOf(
+  device: Device,
+  strategy: Strategy,
+  { operation, shape, by }: SetOperatorOptions,
+): Promise<Tiler> {
+  const byTuple = by === 'tuple'
+  if (formOf(strategy, operation).searched) {
+    const cutter = await SearchCutter.create(device, shape, byTuple)
+    return (...relations) => {
+      const { tiles, lows, sizes } = cutter.record(...relations)
+      return { tiles, size: SEARCHED_TILE, places: [lows, sizes] }
+    }
+  }
+  const size = strategy === 'serial' ? SERIAL_TILE : TILE_WORDS / elementWords(shape, byTuple)
+  const cutter = await PairCutter.create(device, shape, { byTuple, withRuns: false })
+  return (...relations) => {
+    const { tiles, cuts, sizes } = cutter.record(...relations, size)
+    return { tiles, size, places: [cuts, sizes] }
+  }
+}
+
+/** A set operator (`set-filter.wesl`, `set-union.wesl`, `set-operators.wesl`): part into tiles, mark or merge, gather. */
 export class SetOperator {
   readonly #primitives: Primitives
   readonly #sort: SortTuples
   readonly #options: SetOperatorOptions
   readonly #strategy: Strategy
-  readonly #cutter: PairCutter
+  readonly #tiler: Tiler
   readonly #form: Form
   readonly #count: Kernel
   readonly #gather: Kernel
@@ -70,14 +125,14 @@ export class SetOperator {
     sort: SortTuples,
     options: SetOperatorOptions,
     strategy: Strategy,
-    cutter: PairCutter,
+    tiler: Tiler,
     [count, gather]: readonly [Kernel, Kernel],
   ) {
     this.#primitives = primitives
     this.#sort = sort
     this.#options = options
     this.#strategy = strategy
-    this.#cutter = cutter
+    this.#tiler = tiler
     this.#form = formOf(strategy, options.operation)
     this.#count = count
     this.#gather = gather
@@ -111,8 +166,8 @@ export class SetOperator {
       [2, 'read'],
       [3, 'read'],
     ] as const
-    const [cutter, count, gather] = await Promise.all([
-      PairCutter.create(device, shape, { byTuple, withRuns: false }),
+    const [tiler, count, gather] = await Promise.all([
+      tilerOf(device, strategy, options),
       device.kernel({
         ...common,
         entryPoint: counting,
@@ -139,7 +194,7 @@ export class SetOperator {
         ],
       }),
     ])
-    return new SetOperator(primitives, sort, options, strategy, cutter, [count, gather])
+    return new SetOperator(primitives, sort, options, strategy, tiler, [count, gather])
   }
 
   /**
@@ -160,20 +215,18 @@ export class SetOperator {
       by === 'tuple' ? this.#sort.recordByTuple(recorder, scratch, tuples) : tuples,
     ) as [Tuples, Tuples]
     const { bitWords, gathered } = this.#form
-    const tileSize =
-      this.#strategy === 'serial' ? SERIAL_TILE : TILE_WORDS / elementWords(shape, by === 'tuple')
-    const { tiles, cuts, sizes } = this.#cutter.record(recorder, scratch, first, second, tileSize)
+    const { tiles, size, places } = this.#tiler(recorder, scratch, first, second)
     const sums = recordTileSums(recorder, scratch, this.#primitives, this.#strategy, tiles)
     const rows = operation === 'union' ? first.rows + second.rows : first.rows
     const inOrder = isInTupleOrder(first) && (operation !== 'union' || by === 'tuple')
     const result = scratchTuples(scratch, shape, rows, inOrder ? 'tuple' : 'key', sums.total)
-    const tileWords = bitWords(tileSize)
+    const tileWords = bitWords(size)
     const bits = tileWords > 0 ? [scratch.words(tiles * tileWords)] : []
     const keys = [first.columns.keys, second.columns.keys]
     const payloads = payloadsOf(first, second)
-    const counted = [...keys, ...(by === 'tuple' ? payloads : []), cuts, sizes, ...bits, sums.buffer]
+    const counted = [...keys, ...(by === 'tuple' ? payloads : []), ...places, ...bits, sums.buffer]
     const output = columnBuffers(result.columns)
-    const moved = [...keys, ...payloads, cuts, sizes, ...bits, ...output, sums.buffer]
+    const moved = [...keys, ...payloads, ...places, ...bits, ...output, sums.buffer]
     const groups = (each: number) => groupsFor(this.#strategy, Math.ceil(tiles / each))
     recorder.dispatchGroups(this.#count, counted, [tiles], groups(1))
     sums.recordSums()
