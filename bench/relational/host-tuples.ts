@@ -9,35 +9,51 @@ export interface HostTuples {
   readonly payloads: readonly Uint32Array[]
 }
 
-/** Two relations of which half of the keys match. */
+/** Two relations some of whose keys match. */
 export interface HostPair {
   readonly first: HostTuples
   readonly second: HostTuples
-  /** Whether tuple i of both has the same key; otherwise the second's comes right behind the first's. */
-  readonly matches: (i: number) => boolean
+  /** Places of tuples that have equal keys, in each relation. */
+  readonly matched: { readonly first: Uint32Array; readonly second: Uint32Array }
 }
 
-/** Distinct ascending keys over the whole range, 2 or more apart. */
-export function ascendingKeys(count: number): Uint32Array {
-  const widest = Math.floor(2 ** 32 / count) - 2
+/** Ascending keys over the whole range whose lowest bit is that of `start`, 2 or more apart. */
+export function ascendingKeys(count: number, start = 0): Uint32Array {
+  const widest = Math.max(1, Math.floor(2 ** 31 / Math.max(1, count)) - 1)
   const keys = new Uint32Array(count)
-  let key = 0
+  let key = start
   for (let i = 0; i < count; i++) {
     keys[i] = key
-    key += 2 + (scattered(i) % Math.max(1, widest))
+    key += 2 * (1 + (scattered(i + start * 0x9e3779b1) % widest))
   }
   return keys
 }
 
+/**
+ * Two relations of which half of the keys match. The others lie between them at random: the first relation's keys are even, and what
+ * only the second has is odd.
+ */
 export function halfMatchingPair(count: number, withPayloads: boolean): HostPair {
-  const matches = (i: number) => (scattered(i ^ 0x5bd1e995) & 1) === 1
   const firstKeys = ascendingKeys(count)
-  const secondKeys = firstKeys.map((key, i) => (matches(i) ? key : key + 1))
+  const matching = numbersWhere(count, (i) => (scattered(i ^ 0x5bd1e995) & 1) === 1)
+  const others = ascendingKeys(count - matching.length, 1)
+  const secondKeys = new Uint32Array(count)
+  const places = new Uint32Array(matching.length)
+  let [taken, other] = [0, 0]
+  for (let i = 0; i < count; i++) {
+    const key = taken < matching.length ? firstKeys[matching[taken]!]! : 2 ** 32
+    if (other < others.length && others[other]! < key) {
+      secondKeys[i] = others[other++]!
+    } else {
+      places[taken++] = i
+      secondKeys[i] = key
+    }
+  }
   const payloads = (seed: number) => (withPayloads ? [firstKeys.map((_, i) => scattered(i + seed))] : [])
   return {
     first: { keys: firstKeys, payloads: payloads(1) },
     second: { keys: secondKeys, payloads: payloads(count) },
-    matches,
+    matched: { first: matching, second: places },
   }
 }
 

@@ -19,7 +19,8 @@ export async function* joinSteps(bench: Bench): AsyncGenerator<Step> {
     const kind = withPayloads ? 'u32 + u32' : 'u32'
     yield await joinStep(bench, `JOIN, half match, ${kind}`, half)
     yield await pagesStep(bench, `JOIN into pages, half match, ${kind}`, half)
-    const aligned = { first: half.first, second: half.first, matches: () => true }
+    const every = numbersWhere(bench.count, () => true)
+    const aligned = { first: half.first, second: half.first, matched: { first: every, second: every } }
     yield await joinStep(bench, `JOIN, all match, ${kind}`, aligned)
     yield await pagesStep(bench, `JOIN into pages, all match, ${kind}`, aligned)
   }
@@ -65,7 +66,7 @@ async function pagesStep(bench: Bench, name: string, pair: HostPair): Promise<St
 function inputsOf({ device, inputs, count }: Bench, pair: HostPair) {
   const first = uploadTuples(device, inputs, pair.first)
   const second = uploadTuples(device, inputs, pair.second)
-  const wanted = joined(pair, count)
+  const wanted = joined(pair)
   const result = tupleBytes(joinShape(first.shape, second.shape)) * wanted.keys.length
   return {
     first,
@@ -75,8 +76,7 @@ function inputsOf({ device, inputs, count }: Bench, pair: HostPair) {
   }
 }
 
-function joined({ first, second, matches }: HostPair, count: number): HostTuples {
-  const numbers = numbersWhere(count, matches)
-  const { keys, payloads } = pick(first, numbers)
-  return { keys, payloads: [...pick(second, numbers).payloads, ...payloads] }
+function joined({ first, second, matched }: HostPair): HostTuples {
+  const { keys, payloads } = pick(first, matched.first)
+  return { keys, payloads: [...pick(second, matched.second).payloads, ...payloads] }
 }

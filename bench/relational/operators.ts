@@ -163,13 +163,9 @@ async function* setSteps(
   ]
   const bytes = BYTES[`${withPayloads}`]
   const results: Readonly<Record<SetOperation, () => HostTuples>> = {
-    intersect: () => pick(pair.first, numbersWhere(count, pair.matches)),
-    difference: () =>
-      pick(
-        pair.first,
-        numbersWhere(count, (i) => !pair.matches(i)),
-      ),
-    union: () => unionOf(pair, count),
+    intersect: () => pick(pair.first, pair.matched.first),
+    difference: () => pick(pair.first, numbersWithout(pair.matched.first, count)),
+    union: () => unionOf(pair),
   }
   for (const operation of ['union', 'intersect', 'difference'] as const) {
     const operator = await algebra.setOperator({ operation, shape: first.shape, by: 'key' })
@@ -187,8 +183,19 @@ async function* setSteps(
   }
 }
 
-function unionOf({ first, second, matches }: HostPair, count: number): HostTuples {
-  const rows = 2 * count - numbersWhere(count, matches).length
+/** The numbers below `count` that are not among these ascending ones. */
+function numbersWithout(numbers: Uint32Array, count: number): Uint32Array {
+  let next = 0
+  return numbersWhere(count, (i) => {
+    if (numbers[next] !== i) return true
+    next++
+    return false
+  })
+}
+
+function unionOf({ first, second, matched }: HostPair): HostTuples {
+  const [firsts, seconds] = [first.keys.length, second.keys.length]
+  const rows = firsts + seconds - matched.first.length
   const keys = new Uint32Array(rows)
   const payloads = first.payloads.map(() => new Uint32Array(rows))
   let place = 0
@@ -199,9 +206,16 @@ function unionOf({ first, second, matches }: HostPair, count: number): HostTuple
     })
     place++
   }
-  for (let i = 0; i < count; i++) {
-    put(first, i)
-    if (!matches(i)) put(second, i)
+  let [a, b, m] = [0, 0, 0]
+  while (a < firsts || b < seconds) {
+    if (b === seconds || (a < firsts && first.keys[a]! <= second.keys[b]!)) {
+      put(first, a++)
+    } else if (b === matched.second[m]) {
+      b++
+      m++
+    } else {
+      put(second, b++)
+    }
   }
   return { keys, payloads }
 }
