@@ -1,3 +1,4 @@
+import { DirectoryBuilder } from '../gpu/css-tree/directory.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
@@ -105,6 +106,8 @@ class TreeBench {
   readonly #writer: TreeWriter
   readonly #reader: TreeReader
   readonly #primitives: Primitives
+  /** Builds the directory that a write may put off; only of CSS-trees. */
+  readonly #separators: DirectoryBuilder | undefined
   #arena: Arena | undefined
 
   private constructor(
@@ -114,6 +117,7 @@ class TreeBench {
     primitives: Primitives,
     writer: TreeWriter,
     reader: TreeReader,
+    separators: DirectoryBuilder | undefined,
   ) {
     this.#device = device
     this.#shape = shape
@@ -121,13 +125,16 @@ class TreeBench {
     this.#primitives = primitives
     this.#writer = writer
     this.#reader = reader
+    this.#separators = separators
   }
 
   static async create(device: Device, shape: IndexShape, count: number): Promise<TreeBench> {
     const primitives = await Primitives.create(device)
     const writer = await TreeWriter.create(device, primitives, shape)
     const reader = await TreeReader.create(device, primitives, shape)
-    return new TreeBench(device, shape, count, primitives, writer, reader)
+    const tree = treeShape(shape)
+    const separators = tree.conditions.css ? await DirectoryBuilder.create(device, tree) : undefined
+    return new TreeBench(device, shape, count, primitives, writer, reader, separators)
   }
 
   async run(): Promise<Row['figures']> {
@@ -210,6 +217,7 @@ class TreeBench {
     const seconds = await measure(async () => {
       const prepared = await this.#writer.prepareItems(this.#arena!, scratch, items)
       prepared.apply()
+      this.#separators?.provide(this.#arena)
       await device.gpu.queue.onSubmittedWorkDone()
       const { tuplesCreated, tuplesRemoved } = prepared.effect
       written = ops === WriteOp.insert ? tuplesCreated : tuplesRemoved
