@@ -22,16 +22,32 @@ export class CallTable {
     this.#waiting.set(call.id, call)
   }
 
+  /** Adds a call that is sent at once. @returns false where others wait before it, or the server has enough to do */
+  addSent(call: Call): boolean {
+    if (this.#waiting.size > 0 || !this.#hasRoom(call)) return false
+    this.#markSent(call)
+    return true
+  }
+
   /** The next call to send, marked as sent; undefined when there is none or the server has enough to do. */
   next(): Call | undefined {
+    if (this.#waiting.size === 0) return undefined
     const [call] = this.#waiting.values()
-    if (call === undefined || this.#sent.size >= LIMITS.requestsInFlight) return undefined
-    if (this.#sent.size > 0 && this.#sentBytes + call.frame.length > LIMITS.bytesInFlight) return undefined
+    if (call === undefined || !this.#hasRoom(call)) return undefined
     this.#waiting.delete(call.id)
+    this.#markSent(call)
+    return call
+  }
+
+  #hasRoom({ frame }: Call): boolean {
+    if (this.#sent.size >= LIMITS.requestsInFlight) return false
+    return this.#sent.size === 0 || this.#sentBytes + frame.length <= LIMITS.bytesInFlight
+  }
+
+  #markSent(call: Call): void {
     this.#sent.set(call.id, call)
     this.#sentBytes += call.frame.length
     call.sends--
-    return call
   }
 
   /** Takes a call out that was sent. */
