@@ -10,13 +10,13 @@ import { VERSION } from '../version.js'
 import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
 import { reply } from './asker.js'
-import { bytesOf, CorkedSender, type OutgoingMessage } from './corked-sender.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
 import type { ReplyExpectation } from './flow/reply-sizes.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
 import { type ReadMessage, readMessage } from './read-message.js'
 import { framePieces } from './reply-frame.js'
+import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
 
 /** WebSocket close code of a server that is shutting down. */
 const GOING_AWAY = 1001
@@ -56,7 +56,7 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #context: ConnectionContext
-  readonly #sender: CorkedSender
+  readonly #sender: ReplySender
   readonly #flow: ConnectionFlow
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
   readonly #running = new Map<number, CancelSign>()
@@ -75,7 +75,7 @@ export class Connection {
       if (code === FlowCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
       void this.#end(code, reason)
     })
-    this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
+    this.#sender = new ReplySender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => {
       this.#flow.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
