@@ -1,5 +1,6 @@
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { Frame } from '../../protocol/frame.js'
+import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 
 /** A request on its way to an answer. */
@@ -14,7 +15,7 @@ export interface Call {
 
 /** The unanswered calls of a client in their order: those that are sent, up to the server's bounds, and those that wait. */
 export class CallTable {
-  #sent = new Map<number, Call>()
+  #sent = new IdMap<Call>()
   #waiting = new Map<number, Call>()
   #sentBytes = 0
 
@@ -52,9 +53,8 @@ export class CallTable {
 
   /** Takes a call out that was sent. */
   takeSent(id: number): Call | undefined {
-    const call = this.#sent.get(id)
+    const call = this.#sent.delete(id)
     if (call === undefined) return undefined
-    this.#sent.delete(id)
     this.#sentBytes -= call.frame.length
     return call
   }
@@ -70,9 +70,9 @@ export class CallTable {
   connectionLost(reason: WarpdexError): void {
     const sent = this.#sent
     const waiting = this.#waiting
-    this.#sent = new Map()
+    this.#sent = new IdMap()
     this.#sentBytes = 0
-    this.#waiting = new Map([...[...sent].filter(([, { sends }]) => sends > 0), ...waiting])
+    this.#waiting = new Map([...sent.entries().filter(([, { sends }]) => sends > 0), ...waiting])
     for (const call of sent.values()) if (call.sends === 0) call.reject(reason)
   }
 
