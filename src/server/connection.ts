@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
 import { errorHeader } from '../../protocol/replies.js'
@@ -59,7 +60,7 @@ export class Connection {
   readonly #sender: ReplySender
   readonly #flow: ConnectionFlow
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
-  readonly #running = new Map<number, CancelSign>()
+  readonly #running = new IdMap<CancelSign>()
   #client: string | undefined
   #whenIdle: (() => void)[] = []
   #ending: Promise<void> | undefined
