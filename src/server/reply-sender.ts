@@ -9,8 +9,8 @@ export interface OutgoingMessage {
 }
 
 /**
- * Sends the replies of one connection. Small ones that become ready in the same turn of the event loop leave together, as one piece in one
- * system call.
+ * Sends the replies of one connection. Small ones that become ready together, by one answer of the device or of another thread, leave as one
+ * piece, in one system call.
  */
 export class ReplySender {
   readonly #socket: WebSocket
@@ -30,7 +30,7 @@ export class ReplySender {
 
   /** @returns the message's bytes */
   send(message: OutgoingMessage): number {
-    if (this.#ready.length === 0) setImmediate(() => this.flush())
+    if (this.#ready.length === 0) process.nextTick(() => this.flush())
     this.#ready.push(message)
     return bytesOf(message)
   }
