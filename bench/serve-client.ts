@@ -36,8 +36,9 @@ const PREPARED_REQUESTS = 1 << 14
 /** Answers that are compared in each request. */
 const COMPARED = 8
 
-/** Share of the measured time that is spent before it. */
+/** Share of the measured time that is spent before it, and milliseconds of it at least. */
 const WARM_UP = 0.25
+const LEAST_WARM_UP_MS = 1000
 
 async function run({
   url,
@@ -84,7 +85,7 @@ async function run({
     return latencies
   }
 
-  await load(seconds * WARM_UP * 1000)
+  await load(Math.max(LEAST_WARM_UP_MS, seconds * WARM_UP * 1000))
   process.send?.('ready')
   await once(process, 'message')
   const start = performance.now()

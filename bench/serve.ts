@@ -38,6 +38,13 @@ const CROWDS: readonly Load[] = [
   { batch: 262_144, depth: 4, connections: 1, clients: 8 },
 ]
 
+/**
+ * What comes before all that is measured, unlike the load and the snapshot: code on the way of a small request is compiled once it has run some
+ * thousand times, on the server as in a client, and a lone request takes twice as long until then.
+ */
+const WARM_UP: Load = { batch: 1, depth: 1, connections: 1, clients: 1 }
+const WARM_UP_SECONDS = 3
+
 /** Batches of the load that are under way. */
 const LOAD_DEPTH = 3
 
@@ -64,9 +71,12 @@ export async function benchServe({ adapter, logarithm, seconds }: ServeSetting):
       ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, connections: 1, clients: 1 }))),
       ...CROWDS,
     ]
-    for (const { clients, getOne = false, ...load } of measurements) {
-      const task = { url: server.url, index: INDEX, bound, seconds, getOne, ...load }
-      rows.push(await measure(task, clients))
+    const taskOf = ({ clients: _, getOne = false, ...load }: Load, seconds: number): ClientTask => {
+      return { url: server.url, index: INDEX, bound, seconds, getOne, ...load }
+    }
+    await measure(taskOf(WARM_UP, WARM_UP_SECONDS), WARM_UP.clients)
+    for (const load of measurements) {
+      rows.push(await measure(taskOf(load, seconds), load.clients))
       console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
     }
     rows.push(await measureIdle(server))

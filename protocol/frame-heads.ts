@@ -34,7 +34,7 @@ const SMALL_FRAME = 1024
 const SLAB_BYTES = 32 * 1024
 
 /** The key "id" in msgpack. */
-const ID_KEY = [0xa2, 0x69, 0x64]
+export const ID_KEY = [0xa2, 0x69, 0x64]
 
 /**
  * Heads of frames, kept because those of small requests differ in nothing but the id most of the time, and to write one takes longer

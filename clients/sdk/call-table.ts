@@ -1,5 +1,6 @@
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { Frame } from '../../protocol/frame.js'
+import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 
 /** A request on its way to an answer. */
@@ -14,7 +15,7 @@ export interface Call {
 
 /** The unanswered calls of a client in their order: those that are sent, up to the server's bounds, and those that wait. */
 export class CallTable {
-  #sent = new Map<number, Call>()
+  #sent = new IdMap<Call>()
   #waiting = new Map<number, Call>()
   #sentBytes = 0
 
@@ -22,23 +23,38 @@ export class CallTable {
     this.#waiting.set(call.id, call)
   }
 
+  /** Adds a call that is sent at once. @returns false where others wait before it, or the server has enough to do */
+  addSent(call: Call): boolean {
+    if (this.#waiting.size > 0 || !this.#hasRoom(call)) return false
+    this.#markSent(call)
+    return true
+  }
+
   /** The next call to send, marked as sent; undefined when there is none or the server has enough to do. */
   next(): Call | undefined {
+    if (this.#waiting.size === 0) return undefined
     const [call] = this.#waiting.values()
-    if (call === undefined || this.#sent.size >= LIMITS.requestsInFlight) return undefined
-    if (this.#sent.size > 0 && this.#sentBytes + call.frame.length > LIMITS.bytesInFlight) return undefined
+    if (call === undefined || !this.#hasRoom(call)) return undefined
     this.#waiting.delete(call.id)
+    this.#markSent(call)
+    return call
+  }
+
+  #hasRoom({ frame }: Call): boolean {
+    if (this.#sent.size >= LIMITS.requestsInFlight) return false
+    return this.#sent.size === 0 || this.#sentBytes + frame.length <= LIMITS.bytesInFlight
+  }
+
+  #markSent(call: Call): void {
     this.#sent.set(call.id, call)
     this.#sentBytes += call.frame.length
     call.sends--
-    return call
   }
 
   /** Takes a call out that was sent. */
   takeSent(id: number): Call | undefined {
-    const call = this.#sent.get(id)
+    const call = this.#sent.delete(id)
     if (call === undefined) return undefined
-    this.#sent.delete(id)
     this.#sentBytes -= call.frame.length
     return call
   }
@@ -54,9 +70,9 @@ export class CallTable {
   connectionLost(reason: WarpdexError): void {
     const sent = this.#sent
     const waiting = this.#waiting
-    this.#sent = new Map()
+    this.#sent = new IdMap()
     this.#sentBytes = 0
-    this.#waiting = new Map([...[...sent].filter(([, { sends }]) => sends > 0), ...waiting])
+    this.#waiting = new Map([...sent.entries().filter(([, { sends }]) => sends > 0), ...waiting])
     for (const call of sent.values()) if (call.sends === 0) call.reject(reason)
   }
 

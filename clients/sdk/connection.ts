@@ -2,7 +2,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Frame, type Section, type Sections } from '../../protocol/frame.js'
 import type { Op } from '../../protocol/messages.js'
 import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
-import { CallTable } from './call-table.js'
+import { type Call, CallTable } from './call-table.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import {
   type Bounds,
@@ -15,11 +15,29 @@ import {
 } from './options.js'
 
 /** A server's answer: its fields, and its columns by name. */
-export interface Reply<O extends Op> {
-  readonly fields: ReplyFields[O]
+export class Reply<O extends Op> {
+  readonly #op: O
+  readonly #frame: Frame
+
+  constructor(op: O, frame: Frame) {
+    this.#op = op
+    this.#frame = frame
+  }
+
+  get fields(): ReplyFields[O] {
+    return replyFields<O>(this.#frame)
+  }
+
+  get sections(): ReadonlyMap<string, Section> {
+    return this.#frame.sections
+  }
+
   /** The bytes of a section, which is there if the server keeps to the protocol. */
-  readonly section: (name: string) => Uint8Array
-  readonly sections: ReadonlyMap<string, Section>
+  section(name: string): Uint8Array {
+    const section = this.#frame.sections.get(name)
+    if (section !== undefined) return section.bytes
+    throw new WarpdexError('INTERNAL', `the server's reply to ${this.#op} has no section "${name}"`)
+  }
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -81,21 +99,37 @@ export class Connection {
     return toBounds({ deadline: options.deadline ?? this.#options.deadline, signal: options.signal })
   }
 
-  /** Sends a request, now or when there is room or a connection again. */
-  async request<O extends Op>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
+  /**
+   * Sends a request, now or when there is room or a connection again.
+   * @param onError told of what it fails with, before the caller is
+   */
+  request<O extends Op>(
+    op: O,
+    fields: object,
+    sections: Sections,
+    bounds: Bounds,
+    onError?: (error: unknown) => void,
+  ): Promise<Reply<O>> {
     const id = this.#nextId++
-    const frame = encodeFrame({ id, op, ...fields }, sections)
-    const reply = await withinBounds<Frame>(
+    return withinBounds<Reply<O>>(
       bounds,
       (resolve, reject) => {
-        if (this.#end !== undefined) return reject(this.#end)
-        this.#calls.add({ id, frame, sends: sendsOf(op), resolve, reject })
-        this.#send()
+        const fail = (error: unknown) => {
+          onError?.(error)
+          reject(error)
+        }
+        if (this.#end !== undefined) return fail(this.#end)
+        const frame = encodeFrame({ id, op, ...fields }, sections)
+        this.#submit({
+          id,
+          frame,
+          sends: sendsOf(op),
+          resolve: (reply) => resolve(new Reply(op, reply)),
+          reject: fail,
+        })
       },
       () => this.#abandon(id),
     )
-    const section = (name: string) => requireSection(reply, op, name).bytes
-    return { fields: replyFields<O>(reply), section, sections: reply.sections }
   }
 
   /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
@@ -168,6 +202,14 @@ export class Connection {
     throw failure
   }
 
+  #submit(call: Call): void {
+    if (this.#link !== undefined && this.#calls.addSent(call)) this.#link.send(call.frame)
+    else {
+      this.#calls.add(call)
+      this.#send()
+    }
+  }
+
   #send(): void {
     while (this.#link !== undefined) {
       const call = this.#calls.next()
@@ -215,12 +257,6 @@ function sendsOf(op: Op): number {
   if (DEFINITIONS.has(op)) return DEFINITION_SENDS
   if (op === 'queryNext' || op === 'queryEnd') return CURSOR_SENDS
   return WRITES.has(op) ? WRITE_SENDS : READ_SENDS
-}
-
-function requireSection(reply: Frame, op: Op, name: string): Section {
-  const section = reply.sections.get(name)
-  if (section !== undefined) return section
-  throw new WarpdexError('INTERNAL', `the server's reply to ${op} has no section "${name}"`)
 }
 
 /** 128 random bits. Not `crypto.randomUUID`, which pages that came over plain HTTP do not have. */

@@ -7,23 +7,26 @@ import { type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/ro
 const PART_UNIT = 8
 
 /**
- * Asks for a batch of keys in as many requests as it takes, and gives their replies in order. A part whose answer would be
+ * Asks for a batch of keys in as many requests as it takes, the first of them before it returns. A part whose answer would be
  * too large is asked for in halves.
+ * @param join makes one answer of the replies, which are in order
  */
-export async function askInParts<R>(
+export function askInParts<R, T>(
   keys: Rows,
   width: RowWidth,
   ask: (part: Rows) => Promise<R>,
-): Promise<R[]> {
+  join: (replies: readonly R[]) => T,
+): Promise<T> {
   const count = rowCount(keys, width)
-  if (count > LIMITS.batchItems) return askParts(keys, width, LIMITS.batchItems, ask)
-  try {
-    return [await ask(keys)]
-  } catch (error) {
-    const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
-    if (!tooLarge || count <= PART_UNIT) throw error
-    return askParts(keys, width, Math.ceil(count / 2 / PART_UNIT) * PART_UNIT, ask)
-  }
+  if (count > LIMITS.batchItems) return askParts(keys, width, LIMITS.batchItems, ask).then(join)
+  return ask(keys).then(
+    (reply) => join([reply]),
+    (error) => {
+      const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
+      if (!tooLarge || count <= PART_UNIT) throw error
+      return askParts(keys, width, Math.ceil(count / 2 / PART_UNIT) * PART_UNIT, ask).then(join)
+    },
+  )
 }
 
 async function askParts<R>(
@@ -31,11 +34,12 @@ async function askParts<R>(
   width: RowWidth,
   size: number,
   ask: (part: Rows) => Promise<R>,
-): Promise<R[]> {
-  const parts: Promise<R[]>[] = []
+): Promise<readonly R[]> {
+  const parts: Promise<readonly R[]>[] = []
   const count = rowCount(keys, width)
   for (let start = 0; start < count; start += size) {
-    parts.push(askInParts(sliceRows(keys, width, start, Math.min(start + size, count)), width, ask))
+    const part = sliceRows(keys, width, start, Math.min(start + size, count))
+    parts.push(askInParts(part, width, ask, (replies) => replies))
   }
   return (await Promise.all(parts)).flat()
 }

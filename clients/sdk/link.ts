@@ -1,9 +1,9 @@
 import { checkToken } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { decodeFrame, encodeFrame, type Frame } from '../../protocol/frame.js'
-import { LIMITS } from '../../protocol/limits.js'
+import { encodeFrame, type Frame } from '../../protocol/frame.js'
 import { PROTOCOL_VERSION } from '../../protocol/messages.js'
 import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
+import { readReply } from './read-reply.js'
 import { openSocket } from './socket-node.js'
 
 /** One connection to a server, after both sides have said hello. */
@@ -65,7 +65,7 @@ export function openLink({ url, client, token, ca, timeout, onReply }: LinkOptio
       },
       onMessage: (bytes) => {
         try {
-          onFrame(decodeFrame(bytes, LIMITS.replyHeaderBytes))
+          onFrame(readReply(bytes))
         } catch (thrown) {
           fail(connectionLost(url, `the server sent what is no frame: ${toWarpdexError(thrown).message}`))
         }

@@ -51,6 +51,9 @@ export interface Bounds {
   readonly signal: AbortSignal | undefined
 }
 
+/** Of a call that waits for as long as it takes. */
+const UNBOUNDED: Bounds = { until: Number.POSITIVE_INFINITY, signal: undefined }
+
 /** A timer cannot wait longer. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
@@ -59,6 +62,7 @@ export function toBounds({ deadline = Number.POSITIVE_INFINITY, signal }: CallOp
   if (!(deadline >= 0)) {
     throw new WarpdexError('BAD_REQUEST', `a deadline is a number of milliseconds from 0, not ${deadline}`)
   }
+  if (deadline === Number.POSITIVE_INFINITY && signal === undefined) return UNBOUNDED
   return { until: performance.now() + deadline, signal }
 }
 
@@ -69,14 +73,15 @@ export function toBounds({ deadline = Number.POSITIVE_INFINITY, signal }: CallOp
  * @param abandon ends the work when a bound is reached first
  */
 export function withinBounds<T>(
-  { until, signal }: Bounds,
+  bounds: Bounds,
   start: (resolve: (value: T) => void, reject: (reason: unknown) => void) => void,
   abandon: () => void,
 ): Promise<T> {
+  if (bounds === UNBOUNDED) return new Promise(start)
+  const { until, signal } = bounds
   const remaining = until - performance.now()
   if (signal?.aborted) return Promise.reject(cancelled())
   if (remaining <= 0) return Promise.reject(exceeded())
-  if (remaining === Number.POSITIVE_INFINITY && signal === undefined) return new Promise(start)
   return new Promise((resolve, reject) => {
     const giveUp = (reason: WarpdexError) => {
       release()
@@ -91,16 +96,18 @@ export function withinBounds<T>(
       signal?.removeEventListener('abort', onAbort)
     }
     signal?.addEventListener('abort', onAbort)
-    start(
-      (value) => {
+    const fail = (reason: unknown) => {
+      release()
+      reject(reason)
+    }
+    try {
+      start((value) => {
         release()
         resolve(value)
-      },
-      (reason) => {
-        release()
-        reject(reason)
-      },
-    )
+      }, fail)
+    } catch (thrown) {
+      fail(thrown)
+    }
   })
 }
 

@@ -1,15 +1,27 @@
 import { type Bounds, withinBounds } from './options.js'
 
+/** Has something done when all is done that follows from what has happened, in every caller. */
+const afterThis: (run: () => void) => void = typeof setImmediate === 'function' ? setImmediate : setTimeout
+
 /** What is asked for once and shared by all calls that need it, until it is forgotten or could not be had. */
 export class RememberedAnswer<T> {
   readonly #ask: () => Promise<T>
   #answer: Promise<T> | undefined
   /** The answer that has come. */
   #settled: Promise<T> | undefined
+  #known: T | undefined
 
   /** @param ask asks without bounds, because all calls share the answer; each waits for it within its own */
   constructor(ask: () => Promise<T>) {
     this.#ask = ask
+  }
+
+  /**
+   * The answer, once all calls have gone on that waited for it: so those that need not wait for it, and go on at once, do not overtake
+   * others.
+   */
+  get known(): T | undefined {
+    return this.#known
   }
 
   /** Calls go on in their order, whatever their bounds: what has come is given to all in the same way, and waited for in the same way. */
@@ -28,13 +40,18 @@ export class RememberedAnswer<T> {
   forget(): void {
     this.#answer = undefined
     this.#settled = undefined
+    this.#known = undefined
   }
 
   #first(): Promise<T> {
     const answer = this.#ask()
     answer.then(
-      () => {
-        if (this.#answer === answer) this.#settled = answer
+      (value) => {
+        if (this.#answer !== answer) return
+        this.#settled = answer
+        afterThis(() => {
+          if (this.#answer === answer) this.#known = value
+        })
       },
       () => {
         if (this.#answer === answer) this.#answer = undefined

@@ -27,7 +27,7 @@ import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
 import { rangeEnds } from './range-ends.js'
 import { firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
 import { RememberedAnswer } from './remembered-answer.js'
-import { columns, readKeys, readPayloads } from './reply-columns.js'
+import { columns, joinedColumn, readKeys, readPayloads } from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
 import { filledPayloads, type WriteBatch, type WriteList } from './write-batch.js'
@@ -54,6 +54,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
   readonly #definition = new RememberedAnswer<IndexDefinition>(() => this.#stats(toBounds({})))
 
+  /** The index may have been dropped, and made anew as another. */
+  readonly #onError = (error: unknown): void => {
+    if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code)) this.#definition.forget()
+  }
+
   constructor(connection: Connection, name: string) {
     this.name = name
     this.#connection = connection
@@ -71,14 +76,18 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** The first payload of each key. */
-  async get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
-    return this.#get(keys, traversalOf(options), this.#connection.bounds(options))
+  get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
+    try {
+      return this.#get(keys, traversalOf(options), this.#connection.bounds(options))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
   async explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const sections = keySections(keyColumn(keys, definition), definition)
     const { fields } = await this.#request('explain', traversalOf(options), sections, bounds)
     return fields.explanation
@@ -87,7 +96,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
   async getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     // A key that does not fit must not spoil the request that it would share.
     keyColumn([key], definition)
     return withinBounds<Payload<P> | undefined>(
@@ -100,23 +109,21 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** All payloads of each key. */
   async getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
-    const replies = await this.#askForKeys(
-      'get',
-      { all: true },
-      keyColumn(keys, definition),
-      definition,
-      bounds,
-    )
-    return new GetAllResult(joinOffsets(columns(replies, 'offsets')), readPayloads(replies, definition))
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
+    const column = keyColumn(keys, definition)
+    return this.#askForKeys('get', { all: true }, column, definition, bounds, (replies) => {
+      return new GetAllResult(joinOffsets(columns(replies, 'offsets')), readPayloads(replies, definition))
+    })
   }
 
   /** The number of payloads of each key. */
   async count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
-    const replies = await this.#askForKeys('count', {}, keyColumn(keys, definition), definition, bounds)
-    return aligned(joinBytes(columns(replies, 'counts')), Uint32Array)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
+    const column = keyColumn(keys, definition)
+    return this.#askForKeys('count', {}, column, definition, bounds, (replies) =>
+      aligned(joinedColumn(replies, 'counts'), Uint32Array),
+    )
   }
 
   /**
@@ -129,7 +136,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     options: FindOptions & { readonly reverse?: boolean; readonly sequences?: Uint32Array } = {},
   ): Promise<NextResult<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const sections: Sections = {
       ...keySections(keyColumn(keys, definition), definition),
       ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
@@ -155,7 +162,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async scanRanges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const { limit, reverse, fromExclusive, toExclusive } = options
     const scan: RangeScan = {
       definition,
@@ -180,7 +187,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     options: FindOptions & { readonly mode?: InsertMode } = {},
   ): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
     const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
     const fields = { mode: options.mode, ...traversalOf(options) }
@@ -217,7 +224,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     options: FindOptions & { readonly payloads?: PayloadsInput } = {},
   ): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
     const count = countOf(column, definition)
     const payloads = options.payloads && payloadColumn(options.payloads, definition, count)
@@ -231,7 +238,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: FindOptions = {}): Promise<Uint8Array> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const keys = keyColumn(batch.keys, definition)
     const payloads = isList(batch) ? filledPayloads(batch, definition) : batch.payloads
     const items = {
@@ -247,22 +254,35 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return reply.section('codes')
   }
 
-  async #get(keys: Keys<K>, traversal: TraversalOptions, bounds: Bounds): Promise<GetResult<P>> {
-    const definition = await this.#definition.get(bounds)
-    const replies = await this.#askForKeys('get', traversal, keyColumn(keys, definition), definition, bounds)
-    return new GetResult(joinBytes(columns(replies, 'found')), readPayloads<P>(replies, definition))
+  /** No async function, since these take as long as all else that is done for a small request. */
+  #get(keys: Keys<K>, traversal: TraversalOptions, bounds: Bounds): Promise<GetResult<P>> {
+    const { known } = this.#definition
+    if (known !== undefined) return this.#getBy(known, keys, traversal, bounds)
+    return this.#definition.get(bounds).then((definition) => this.#getBy(definition, keys, traversal, bounds))
   }
 
-  #askForKeys<O extends 'get' | 'count'>(
+  #getBy(
+    definition: IndexDefinition,
+    keys: Keys<K>,
+    traversal: TraversalOptions,
+    bounds: Bounds,
+  ): Promise<GetResult<P>> {
+    const column = keyColumn(keys, definition)
+    return this.#askForKeys('get', traversal, column, definition, bounds, (replies) => {
+      return new GetResult(joinedColumn(replies, 'found'), readPayloads<P>(replies, definition))
+    })
+  }
+
+  #askForKeys<O extends 'get' | 'count', T>(
     op: O,
     fields: object,
     keys: Rows,
     definition: IndexDefinition,
     bounds: Bounds,
-  ): Promise<Reply<O>[]> {
-    return askInParts(keys, keyWidth(definition.keyType), (part) =>
-      this.#request(op, fields, keySections(part, definition), bounds),
-    )
+    join: (replies: readonly Reply<O>[]) => T,
+  ): Promise<T> {
+    const ask = (part: Rows) => this.#request(op, fields, keySections(part, definition), bounds)
+    return askInParts(keys, keyWidth(definition.keyType), ask, join)
   }
 
   async #scanPage(
@@ -271,7 +291,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     after: Uint8Array | undefined,
   ): Promise<FetchedPage<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const { from, to, fromExclusive, toExclusive } = rangeEnds(options, definition)
     const sections: Sections = {
       ...(from && keySections(from, definition, 'from')),
@@ -313,14 +333,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return fields.indexes[0]
   }
 
-  async #request<O extends Op>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
-    try {
-      return await this.#connection.request(op, { index: this.name, ...fields }, sections, bounds)
-    } catch (error) {
-      // The index may have been dropped, and made anew as another.
-      if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code)) this.#definition.forget()
-      throw error
-    }
+  #request<O extends Op>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
+    const named = { index: this.name, ...fields }
+    return this.#connection.request(op, named, sections, bounds, this.#onError)
   }
 }
 

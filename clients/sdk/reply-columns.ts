@@ -11,6 +11,12 @@ export function columns(replies: readonly Reply<Op>[], name: string): Uint8Array
   return replies.map((reply) => reply.section(name))
 }
 
+/** The bytes of one section in all replies, one after the other. */
+export function joinedColumn(replies: readonly Reply<Op>[], name: string): Uint8Array {
+  const [first] = replies
+  return first !== undefined && replies.length === 1 ? first.section(name) : joinBytes(columns(replies, name))
+}
+
 export function readKeys<K extends KeyType>(
   replies: readonly Reply<Op>[],
   definition: IndexDefinition,
@@ -30,7 +36,7 @@ function readRows(
   name: string,
   offsetsName: string,
 ): Rows {
-  const bytes = joinBytes(columns(replies, name))
+  const bytes = joinedColumn(replies, name)
   return isFixedKeyType(keyType) ? { bytes } : { bytes, offsets: joinOffsets(columns(replies, offsetsName)) }
 }
 
@@ -40,5 +46,5 @@ export function readPayloads<P extends PayloadKind>(
 ): Payloads<P> {
   const isBlob = definition.payloadKind === 'bytes'
   const offsets = isBlob ? joinOffsets(columns(replies, 'payloadOffsets')) : undefined
-  return new Payloads<P>(definition, { bytes: joinBytes(columns(replies, 'payloads')), offsets })
+  return new Payloads<P>(definition, { bytes: joinedColumn(replies, 'payloads'), offsets })
 }

@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { corkedSend } from './corked-send.js'
+import { joinedSend } from './joined-send.js'
 import type { Socket, SocketHandlers, SocketOptions } from './socket.js'
 
 const NO_TEXT = 'the server sent text instead of a frame'
@@ -37,7 +37,12 @@ export function openSocket(url: string, { token, ca }: SocketOptions, handlers: 
   socket.on('close', (code, reason) => {
     handlers.onClose(failure || reason.toString() || `close code ${code}`, unauthorised)
   })
-  return { send: corkedSend(socket), close: () => socket.close() }
+  const { send, flush } = joinedSend(socket)
+  const close = () => {
+    flush()
+    socket.close()
+  }
+  return { send, close }
 }
 
 /** A server's certificate that nobody known vouches for. */

@@ -41,6 +41,8 @@ export class DeviceBudget {
   readonly #members = new Map<Pageable, Member>()
   /** Members that have device memory, the least recently used first. */
   readonly #recent = new Set<Member>()
+  /** The last of them, where that is known. */
+  #latest: Member | undefined
   /** Members that are asked for and have no room yet. */
   readonly #queue: Member[] = []
   /** Members of whoever is gathering several. */
@@ -270,7 +272,9 @@ export class DeviceBudget {
 
   #use(member: Member, uses: number): void {
     member.uses += uses
-    if (this.#recent.delete(member)) this.#recent.add(member)
+    // To be put where it is would make a new table of the set now and then, each of which refers to the next.
+    if (this.#latest === member) return
+    if (this.#recent.delete(member)) this.#setLatest(member)
   }
 
   #measure(member: Member): void {
@@ -278,7 +282,12 @@ export class DeviceBudget {
     this.#bytes += deviceBytes - member.bytes
     member.bytes = deviceBytes
     if (deviceBytes === 0) this.#recent.delete(member)
-    else if (!this.#recent.has(member)) this.#recent.add(member)
+    else if (!this.#recent.has(member)) this.#setLatest(member)
+  }
+
+  #setLatest(member: Member): void {
+    this.#recent.add(member)
+    this.#latest = member
   }
 
   /** Waits for those that are leaving now; whether there were any. */

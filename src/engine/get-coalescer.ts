@@ -19,7 +19,7 @@ interface WaitingGet {
 }
 
 /**
- * Lets small gets share dispatches. One that finds the device idle goes at once; those that arrive while it is busy go
+ * Lets small gets share dispatches. Those that come at once, and find the device idle, go at once; those that arrive while it is busy go
  * together when it becomes free. A dispatch and its readback cost as much as tens of thousands of lookups.
  */
 export class GetCoalescer {
@@ -51,8 +51,9 @@ export class GetCoalescer {
     if (count > SMALL.keys || keys.bytes.byteLength > SMALL.bytes) return this.#run(keys, memory)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ keys, count, resolve, reject })
-      this.#advance()
-      if (this.#waiting.length === 1) this.#waitingSince = performance.now()
+      if (this.#waiting.length > 1) return
+      if (this.#running < DISPATCHES) queueMicrotask(() => this.#advance())
+      else this.#waitingSince = performance.now()
     })
   }
 

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
 import { errorHeader } from '../../protocol/replies.js'
@@ -10,13 +11,13 @@ import { VERSION } from '../version.js'
 import type { Grant } from './access/access.js'
 import { authorise } from './access/rights.js'
 import { reply } from './asker.js'
-import { bytesOf, CorkedSender, type OutgoingMessage } from './corked-sender.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
 import type { ReplyExpectation } from './flow/reply-sizes.js'
 import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
 import { type ReadMessage, readMessage } from './read-message.js'
 import { framePieces } from './reply-frame.js'
+import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
 
 /** WebSocket close code of a server that is shutting down. */
 const GOING_AWAY = 1001
@@ -56,10 +57,10 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #context: ConnectionContext
-  readonly #sender: CorkedSender
+  readonly #sender: ReplySender
   readonly #flow: ConnectionFlow
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
-  readonly #running = new Map<number, CancelSign>()
+  readonly #running = new IdMap<CancelSign>()
   #client: string | undefined
   #whenIdle: (() => void)[] = []
   #ending: Promise<void> | undefined
@@ -75,7 +76,7 @@ export class Connection {
       if (code === FlowCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
       void this.#end(code, reason)
     })
-    this.#sender = new CorkedSender(socket, stream, (bytes) => this.#flow.sent(bytes))
+    this.#sender = new ReplySender(socket, stream, (bytes) => this.#flow.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => {
       this.#flow.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
@@ -135,24 +136,28 @@ export class Connection {
     const expected = request && this.#context.flow.replySizes.expect(request)
     return {
       replyBytes: expected?.bytes ?? ERROR_BYTES,
-      start: (running) => void this.#receive(message, data.byteLength, expected, running),
+      start: (running) => this.#receive(message, data.byteLength, expected, running),
     }
   }
 
-  async #receive(
+  /** No async function, as there is none on the way of a small request: these take as long as all else that is done for it. */
+  #receive(
     message: ReadMessage,
     bytes: number,
     expected: ReplyExpectation | undefined,
     { overloaded, end }: RunningRequest,
-  ): Promise<void> {
-    if (this.#socket.readyState === this.#socket.OPEN) {
-      const meter = this.#context.meter.received(bytes)
-      const { outgoing, ok } = await this.#answer(message, overloaded, meter)
-      if (ok && expected !== undefined) this.#context.flow.replySizes.learn(expected, bytesOf(outgoing))
-      this.#send(outgoing)
+  ): void {
+    const answered = (answer: Answer | undefined) => {
+      if (answer !== undefined) {
+        const { outgoing, ok } = answer
+        if (ok && expected !== undefined) this.#context.flow.replySizes.learn(expected, bytesOf(outgoing))
+        this.#send(outgoing)
+      }
+      end()
+      if (this.#flow.requests === 0) this.#becomeIdle()
     }
-    end()
-    if (this.#flow.requests === 0) this.#becomeIdle()
+    if (this.#socket.readyState !== this.#socket.OPEN) queueMicrotask(() => answered(undefined))
+    else this.#answer(message, overloaded, this.#context.meter.received(bytes), answered)
   }
 
   async #idle(): Promise<void> {
@@ -165,31 +170,53 @@ export class Connection {
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
-  /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
-  async #answer(message: ReadMessage, overloaded: boolean, meter: RequestMeter): Promise<Answer> {
-    if (message.request === undefined) return refusal(message.id, message.error, meter)
+  /**
+   * Reaches the engine's queue before it returns, so that requests run in the order of arrival. Never fails.
+   * @param answered called once, later than this returns
+   */
+  #answer(
+    message: ReadMessage,
+    overloaded: boolean,
+    meter: RequestMeter,
+    answered: (answer: Answer) => void,
+  ): void {
+    if (message.request === undefined) {
+      const answer = refusal(message.id, message.error, meter)
+      queueMicrotask(() => answered(answer))
+      return
+    }
     const { request, ownsMemory, milliseconds } = message
     const sign = new CancelSign()
-    let answered: Answered | undefined
+    const fail = (thrown: unknown) => {
+      this.#forget(request.id, sign)
+      answered(refusal(request.id, toWarpdexError(thrown), meter))
+    }
+    const succeed = (result: Answered) => {
+      let answer: Answer
+      try {
+        answer = success(request.id, result, meter)
+      } catch (thrown) {
+        // What does not fit into a frame does not leave.
+        result.release?.()
+        fail(thrown)
+        return
+      }
+      this.#forget(request.id, sign)
+      answered(answer)
+    }
     try {
       meter.decoded(request, milliseconds)
-      answered = await this.#run(request, sign, overloaded, ownsMemory)
-      const { fields, sections, release } = answered
-      meter.ran(sections)
-      const outgoing = {
-        pieces: framePieces({ id: request.id, ok: true, ...fields }, sections),
-        onLeft: release,
-      }
-      meter.answered(undefined, bytesOf(outgoing))
-      return { outgoing, ok: true }
+      const result = this.#run(request, sign, overloaded, ownsMemory)
+      if (result instanceof Promise) void result.then(succeed, fail)
+      else queueMicrotask(() => succeed(result))
     } catch (thrown) {
-      // What does not fit into a frame does not leave.
-      answered?.release?.()
-      return refusal(request.id, toWarpdexError(thrown), meter)
-    } finally {
-      // One that was refused for its id leaves the other's sign there.
-      if (this.#running.get(request.id) === sign) this.#running.delete(request.id)
+      queueMicrotask(() => fail(thrown))
     }
+  }
+
+  /** One that was refused for its id leaves the other's sign there. */
+  #forget(id: number, sign: CancelSign): void {
+    if (this.#running.get(id) === sign) this.#running.delete(id)
   }
 
   /** @returns the answer or, where it takes time, a promise of it */
@@ -261,6 +288,13 @@ export class Connection {
     await closed
     clearTimeout(timer)
   }
+}
+
+function success(id: number, { fields, sections, release }: Answered, meter: RequestMeter): Answer {
+  meter.ran(sections)
+  const outgoing = { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
+  meter.answered(undefined, bytesOf(outgoing))
+  return { outgoing, ok: true }
 }
 
 function refusal(id: number | null, error: WarpdexError, meter: RequestMeter): Answer {

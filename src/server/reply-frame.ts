@@ -10,9 +10,10 @@ const ONE_PIECE_BYTES = 64 * 1024
  * @throws WarpdexError `TOO_LARGE`
  */
 export function framePieces(header: object, sections: Sections = {}): readonly Uint8Array[] {
-  const entries = Object.entries(sections)
-  const columnBytes = entries.reduce((sum, [, { bytes }]) => sum + bytes.byteLength, 0)
+  let columnBytes = 0
+  for (const name in sections) columnBytes += sections[name]!.bytes.byteLength
   if (columnBytes <= ONE_PIECE_BYTES) return [encodeFrame(header, sections)]
+  const entries = Object.entries(sections)
   const shapes = entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength }))
   const layout = layoutFrame(header, shapes)
   const head = new Uint8Array(layout.sections[0].offset)

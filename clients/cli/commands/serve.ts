@@ -1,6 +1,7 @@
 import type { Argv } from 'yargs'
 import { grouped } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
+import { keepingYoungGenerationSmall } from '../young-generation.js'
 
 export function addServe(cli: Argv): Argv {
   return cli.command(
@@ -44,7 +45,7 @@ export function addServe(cli: Argv): Argv {
       await serveUntilSignal(
         async (stop) => {
           let replay: { readonly index: string; readonly progress: Progress } | undefined
-          const server = await startServer(config, {
+          const starting = startServer(config, {
             stop,
             onProgress: ({ index, done, total }) => {
               if (replay?.index !== index) {
@@ -55,6 +56,7 @@ export function addServe(cli: Argv): Argv {
             },
             log,
           }).finally(() => replay?.progress.stop())
+          const server = await keepingYoungGenerationSmall(starting)
           process.stdout.write(banner(config, server))
           return server
         },

@@ -1,5 +1,6 @@
 import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import type { Section, Sections } from '../../../protocol/frame.js'
+import { IdMap } from '../../../protocol/id-map.js'
 import { Rights } from '../access/rights.js'
 import { type Answered, CancelSign, type EngineGate } from '../gate/engine-gate.js'
 import type { LentMemory, ReplyMemory } from '../reply-memory.js'
@@ -22,9 +23,9 @@ export class GateServer {
   readonly #outbox: Mailbox<ToSockets>
   readonly #rightsOf: (connection: number) => Rights
   readonly #onInternal: (error: WarpdexError) => void
-  readonly #open = new Map<number, Open>()
+  readonly #open = new IdMap<Open>()
   /** What gives the memory of replies back that have not left. */
-  readonly #lent = new Map<number, () => void>()
+  readonly #lent = new IdMap<() => void>()
   #ended = false
 
   /**
@@ -63,7 +64,7 @@ export class GateServer {
   end(): void {
     this.#ended = true
     for (const { sign } of this.#open.values()) sign.cancel()
-    for (const question of [...this.#lent.keys()]) this.#giveBack(question)
+    for (const [question] of this.#lent.entries()) this.#giveBack(question)
   }
 
   /** Reaches the engine's queue before it first waits, so that requests run in the order of arrival. Never fails. */
@@ -104,8 +105,7 @@ export class GateServer {
   }
 
   #giveBack(question: number): void {
-    this.#lent.get(question)?.()
-    this.#lent.delete(question)
+    this.#lent.delete(question)?.()
   }
 }
 

@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Section } from '../../../protocol/frame.js'
+import { IdMap } from '../../../protocol/id-map.js'
 import type { Answered, EngineGate, Question } from '../gate/engine-gate.js'
 import type { EngineRequest } from '../operations.js'
 import { GetGroups } from './get-groups.js'
@@ -28,7 +29,7 @@ const RELATION_CHANGES: ReadonlySet<EngineRequest['op']> = new Set(['append', 'd
 export class RemoteGate implements EngineGate {
   readonly adapter: EngineGate['adapter']
   readonly #outbox: Mailbox<ToEngine>
-  readonly #pending = new Map<number, Pending>()
+  readonly #pending = new IdMap<Pending>()
   readonly #groups = new GetGroups((request, connection) => this.#send({ request, connection }))
   #next = 0
 
@@ -58,8 +59,7 @@ export class RemoteGate implements EngineGate {
   /** Takes the engine's answer to a question. */
   settle(message: Extract<ToSockets, { kind: 'answer' | 'refusal' }>): void {
     const { question } = message
-    const pending = this.#pending.get(question)
-    this.#pending.delete(question)
+    const pending = this.#pending.delete(question)
     if (pending === undefined) return
     if (message.kind === 'refusal') {
       pending.reject(new WarpdexError(message.code, message.message))

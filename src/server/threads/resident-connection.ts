@@ -10,9 +10,11 @@ const SMALL_BYTES = 16 * 1024
 /** Replies of this size and more are worth a thread of their own. */
 const LARGE_REPLY_BYTES = 64 * 1024
 
-/** So many requests of all connections under way are company for one that comes: the engine's thread has enough to do. */
+/** So many small messages at once are served here still: that the thread has to do with all of them costs less than the way to another. */
+const MOST_AT_ONCE = 16
+/** So many requests of other connections under way are company for one that comes: the engine's thread has enough to do. */
 const COMPANY = 2
-/** A message that has company weighs as much as so many that come alone... */
+/** A message that has company, or comes with too many, weighs as much as so many others... */
 const COMPANY_WEIGHT = 8
 /** ...and at this weight a connection leaves, so that to be in company once in a while does no harm. */
 const MOST_WEIGHT = 64
@@ -119,13 +121,14 @@ export class ResidentConnection {
 
   /** @param ends where messages end in what came */
   #isBusy(chunk: Uint8Array, ends: readonly number[]): boolean {
-    const { stream, underWay } = this.#options
+    const { stream, connection, underWay } = this.#options
     const { bytesWritten = 0 } = stream as Duplex & { readonly bytesWritten?: number }
     const replyBytes = bytesWritten - this.#bytesWritten
     this.#bytesWritten = bytesWritten
     const whole = ends.at(-1) === chunk.length
     if (!whole || chunk.length > SMALL_BYTES || replyBytes >= LARGE_REPLY_BYTES) return true
-    const accompanied = ends.length - 1 + (underWay() < COMPANY ? 0 : 1)
+    const inCompany = underWay() - connection.requests >= COMPANY
+    const accompanied = Math.max(0, ends.length - MOST_AT_ONCE) + (inCompany ? 1 : 0)
     this.#weight = Math.max(0, this.#weight + (accompanied === 0 ? -1 : accompanied * COMPANY_WEIGHT))
     return this.#weight >= MOST_WEIGHT
   }

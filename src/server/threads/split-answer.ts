@@ -2,6 +2,10 @@ import { aligned } from '../../../protocol/columns.js'
 import type { Section } from '../../../protocol/frame.js'
 import type { Answered } from '../gate/engine-gate.js'
 
+/** The bitmaps of a single key: a get of one is what there is most of. */
+const ONE_FOUND = Uint8Array.of(1)
+const NONE_FOUND = Uint8Array.of(0)
+
 /** The answer to a get of first payloads. */
 export interface AnsweredGet extends Answered {
   readonly sections: {
@@ -38,12 +42,13 @@ export function splitAnswer(answer: AnsweredGet, counts: readonly number[]): rea
       ...(offsets && { payloadOffsets: { type: 'u32' as const, bytes: rebased(offsets, start, count) } }),
       payloads: { ...payloads, bytes },
     }
-    return { fields, sections: own, release: leave }
+    return { fields, sections: own, release: release && leave }
   })
 }
 
 /** `count` bits of a bitmap from bit `start` on, as a bitmap of their own. */
 function bits(bitmap: Uint8Array, start: number, count: number): Uint8Array {
+  if (count === 1) return (bitmap[start >> 3]! >> (start & 7)) & 1 ? ONE_FOUND : NONE_FOUND
   const own = new Uint8Array(Math.ceil(count / 8))
   const shift = start & 7
   const byte = start >> 3

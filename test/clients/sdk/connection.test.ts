@@ -90,6 +90,35 @@ t.test('requests of an index arrive in the order of the calls', async (t) => {
   )
 })
 
+t.test('calls that come with the definition, or after it, overtake none that waited for it', async (t) => {
+  const { server, client } = await open(t)
+  const index = client.index<'u32', 'u32'>('numbers')
+  const calls: Promise<unknown>[] = []
+  const four = (first: number) => {
+    calls.push(
+      index.insert([first], [1]),
+      index.get([first + 1]),
+      index.count([first + 2]),
+      index.getAll([first + 3]),
+    )
+  }
+  const definition = index.definition()
+  four(1)
+  definition.then(() => four(5))
+  await definition
+  four(9)
+  await Promise.resolve()
+  four(13)
+  await setTimeout(5)
+  four(17)
+  await Promise.all(calls)
+  const asked = server.requests.flatMap((request) => ('keys' in request ? [request] : []))
+  t.strictSame(
+    asked.slice(-20).map(({ op, keys }) => [op, keys?.bytes[0]]),
+    Array.from({ length: 20 }, (_, i) => [(['insert', 'get', 'count', 'get'] as const)[i % 4], i + 1]),
+  )
+})
+
 t.test('no more requests are under way than the server reads', async (t) => {
   const { server, index } = await open(t)
   server.intervene = (request) => (request.op === 'count' ? 'hold' : 'none')

@@ -24,6 +24,16 @@ function openCoalescer() {
   return { coalescer, dispatches }
 }
 
+/** Asks one after the other, so that the first two have the device to themselves. */
+async function askApart<T, R>(asked: readonly T[], ask: (one: T) => Promise<R>): Promise<Promise<R>[]> {
+  const answers: Promise<R>[] = []
+  for (const one of asked) {
+    answers.push(ask(one))
+    await setImmediate()
+  }
+  return answers
+}
+
 const column = (...keys: number[]) => new Uint8Array(Uint32Array.from(keys).buffer)
 
 t.test('gets that arrive while the device is busy share a dispatch, each with its own answer', async (t) => {
@@ -36,7 +46,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
     column(14),
     column(),
   ]
-  const answers = asked.map((bytes) => coalescer.get({ bytes }))
+  const answers = await askApart(asked, (bytes) => coalescer.get({ bytes }))
   t.same(
     dispatches.map(({ keys }) => keys),
     [1, 2],
@@ -58,9 +68,24 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
   }
 })
 
+t.test('gets that come at once share a dispatch, also where the device is idle', async (t) => {
+  const { coalescer, dispatches } = openCoalescer()
+  const answers = [1, 2, 3].map((key) => coalescer.get({ bytes: column(key) }))
+  await setImmediate()
+  t.same(
+    dispatches.map(({ keys }) => keys),
+    [3 * 8],
+  )
+  await dispatches[0].end()
+  t.same(
+    (await Promise.all(answers)).map(({ payloads }) => payloads[0]),
+    [1, 2, 3],
+  )
+})
+
 t.test('a failure reaches every get that shared the dispatch, and no other', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = [1, 2, 3, 4].map((key) => coalescer.get({ bytes: column(key) }))
+  const answers = await askApart([1, 2, 3, 4], (key) => coalescer.get({ bytes: column(key) }))
   const settled = Promise.allSettled(answers)
   await dispatches[0].end()
   await dispatches[2].end(new Error('on purpose'))
@@ -94,7 +119,9 @@ t.test('keys of variable length are padded with empty ones, and long ones go at 
     1,
   )
   const asked = [['a'], ['bb'], ['ccc', '', 'd'], Array.from({ length: 9 }, (_, i) => 'e'.repeat(i))]
-  const answers = asked.map((texts) => coalescer.get(rowsOf(texts.map((text) => Buffer.from(text)))))
+  const answers = await askApart(asked, (texts) =>
+    coalescer.get(rowsOf(texts.map((text) => Buffer.from(text)))),
+  )
   ends[0]()
   await setImmediate()
   t.equal(rowCount(dispatches[2], undefined), 8 + 16)

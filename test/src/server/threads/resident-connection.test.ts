@@ -125,11 +125,38 @@ t.test('who asks one thing after the other stays', async (t) => {
   t.strictSame(bed.left, [7], 'the engine is told of its end')
 })
 
+t.test('who has a few requests under way stays, unless others have some too', async (t) => {
+  const { bed, client, replies } = await residentOf(t)
+  // How large replies are is known then, so that several requests may run.
+  await askAlone(client, replies, 1, 1)
+  bed.prompt = false
+  let asked = 1
+  for (let round = 0; round < 30; round++) {
+    client.write(requests(asked + 1, 4))
+    await until(() => bed.asked.length === asked + 4)
+    bed.underWay = 4
+    client.write(requests(asked + 5, 4))
+    asked += 8
+    await until(() => bed.asked.length === asked)
+    bed.underWay = 0
+    bed.answerAll()
+    await until(() => replies() === asked)
+  }
+  t.strictSame(bed.moved, [])
+  bed.underWay = 2
+  bed.prompt = true
+  for (; bed.moved.length === 0 && asked < 500; asked += 8) {
+    client.write(requests(asked + 1, 8))
+    await until(() => bed.moved.length === 1 || replies() === asked + 8)
+  }
+  t.equal(bed.moved.length, 1)
+})
+
 t.test('many requests at once leave as they came', async (t) => {
   const { bed, client, replies } = await residentOf(t)
   client.write(hello)
   await until(() => replies() === 1)
-  const burst = requests(1, 9)
+  const burst = requests(1, 24)
   client.write(burst)
   await until(() => bed.moved.length === 1)
   t.strictSame(bed.moved, [{ head: burst, client: 'me' }])
@@ -170,14 +197,14 @@ t.test('what runs is answered first, and what came meanwhile leaves in its order
   bed.prompt = false
   client.write(request(1))
   await until(() => bed.asked.length === 1)
-  const [first, second] = [requests(2, 9), requests(11, 20)]
+  const [first, second] = [requests(2, 24), requests(26, 20)]
   client.write(first)
   await until(() => client.writableLength === 0)
   client.write(second)
   bed.answerAll()
   // It may have been a long request on this machine.
   bed.prompt = true
-  await until(() => bed.moved.length === 1 || bed.asked.length === 30)
+  await until(() => bed.moved.length === 1 || bed.asked.length === 45)
   await until(() => replies() === bed.asked.length)
   if (bed.moved.length === 1) {
     t.strictSame(bed.asked, [1])
@@ -186,7 +213,7 @@ t.test('what runs is answered first, and what came meanwhile leaves in its order
   } else
     t.strictSame(
       bed.asked,
-      [...Array(30).keys()].map((i) => i + 1),
+      [...Array(45).keys()].map((i) => i + 1),
     )
 })
 
@@ -197,20 +224,23 @@ t.test(
     bed.prompt = false
     client.write(request(1))
     await until(() => bed.asked.length === 1)
-    client.write(requests(2, 9))
-    await until(() => bed.asked.length === 10)
-    t.strictSame(bed.asked, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    client.write(requests(2, 24))
+    await until(() => bed.asked.length === 25)
+    t.strictSame(
+      bed.asked,
+      [...Array(25).keys()].map((i) => i + 1),
+    )
     bed.prompt = true
     bed.answerAll()
-    await until(() => replies() === 10)
-    const last = request(11)
+    await until(() => replies() === 25)
+    const last = request(26)
     client.write(last.subarray(0, 10))
     // Until it is tried again.
     await setTimeout(1100)
-    const rest = requests(12, 10)
+    const rest = requests(27, 24)
     client.write(Buffer.concat([last.subarray(10), rest]))
     await until(() => bed.moved.length === 1)
-    t.equal(bed.asked.at(-1), 11)
+    t.equal(bed.asked.at(-1), 26)
     t.strictSame(bed.moved[0]?.head, rest)
   },
 )
@@ -218,10 +248,10 @@ t.test(
 t.test('where no thread takes it, it stays', async (t) => {
   const { bed, client, replies } = await residentOf(t)
   bed.takes = false
-  client.write(requests(1, 30))
-  await until(() => replies() === 30)
-  t.equal(bed.asked.length, 30)
-  await askAlone(client, replies, 31, 5)
+  client.write(requests(1, 40))
+  await until(() => replies() === 40)
+  t.equal(bed.asked.length, 40)
+  await askAlone(client, replies, 41, 5)
   t.strictSame(bed.moved, [])
 })
 
@@ -230,7 +260,7 @@ t.test('a client may vanish while it waits to leave', async (t) => {
   bed.prompt = false
   client.write(request(1))
   await until(() => bed.asked.length === 1)
-  client.write(requests(2, 20), () => client.resetAndDestroy())
+  client.write(requests(2, 30), () => client.resetAndDestroy())
   await bed.resident?.closed
   t.strictSame(bed.moved, [])
   t.strictSame(bed.left, [7])
@@ -241,7 +271,7 @@ t.test('a close waits for what runs, also while it waits to leave', async (t) =>
   bed.prompt = false
   client.write(request(1))
   await until(() => bed.asked.length === 1)
-  client.write(requests(2, 20))
+  client.write(requests(2, 30))
   await setTimeout(5)
   const closing = bed.resident?.close()
   await setTimeout(40)
