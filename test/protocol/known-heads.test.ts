@@ -11,7 +11,6 @@ t.comment(`TEST_SEED=${seed}`)
 
 const someId = fc.oneof(fc.nat(300), fc.nat(70_000), fc.nat(2 ** 32), fc.maxSafeNat())
 
-/** Few names, flags and lengths, so that heads meet again. */
 const someHeader = fc.record(
   { op: fc.constantFrom('get', 'count'), index: fc.constantFrom('a', 'b', 'ab'), all: fc.boolean() },
   { requiredKeys: ['op'] },
@@ -25,6 +24,22 @@ const someSections = fc.dictionary(
   { noNullPrototype: true },
 )
 
+/** Frames of few kinds, so that their heads meet again: an id, a header, sections with other bytes each time, and a place in memory. */
+const someFrames = fc
+  .tuple(
+    fc.array(fc.tuple(someHeader, someSections), { minLength: 1, maxLength: 3 }),
+    fc.array(fc.tuple(fc.nat(2), someId, fc.nat(9)), { minLength: 20, maxLength: 40 }),
+  )
+  .map(([kinds, frames]) =>
+    frames.map(([number, id, by]) => {
+      const [header, sections] = kinds[number % kinds.length]!
+      const changed = Object.entries(sections).map(
+        ([name, { type, bytes }]) => [name, { type, bytes: bytes.map((byte) => byte ^ id) }] as const,
+      )
+      return [id, header, Object.fromEntries(changed), by] as const
+    }),
+  )
+
 /** At any place of a larger piece of memory, as it comes off the network. */
 function moved(frame: Uint8Array, by: number): Uint8Array {
   const memory = new Uint8Array(frame.length + by + 8).fill(0xcd)
@@ -35,32 +50,25 @@ function moved(frame: Uint8Array, by: number): Uint8Array {
 t.test('what is found means what decoding it would tell', async (t) => {
   let hits = 0
   fc.assert(
-    fc.property(
-      fc.array(fc.tuple(someId, someHeader, someSections, fc.nat(9)), { minLength: 20, maxLength: 40 }),
-      (frames) => {
-        const heads = new KnownHeads<unknown>()
-        for (const [id, header, sections, by] of frames) {
-          const bytes = moved(encodeFrame({ id, ...header }, sections), by)
-          const decoded = decodeFrame(bytes)
-          const head = heads.find(bytes)
-          if (head === undefined) {
-            heads.keep(bytes, decoded, { ...decoded.header, id: 0 })
-            continue
-          }
-          hits++
-          assert.deepEqual(head.value, { ...decoded.header, id: 0 })
-          assert.equal(head.idOf(bytes), id)
-          assert.deepEqual(
-            head.sections.map(({ name, type, offset, end }) => [
-              name,
-              type,
-              [...bytes.subarray(offset, end)],
-            ]),
-            Array.from(decoded.sections, ([name, { type, bytes }]) => [name, type, [...bytes]]),
-          )
+    fc.property(someFrames, (frames) => {
+      const heads = new KnownHeads<unknown>()
+      for (const [id, header, sections, by] of frames) {
+        const bytes = moved(encodeFrame({ id, ...header }, sections), by)
+        const decoded = decodeFrame(bytes)
+        const head = heads.find(bytes)
+        if (head === undefined) {
+          heads.keep(bytes, decoded, { ...decoded.header, id: 0 })
+          continue
         }
-      },
-    ),
+        hits++
+        assert.deepEqual(head.value, { ...decoded.header, id: 0 })
+        assert.equal(head.idOf(bytes), id)
+        assert.deepEqual(
+          head.sections.map(({ name, type, offset, end }) => [name, type, [...bytes.subarray(offset, end)]]),
+          Array.from(decoded.sections, ([name, { type, bytes }]) => [name, type, [...bytes]]),
+        )
+      }
+    }),
     { seed, numRuns: 200 },
   )
   t.ok(hits > 100, `${hits} were found`)
