@@ -9,7 +9,7 @@ import { scratchTuples, type Tuples } from './tuples.js'
 
 /** Words of a page's entry in the table, and columns of a word a pool; as in `page-list.wesl`. */
 export const PAGE_WORDS = 4
-export const POOL_COLUMNS = 7
+const POOL_COLUMNS = 7
 
 /** Tuples of a page: filling one takes a workgroup far longer than taking it. */
 export const PAGE_ROWS = 4096

@@ -1,5 +1,5 @@
 import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernel, NumberedBinding } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
@@ -79,19 +79,7 @@ export class PairCutter {
         params: 6,
         conditions: { ...elementConditions(shape, byTuple), with_runs: withRuns },
         bindings: ['read', 'read'],
-        further: [
-          ...(by_tuple
-            ? ([
-                [2, 'read'],
-                [3, 'read'],
-              ] as const)
-            : []),
-          [4, 'read'],
-          [5, 'read'],
-          [6, 'write'],
-          [7, 'write'],
-          ...(withRuns ? ([[8, 'write']] as const) : []),
-        ],
+        further: [...cutBindings(by_tuple), ...(withRuns ? ([[8, 'write']] as const) : [])],
       }),
       unboundedCount(device),
     ])
@@ -104,21 +92,11 @@ export class PairCutter {
     const cuts = scratch.words(tiles + 1)
     const sizes = scratch.words(2)
     const runs = this.#withRuns ? [scratch.words(tiles + 1)] : []
-    const { count: firstLive = this.#unbounded } = first
-    const { count: secondLive = this.#unbounded } = second
+    const { buffers, numbers } = cutInputs(first, second, this.#readsPayloads, this.#unbounded)
     recorder.dispatchGroups(
       this.#kernel,
-      [
-        first.columns.keys,
-        second.columns.keys,
-        ...(this.#readsPayloads ? payloadsOf(first, second) : []),
-        firstLive.buffer,
-        secondLive.buffer,
-        cuts,
-        sizes,
-        ...runs,
-      ],
-      [first.rows, second.rows, firstLive.index, secondLive.index, tiles, tileSize],
+      [...buffers, cuts, sizes, ...runs],
+      [...numbers, tiles, tileSize],
       Math.ceil((tiles + 1) / CUTS_OF_GROUP),
     )
     return { tiles, cuts, sizes, runs }
@@ -127,6 +105,31 @@ export class PairCutter {
 
 /** Invocations of a workgroup of `cut.wesl`: few, so that the searches, which wait for memory, are spread over the device. */
 const CUTS_OF_GROUP = 32
+
+/** What kernels that cut bind beside the keys (`cut.wesl`, `search-cut.wesl`): payloads if they are compared, numbers of tuples, results. */
+export function cutBindings(readsPayloads: boolean): readonly NumberedBinding[] {
+  const payloads: readonly NumberedBinding[] = [
+    [2, 'read'],
+    [3, 'read'],
+  ]
+  return [...(readsPayloads ? payloads : []), [4, 'read'], [5, 'read'], [6, 'write'], [7, 'write']]
+}
+
+/** The relations as such kernels are given them: buffers but for the results, and the first parameters. */
+export function cutInputs(
+  first: Tuples,
+  second: Tuples,
+  readsPayloads: boolean,
+  unbounded: DeviceWord,
+): { readonly buffers: readonly GPUBuffer[]; readonly numbers: readonly number[] } {
+  const { count: firstLive = unbounded } = first
+  const { count: secondLive = unbounded } = second
+  const payloads = readsPayloads ? payloadsOf(first, second) : []
+  return {
+    buffers: [first.columns.keys, second.columns.keys, ...payloads, firstLive.buffer, secondLive.buffer],
+    numbers: [first.rows, second.rows, firstLive.index, secondLive.index],
+  }
+}
 
 /** Columns of payloads of both relations, where there are any. */
 export function payloadsOf(first: Tuples, second: Tuples): GPUBuffer[] {

@@ -4,7 +4,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord } from '../../primitives/primitives.js'
-import { elementConditions, payloadsOf } from './pairs.js'
+import { cutBindings, cutInputs, elementConditions } from './pairs.js'
 import type { Tuples } from './tuples.js'
 
 /** Tuples of the first relation that are a tile; as in `searched-tile.wesl`. */
@@ -45,18 +45,7 @@ export class SearchCutter {
         params: 5,
         conditions,
         bindings: ['read', 'read'],
-        further: [
-          ...(conditions.by_tuple
-            ? ([
-                [2, 'read'],
-                [3, 'read'],
-              ] as const)
-            : []),
-          [4, 'read'],
-          [5, 'read'],
-          [6, 'write'],
-          [7, 'write'],
-        ],
+        further: cutBindings(conditions.by_tuple),
       }),
       unboundedCount(device),
     ])
@@ -66,20 +55,11 @@ export class SearchCutter {
   record(recorder: Recorder, scratch: Scratch, first: Tuples, second: Tuples): SearchedTiles {
     const tiles = Math.ceil(first.rows / SEARCHED_TILE)
     const [lows, sizes] = [scratch.words(tiles + 1), scratch.words(2)]
-    const { count: firstLive = this.#unbounded } = first
-    const { count: secondLive = this.#unbounded } = second
+    const { buffers, numbers } = cutInputs(first, second, this.#readsPayloads, this.#unbounded)
     recorder.dispatchGroups(
       this.#kernel,
-      [
-        first.columns.keys,
-        second.columns.keys,
-        ...(this.#readsPayloads ? payloadsOf(first, second) : []),
-        firstLive.buffer,
-        secondLive.buffer,
-        lows,
-        sizes,
-      ],
-      [first.rows, second.rows, firstLive.index, secondLive.index, tiles],
+      [...buffers, lows, sizes],
+      [...numbers, tiles],
       Math.ceil((tiles + 1) / TILES_OF_GROUP),
     )
     return { tiles, lows, sizes }
