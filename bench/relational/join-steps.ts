@@ -3,6 +3,7 @@ import type { Scratch } from '../../gpu/memory/scratch.js'
 import { CTA_JOINS, type CtaJoin, joinShape } from '../../gpu/relational/algebra/join-kernels.js'
 import { tupleBytes } from '../../gpu/relational/algebra/tuples.js'
 import {
+  ascendingKeys,
   type HostPair,
   type HostTuples,
   halfMatchingPair,
@@ -24,6 +25,22 @@ export async function* joinSteps(bench: Bench): AsyncGenerator<Step> {
     yield await joinStep(bench, `JOIN, all match, ${kind}`, aligned)
     yield await pagesStep(bench, `JOIN into pages, all match, ${kind}`, aligned)
   }
+  yield* repeatedKeySteps(bench)
+}
+
+/** Tuples that share a key. */
+const REPEATS = 4
+
+/** JOIN of a relation each key of which comes several times with one that has each key once, in both orders; of keys alone. */
+async function* repeatedKeySteps(bench: Bench): AsyncGenerator<Step> {
+  const every = numbersWhere(bench.count, () => true)
+  const places = every.map((i) => Math.floor(i / REPEATS))
+  const once: HostTuples = { keys: ascendingKeys(Math.ceil(bench.count / REPEATS)), payloads: [] }
+  const repeated = pick(once, places)
+  const inFirst = { first: repeated, second: once, matched: { first: every, second: places } }
+  const inSecond = { first: once, second: repeated, matched: { first: places, second: every } }
+  yield await joinStep(bench, `JOIN, each key ${REPEATS} times in the first, u32`, inFirst)
+  yield await joinStep(bench, `JOIN, each key ${REPEATS} times in the second, u32`, inSecond)
 }
 
 /** JOIN by each way in which a workgroup may join two ranges (Diamos Table 3). */
@@ -63,7 +80,7 @@ async function pagesStep(bench: Bench, name: string, pair: HostPair): Promise<St
   return { name, tuples: bench.count, bytes, record, check }
 }
 
-function inputsOf({ device, inputs, count }: Bench, pair: HostPair) {
+function inputsOf({ device, inputs }: Bench, pair: HostPair) {
   const first = uploadTuples(device, inputs, pair.first)
   const second = uploadTuples(device, inputs, pair.second)
   const wanted = joined(pair)
@@ -72,7 +89,7 @@ function inputsOf({ device, inputs, count }: Bench, pair: HostPair) {
     first,
     second,
     wanted,
-    bytes: count * (tupleBytes(first.shape) + tupleBytes(second.shape)) + result,
+    bytes: first.rows * tupleBytes(first.shape) + second.rows * tupleBytes(second.shape) + result,
   }
 }
 
