@@ -112,6 +112,7 @@ export interface PreparedWrite {
 export interface ImagePart {
   readonly name: string
   readonly bytes: number
+  /** A chunk holds until the next one is asked for. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 

@@ -1,13 +1,19 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { WarpdexError } from '../protocol/errors.js'
+import { fileError } from './disk-error.js'
 import { numberedKey } from './keys.js'
 import { damaged, decodeRecord, RecordKind, recordParts } from './record.js'
 
-/** One part of a snapshot to write: a name and its bytes in order. A chunk is free for reuse when the next one is asked for. */
+/**
+ * One part of a snapshot to write: a name and its bytes in order. A chunk is free for reuse when the next one is asked for, which is only when
+ * everything of the part before has been.
+ */
 export interface SnapshotPart {
   readonly name: string
   readonly chunks: AsyncIterable<Uint8Array>
 }
+
+export type SnapshotParts = Iterable<SnapshotPart> | AsyncIterable<SnapshotPart>
 
 /** Which state of which index a snapshot holds. */
 export interface SnapshotIdentity {
@@ -33,17 +39,42 @@ interface FrameMeta {
 const CHUNK_BYTES = 4 * 1024 * 1024
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
+/** Where the snapshot that is going to be at `path` is written. */
+export function draftOf(path: string): string {
+  return `${path}.tmp`
+}
+
 /**
- * Writes a snapshot as frames, each a u32 length and a record, and syncs it.
+ * Writes the draft of a snapshot, and checks what was written. Nothing is left of one that failed.
  *
+ * @param path where the snapshot is going to be
  * @param meta anything that msgpack can hold
  * @returns the bytes of the file
+ * @throws WarpdexError `DISK_FULL`, or `INTERNAL` when the disk failed; and what the parts throw
  */
-export async function writeSnapshotFile(
+export async function writeDraft(
   path: string,
   identity: SnapshotIdentity,
   meta: unknown,
-  parts: readonly SnapshotPart[],
+  parts: SnapshotParts,
+): Promise<number> {
+  const draft = draftOf(path)
+  try {
+    const bytes = await writeSnapshotFile(draft, identity, meta, parts)
+    await SnapshotReader.verify(draft, identity)
+    return bytes
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw fileError(error, path)
+  }
+}
+
+/** As frames, each a u32 length and a record; synced. */
+async function writeSnapshotFile(
+  path: string,
+  identity: SnapshotIdentity,
+  meta: unknown,
+  parts: SnapshotParts,
 ): Promise<number> {
   const file = await open(path, 'wx')
   try {
@@ -56,7 +87,7 @@ export async function writeSnapshotFile(
       offset += await writeAll(file, [length, ...record])
     }
     const places: PartPlace[] = []
-    for (const { name, chunks } of parts) {
+    for await (const { name, chunks } of parts) {
       const place = { name, offset, firstFrame: frame }
       for await (const chunk of chunks) {
         for (let start = 0; start < chunk.byteLength; start += CHUNK_BYTES) {

@@ -8,11 +8,13 @@ import { fileError } from './disk-error.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import { damaged, decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
 import {
+  draftOf,
   type SnapshotIdentity,
   type SnapshotPart,
   SnapshotReader,
-  writeSnapshotFile,
+  writeDraft,
 } from './snapshot-file.js'
+import type { SnapshotThread } from './snapshot-thread.js'
 import { SNAPSHOT_FILE } from './store-files.js'
 import type { WriteLog } from './write-log.js'
 
@@ -40,7 +42,6 @@ export interface FoundSnapshot {
 
 /** Snapshots kept for each index: should the newest be damaged, there is another, and the log after it. */
 const KEPT = 2
-const DRAFT = '.tmp'
 
 /** The snapshots of all indexes: checksummed files in a directory of their own, with a pointer to each in LMDB. */
 export class Snapshots {
@@ -48,16 +49,25 @@ export class Snapshots {
   readonly #keyspace: Keyspace
   readonly #log: WriteLog
   readonly #directory: string
+  readonly #thread: SnapshotThread | undefined
   /** By index, newest first. */
   readonly #indexes = new Map<number, SnapshotInfo[]>()
   /** Files that are to go and are still needed; undefined while nobody needs any. */
   #detained: string[] | undefined
 
-  constructor(committer: Committer, keyspace: Keyspace, log: WriteLog, directory: string) {
+  /** @param thread writes them, while it lives; without it the caller's does */
+  constructor(
+    committer: Committer,
+    keyspace: Keyspace,
+    log: WriteLog,
+    directory: string,
+    thread?: SnapshotThread,
+  ) {
     this.#committer = committer
     this.#keyspace = keyspace
     this.#log = log
     this.#directory = directory
+    this.#thread = thread
   }
 
   /**
@@ -119,18 +129,17 @@ export class Snapshots {
     this.#of(index)
     const file = `${index}-${position}-${randomBytes(4).toString('hex')}.snapshot`
     const path = join(this.#directory, file)
-    const draft = path + DRAFT
-    const identity = { index, position }
+    const thread = this.#thread?.ended === false ? this.#thread : undefined
+    const write = thread?.writeDraft.bind(thread) ?? writeDraft
+    const bytes = await write(path, { index, position }, meta, parts)
     try {
-      const bytes = await writeSnapshotFile(draft, identity, meta, parts)
-      await SnapshotReader.verify(draft, identity)
-      await rename(draft, path)
+      await rename(draftOf(path), path)
       await syncDirectory(this.#directory)
       const info: SnapshotInfo = { position, file, bytes, createdAt: Date.now() }
       await this.#point(index, info)
       return info
     } catch (error) {
-      await rm(draft, { force: true })
+      await rm(draftOf(path), { force: true })
       await rm(path, { force: true })
       throw fileError(error, path)
     }

@@ -16,6 +16,7 @@ import { DirectoryLock } from './directory-lock.js'
 import { LmdbLog } from './lmdb-log.js'
 import { PayloadStore } from './payload-store.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+import type { SnapshotThread } from './snapshot-thread.js'
 import { Snapshots } from './snapshots.js'
 import { DATA_FILE, SNAPSHOT_DIRECTORY } from './store-files.js'
 import type { WriteLog } from './write-log.js'
@@ -24,6 +25,8 @@ import { type StoredOutcome, WriteOutcomes } from './write-outcomes.js'
 export interface StoreOptions {
   /** Bytes of payloads of kind `bytes` to keep in memory, over all indexes. */
   readonly payloadCacheBytes?: number | undefined
+  /** Writes snapshots, and is stopped by whoever gives it, after the store is closed; by default the caller's thread does. */
+  readonly snapshotThread?: SnapshotThread | undefined
   /** Told, in words for people, of what does not work as it should, and does without. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
@@ -94,7 +97,7 @@ export class Store {
     root: RootDatabase<Buffer, Buffer>,
     directory: string,
     lock: DirectoryLock,
-    { payloadCacheBytes = PAYLOAD_CACHE_BYTES, onWarning = () => {} }: StoreOptions,
+    { payloadCacheBytes = PAYLOAD_CACHE_BYTES, onWarning = () => {}, snapshotThread }: StoreOptions,
   ): Promise<Store> {
     const committer = new Committer(root, directory)
     await checkFormat(root, committer, directory)
@@ -105,12 +108,8 @@ export class Store {
     const outcomes = await WriteOutcomes.load(committer, keyspace('outcomes'))
     const payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes, onWarning)
     const log = new LmdbLog(committer, keyspace('log'), payloads, outcomes)
-    const snapshots = new Snapshots(
-      committer,
-      keyspace('snapshots'),
-      log,
-      join(directory, SNAPSHOT_DIRECTORY),
-    )
+    const folder = join(directory, SNAPSHOT_DIRECTORY)
+    const snapshots = new Snapshots(committer, keyspace('snapshots'), log, folder, snapshotThread)
     committer.onFailure = () => {
       log.rollBack()
       payloads.rollBack()

@@ -262,7 +262,7 @@ export class Device {
       return
     }
     const whole = column.byteLength & ~3
-    if (whole > 0) this.gpu.queue.writeBuffer(buffer, offset, column as Uint8Array<ArrayBuffer>, 0, whole)
+    if (whole > 0) this.gpu.queue.writeBuffer(buffer, offset, unshared(column), 0, whole)
     if (whole < column.byteLength) {
       const tail = new Uint8Array(4)
       tail.set(column.subarray(whole))
@@ -369,4 +369,9 @@ export class Device {
       })
     })
   }
+}
+
+/** Dawn sees no memory that threads share, and would end the process. */
+function unshared(column: Uint8Array): Uint8Array<ArrayBuffer> {
+  return column.buffer instanceof ArrayBuffer ? (column as Uint8Array<ArrayBuffer>) : column.slice()
 }

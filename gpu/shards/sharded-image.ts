@@ -85,7 +85,7 @@ async function readBoundaries(shape: IndexShape, readPart: ReadPart, count: numb
 
 async function readWhole(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const all: Uint8Array[] = []
-  for await (const chunk of chunks) all.push(chunk)
+  for await (const chunk of chunks) all.push(chunk.slice())
   return concatenate(all)
 }
 

@@ -1,5 +1,6 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import type { Device } from '../../gpu/device/device.js'
+import type { SnapshotThread } from '../../persistence/snapshot-thread.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { Clock } from './clock.js'
 import type { ReplayProgress } from './index-loader.js'
@@ -12,6 +13,8 @@ export interface EngineOptions {
   readonly adapter?: AdapterChoice | undefined
   /** Bytes of write log of an index after which a snapshot of it is taken. */
   readonly snapshotLogBytes?: number | undefined
+  /** Writes snapshots, and is stopped by whoever gives it, after the engine is closed; by default the engine's thread does. */
+  readonly snapshotThread?: SnapshotThread | undefined
   /** Bytes of payloads of kind `bytes` to keep in memory. */
   readonly payloadCacheBytes?: number | undefined
   /** Bytes of device memory that indexes may take; those that do not fit wait in host memory. Unlimited by default. */

@@ -18,7 +18,7 @@ export class HostImage {
       const read = new Map<string, Uint8Array[]>()
       for (const { name, chunks } of parts) {
         const all: Uint8Array[] = []
-        for await (const chunk of chunks) all.push(chunk)
+        for await (const chunk of chunks) all.push(chunk.slice())
         read.set(name, all)
       }
       return new HostImage(meta, read)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { SnapshotThread } from '../../persistence/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
@@ -89,6 +90,14 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   const { maxConnections, handshakeSeconds } = config
   const admitted = (request: IncomingMessage) => access.admit(request)
   let opened: Engine | undefined
+  let snapshotThread: SnapshotThread | undefined
+  const closeEngine = async () => {
+    try {
+      await opened?.close()
+    } finally {
+      await snapshotThread?.stop()
+    }
+  }
   const site = openSite({
     monitor,
     engine: () => opened,
@@ -103,9 +112,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   try {
     const port = await front.listen(host, config.port)
     monitor.log.info({ host, port }, 'listening; opening the data directory')
+    if (config.ioThreads > 0) snapshotThread = new SnapshotThread(onWarning)
     const memory = { payloadCacheBytes, deviceMemory, queryMemory: config.queryMemory }
-    const settings = { directory, adapter, snapshotLogBytes, recalibrate, backupDirectory, ...memory }
-    const engine = await Engine.open({ ...settings, ...options, onWarning, meter: monitor.meters })
+    const settings = { directory, adapter, snapshotLogBytes, snapshotThread, recalibrate, backupDirectory }
+    const observed = { onWarning, meter: monitor.meters }
+    const engine = await Engine.open({ ...settings, ...memory, ...options, ...observed })
     opened = engine
     const replyMemory = new ReplyMemory(LIMITS.replyMemoryKept)
     const gate = new LocalGate(engine, replyMemory)
@@ -160,22 +171,22 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       }),
       unfinished: () => unfinished(front, engine),
       close: () => {
-        closed ??= close(front, engine, monitor).finally(() => flow.close())
+        closed ??= close(front, closeEngine, monitor).finally(() => flow.close())
         return closed
       },
     }
   } catch (error) {
     flow.close()
-    await front.close(async () => opened?.close())
+    await front.close(closeEngine)
     monitor.stop()
     throw error
   }
 }
 
-async function close(front: Front, engine: Engine, monitor: Monitor): Promise<void> {
+async function close(front: Front, closeEngine: () => Promise<void>, monitor: Monitor): Promise<void> {
   monitor.log.info({}, 'stopping: requests that run are answered')
   try {
-    await front.close(() => engine.close())
+    await front.close(closeEngine)
     monitor.log.info({}, 'stopped')
   } finally {
     monitor.stop()

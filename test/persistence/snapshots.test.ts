@@ -10,10 +10,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { SnapshotPart } from '../../persistence/snapshot-file.js'
+import { SnapshotThread } from '../../persistence/snapshot-thread.js'
 import { Snapshots } from '../../persistence/snapshots.js'
-import { Store } from '../../persistence/store.js'
+import { Store, type StoreOptions } from '../../persistence/store.js'
 import { seedOfRun } from '../random.js'
 import {
   batch,
@@ -29,7 +30,8 @@ const SEED = seedOfRun()
 
 async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   // The same buffer is used for every chunk, as a reader of device memory does.
-  const buffer = new Uint8Array(size)
+  const Memory = bytes.buffer instanceof SharedArrayBuffer ? SharedArrayBuffer : ArrayBuffer
+  const buffer = new Uint8Array(new Memory(size))
   for (let start = 0; start < bytes.length; start += size) {
     const chunk = bytes.subarray(start, start + size)
     buffer.set(chunk)
@@ -71,11 +73,23 @@ function flipByte(path: string, at: number): void {
   writeFileSync(path, bytes)
 }
 
-t.test('a snapshot comes back as it was written', async (t) => {
+/** In the caller's thread, and in one for that. */
+function withBothWriters(name: string, test: (t: Test, options: StoreOptions) => Promise<void>): void {
+  t.test(name, (t) => test(t, {}))
+  t.test(`${name}, by the thread for snapshots`, async (t) => {
+    const warnings: string[] = []
+    const snapshotThread = new SnapshotThread((message) => warnings.push(message))
+    t.teardown(() => snapshotThread.stop())
+    await test(t, { snapshotThread })
+    t.same(warnings, [])
+  })
+}
+
+withBothWriters('a snapshot comes back as it was written', async (t, options) => {
   t.comment(`TEST_SEED=${SEED}`)
   const random = randomNumbers(SEED)
   const directory = temporaryDirectory(t)
-  const store = await Store.open(directory)
+  const store = await Store.open(directory, options)
   const { id } = await store.createIndex(definition('a'))
   t.same(await store.snapshots.newest(id), { damage: [] })
   const content = {
@@ -83,7 +97,9 @@ t.test('a snapshot comes back as it was written', async (t) => {
     empty: new Uint8Array(0),
     tuples: new Uint8Array(1).fill(7),
   }
-  const big = { name: 'one chunk', chunks: chunksOf(content.nodes, 9_000_000) }
+  const shared = new Uint8Array(new SharedArrayBuffer(content.nodes.length))
+  shared.set(content.nodes)
+  const big = { name: 'one chunk', chunks: chunksOf(shared, 9_000_000) }
   const meta = { levels: 8, name: 'tree', nested: { flag: true } }
   const info = await store.snapshots.write(id, 0, meta, [...parts(content), big])
   t.equal(info.bytes, readFileSync(join(directory, 'snapshots', info.file)).length)
@@ -119,11 +135,11 @@ t.test('the two newest are kept, and the log is trimmed behind the older one', a
   await store.close()
 })
 
-t.test('a snapshot that fails leaves nothing behind', async (t) => {
+withBothWriters('a snapshot that fails leaves nothing behind', async (t, options) => {
   const directory = temporaryDirectory(t)
   const id = await storeWith(directory, [2])
   const before = snapshotFiles(directory)
-  const store = await Store.open(directory)
+  const store = await Store.open(directory, options)
   const failing = {
     name: 'nodes',
     chunks: (async function* () {
@@ -131,8 +147,43 @@ t.test('a snapshot that fails leaves nothing behind', async (t) => {
       throw new Error('device lost')
     })(),
   }
-  await t.rejects(store.snapshots.write(id, 5, {}, [failing]), { message: 'device lost' })
+  const error = { code: 'INTERNAL', message: /1-5-.*\.snapshot could not be written: .*device lost/ }
+  await t.rejects(store.snapshots.write(id, 5, {}, [failing]), error)
   t.same(snapshotFiles(directory), before)
+  rmSync(join(directory, 'snapshots'), { recursive: true })
+  const noFolder = { code: 'INTERNAL', message: /1-5-.*\.snapshot could not be written: .*ENOENT/ }
+  await t.rejects(store.snapshots.write(id, 5, {}, []), noFolder)
+  await store.close()
+})
+
+t.test('several snapshots by one thread, and one after its end', async (t) => {
+  const directory = temporaryDirectory(t)
+  const snapshotThread = new SnapshotThread(() => {})
+  const store = await Store.open(directory, { snapshotThread })
+  const names = ['a', 'b', 'c', 'd']
+  const stored = await Promise.all(names.map((name) => store.createIndex(definition(name))))
+  const bytes = stored.map(({ id }) => new Uint8Array(1_000_000).fill(id))
+  await Promise.all(stored.map(({ id }, i) => store.snapshots.write(id, 0, {}, parts({ all: bytes[i] }))))
+  for (const [i, { id }] of stored.entries()) {
+    const { snapshot } = await store.snapshots.newest(id)
+    t.ok(Buffer.concat(await collect(snapshot!.reader.read('all'))).equals(bytes[i]))
+  }
+
+  const [{ id }] = stored
+  const cut = {
+    name: 'nodes',
+    chunks: (async function* () {
+      yield new Uint8Array(10)
+      await snapshotThread.stop()
+      yield new Uint8Array(10)
+    })(),
+  }
+  const error = { code: 'INTERNAL', message: /was not written, because the thread for snapshots ended/ }
+  await t.rejects(store.snapshots.write(id, 1, {}, [cut]), error)
+  await snapshotThread.stop()
+  await store.snapshots.write(id, 2, {}, parts({ all: bytes[0] }))
+  const { snapshot } = await store.snapshots.newest(id)
+  t.equal(snapshot?.position, 2)
   await store.close()
 })
 

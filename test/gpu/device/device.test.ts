@@ -13,6 +13,10 @@ t.test('what is uploaded is read back, whole words or not', async (t) => {
     const buffer = scratch.bytes(length)
     device.upload(buffer, column)
     t.same(await device.read(buffer, length, (view) => view.slice()), column)
+    const shared = new Uint8Array(new SharedArrayBuffer(length))
+    shared.set(column.toReversed())
+    device.upload(buffer, shared)
+    t.same(await device.read(buffer, length, (view) => view.slice()), column.toReversed())
     scratch.release()
   }
 })

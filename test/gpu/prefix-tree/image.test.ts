@@ -17,7 +17,7 @@ async function read({ meta, parts, release }: StructureImage) {
   const bytes = new Map<string, Buffer>()
   for (const { name, bytes: length, chunks } of parts) {
     const all: Uint8Array[] = []
-    for await (const chunk of chunks) all.push(chunk)
+    for await (const chunk of chunks) all.push(chunk.slice())
     bytes.set(name, Buffer.concat(all, length))
   }
   release()

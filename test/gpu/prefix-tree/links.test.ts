@@ -113,7 +113,7 @@ class KeyList {
     const parts = new Map<string, Uint8Array>()
     for (const { name, chunks } of image.parts) {
       const read: Uint8Array[] = []
-      for await (const chunk of chunks) read.push(chunk)
+      for await (const chunk of chunks) read.push(chunk.slice())
       parts.set(name, concatenate(read))
     }
     return new KeyList(tree.shape, parts)

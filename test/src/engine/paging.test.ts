@@ -47,7 +47,7 @@ async function bytesOf(image: StructureImage): Promise<Map<string, Buffer>> {
   const bytes = new Map<string, Buffer>()
   for (const { name, chunks } of image.parts) {
     const all: Uint8Array[] = []
-    for await (const chunk of chunks) all.push(chunk)
+    for await (const chunk of chunks) all.push(chunk.slice())
     bytes.set(name, Buffer.concat(all))
   }
   image.release()

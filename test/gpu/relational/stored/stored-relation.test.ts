@@ -88,7 +88,7 @@ void t.test('batches read back as they were appended', async (t) => {
   const parts = new Map<string, Uint8Array>()
   for (const { name, chunks } of image.parts) {
     const all: Uint8Array[] = []
-    for await (const chunk of chunks) all.push(chunk)
+    for await (const chunk of chunks) all.push(chunk.slice())
     parts.set(name, Buffer.concat(all))
   }
   image.release()
