@@ -44,6 +44,13 @@ export function numberedPayloads(payloadWords: number, first: number, count: num
   return new Uint8Array(words.buffer)
 }
 
+/** The same of keys with these numbers. */
+export function payloadsOf(numbers: Uint32Array, payloadWords: number): Uint8Array {
+  const words = new Uint32Array(numbers.length * payloadWords)
+  for (let i = 0; i < numbers.length; i++) words[i * payloadWords] = numbers[i]!
+  return new Uint8Array(words.buffer)
+}
+
 /** Keys of variable length as on the wire. */
 export interface KeyBlob {
   readonly offsets: Uint32Array

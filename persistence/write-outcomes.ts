@@ -2,6 +2,7 @@ import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { LoadCounts } from '../protocol/load.js'
 import type { AppendedRows } from '../protocol/relation-batch.js'
+import { uniformCode } from '../protocol/uniform-code.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
 
@@ -224,13 +225,6 @@ function packed({ codes, counts, appended }: Answer): {
   if (codes === undefined) return { answer: { counts } }
   const code = uniformCode(codes)
   return code === undefined ? { answer: {}, codes } : { answer: { uniform: { code, count: codes.length } } }
-}
-
-/** The code that all items have, if they have one in common. */
-export function uniformCode(codes: Uint8Array): number | undefined {
-  if (codes.length === 0) return undefined
-  // All are equal if each is equal to the next. This comparison is native, and a loop over a million items is not.
-  return Buffer.compare(codes.subarray(1), codes.subarray(0, -1)) === 0 ? codes[0] : undefined
 }
 
 /** @throws WarpdexError `BAD_REQUEST` when an outcome cannot be remembered under its names */

@@ -1,5 +1,6 @@
 import { type Rows, rowAt, rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
+import { uniformCode } from '../../protocol/uniform-code.js'
 import type { Device } from '../device/device.js'
 import type { IndexShape, PreparedWrite, WriteBatch } from '../index-structure.js'
 import type { Scratch } from '../memory/scratch.js'
@@ -203,8 +204,10 @@ export class ShardWrites {
   async #codes(shares: readonly PreparedShare[]): Promise<Uint8Array> {
     const count = shares.reduce((sum, { places }) => sum + places.count, 0)
     const codes = new Uint8Array(count)
-    // All plain inserts have the code 0.
-    if (shares.every(({ prepared }) => prepared.codes.every((code) => code === 0))) return codes
+    // As all items of most batches have, then nothing has to be read.
+    const uniform = new Set(shares.map(({ prepared }) => uniformCode(prepared.codes)))
+    const [only] = uniform
+    if (uniform.size === 1 && only !== undefined) return codes.fill(only)
     const positions = await this.#device.readWords(shares[0].places.positions, count)
     for (const { places, prepared } of shares) {
       prepared.codes.forEach((code, i) => {

@@ -1,6 +1,6 @@
-import { uniformCode } from '../../persistence/write-outcomes.js'
 import type { LoadCounts } from '../../protocol/load.js'
 import { ResultCode } from '../../protocol/types.js'
+import { uniformCode } from '../../protocol/uniform-code.js'
 
 /** How many rows of an insert became what. */
 export function countCodes(codes: Uint8Array): LoadCounts {
