@@ -40,6 +40,18 @@ export function joinedChecksum(first: number, second: number, secondBytes: numbe
   return (multiply(shift, first) ^ second) >>> 0
 }
 
+/** The CRC-32 of several rows of bytes one behind the other; undefined where that of one is not known. */
+export function checksumOfAll(
+  parts: readonly { readonly checksum: number | undefined; readonly bytes: number }[],
+): number | undefined {
+  let all = 0
+  for (const { checksum, bytes } of parts) {
+    if (checksum === undefined) return undefined
+    all = joinedChecksum(all, checksum, bytes)
+  }
+  return all
+}
+
 /** The product of two polynomials over bits, modulo that of CRC-32. */
 function multiply(a: number, b: number): number {
   let product = 0

@@ -1,4 +1,5 @@
 import type { RelationBatch } from '../protocol/relation-batch.js'
+import type { ColumnChecksums } from '../protocol/request-columns.js'
 import type { WriteOp } from '../protocol/types.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
@@ -21,15 +22,10 @@ export interface PayloadSegment {
   readonly bytes: Uint8Array
 }
 
-/** Checksums of a batch's columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
-export interface ColumnChecksums {
-  readonly keys?: number | undefined
-  readonly payloads?: number | undefined
-}
-
 /** All that becomes durable with a batch, together or not at all. */
 export interface LogRecord extends LogBatch {
   readonly segment?: PayloadSegment | undefined
+  /** Of its columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
   readonly checksums?: ColumnChecksums | undefined
   /** Outcomes of the clients' writes that the batch is made of. */
   readonly outcomes?: readonly WriteOutcome[] | undefined

@@ -11,6 +11,8 @@ export type SectionType = (typeof SECTION_TYPES)[number]
 export interface Section {
   readonly type: SectionType
   readonly bytes: Uint8Array
+  /** CRC-32 of the bytes, if whoever had the section before made it; not a part of frames. */
+  readonly checksum?: number | undefined
 }
 
 /** Sections by name. */

@@ -32,6 +32,14 @@ export interface WriteColumns {
   readonly keyOffsets?: Uint32Array | undefined
   /** One an item; undefined only where every item is deleteKey. */
   readonly payloads: PayloadColumn | undefined
+  /** As far as they are known. */
+  readonly checksums?: ColumnChecksums | undefined
+}
+
+/** CRC-32s of the bytes of columns. */
+export interface ColumnChecksums {
+  readonly keys?: number | undefined
+  readonly payloads?: number | undefined
 }
 
 /** Ranges of a scan, checked against their index; an absent column leaves that end of every range open. */
@@ -92,7 +100,8 @@ export function writeColumns(
 ): WriteColumns {
   const column = requireKeys(request, definition)
   const count = rowCount(column, keyWidth(definition.keyType))
-  const keys = { keys: column.bytes, keyOffsets: column.offsets }
+  const checksums = { keys: request.keys?.checksum, payloads: request.payloads?.checksum }
+  const keys = { keys: column.bytes, keyOffsets: column.offsets, checksums }
   if (request.payloads === undefined && request.payloadOffsets !== undefined) {
     throw bad('section "payloadOffsets" needs a section "payloads"')
   }

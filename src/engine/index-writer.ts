@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
-import { checksumInPieces } from '../../persistence/checksums.js'
+import { checksumInPieces, checksumOfAll } from '../../persistence/checksums.js'
 import type { StoredIndex } from '../../persistence/dictionary.js'
 import type { Store } from '../../persistence/store.js'
-import type { ColumnChecksums, LogRecord } from '../../persistence/write-log.js'
+import type { LogRecord } from '../../persistence/write-log.js'
 import type { Answer, WriteOutcome } from '../../persistence/write-outcomes.js'
 import { aligned } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { ColumnChecksums } from '../../protocol/request-columns.js'
 import { rowCount } from '../../protocol/rows.js'
 import { keyWidth } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
@@ -31,6 +32,8 @@ interface DeviceWrite {
   readonly batch: WriteBatch
   readonly blob: Blob | undefined
   readonly count: number
+  /** Of the batch's columns, as far as they are known. */
+  readonly checksums: ColumnChecksums | undefined
 }
 
 /** Told of the bytes of each log record, of how many writes are in it, and how long it took until it was synced. */
@@ -166,7 +169,7 @@ export class IndexWriter {
     const { traversal } = writes[0].columns
     const preparing = structure.prepare({ ...batch, traversal, goesOn })
     // While the device works; the record needs them next.
-    const [prepared, checksums] = await Promise.all([preparing, checksumsOf(batch)])
+    const [prepared, checksums] = await Promise.all([preparing, checksumsOf(batch, parts)])
     const answers = answersOf(prepared.codes, parts, writes)
     try {
       if (this.#ahead) throw unsound()
@@ -230,21 +233,36 @@ export class IndexWriter {
     }
   }
 
-  #deviceWrite({ ops, keys, keyOffsets, payloads }: IndexWrite): DeviceWrite {
+  #deviceWrite({ ops, keys, keyOffsets, payloads, checksums }: IndexWrite): DeviceWrite {
     const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.#shape.keyType))
     const items = { ops, keys, keyOffsets }
     if (payloads?.offsets === undefined) {
-      return { batch: { ...items, payloads: payloads?.bytes }, blob: undefined, count }
+      return { batch: { ...items, payloads: payloads?.bytes }, blob: undefined, count, checksums }
     }
     const blob = { bytes: payloads.bytes, offsets: payloads.offsets }
     const rows = new Uint32Array(count * 4)
     hashPayloads(blob.bytes, blob.offsets, this.#index.seed, rows)
-    return { batch: { ...items, payloads: new Uint8Array(rows.buffer) }, blob, count }
+    const batch = { ...items, payloads: new Uint8Array(rows.buffer) }
+    return { batch, blob, count, checksums: { keys: checksums?.keys } }
   }
 }
 
-async function checksumsOf({ keys, payloads }: WriteBatch): Promise<ColumnChecksums> {
-  return { keys: await checksumInPieces(keys), payloads: payloads && (await checksumInPieces(payloads)) }
+/** Those of a batch that is made of parts. */
+async function checksumsOf(
+  { keys, payloads }: WriteBatch,
+  parts: readonly DeviceWrite[],
+): Promise<ColumnChecksums> {
+  const known = (column: 'keys' | 'payloads') =>
+    checksumOfAll(
+      parts.map(({ batch, checksums }) => ({
+        checksum: checksums?.[column],
+        bytes: batch[column]?.byteLength ?? 0,
+      })),
+    )
+  return {
+    keys: known('keys') ?? (await checksumInPieces(keys)),
+    payloads: payloads && (known('payloads') ?? (await checksumInPieces(payloads))),
+  }
 }
 
 /** The share that a write takes of a group of them. One that names a traversal, or is a chunk already, goes alone. */

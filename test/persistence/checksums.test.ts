@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { checksumInPieces, joinedChecksum } from '../../persistence/checksums.js'
+import { checksumInPieces, checksumOfAll, joinedChecksum } from '../../persistence/checksums.js'
 import { encodeRecord, RecordKind } from '../../persistence/record.js'
 import { Store } from '../../persistence/store.js'
 import type { LogBatch } from '../../persistence/write-log.js'
@@ -24,6 +24,10 @@ t.test('the checksum of a whole from those of its parts', async (t) => {
     t.equal(joined, crc32(Buffer.concat([first!, second!])), `${first!.length} and ${second!.length} bytes`)
   }
   t.equal(joinedChecksum(crc32('a'), crc32('b'), 1), crc32('ab'))
+  const parts = ['abc', '', 'd', 'ef'].map((text) => ({ checksum: crc32(text), bytes: text.length }))
+  t.equal(checksumOfAll(parts), crc32('abcdef'))
+  t.equal(checksumOfAll([]), crc32(''))
+  t.equal(checksumOfAll([...parts, { checksum: undefined, bytes: 0 }]), undefined)
 })
 
 t.test('the length of a second part has more than 32 bits', async (t) => {

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Section } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
@@ -6,6 +7,9 @@ import type { EngineRequest } from '../operations.js'
 import { GetGroups } from './get-groups.js'
 import type { Mailbox } from './mailbox.js'
 import type { Asked, ToEngine, ToSockets } from './messages.js'
+
+/** Columns of which a checksum is worth its way to the engine's thread. */
+const CHECKED_BYTES = 64 * 1024
 
 interface Pending {
   readonly resolve: (answer: Answered) => void
@@ -50,7 +54,7 @@ export class RemoteGate implements EngineGate {
     const number = this.#next
     sign.onCancel = () => this.#outbox.send({ kind: 'cancel', question: number })
     if (!ownsMemory) return this.#send({ request: withOwnMemory(request), client, connection })
-    return this.#send({ request, client, connection }, memoryOf(request))
+    return this.#send({ request: withChecksums(request), client, connection }, memoryOf(request))
   }
 
   /** The engine's thread is told by the connection's stream. */
@@ -88,6 +92,27 @@ function memoryOf(request: EngineRequest): ArrayBuffer | undefined {
   const [list] = request.op === 'query' ? request.lists : []
   const buffer = (column?.values ?? list?.values ?? list?.offsets)?.bytes.buffer
   return buffer instanceof ArrayBuffer ? buffer : undefined
+}
+
+/** A write with the checksums of its columns, which are logged with it: this thread has more time than the engine's. */
+function withChecksums(request: EngineRequest): EngineRequest {
+  switch (request.op) {
+    case 'insert':
+    case 'delete':
+    case 'write':
+    case 'load':
+      return {
+        ...request,
+        keys: checked(request.keys),
+        ...(request.payloads && { payloads: checked(request.payloads) }),
+      }
+    default:
+      return request
+  }
+}
+
+function checked(section: Section): Section {
+  return section.bytes.byteLength < CHECKED_BYTES ? section : { ...section, checksum: crc32(section.bytes) }
 }
 
 /** The request with its columns copied: with a view all of the memory that it is part of would be sent. */

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import t from 'tap'
 import { Rights } from '../../../../src/server/access/rights.js'
 import { CancelSign } from '../../../../src/server/gate/engine-gate.js'
@@ -59,3 +60,36 @@ for (const change of CHANGES) {
     t.same(asked, ['get', 'get', 'get', change.op])
   })
 }
+
+t.test('the columns of large writes come with their checksums', async (t) => {
+  const asked: EngineRequest[] = []
+  const outbox = new Mailbox<ToEngine>({
+    postMessage: (messages: readonly ToEngine[]) => {
+      for (const message of messages) if (message.kind === 'ask') asked.push(message.request)
+    },
+  })
+  const gate = new RemoteGate(outbox, { name: 'none', software: true })
+  const large = { type: 'bytes' as const, bytes: Uint8Array.from({ length: 100_000 }, (_, i) => i * 7) }
+  const small = { type: 'bytes' as const, bytes: Uint8Array.of(1, 2, 3) }
+  const write = { id: 1, index: 'i', writeId: undefined }
+  const writes: EngineRequest[] = [
+    { ...write, op: 'insert', mode: 'append', keys: large, payloads: small },
+    { ...write, op: 'load', mode: 'append', keys: small, payloads: large },
+    { ...write, op: 'write', keys: large, ops: small, payloads: large },
+    { ...write, op: 'delete', keys: large },
+    { ...get, keys: large },
+  ]
+  for (const request of writes) {
+    const sign = new CancelSign()
+    void gate.ask({ request, client: undefined, rights: Rights.all, sign, connection: 1, ownsMemory: true })
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  const checksum = crc32(large.bytes)
+  t.match(asked, [
+    { op: 'insert', keys: { checksum }, payloads: { checksum: undefined } },
+    { op: 'load', keys: { checksum: undefined }, payloads: { checksum } },
+    { op: 'write', keys: { checksum }, payloads: { checksum } },
+    { op: 'delete', keys: { checksum } },
+    { op: 'get', keys: { checksum: undefined } },
+  ])
+})
