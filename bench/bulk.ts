@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
@@ -8,9 +8,10 @@ import { ShardedTree } from '../gpu/shards/sharded-tree.js'
 import { asBytes } from '../protocol/columns.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import { Engine, type StructureFactory } from '../src/engine/index.js'
+import { measureDisk } from './disk-rate.js'
 import { numberedPayloads, scatteredKeys } from './keys.js'
 import type { Row } from './report.js'
-import { withServer } from './serve.js'
+import { withServer } from './server-process.js'
 
 /** Logarithms of the rows of a chunk. */
 const CHUNKS = [16, 18, 20]
@@ -65,7 +66,7 @@ async function loadInProcess(
 ): Promise<Row> {
   const batches = batchesOf(one, 2 ** logarithm)
   const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
-  const disk = measureDisk(directory, batches, chunkRows * one.words * 8)
+  const disk = measureDisk(directory, batches.flatMap(columnsOf), chunkRows * one.words * 8)
   const engine = await Engine.open({ directory: join(directory, 'data'), adapter, structures })
   try {
     await engine.createIndex(definitionOf(one, 'warm'))
@@ -89,7 +90,7 @@ async function loadInProcess(
 async function loadOverSocket(one: Case, adapter: AdapterChoice, logarithm: number): Promise<Row> {
   const batches = batchesOf(one, 2 ** logarithm)
   const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
-  const disk = measureDisk(directory, batches, LIMITS.loadBytes)
+  const disk = measureDisk(directory, batches.flatMap(columnsOf), LIMITS.loadBytes)
   rmSync(directory, { recursive: true, force: true })
   return withServer(['--adapter', adapter], async (server) => {
     const client = await connect(server.url)
@@ -128,30 +129,6 @@ function row(
   return { name, figures }
 }
 
-/** Bytes a second that the disk takes, in a file that is synced after each piece. */
-function measureDisk(directory: string, batches: readonly Batch[], pieceBytes: number): number {
-  const file = openSync(join(directory, 'sequential'), 'w')
-  const start = performance.now()
-  let written = 0
-  let unsynced = 0
-  for (const column of batches.flatMap(({ keys, payloads }) => [keys, payloads])) {
-    for (let at = 0; at < column.byteLength; ) {
-      const bytes = writeSync(file, column, at, Math.min(pieceBytes - unsynced, column.byteLength - at))
-      at += bytes
-      written += bytes
-      unsynced += bytes
-      if (unsynced < pieceBytes) continue
-      fsyncSync(file)
-      unsynced = 0
-    }
-  }
-  fsyncSync(file)
-  closeSync(file)
-  const seconds = (performance.now() - start) / 1000
-  rmSync(join(directory, 'sequential'))
-  return written / seconds
-}
-
 function batchesOf({ words }: Case, rows: number): Batch[] {
   return Array.from({ length: Math.ceil(rows / BATCH_ROWS) }, (_, i) => {
     const first = i * BATCH_ROWS
@@ -161,6 +138,10 @@ function batchesOf({ words }: Case, rows: number): Batch[] {
       payloads: numberedPayloads(words, first, count),
     }
   })
+}
+
+function columnsOf({ keys, payloads }: Batch): Uint8Array[] {
+  return [keys, payloads]
 }
 
 function definitionOf({ keyType, payloadKind }: Case, name: string): IndexDefinition {

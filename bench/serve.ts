@@ -1,8 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type Client, connect, LIMITS, ResultCode } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
@@ -10,7 +7,8 @@ import { childProgram } from './child-program.js'
 import { numberedPayloads, scatteredKeys } from './keys.js'
 import type { Row } from './report.js'
 import type { ClientReport, ClientTask } from './serve-client.js'
-import { ServerProcess } from './server-process.js'
+import { benchInserts } from './serve-inserts.js'
+import { type ServerProcess, withServer } from './server-process.js'
 
 const INDEX = 'numbers'
 
@@ -60,10 +58,15 @@ export interface ServeSetting {
 
 /**
  * Lookups end to end over loopback WebSocket: a server process with its default settings, and client processes that use the
- * SDK. All keys are found; some answers of each request are compared.
+ * SDK. All keys are found; some answers of each request are compared. Then inserts into a server of their own.
  */
 export async function benchServe({ adapter, logarithm, seconds }: ServeSetting): Promise<Row[]> {
   const bound = 2 ** logarithm
+  const lookups = await benchLookups(adapter, bound, seconds)
+  return [...lookups, await benchInserts(adapter, bound)]
+}
+
+async function benchLookups(adapter: AdapterChoice, bound: number, seconds: number): Promise<Row[]> {
   return withServer(['--adapter', adapter], async (server) => {
     const client = await connect(server.url)
     const rows = [await loadIndex(client, bound)]
@@ -83,26 +86,6 @@ export async function benchServe({ adapter, logarithm, seconds }: ServeSetting):
     client.close()
     return rows
   })
-}
-
-/** Runs work with a server process that has a data directory of its own. */
-export async function withServer<T>(
-  flags: readonly string[],
-  work: (server: ServerProcess) => Promise<T>,
-): Promise<T> {
-  const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
-  try {
-    const server = await ServerProcess.start(directory, flags)
-    try {
-      const result = await work(server)
-      await server.stop()
-      return result
-    } finally {
-      await server.kill()
-    }
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
-  }
 }
 
 /** Loads the keys in the largest batches that there are, and takes the snapshot that would else be taken meanwhile. */

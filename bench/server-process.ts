@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { childProgram } from './child-program.js'
 
 /** Ticks of the kernel's clock in a second, which Linux has fixed for programs. */
@@ -80,5 +82,25 @@ export class ServerProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     this.#child.kill(signal)
     await once(this.#child, 'exit')
+  }
+}
+
+/** Runs work with a server process that has a data directory of its own. */
+export async function withServer<T>(
+  flags: readonly string[],
+  work: (server: ServerProcess) => Promise<T>,
+): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
+  try {
+    const server = await ServerProcess.start(directory, flags)
+    try {
+      const result = await work(server)
+      await server.stop()
+      return result
+    } finally {
+      await server.kill()
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
   }
 }

@@ -3,8 +3,7 @@ import { connect, type Index, type Payload, type PayloadKind, ResultCode } from 
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import type { Row } from './report.js'
-import { withServer } from './serve.js'
-import type { ServerProcess } from './server-process.js'
+import { type ServerProcess, withServer } from './server-process.js'
 
 /** Keys of each index, which stay as many. */
 const KEYS = 1 << 17
