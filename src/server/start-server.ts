@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { SnapshotThread } from '../../persistence/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
-import { Engine } from '../engine/engine.js'
+import type { Engine } from '../engine/engine.js'
 import type { EngineOptions } from '../engine/engine-options.js'
 import type { Status } from '../http/health.js'
 import { openSite } from '../http/open-site.js'
@@ -20,11 +19,12 @@ import { Front } from './front.js'
 import { LocalGate } from './gate/local-gate.js'
 import { ReplyMemory } from './reply-memory.js'
 import { exposureOf } from './secret-files.js'
+import { ServedEngine } from './served-engine.js'
 import { BusyPolling } from './threads/busy-polling.js'
 import { hasDescriptor } from './threads/descriptor.js'
 import { ResidentConnection } from './threads/resident-connection.js'
 import { SocketThreads } from './threads/socket-threads.js'
-import { readTlsIdentity } from './tls.js'
+import { readTlsIdentity, type TlsIdentity } from './tls.js'
 
 /** What tests and benchmarks may want otherwise. */
 export interface ServerOptions
@@ -71,122 +71,149 @@ export interface RunningServer {
  * opening the engine throws
  */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
-  const { host, tlsCert, tlsKey, directory, adapter, snapshotLogBytes, payloadCacheBytes, recalibrate } =
-    config
-  const backupDirectory = config.backupDirectory === '' ? undefined : config.backupDirectory
-  const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
   const access = new Access(config)
-  checkBinding(host, access.guarded, config.allowUnauthenticated)
-  const tls = readTlsIdentity(tlsCert, tlsKey)
+  checkBinding(config.host, access.guarded, config.allowUnauthenticated)
+  const tls = readTlsIdentity(config.tlsCert, config.tlsKey)
   const monitor = new Monitor(options.log ?? NO_LOG)
   const onWarning = (message: string) => {
     monitor.warn(message)
     options.onWarning?.(message)
   }
-  for (const warning of exposureOf(config, tls?.until)) onWarning(warning)
-  // It may be a disk that is mounted later, and a server without backups is better than none.
-  const fault = backupDirectory && backupFolderFault(backupDirectory)
-  if (fault) onWarning(`${fault}, or every backup fails`)
-  const { maxConnections, handshakeSeconds } = config
-  const admitted = (request: IncomingMessage) => access.admit(request)
-  let opened: Engine | undefined
-  let snapshotThread: SnapshotThread | undefined
-  const closeEngine = async () => {
-    try {
-      await opened?.close()
-    } finally {
-      await snapshotThread?.stop()
-    }
-  }
-  const site = openSite({
-    monitor,
-    engine: () => opened,
-    availability: () => ({ status: front.status, reason: reasonToWait(front.status, opened) }),
-    mayRead: (request) => access.mayRead(request),
-    isOwnName: (request) => access.isOwnName(request),
-    pageFolder: options.pageFolder,
-  })
-  const answer = (request: IncomingMessage, response: ServerResponse) => void site.answer(request, response)
-  const front = new Front({ answer, admitted, tls, maxConnections, handshakeSeconds, meter: monitor })
+  for (const warning of warningsOf(config, tls)) onWarning(warning)
+  const engine = new ServedEngine()
+  const front = openFront(config, options, { access, tls, engine, monitor })
   const flow = new Flow({ ...flowLimits(config), ...options.limits })
   try {
-    const port = await front.listen(host, config.port)
-    monitor.log.info({ host, port }, 'listening; opening the data directory')
-    if (config.ioThreads > 0) snapshotThread = new SnapshotThread(onWarning)
-    const memory = { payloadCacheBytes, deviceMemory, queryMemory: config.queryMemory }
-    const settings = { directory, adapter, snapshotLogBytes, snapshotThread, recalibrate, backupDirectory }
-    const observed = { onWarning, meter: monitor.meters }
-    const engine = await Engine.open({ ...settings, ...memory, ...options, ...observed })
-    opened = engine
-    const replyMemory = new ReplyMemory(LIMITS.replyMemoryKept)
-    const gate = new LocalGate(engine, replyMemory)
+    const port = await front.listen(config.host, config.port)
+    monitor.log.info({ host: config.host, port }, 'listening; opening the data directory')
+    const opened = await engine.open(config, { ...options, onWarning, meter: monitor.meters })
+    const memory = new ReplyMemory(LIMITS.replyMemoryKept)
+    const gate = new LocalGate(opened, memory)
     const { limits } = flow
-    const threads = await SocketThreads.start(config.ioThreads, {
-      gate,
-      memory: replyMemory,
-      limits,
-      monitor,
-    })
+    const threads = await SocketThreads.start(config.ioThreads, { gate, memory, limits, monitor })
     monitor.meters.elsewhere = () => threads.load
-    let connections = 0
-    // Where the CPU is the device it needs the core.
-    const polling = engine.adapter.software ? undefined : new BusyPolling()
-    const connect = (socket: WebSocket, stream: Duplex, grant: Grant) => {
-      const number = connections++
-      const onIdle = () => polling?.answered()
-      const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor, onIdle })
-      if (config.ioThreads === 0 || !hasDescriptor(stream)) return connection
-      return new ResidentConnection({
-        connection,
-        socket,
-        stream,
-        underWay: () => gate.underWay,
-        polling,
-        move: (head) => threads.adopt(number, stream, head, grant, () => connection.handOver()),
-      })
-    }
-    front.admit(connect, threads)
-    const { name, software } = engine.adapter
-    monitor.log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
-    let closed: Promise<void> | undefined
-    return {
-      url: `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(host, port)}`,
-      engine,
-      reload: async () => {
-        // A bad certificate must not keep a token that was taken away.
-        try {
-          access.reload()
-          await threads.renewRights()
-        } finally {
-          const renewed = readTlsIdentity(tlsCert, tlsKey)
-          if (renewed !== undefined) front.renew(renewed)
-        }
-        monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
-      },
-      load: () => ({
-        connections: front.connections,
-        requests: flow.inflow.requests + threads.load.requests,
-        requestBytes: flow.inflow.bytes + threads.load.requestBytes,
-        replyBytes: flow.outflow.bytes + threads.load.replyBytes,
-      }),
-      unfinished: () => unfinished(front, engine),
-      close: () => {
-        closed ??= close(front, closeEngine, monitor).finally(() => flow.close())
-        return closed
-      },
-    }
+    front.admit(connector(config, { engine: opened, gate, flow, monitor, threads }), threads)
+    const { name, software } = opened.adapter
+    monitor.log.info({ adapter: name, software, indexes: opened.list().length }, 'ready')
+    const url = `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(config.host, port)}`
+    return running(config, url, { access, front, flow, engine, opened, threads, monitor })
   } catch (error) {
     flow.close()
-    await front.close(closeEngine)
+    await front.close(() => engine.close())
     monitor.stop()
     throw error
   }
 }
 
-async function close(front: Front, closeEngine: () => Promise<void>, monitor: Monitor): Promise<void> {
+/** What is allowed and may be a mistake. */
+function warningsOf(config: Config, tls: TlsIdentity | undefined): readonly string[] {
+  const { backupDirectory } = config
+  // It may be a disk that is mounted later, and a server without backups is better than none.
+  const fault = backupDirectory === '' ? undefined : backupFolderFault(backupDirectory)
+  const exposure = exposureOf(config, tls?.until)
+  return fault === undefined ? exposure : [...exposure, `${fault}, or every backup fails`]
+}
+
+interface FrontParts {
+  readonly access: Access
+  readonly tls: TlsIdentity | undefined
+  readonly engine: ServedEngine
+  readonly monitor: Monitor
+}
+
+function openFront(
+  { maxConnections, handshakeSeconds }: Config,
+  { pageFolder }: ServerOptions,
+  { access, tls, engine, monitor }: FrontParts,
+): Front {
+  const site = openSite({
+    monitor,
+    engine: () => engine.current,
+    availability: () => ({ status: front.status, reason: reasonToWait(front.status, engine.current) }),
+    mayRead: (request) => access.mayRead(request),
+    isOwnName: (request) => access.isOwnName(request),
+    pageFolder,
+  })
+  const answer = (request: IncomingMessage, response: ServerResponse) => void site.answer(request, response)
+  const admitted = (request: IncomingMessage) => access.admit(request)
+  const front = new Front({ answer, admitted, tls, maxConnections, handshakeSeconds, meter: monitor })
+  return front
+}
+
+interface ConnectorParts {
+  readonly engine: Engine
+  readonly gate: LocalGate
+  readonly flow: Flow
+  readonly monitor: Monitor
+  readonly threads: SocketThreads
+}
+
+/** Makes a connection of each WebSocket that was admitted, which may go to a thread for sockets later. */
+function connector({ ioThreads }: Config, { engine, gate, flow, monitor, threads }: ConnectorParts) {
+  let connections = 0
+  // Where the CPU is the device it needs the core.
+  const polling = engine.adapter.software ? undefined : new BusyPolling()
+  return (socket: WebSocket, stream: Duplex, grant: Grant): Connection | ResidentConnection => {
+    const number = connections++
+    const onIdle = () => polling?.answered()
+    const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor, onIdle })
+    if (ioThreads === 0 || !hasDescriptor(stream)) return connection
+    return new ResidentConnection({
+      connection,
+      socket,
+      stream,
+      underWay: () => gate.underWay,
+      polling,
+      move: (head) => threads.adopt(number, stream, head, grant, () => connection.handOver()),
+    })
+  }
+}
+
+interface RunningParts {
+  readonly access: Access
+  readonly front: Front
+  readonly flow: Flow
+  readonly engine: ServedEngine
+  readonly opened: Engine
+  readonly threads: SocketThreads
+  readonly monitor: Monitor
+}
+
+function running({ tlsCert, tlsKey }: Config, url: string, parts: RunningParts): RunningServer {
+  const { access, front, flow, engine, opened, threads, monitor } = parts
+  let closed: Promise<void> | undefined
+  return {
+    url,
+    engine: opened,
+    reload: async () => {
+      // A bad certificate must not keep a token that was taken away.
+      try {
+        access.reload()
+        await threads.renewRights()
+      } finally {
+        const renewed = readTlsIdentity(tlsCert, tlsKey)
+        if (renewed !== undefined) front.renew(renewed)
+      }
+      monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
+    },
+    load: () => ({
+      connections: front.connections,
+      requests: flow.inflow.requests + threads.load.requests,
+      requestBytes: flow.inflow.bytes + threads.load.requestBytes,
+      replyBytes: flow.outflow.bytes + threads.load.replyBytes,
+    }),
+    unfinished: () => unfinished(front, opened),
+    close: () => {
+      closed ??= close(front, engine, monitor).finally(() => flow.close())
+      return closed
+    },
+  }
+}
+
+async function close(front: Front, engine: ServedEngine, monitor: Monitor): Promise<void> {
   monitor.log.info({}, 'stopping: requests that run are answered')
   try {
-    await front.close(closeEngine)
+    await front.close(() => engine.close())
     monitor.log.info({}, 'stopped')
   } finally {
     monitor.stop()
