@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, connect, ResultCode } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { asBytes } from '../protocol/columns.js'
 import { uniformCode } from '../protocol/uniform-code.js'
 import { measureDisk } from './disk-rate.js'
 import { numberedPayloads, scatteredKeys } from './keys.js'
@@ -29,25 +30,28 @@ const RECORD_BYTES = 4 * 2 ** 20
 export async function benchInserts(adapter: AdapterChoice, rows: number): Promise<Row> {
   const keys = new BigUint64Array(scatteredKeys(2, 0, rows).buffer)
   const payloads = new BigUint64Array(numberedPayloads(2, 0, rows).buffer)
-  const disk = diskRate(new Uint8Array(keys.buffer, 0, Math.min(8 * rows, ROW_BYTES * DISK_ROWS)))
+  const disk = diskRate([keys, payloads].map((column) => asBytes(column.subarray(0, DISK_ROWS))))
   return withServer(['--adapter', adapter], async ({ url }) => {
     const client = await connect(url)
-    const warm = Math.min(rows / 4, WARM_UP_ROWS)
-    await insert(client, 'warm', keys.subarray(0, warm), payloads.subarray(0, warm))
-    await client.dropIndex('warm')
-    const { latencies, seconds } = await insert(client, 'rows', keys, payloads)
-    await check(client, keys, payloads)
-    client.close()
-    const sorted = latencies.sort((a, b) => a - b)
-    return {
-      name: `inserts of ${rows} keys, u64 → u64, batches of ${BATCH_ROWS}, depth ${DEPTH}`,
-      figures: {
-        'Mrows/s': rows / seconds / 1e6,
-        'p50 ms': sorted[Math.floor(sorted.length * 0.5)]!,
-        'p99 ms': sorted[Math.floor(sorted.length * 0.99)]!,
-        'logged MB/s': (ROW_BYTES * rows) / seconds / 1e6,
-        'disk alone MB/s': disk / 1e6,
-      },
+    try {
+      const warm = Math.min(rows / 4, WARM_UP_ROWS)
+      await insert(client, 'warm', keys.subarray(0, warm), payloads.subarray(0, warm))
+      await client.dropIndex('warm')
+      const { latencies, seconds } = await insert(client, 'rows', keys, payloads)
+      await check(client, keys, payloads)
+      const sorted = latencies.sort((a, b) => a - b)
+      return {
+        name: `inserts of ${rows} keys, u64 → u64, batches of ${BATCH_ROWS}, depth ${DEPTH}`,
+        figures: {
+          'Mrows/s': rows / seconds / 1e6,
+          'p50 ms': sorted[Math.floor(sorted.length * 0.5)]!,
+          'p99 ms': sorted[Math.floor(sorted.length * 0.99)]!,
+          'logged MB/s': (ROW_BYTES * rows) / seconds / 1e6,
+          'disk alone MB/s': disk / 1e6,
+        },
+      }
+    } finally {
+      client.close()
     }
   })
 }
@@ -83,10 +87,10 @@ async function check(client: Client, keys: BigUint64Array, payloads: BigUint64Ar
   if (isWrong) throw new Error('a key that was inserted is not there')
 }
 
-function diskRate(column: Uint8Array): number {
+function diskRate(columns: readonly Uint8Array[]): number {
   const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
   try {
-    return measureDisk(directory, [column], RECORD_BYTES)
+    return measureDisk(directory, columns, RECORD_BYTES)
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }

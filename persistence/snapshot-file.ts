@@ -90,9 +90,7 @@ async function writeSnapshotFile(
     for await (const { name, chunks } of parts) {
       const place = { name, offset, firstFrame: frame }
       for await (const chunk of chunks) {
-        for (let start = 0; start < chunk.byteLength; start += CHUNK_BYTES) {
-          await append({}, [chunk.subarray(start, start + CHUNK_BYTES)])
-        }
+        for (const piece of piecesOf(chunk)) await append({}, [piece])
       }
       places.push({ ...place, frames: frame - place.firstFrame })
     }
@@ -101,6 +99,13 @@ async function writeSnapshotFile(
     return offset
   } finally {
     await file.close()
+  }
+}
+
+/** A chunk as pieces that fit in a frame; views. */
+export function* piecesOf(chunk: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < chunk.byteLength; start += CHUNK_BYTES) {
+    yield chunk.subarray(start, start + CHUNK_BYTES)
   }
 }
 

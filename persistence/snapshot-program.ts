@@ -30,7 +30,7 @@ parentPort?.on('message', (job: SnapshotJob) => void run(job))
 async function run({ port, path, identity, meta }: SnapshotJob): Promise<void> {
   const tell = (message: FromSnapshotProgram) => port.postMessage(message)
   try {
-    const bytes = await writeDraft(path, identity, meta, partsOf(port))
+    const bytes = await writeDraft(path, identity, meta, partsOf(stepsFrom(port)))
     tell({ kind: 'written', bytes })
   } catch (thrown) {
     const { code, message } = toWarpdexError(thrown)
@@ -38,19 +38,36 @@ async function run({ port, path, identity, meta }: SnapshotJob): Promise<void> {
   }
 }
 
-async function* partsOf(port: MessagePort): AsyncGenerator<SnapshotPart> {
-  let step = await ask(port)
+/** The parts are to be gone through one after the other, each to its end. */
+async function* partsOf(ask: () => Promise<ToSnapshotProgram>): AsyncGenerator<SnapshotPart> {
+  let step = await ask()
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    for (step = await ask(port); step.kind === 'chunk'; step = await ask(port)) yield step.bytes
+    for (step = await ask(); step.kind === 'chunk'; step = await ask()) yield step.bytes
   }
   while (step.kind === 'part') yield { name: step.name, chunks: chunks() }
   if (step.kind === 'failed') throw new Error('a part could not be read')
 }
 
-function ask(port: MessagePort): Promise<ToSnapshotProgram> {
-  return new Promise((resolve) => {
-    port.once('message', resolve)
-    const message: FromSnapshotProgram = { kind: 'next' }
-    port.postMessage(message)
+/** Asks for one step at a time. */
+function stepsFrom(port: MessagePort): () => Promise<ToSnapshotProgram> {
+  let waiting: Waiting | undefined
+  let closed: Error | undefined
+  port.on('message', (step: ToSnapshotProgram) => waiting?.resolve(step))
+  port.on('messageerror', (error) => waiting?.reject(error))
+  port.on('close', () => {
+    closed = new Error('nobody waits for the snapshot any more')
+    waiting?.reject(closed)
   })
+  return () =>
+    new Promise((resolve, reject) => {
+      if (closed !== undefined) return reject(closed)
+      waiting = { resolve, reject }
+      const message: FromSnapshotProgram = { kind: 'next' }
+      port.postMessage(message)
+    })
+}
+
+interface Waiting {
+  readonly resolve: (step: ToSnapshotProgram) => void
+  readonly reject: (error: Error) => void
 }

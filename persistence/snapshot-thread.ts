@@ -1,10 +1,14 @@
+import { rm } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { WarpdexError } from '../protocol/errors.js'
 import { fileError } from './disk-error.js'
-import type { SnapshotIdentity, SnapshotParts } from './snapshot-file.js'
+import { draftOf, piecesOf, type SnapshotIdentity, type SnapshotParts } from './snapshot-file.js'
 import type { FromSnapshotProgram, SnapshotJob, ToSnapshotProgram } from './snapshot-program.js'
+
+const END: ToSnapshotProgram = { kind: 'end' }
+const FAILED: ToSnapshotProgram = { kind: 'failed' }
 
 /**
  * A thread that writes snapshots: it makes their checksums, and reads and checks what was written. For an index of gigabytes that is seconds of
@@ -29,7 +33,8 @@ export class SnapshotThread {
   }
 
   /**
-   * As `writeDraft` of `snapshot-file.ts`; several at a time go on beside each other. A chunk in a SharedArrayBuffer is not copied.
+   * As `writeDraft` of `snapshot-file.ts`; several at a time go on beside each other. Chunks in a SharedArrayBuffer are not copied, others piece
+   * by piece.
    * @throws WarpdexError as there; `INTERNAL` when the thread ends
    */
   async writeDraft(
@@ -39,12 +44,19 @@ export class SnapshotThread {
     parts: SnapshotParts,
   ): Promise<number> {
     const { port1, port2 } = new MessageChannel()
-    const job: SnapshotJob = { port: port2, path, identity, meta }
-    this.#worker.postMessage(job, [port2])
+    const steps = stepsOf(parts)
     try {
-      return await serve(port1, path, parts)
+      const job: SnapshotJob = { port: port2, path, identity, meta }
+      this.#worker.postMessage(job, [port2])
+      return await serve(port1, steps)
+    } catch (error) {
+      // A program that was ended has left it.
+      await rm(draftOf(path), { force: true })
+      throw fileError(error, path)
     } finally {
       port1.close()
+      // That is not waited for: what a part reads of a device that is lost may never come.
+      void steps.return(undefined).catch(() => {})
     }
   }
 
@@ -54,38 +66,37 @@ export class SnapshotThread {
   }
 }
 
-/** Hands parts to the program as it asks for them, until it says what became of the snapshot. */
-function serve(port: MessagePort, path: string, parts: SnapshotParts): Promise<number> {
-  const steps = stepsOf(parts)
+/** Hands the program the steps that it asks for, until it says what became of the snapshot. */
+function serve(port: MessagePort, steps: AsyncGenerator<ToSnapshotProgram>): Promise<number> {
   let thrown: { readonly error: unknown } | undefined
-  const next = async (): Promise<ToSnapshotProgram> => {
+  const answer = async (): Promise<void> => {
     try {
       const { value, done } = await steps.next()
-      return done === true ? { kind: 'end' } : value
+      port.postMessage(done === true ? END : value)
     } catch (error) {
       thrown = { error }
-      return { kind: 'failed' }
+      port.postMessage(FAILED)
     }
   }
   return new Promise((resolve, reject) => {
-    port.on('message', async (message: FromSnapshotProgram) => {
-      if (message.kind === 'next') port.postMessage(await next())
+    port.on('message', (message: FromSnapshotProgram) => {
+      if (message.kind === 'next') void answer()
       else if (message.kind === 'written') resolve(message.bytes)
-      else {
-        const { code, message: text } = message
-        reject(thrown === undefined ? new WarpdexError(code, text) : fileError(thrown.error, path))
-      }
+      else reject(thrown === undefined ? new WarpdexError(message.code, message.message) : thrown.error)
     })
-    port.on('close', () => {
-      reject(new WarpdexError('INTERNAL', `${path} was not written, because the thread for snapshots ended`))
-    })
+    port.on('messageerror', reject)
+    port.on('close', () => reject(new Error('the thread for snapshots ended')))
   })
 }
 
-async function* stepsOf(parts: SnapshotParts): AsyncGenerator<ToSnapshotProgram> {
+async function* stepsOf(parts: SnapshotParts): AsyncGenerator<ToSnapshotProgram, undefined> {
   for await (const { name, chunks } of parts) {
     yield { kind: 'part', name }
-    for await (const bytes of chunks) yield { kind: 'chunk', bytes }
+    for await (const chunk of chunks) {
+      if (chunk.buffer instanceof SharedArrayBuffer) yield { kind: 'chunk', bytes: chunk }
+      // A view would be sent with all of the memory that it is part of, and in one go.
+      else for (const piece of piecesOf(chunk)) yield { kind: 'chunk', bytes: piece.slice() }
+    }
   }
 }
 

@@ -130,8 +130,10 @@ export class Snapshots {
     const file = `${index}-${position}-${randomBytes(4).toString('hex')}.snapshot`
     const path = join(this.#directory, file)
     const thread = this.#thread?.ended === false ? this.#thread : undefined
-    const write = thread?.writeDraft.bind(thread) ?? writeDraft
-    const bytes = await write(path, { index, position }, meta, parts)
+    const identity = { index, position }
+    const bytes = await (thread === undefined
+      ? writeDraft(path, identity, meta, parts)
+      : thread.writeDraft(path, identity, meta, parts))
     try {
       await rename(draftOf(path), path)
       await syncDirectory(this.#directory)

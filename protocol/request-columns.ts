@@ -32,7 +32,7 @@ export interface WriteColumns {
   readonly keyOffsets?: Uint32Array | undefined
   /** One an item; undefined only where every item is deleteKey. */
   readonly payloads: PayloadColumn | undefined
-  /** As far as they are known. */
+  /** As far as they are known: whoever gives them answers for them, since they are logged as they are, and a wrong one makes a log unreadable. */
   readonly checksums?: ColumnChecksums | undefined
 }
 

@@ -47,6 +47,16 @@ export function partsInPlace(device: Device, regions: NamedRegions): ImagePart[]
   }))
 }
 
+/** Bytes that are on the host and do not change meanwhile. */
+export function hostPart(name: string, bytes: Uint8Array): ImagePart {
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (let offset = 0; offset < bytes.byteLength; offset += CHUNK_BYTES) {
+      yield bytes.subarray(offset, offset + CHUNK_BYTES)
+    }
+  }
+  return { name, bytes: bytes.byteLength, chunks: chunks() }
+}
+
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
 async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
   try {

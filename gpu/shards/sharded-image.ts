@@ -3,8 +3,8 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { concatenate } from '../../protocol/rows.js'
 import { isFixedKeyType } from '../../protocol/types.js'
 import type { Device } from '../device/device.js'
-import type { ImagePart, IndexShape, StructureImage } from '../index-structure.js'
-import type { ReadPart } from '../memory/image-parts.js'
+import type { IndexShape, StructureImage } from '../index-structure.js'
+import { hostPart, type ReadPart } from '../memory/image-parts.js'
 import { PrefixTree } from '../prefix-tree/prefix-tree.js'
 import { Boundaries } from './boundaries.js'
 import type { Shards } from './shards.js'
@@ -29,8 +29,8 @@ export async function imageOfShards(
     throw error
   }
   const { bytes, offsets } = boundaries.rows
-  const bounds = [bytesPart('boundaries', bytes)]
-  if (offsets !== undefined) bounds.push(bytesPart('boundaryOffsets', asBytes(offsets)))
+  const bounds = [hostPart('boundaries', bytes)]
+  if (offsets !== undefined) bounds.push(hostPart('boundaryOffsets', asBytes(offsets)))
   const meta = Object.fromEntries(
     images.flatMap((image, shard) =>
       Object.entries(image.meta).map(([name, value]) => [nameOf(shard, name), value]),
@@ -97,11 +97,4 @@ function metaOf(meta: StructureImage['meta'], shard: number): StructureImage['me
 
 function nameOf(shard: number, name: string): string {
   return `${shard}/${name}`
-}
-
-function bytesPart(name: string, bytes: Uint8Array): ImagePart {
-  async function* chunks() {
-    yield bytes
-  }
-  return { name, bytes: bytes.byteLength, chunks: chunks() }
 }

@@ -204,6 +204,7 @@ export class ShardWrites {
   async #codes(shares: readonly PreparedShare[]): Promise<Uint8Array> {
     const count = shares.reduce((sum, { places }) => sum + places.count, 0)
     const codes = new Uint8Array(count)
+    if (count === 0) return codes
     // As all items of most batches have, then nothing has to be read.
     const uniform = new Set(shares.map(({ prepared }) => uniformCode(prepared.codes)))
     const [only] = uniform

@@ -247,7 +247,7 @@ export class IndexWriter {
   }
 }
 
-/** Those of a batch that is made of parts. */
+/** Those of a batch that is made of parts. A part that lacks a column, which is filled up with zeros then, has no checksum of it. */
 async function checksumsOf(
   { keys, payloads }: WriteBatch,
   parts: readonly DeviceWrite[],

@@ -101,7 +101,8 @@ withBothWriters('a snapshot comes back as it was written', async (t, options) =>
   shared.set(content.nodes)
   const big = { name: 'one chunk', chunks: chunksOf(shared, 9_000_000) }
   const meta = { levels: 8, name: 'tree', nested: { flag: true } }
-  const info = await store.snapshots.write(id, 0, meta, [...parts(content), big])
+  const unshared = { name: 'large', chunks: chunksOf(content.nodes, 9_000_000) }
+  const info = await store.snapshots.write(id, 0, meta, [...parts(content), big, unshared])
   t.equal(info.bytes, readFileSync(join(directory, 'snapshots', info.file)).length)
   await store.close()
 
@@ -110,10 +111,11 @@ withBothWriters('a snapshot comes back as it was written', async (t, options) =>
   t.same(damage, [])
   t.equal(snapshot?.position, 0)
   t.same(snapshot?.reader.meta, meta)
-  t.same(snapshot?.reader.parts, ['nodes', 'empty', 'tuples', 'one chunk'])
+  t.same(snapshot?.reader.parts, ['nodes', 'empty', 'tuples', 'one chunk', 'large'])
   const read = async (name: string) => Buffer.concat(await collect(snapshot!.reader.read(name)))
   for (const [name, bytes] of Object.entries(content)) t.ok((await read(name)).equals(bytes), name)
   t.ok((await read('one chunk')).equals(content.nodes))
+  t.ok((await read('large')).equals(content.nodes))
   await t.rejects(read('other'), { code: 'DAMAGED_FILE' })
   await again.close()
 })
@@ -170,16 +172,34 @@ t.test('several snapshots by one thread, and one after its end', async (t) => {
   }
 
   const [{ id }] = stored
+  await t.rejects(
+    store.snapshots.write(id, 1, () => {}, []),
+    { code: 'INTERNAL', message: /could not be cloned/ },
+  )
+  let finished = false
   const cut = {
     name: 'nodes',
     chunks: (async function* () {
-      yield new Uint8Array(10)
-      await snapshotThread.stop()
-      yield new Uint8Array(10)
+      try {
+        yield new Uint8Array(10)
+        await snapshotThread.stop()
+        yield new Uint8Array(10)
+      } finally {
+        finished = true
+      }
     })(),
   }
-  const error = { code: 'INTERNAL', message: /was not written, because the thread for snapshots ended/ }
+  const error = {
+    code: 'INTERNAL',
+    message: /1-1-.*\.snapshot could not be written: .*thread for snapshots ended/,
+  }
   await t.rejects(store.snapshots.write(id, 1, {}, [cut]), error)
+  t.same(
+    readdirSync(join(directory, 'snapshots')).filter((name) => name.endsWith('.tmp')),
+    [],
+    'of a draft that the thread has left nothing stays',
+  )
+  t.ok(finished, 'the part is given up')
   await snapshotThread.stop()
   await store.snapshots.write(id, 2, {}, parts({ all: bytes[0] }))
   const { snapshot } = await store.snapshots.newest(id)

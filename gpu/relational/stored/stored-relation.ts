@@ -5,7 +5,7 @@ import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
-import { copiedParts, partsInPlace, type ReadPart } from '../../memory/image-parts.js'
+import { copiedParts, hostPart, partsInPlace, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceRelation } from '../device-relation.js'
@@ -237,15 +237,5 @@ export class StoredRelation {
     return this.#columns.flatMap(({ regions }, i) =>
       regions.map(([role, region]) => [`${i}.${role}`, region] as const),
     )
-  }
-}
-
-function hostPart(name: string, bytes: Uint8Array): ImagePart {
-  return {
-    name,
-    bytes: bytes.byteLength,
-    chunks: (async function* () {
-      yield bytes
-    })(),
   }
 }
