@@ -95,7 +95,7 @@ async function* stepsOf(parts: SnapshotParts): AsyncGenerator<ToSnapshotProgram,
     for await (const chunk of chunks) {
       if (chunk.buffer instanceof SharedArrayBuffer) yield { kind: 'chunk', bytes: chunk }
       // A view would be sent with all of the memory that it is part of, and in one go.
-      else for (const piece of piecesOf(chunk)) yield { kind: 'chunk', bytes: piece.slice() }
+      else for (const piece of piecesOf(chunk)) yield { kind: 'chunk', bytes: new Uint8Array(piece) }
     }
   }
 }
