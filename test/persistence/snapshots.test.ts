@@ -11,11 +11,11 @@ import {
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
-import type { SnapshotPart } from '../../persistence/snapshot-file.js'
 import { SnapshotThread } from '../../persistence/snapshot-thread.js'
 import { Snapshots } from '../../persistence/snapshots.js'
 import { Store, type StoreOptions } from '../../persistence/store.js'
 import { seedOfRun } from '../random.js'
+import { chunksOf, parts } from './snapshot-parts.js'
 import {
   batch,
   collect,
@@ -27,21 +27,6 @@ import {
 } from './store-helpers.js'
 
 const SEED = seedOfRun()
-
-async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
-  // The same buffer is used for every chunk, as a reader of device memory does.
-  const Memory = bytes.buffer instanceof SharedArrayBuffer ? SharedArrayBuffer : ArrayBuffer
-  const buffer = new Uint8Array(new Memory(size))
-  for (let start = 0; start < bytes.length; start += size) {
-    const chunk = bytes.subarray(start, start + size)
-    buffer.set(chunk)
-    yield buffer.subarray(0, chunk.length)
-  }
-}
-
-function parts(content: Readonly<Record<string, Uint8Array>>): SnapshotPart[] {
-  return Object.entries(content).map(([name, bytes]) => ({ name, chunks: chunksOf(bytes, 100_000) }))
-}
 
 /** A store with an index, ten log records, and snapshots at some of their positions. */
 async function storeWith(directory: string, positions: readonly number[]): Promise<number> {
@@ -155,55 +140,6 @@ withBothWriters('a snapshot that fails leaves nothing behind', async (t, options
   rmSync(join(directory, 'snapshots'), { recursive: true })
   const noFolder = { code: 'INTERNAL', message: /1-5-.*\.snapshot could not be written: .*ENOENT/ }
   await t.rejects(store.snapshots.write(id, 5, {}, []), noFolder)
-  await store.close()
-})
-
-t.test('several snapshots by one thread, and one after its end', async (t) => {
-  const directory = temporaryDirectory(t)
-  const snapshotThread = new SnapshotThread(() => {})
-  const store = await Store.open(directory, { snapshotThread })
-  const names = ['a', 'b', 'c', 'd']
-  const stored = await Promise.all(names.map((name) => store.createIndex(definition(name))))
-  const bytes = stored.map(({ id }) => new Uint8Array(1_000_000).fill(id))
-  await Promise.all(stored.map(({ id }, i) => store.snapshots.write(id, 0, {}, parts({ all: bytes[i] }))))
-  for (const [i, { id }] of stored.entries()) {
-    const { snapshot } = await store.snapshots.newest(id)
-    t.ok(Buffer.concat(await collect(snapshot!.reader.read('all'))).equals(bytes[i]))
-  }
-
-  const [{ id }] = stored
-  await t.rejects(
-    store.snapshots.write(id, 1, () => {}, []),
-    { code: 'INTERNAL', message: /could not be cloned/ },
-  )
-  let finished = false
-  const cut = {
-    name: 'nodes',
-    chunks: (async function* () {
-      try {
-        yield new Uint8Array(10)
-        await snapshotThread.stop()
-        yield new Uint8Array(10)
-      } finally {
-        finished = true
-      }
-    })(),
-  }
-  const error = {
-    code: 'INTERNAL',
-    message: /1-1-.*\.snapshot could not be written: .*thread for snapshots ended/,
-  }
-  await t.rejects(store.snapshots.write(id, 1, {}, [cut]), error)
-  t.same(
-    readdirSync(join(directory, 'snapshots')).filter((name) => name.endsWith('.tmp')),
-    [],
-    'of a draft that the thread has left nothing stays',
-  )
-  t.ok(finished, 'the part is given up')
-  await snapshotThread.stop()
-  await store.snapshots.write(id, 2, {}, parts({ all: bytes[0] }))
-  const { snapshot } = await store.snapshots.newest(id)
-  t.equal(snapshot?.position, 2)
   await store.close()
 })
 
