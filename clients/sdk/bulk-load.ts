@@ -6,7 +6,7 @@ import { rowCount } from '../../protocol/rows.js'
 import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
-import { ANYTHING, CALLBACK, checkOptions, type Kinds, oneOf } from './check-options.js'
+import { CALLBACK, type Kinds, oneOf } from './check-options.js'
 import { type Keys, keyColumn } from './keys.js'
 import { CALL_OPTIONS, type CallOptions } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
@@ -40,9 +40,6 @@ export const LOAD_OPTIONS: Kinds<LoadOptions> = {
   onProgress: CALLBACK,
   ...CALL_OPTIONS,
 }
-
-const BATCH = 'a batch of bulkLoad'
-const BATCH_FIELDS: Kinds<LoadBatch> = { keys: ANYTHING, payloads: ANYTHING }
 
 /** A part's share of a load in a request: enough that a request's own cost does not count, few enough that several are under way. */
 const PART_LIMITS = { rows: LIMITS.batchItems, bytes: 8 * 2 ** 20 }
@@ -80,7 +77,7 @@ async function* items<K extends KeyType>(
 ): AsyncGenerator<WriteItems> {
   const widths = itemWidths(definition)
   for await (const batch of batchesOf(source)) {
-    checkOptions(batch, BATCH_FIELDS, BATCH, 'field')
+    if (!isBatch(batch)) throw noBatch(batch)
     const { keys, payloads } = batch
     const column = keyColumn(keys, definition)
     yield { keys: column, payloads: payloadColumn(payloads, definition, rowCount(column, widths.keys)) }
@@ -90,14 +87,18 @@ async function* items<K extends KeyType>(
 function batchesOf<K extends KeyType>(
   source: LoadSource<K>,
 ): Iterable<LoadBatch<K>> | AsyncIterable<LoadBatch<K>> {
+  if (isBatch(source)) return [source]
   if (typeof source === 'object' && source !== null) {
     if (Symbol.iterator in source || Symbol.asyncIterator in source) return source
-    // Before the loop, which would wait for something with a method `then`.
-    checkOptions(source, BATCH_FIELDS, BATCH, 'field')
-    return [source]
   }
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `bulkLoad takes a batch {keys, payloads}, or an iterable of such batches, not ${shown(source)}`,
-  )
+  throw noBatch(source)
+}
+
+function isBatch<K extends KeyType>(batch: LoadSource<K>): batch is LoadBatch<K> {
+  return typeof batch === 'object' && batch !== null && 'keys' in batch && 'payloads' in batch
+}
+
+function noBatch(found: unknown): WarpdexError {
+  const right = 'a batch {keys, payloads}, or an iterable of such batches'
+  return new WarpdexError('BAD_REQUEST', `bulkLoad takes ${right}, not ${shown(found)}`)
 }

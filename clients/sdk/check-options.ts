@@ -41,7 +41,7 @@ export function oneOf(choices: readonly string[]): Kind {
  */
 export function checkOptions<T extends object>(
   options: T,
-  kinds: Readonly<Record<string, Kind>>,
+  kinds: Kinds<T>,
   what: string,
   word: 'option' | 'field' = 'option',
 ): void {

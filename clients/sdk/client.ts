@@ -84,6 +84,7 @@ export class Client {
    */
   async createIndex(definition: IndexDefinition, options: CreateOptions = {}): Promise<boolean> {
     checkOptions(definition, DEFINITION_FIELDS, 'createIndex', 'field')
+    checkName(definition.name, 'createIndex', 'an index')
     checkOptions(options, CREATE_OPTIONS, 'createIndex')
     const { name, keyType, payloadKind, unique, ...form } = definition
     const { structure, layout, allocation, partitionLevels, linked } = form
@@ -129,6 +130,7 @@ export class Client {
    */
   async createRelation(definition: RelationDefinition, options: CreateOptions = {}): Promise<boolean> {
     checkOptions(definition, RELATION_FIELDS, 'createRelation', 'field')
+    checkName(definition.name, 'createRelation', 'a relation')
     checkOptions(options, CREATE_OPTIONS, 'createRelation')
     const columns = parseColumns(definition.columns)
     const fields = { relation: definition.name, columns, ifNotExists: options.ifNotExists }

@@ -160,8 +160,9 @@ export function relation(name: string, as?: string): Query {
 /** A column to order by, the largest first. */
 export function descending(column: string, nulls?: 'first' | 'last'): SortColumn {
   checkName(column, 'descending', 'a column')
-  checkOptions({ nulls }, SORT_FIELDS, 'descending')
-  return { column, descending: true, nulls }
+  const sort: SortColumn = { column, descending: true, nulls }
+  checkOptions(sort, SORT_FIELDS, 'descending', 'field')
+  return sort
 }
 
 /** @throws WarpdexError `BAD_REQUEST` for what is no query */
