@@ -80,6 +80,7 @@ export class Store {
     try {
       if (await holdsStore(directory)) await checkFiles(directory)
       else await markAsStore(directory)
+      lock.takeDataFile()
       const root = openRoot(directory)
       try {
         return await Store.#load(root, directory, lock, options)
