@@ -10,7 +10,7 @@ import {
   writeManifest,
 } from './backup-manifest.js'
 import { type CopyOptions, copyChecked, syncFile } from './checked-copy.js'
-import { holdsStore, syncDirectory } from './data-directory.js'
+import { lockStore, syncDirectory } from './data-directory.js'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
 import { fileError } from './disk-error.js'
 import {
@@ -108,8 +108,8 @@ export async function backUpDirectory(
   options: BackupOptions = {},
 ): Promise<WrittenBackup> {
   const path = resolve(directory)
-  if (!(await holdsStore(path))) throw new WarpdexError('BAD_REQUEST', `${path} holds no data of warpdex`)
-  const lock = DirectoryLock.acquire(path)
+  const lock = await lockStore(path)
+  if (lock === undefined) throw new WarpdexError('BAD_REQUEST', `${path} holds no data of warpdex`)
   try {
     const copyDataFile = async (folder: string, copyOptions: CopyOptions) => {
       await copyChecked(join(path, DATA_FILE), join(folder, DATA_FILE), copyOptions)
