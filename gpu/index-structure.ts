@@ -222,7 +222,7 @@ export interface IndexStructure {
    */
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
   stats(): StructureStats
-  /** Bytes of device memory that reads have made it take, beside what writes have. Asked after each read, so that it takes no time. */
+  /** Bytes of `deviceBytes` that reads may add to: partition tables. Asked after each read, so that it takes no time. */
   readonly derivedBytes: number
   destroy(): void
 }
