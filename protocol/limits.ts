@@ -6,6 +6,11 @@ export const LIMITS = {
   frameBytes: 64 * MIB,
   /** Bytes of a request's msgpack header: names and options only, columns travel in sections. */
   headerBytes: 64 * 1024,
+  /**
+   * Levels of arrays and maps in a header, of a request or a reply: both are gone through by recursion. A query of `queryDepth` levels has
+   * two to each, and some around them.
+   */
+  headerDepth: 256,
   /** Bytes of a reply's msgpack header: lists of all indexes and their figures go there. */
   replyHeaderBytes: 16 * MIB,
   /** Sections of one frame: four for each column of a relation, of which there are `relationColumns`. */
