@@ -77,10 +77,15 @@ export const LIMITS = {
   requestsInAll: 1 << 16,
   /** Bytes of unanswered requests of one connection, and of one that is coming in, before the server stops reading its socket. */
   bytesInFlight: 256 * MIB,
-  /** The same of all connections: sixteen of the largest frames. Past it they read on one after the other. */
+  /** The same of all connections: sixteen of the largest frames. Past it a few read on at a time, each to the end of its message. */
   bytesInAll: 1024 * MIB,
   /** Bytes that a connection may always have in flight, whatever others have: a request of some thousand keys. */
   bytesReserved: 64 * 1024,
+  /**
+   * Connections that read on at a time past `bytesInAll`, each to the end of a message and up to `frameBytes`: one that sends slowly then, or
+   * nothing, does not hold up all others until it is found out.
+   */
+  requestsPastBound: 4,
   /** Bytes of replies that wait to be read by one client: half of it for those that are being made, as far as their size can be known. */
   replyBytesQueued: 256 * MIB,
   /** Keys, or entries of results, of large reads that are on the device at a time; more would only wait there. */
@@ -103,6 +108,8 @@ export const LIMITS = {
   slowestBytesPerSecond: 64 * 1024,
   /** Seconds for the end of what runs, and for snapshots, when the server is told to stop. Service managers wait for 30 to 90. */
   shutdownSeconds: 30,
+  /** Pings of a connection whose pongs have not left: some hundred bytes each, and nobody has a use for so many. */
+  pingsPending: 1024,
   /** Fragments of one WebSocket message: a defence against floods of tiny ones. */
   messageFragments: 4096,
   /** Pieces in which one WebSocket frame may come off the network: a slow one delivers 64 MiB in packets of a kilobyte. */

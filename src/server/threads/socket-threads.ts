@@ -281,6 +281,7 @@ function shareOf(limits: FlowLimits, threads: number): FlowLimits {
     ...limits,
     requestsInAll: share(limits.requestsInAll),
     bytesInAll: share(limits.bytesInAll),
+    requestsPastBound: share(limits.requestsPastBound),
     // The largest reply must fit.
     replyBytesInAll: Math.max(
       share(limits.replyBytesInAll),

@@ -11,7 +11,9 @@ import type { StructureFactory } from '../../../../src/engine/index.js'
 import { prefixTrees } from '../../../../src/engine/structures.js'
 import { NO_LOG } from '../../../../src/observe/log.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { scrape, total } from '../../http/scrape.js'
 import { serveModel } from '../faults/model-server.js'
+import { bareWebSocket, frameHead, Lead } from '../faults/raw-socket.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
 
@@ -152,6 +154,16 @@ t.test('an answer that cannot be handed to the thread fails its own request only
       t.match(header, expected)
     }
   }
+})
+
+t.test('what has come of a request counts as in flight, also before a hello', async (t) => {
+  const socket = await bareWebSocket(t, url)
+  socket.write(Buffer.concat([frameHead(Lead.binary, 1_000_000), Buffer.alloc(500_000)]))
+  const inFlight = async () => total(await scrape(url), 'warpdex_bytes_in_flight')
+  while ((await inFlight()) < 500_000) await setTimeout(20)
+  socket.destroy()
+  while ((await inFlight()) > 0) await setTimeout(20)
+  t.pass('it came and went')
 })
 
 t.test('however deep a request is nested, it is answered, and nobody else notices', async (t) => {
