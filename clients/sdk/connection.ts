@@ -3,6 +3,7 @@ import { encodeFrame, type Frame, type Section, type Sections } from '../../prot
 import type { Op } from '../../protocol/messages.js'
 import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
 import { type Call, CallTable } from './call-table.js'
+import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import {
   type Bounds,
@@ -60,6 +61,8 @@ export class Connection {
   /** Scopes the write ids. */
   readonly #client = randomName()
   readonly #calls = new CallTable()
+  /** Of the requests to each index. */
+  readonly order = new IndexOrder()
   readonly #closing = new AbortController()
   #onClosed: (reason: WarpdexError | undefined) => void = () => {}
   #end: WarpdexError | undefined
@@ -100,10 +103,23 @@ export class Connection {
   }
 
   /**
-   * Sends a request, now or when there is room or a connection again.
+   * Sends a request, now or when there is room or a connection again, and one to an index after those that were made before.
    * @param onError told of what it fails with, before the caller is
    */
   request<O extends Op>(
+    op: O,
+    fields: object,
+    sections: Sections,
+    bounds: Bounds,
+    onError?: (error: unknown) => void,
+  ): Promise<Reply<O>> {
+    const index = 'index' in fields ? fields.index : undefined
+    if (typeof index !== 'string') return this.requestAhead(op, fields, sections, bounds, onError)
+    return this.order.send(index, bounds, () => this.requestAhead(op, fields, sections, bounds, onError))
+  }
+
+  /** As `request`, ahead of what waits for a batch that leaves in pieces: for these. */
+  requestAhead<O extends Op>(
     op: O,
     fields: object,
     sections: Sections,
