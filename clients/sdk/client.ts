@@ -195,9 +195,21 @@ export class Client {
     return explanation
   }
 
-  /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
-  close(): void {
-    this.#connection.close()
+  /**
+   * Closes the client. New calls, and further pages of scans and results, fail with `CANCELLED` at once; calls that were made before are
+   * answered first. For a server that is gone it does not wait: without a connection there is one more attempt, and if that fails, so do
+   * the calls.
+   *
+   * @param options with `now` calls that are not answered fail with `CANCELLED`, too
+   * @returns resolves when the connection is closed
+   */
+  close({ now = false }: { readonly now?: boolean | undefined } = {}): Promise<void> {
+    return this.#connection.close(now)
+  }
+
+  /** As `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
   }
 
   /** Sends a request for an index after what was called on it before. */

@@ -15,6 +15,11 @@ export class IndexOrder {
   /** Resolves when all pieces of the last batch are sent, by index. */
   readonly #batches = new Map<string, Promise<void>>()
 
+  /** Whether single gets are being gathered. */
+  get gathers(): boolean {
+    return this.#gathered.size > 0
+  }
+
   /** Has `flush` called before the next request to the index, or at the end of the turn. */
   gather(index: string, flush: () => void): void {
     this.#flush(index)

@@ -1,6 +1,7 @@
 import { aligned, asBytes } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
+import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { InsertMode } from '../../protocol/messages.js'
 import type { IndexStats } from '../../protocol/replies.js'
@@ -16,7 +17,7 @@ import {
 } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import { BatchError } from './batch-error.js'
-import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { bulkLoad, type LoadOptions, type LoadSource, type SendPart } from './bulk-load.js'
 import type { Connection, Reply } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
 import type { IndexCalls } from './index-calls.js'
@@ -64,7 +65,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     this.#connection = connection
     this.#definition = definition
     this.#single = new GetBatcher(
-      (keys, definition) => this.#getBy(definition, keys, {}, connection.bounds({})),
+      (keys, definition) => this.#getBy(definition, keys, {}, connection.partBounds({})),
       (flush) => connection.order.gather(name, flush),
     )
   }
@@ -141,18 +142,28 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   ): Promise<NextResult<K, P>> {
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const sections: Sections = {
-      ...keySections(keyColumn(keys, definition), definition),
-      ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
+    const { reverse, sequences } = options
+    const column = keyColumn(keys, definition)
+    const count = countOf(column, definition)
+    if (sequences !== undefined && sequences.length !== count) {
+      const message = `${count} keys came with ${sequences.length} sequences; each has one`
+      throw new WarpdexError('BAD_REQUEST', message)
     }
-    const fields = { reverse: options.reverse, ...traversalOf(options) }
-    const reply = await this.#calls.request('getNext', fields, sections, bounds)
-    return new NextResult<K, P>(
-      reply.section('found'),
-      readKeys<K>([reply], definition),
-      readPayloads<P>([reply], definition),
-      aligned(reply.section('sequences'), Uint32Array),
-    )
+    const items = { keys: column, payloads: sequences && { bytes: asBytes(sequences) } }
+    const widths = { keys: keyWidth(definition.keyType), payloads: SEQUENCE_BYTES }
+    const fields = { reverse, ...traversalOf(options) }
+    const ask = ({ keys, payloads: places }: WriteItems) => {
+      const sections = places && { sequences: { type: 'u32', bytes: places.bytes } as const }
+      return this.#calls.request('getNext', fields, { ...keySections(keys, definition), ...sections }, bounds)
+    }
+    return askInParts(items, widths, ask, (replies) => {
+      return new NextResult<K, P>(
+        joinedColumn(replies, 'found'),
+        readKeys<K>(replies, definition),
+        readPayloads<P>(replies, definition),
+        aligned(joinedColumn(replies, 'sequences'), Uint32Array),
+      )
+    })
   }
 
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
@@ -209,15 +220,16 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   async bulkLoad(source: LoadSource<K>, options: LoadOptions = {}): Promise<LoadResult> {
     const definition = await this.#definition.get(this.#connection.bounds({ signal: options.signal }))
     let after: number | undefined
-    return bulkLoad(source, definition, options, async (items) => {
+    const send: SendPart = async (items) => {
       const writeId = this.#connection.newWriteId()
       const fields = { mode: options.mode, writeId, after }
       after = writeId
       // The signal ends the load between its parts, so that it is known which ones are stored.
-      const bounds = this.#connection.bounds({ deadline: options.deadline })
+      const bounds = this.#connection.partBounds({ deadline: options.deadline })
       const reply = await this.#calls.request('load', fields, writeSections(items, definition), bounds)
       return reply.fields
-    })
+    }
+    return this.#connection.during(() => bulkLoad(source, definition, options, send))
   }
 
   /**

@@ -261,7 +261,24 @@ t.test('reads whose answer is too large are asked for in smaller parts', async (
   )
   const all = await index.getAll(keys)
   t.ok(Array.from(keys, (_, i) => all.of(i)).every(([row], i) => row.length === 100_000 && row[0] === i))
-  let next = 0
-  for await (const { key } of index.scan()) t.equal(key, BigInt(next++))
-  t.equal(next, 40)
+  let seen = 0
+  for await (const { key } of index.scan()) t.equal(key, BigInt(seen++))
+  t.equal(seen, 40)
+  const next = await index.getNext(keys)
+  t.strictSame([next.length, next.has(38), next.has(39)], [40, true, false])
+  t.ok(
+    Array.from(keys.subarray(1), (key, i) => next.key(i) === key && next.payloads.at(i)[0] === i + 1).every(
+      Boolean,
+    ),
+  )
+  // Places within the keys go with their keys: nothing comes after the first payload of every other key.
+  const sequences = Uint32Array.from(keys, (_, i) => (i % 2 === 0 ? next.sequences[0] : 0xffff_ffff))
+  const within = await index.getNext(keys, { sequences, reverse: true })
+  t.strictSame(
+    Array.from(keys.subarray(1), (_, i) => within.key(i + 1)),
+    Array.from(keys.subarray(1), (key, i) => (i % 2 === 0 ? key : key - 1n)),
+  )
+  await t.rejects(index.getNext(keys, { sequences: sequences.subarray(1) }), {
+    message: /40 keys came with 39/,
+  })
 })

@@ -123,12 +123,44 @@ t.test('a batch that is given up midway lets others go on, each in its turn', as
   t.strictSame([...(await countedAgain)], [1, 1])
 })
 
+t.test('closing waits for what is under way, with all that follows from it', async (t) => {
+  const name = 'closing'
+  await blobs(name)
+  for (const close of [(one: Client) => one.close(), (one: Client) => one[Symbol.asyncDispose]()]) {
+    const other = await connect(url)
+    const index = other.index<'u32', 'bytes'>(name)
+    // What the index is has yet to be asked for.
+    const single = index.getOne(5)
+    async function* slowly() {
+      yield { keys: [100], payloads: ['a'] }
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      yield { keys: [101], payloads: ['b'] }
+    }
+    const load = index.bulkLoad(slowly())
+    const [written, scan] = [
+      index.insert(largeKeys, largePayloads),
+      index.scan({ pageSize: 1 })[Symbol.asyncIterator](),
+    ]
+    const first = scan.next()
+    let done = 0
+    for (const call of [single, load, written, first]) void call.then(() => done++)
+    await close(other)
+    t.equal(done, 4)
+    t.match(await load, { rows: 2 })
+    t.equal((await written).length, LARGE_ROWS)
+    await t.rejects(scan.next(), { code: 'CANCELLED' }, 'a page that is asked for later is a new call')
+    await t.rejects(index.get([1]), { code: 'CANCELLED', message: /the client was closed/ })
+    t.equal(await other.closed, undefined)
+    await other.close()
+  }
+})
+
 async function fake(t: Test) {
   const server = new FakeServer()
   await server.start()
   const client = await connect(server.url)
   t.teardown(async () => {
-    client.close()
+    await client.close()
     await server.stop()
   })
   return { server, client, index: await blobs('blobs', client) }
