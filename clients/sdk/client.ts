@@ -5,6 +5,7 @@ import type { RelationDefinition, RelationInfo } from '../../protocol/relation.j
 import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { Connection } from './connection.js'
+import { IndexCalls } from './index-calls.js'
 import type { CallOptions, ConnectOptions } from './options.js'
 import type { Query } from './query/query.js'
 import { QueryResult } from './query/query-result.js'
@@ -23,13 +24,14 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
 }
 
 /**
- * A server's client. Any number of calls may be under way; those to one index are carried out in their order. After a lost
- * connection it connects again: reads are sent again, writes once more under the same write id (which the server applies
- * once), and createIndex and dropIndex fail with `CONNECTION_LOST`.
+ * A server's client. Any number of calls may be under way; those to one index are carried out in their order. (A read
+ * whose answer turns out too large for a frame is asked for again in halves, after what was sent meanwhile.) After a lost connection it
+ * connects again: reads are sent again, writes once more under the same write id (which the server applies once), and createIndex and
+ * dropIndex fail with `CONNECTION_LOST`.
  */
 export class Client {
   readonly #connection: Connection
-  readonly #indexes = new Map<string, Index>()
+  readonly #indexes = new Map<string, { readonly index: Index; readonly calls: IndexCalls }>()
   readonly #relations = new Map<string, Relation>()
 
   constructor(connection: Connection) {
@@ -48,10 +50,14 @@ export class Client {
 
   /** An index by name. Nothing is sent: the first call on it says whether it exists. */
   index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>(name: string): Index<K, P> {
-    const known = this.#indexes.get(name) ?? new Index(this.#connection, name)
-    this.#indexes.set(name, known)
+    let known = this.#indexes.get(name)
+    if (known === undefined) {
+      const calls = new IndexCalls(this.#connection, name)
+      known = { index: new Index(calls), calls }
+      this.#indexes.set(name, known)
+    }
     // K and P are only the caller's names for what the index is.
-    return known as unknown as Index<K, P>
+    return known.index as unknown as Index<K, P>
   }
 
   /**
@@ -70,7 +76,7 @@ export class Client {
     const shape = { structure, layout, allocation, partitionLevels, linked }
     const content = { index: name, keyType, payloadKind, unique }
     const fields = { ...content, ...shape, ifNotExists: options.ifNotExists }
-    return (await this.#request('createIndex', fields, options)).created
+    return (await this.#requestInTurn('createIndex', fields, options)).created
   }
 
   /**
@@ -84,8 +90,11 @@ export class Client {
     name: string,
     options: CallOptions & { readonly ifExists?: boolean } = {},
   ): Promise<boolean> {
-    this.#indexes.delete(name)
-    return (await this.#request('dropIndex', { index: name, ifExists: options.ifExists }, options)).dropped
+    const known = this.#indexes.get(name)
+    const fields = { index: name, ifExists: options.ifExists }
+    const { dropped } = await this.#requestInTurn('dropIndex', fields, options)
+    if (this.#indexes.get(name) === known) this.#indexes.delete(name)
+    return dropped
   }
 
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
@@ -141,7 +150,7 @@ export class Client {
 
   /** Takes a snapshot of one index, or of all indexes and relations, so that a restart need not replay their logs. */
   async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
-    return (await this.#request('snapshot', { index: name }, options)).snapshots
+    return (await this.#requestInTurn('snapshot', { index: name }, options)).snapshots
   }
 
   /**
@@ -186,9 +195,37 @@ export class Client {
     return explanation
   }
 
-  /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
-  close(): void {
-    this.#connection.close()
+  /**
+   * Closes the client. New calls, and further pages of scans and results, fail with `CANCELLED` at once; calls that were made before are
+   * answered first. For a server that is gone it does not wait: without a connection there is one more attempt, and if that fails, so do
+   * the calls.
+   *
+   * @param options with `now` calls that are not answered fail with `CANCELLED`, too
+   * @returns resolves when the connection is closed
+   */
+  close({ now = false }: { readonly now?: boolean | undefined } = {}): Promise<void> {
+    return this.#connection.close(now)
+  }
+
+  /** As `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Sends a request for an index after what was called on it before. */
+  async #requestInTurn<O extends keyof ReplyFields>(
+    op: O,
+    fields: { readonly index: string | undefined },
+    options: CallOptions,
+  ): Promise<ReplyFields[O]> {
+    const bounds = this.#connection.bounds(options)
+    const turn = this.#indexes.get(fields.index ?? '')?.calls.turn(bounds)
+    try {
+      if (turn !== undefined) await turn
+    } catch {
+      // Told to the calls that need what they waited for.
+    }
+    return (await this.#connection.request(op, fields, {}, bounds)).fields
   }
 
   async #request<O extends keyof ReplyFields>(

@@ -65,7 +65,14 @@ export class Relation {
    */
   async append(input: RelationInput, options: CallOptions = {}): Promise<AppendedRows> {
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    return this.#appendAll(input, await this.#definition.get(bounds), bounds)
+  }
+
+  async #appendAll(
+    input: RelationInput,
+    definition: RelationDefinition,
+    bounds: Bounds,
+  ): Promise<AppendedRows> {
     let first: number | undefined
     let rows = 0
     for (const batch of batches(input, definition)) {
@@ -100,15 +107,20 @@ export class Relation {
   /** Values of rows in the order in which they were appended, by column. */
   async read(options: ReadOptions = {}): Promise<RelationRows> {
     const read = new Map<string, RelationValue[]>()
-    for await (const page of this.pages(options)) {
+    const part = () => this.#connection.partBounds(options)
+    for await (const page of this.#pages(options, part)) {
       for (const [name, values] of Object.entries(page)) read.set(name, (read.get(name) ?? []).concat(values))
     }
     return Object.fromEntries(read)
   }
 
   /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
-  async *pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
-    for await (const { columns, batch } of this.#batches(options)) {
+  pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
+    return this.#pages(options, () => this.#connection.bounds(options))
+  }
+
+  async *#pages(options: ReadOptions, bounds: () => Bounds): AsyncGenerator<RelationRows> {
+    for await (const { columns, batch } of this.#batches(options, bounds)) {
       yield Object.fromEntries(
         columns.map(({ name, type }) => [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)]),
       )
@@ -117,7 +129,8 @@ export class Relation {
 
   /** As `pages`, as Arrow record batches, in which strings are dictionaries. Needs the package `apache-arrow`. */
   async *arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
-    for await (const { columns, batch } of this.#batches(options)) yield toArrow(columns, batch)
+    const bounds = () => this.#connection.bounds(options)
+    for await (const { columns, batch } of this.#batches(options, bounds)) yield toArrow(columns, batch)
   }
 
   /**
@@ -125,19 +138,22 @@ export class Relation {
    * @throws WarpdexError also `BAD_REQUEST` for a column that is not there, or cannot take such values
    */
   async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
-    const definition = await this.#definition.get(this.#connection.bounds(options))
-    return this.append(arrowInput(source, definition), options)
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#definition.get(bounds)
+    return this.#appendAll(arrowInput(source, definition), definition, bounds)
   }
 
+  /** @param bounds of each batch after the first */
   async *#batches(
     options: ReadOptions,
+    bounds: () => Bounds,
   ): AsyncGenerator<{ readonly columns: readonly ColumnDefinition[]; readonly batch: RelationBatch }> {
     const { columns: names, limit = Number.POSITIVE_INFINITY } = options
     let { from = 0 } = options
-    for (let left = limit; ; ) {
-      const bounds = this.#connection.bounds(options)
+    let own = this.#connection.bounds(options)
+    for (let left = limit; ; own = bounds()) {
       const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
-      const reply = await this.#request('readRelation', fields, {}, bounds)
+      const reply = await this.#request('readRelation', fields, {}, own)
       const { rows, total, columns } = reply.fields
       const batch = batchFromReply(
         columns.map(({ name }) => name),
