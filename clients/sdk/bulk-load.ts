@@ -1,11 +1,14 @@
+import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
-import type { InsertMode } from '../../protocol/messages.js'
+import { INSERT_MODES, type InsertMode } from '../../protocol/messages.js'
 import { rowCount } from '../../protocol/rows.js'
+import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
+import { ANYTHING, CALLBACK, checkOptions, type Kinds, oneOf } from './check-options.js'
 import { type Keys, keyColumn } from './keys.js'
-import type { CallOptions } from './options.js'
+import { CALL_OPTIONS, type CallOptions } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { itemWidths } from './write-pieces.js'
 
@@ -31,6 +34,15 @@ export interface LoadOptions extends CallOptions {
   /** Aborting it ends the load with `CANCELLED`, once the parts that are under way are stored. */
   readonly signal?: AbortSignal | undefined
 }
+
+export const LOAD_OPTIONS: Kinds<LoadOptions> = {
+  mode: oneOf(INSERT_MODES),
+  onProgress: CALLBACK,
+  ...CALL_OPTIONS,
+}
+
+const BATCH = 'a batch of bulkLoad'
+const BATCH_FIELDS: Kinds<LoadBatch> = { keys: ANYTHING, payloads: ANYTHING }
 
 /** A part's share of a load in a request: enough that a request's own cost does not count, few enough that several are under way. */
 const PART_LIMITS = { rows: LIMITS.batchItems, bytes: 8 * 2 ** 20 }
@@ -67,8 +79,25 @@ async function* items<K extends KeyType>(
   definition: IndexDefinition,
 ): AsyncGenerator<WriteItems> {
   const widths = itemWidths(definition)
-  for await (const { keys, payloads } of 'payloads' in source ? [source] : source) {
+  for await (const batch of batchesOf(source)) {
+    checkOptions(batch, BATCH_FIELDS, BATCH, 'field')
+    const { keys, payloads } = batch
     const column = keyColumn(keys, definition)
     yield { keys: column, payloads: payloadColumn(payloads, definition, rowCount(column, widths.keys)) }
   }
+}
+
+function batchesOf<K extends KeyType>(
+  source: LoadSource<K>,
+): Iterable<LoadBatch<K>> | AsyncIterable<LoadBatch<K>> {
+  if (typeof source === 'object' && source !== null) {
+    if (Symbol.iterator in source || Symbol.asyncIterator in source) return source
+    // Before the loop, which would wait for something with a method `then`.
+    checkOptions(source, BATCH_FIELDS, BATCH, 'field')
+    return [source]
+  }
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    `bulkLoad takes a batch {keys, payloads}, or an iterable of such batches, not ${shown(source)}`,
+  )
 }
