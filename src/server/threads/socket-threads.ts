@@ -63,7 +63,7 @@ class SocketThread {
   /** Resolves when it is gone. */
   readonly ended: Promise<void>
   #onReady: () => void = () => {}
-  #takesConnections = true
+  #takesConnections = false
 
   constructor({ gate, memory, limits, monitor }: Options) {
     this.#monitor = monitor
@@ -145,7 +145,7 @@ class SocketThread {
 
   #receive(messages: readonly ToEngine[]): void {
     for (const message of messages) {
-      if (message.kind === 'ready') this.#onReady()
+      if (message.kind === 'ready') this.#begin()
       else if (message.kind === 'counted') this.#monitor.meters.add(message.counts)
       else if (message.kind === 'slowConsumer') this.#monitor.slowConsumer(message.queuedBytes)
       else if (message.kind === 'caughtUp') this.#caughtUp(message.number)
@@ -162,6 +162,11 @@ class SocketThread {
   #caughtUp(number: number): void {
     this.#awaited.get(number)?.()
     this.#awaited.delete(number)
+  }
+
+  #begin(): void {
+    this.#takesConnections = true
+    this.#onReady()
   }
 
   #failed({ message, stack }: { message: string; stack?: string | undefined }, fate: string): void {

@@ -35,6 +35,11 @@ async function ended(socket: Socket): Promise<number | undefined> {
   return closeCode(socket)
 }
 
+/** All that it is sent is that it is closed. It goes then, lest the test takes as long as the server would wait for that. */
+function endOnceClosed(socket: Socket): void {
+  socket.once('data', () => socket.end())
+}
+
 /** A server whose `count` answers with that many bytes. */
 const answering = (bytes: number) => countingBy(async () => new Uint32Array(bytes / 4))
 
@@ -100,9 +105,11 @@ t.test('who begins a request and does not end it is closed', async (t) => {
   const endOfWatch = await witness(t, url, new Random(1))
   const socket = await bareWebSocket(t, url)
   socket.write(Buffer.concat([frameHead(Lead.binary, 10 * MIB), Buffer.alloc(MIB)]))
+  endOnceClosed(socket)
   t.equal(await closeCode(socket), 4009)
   t.ok((await endOfWatch()) > 0)
-  t.match(load(), { connections: 1, requestBytes: 0 })
+  while (load().connections > 1) await setTimeout(10)
+  t.match(load(), { requestBytes: 0 })
 })
 
 t.test('many who announce large requests and stop keep nobody out', async (t) => {
@@ -117,10 +124,11 @@ t.test('many who announce large requests and stop keep nobody out', async (t) =>
   const stalled = await Promise.all(Array.from({ length: 20 }, () => bareWebSocket(t, url)))
   const codes = stalled.map(closeCode)
   for (const socket of stalled) {
+    endOnceClosed(socket)
     socket.write(begun)
     for (let left = sent - MIB; left > 0; left -= MIB) socket.write(piece)
   }
-  while (load().requestBytes < 900 * MIB) await setTimeout(5)
+  while (load().requestBytes < 900 * MIB && load().connections > 20) await setTimeout(5)
   const metrics = await scrape(url)
   t.ok(total(metrics, 'warpdex_bytes_in_flight') >= 900 * MIB, 'the metric tells')
   const offsets = Array.from({ length: 2501 }, (_, i) => 4096 * i)
