@@ -101,7 +101,7 @@ async function loadOverSocket(one: Case, adapter: AdapterChoice, logarithm: numb
         : { keys: new BigUint64Array(keys.buffer), payloads: new BigUint64Array(payloads.buffer) },
     )
     const { rows, seconds } = await client.index('loaded').bulkLoad(columns)
-    client.close()
+    await client.close()
     return row(`${one.name} over WebSocket`, one, { rows, seconds, disk })
   })
 }

@@ -196,15 +196,15 @@ async function tour(directory: string): Promise<void> {
     const gone = await firstPart(client)
 
     console.log('Crash')
-    client.close()
+    await client.close()
     await step('kill -9', 1, () => server.kill())
     server = await step('warpdex serve, on the same data', 1, () => ServerProcess.start(directory))
     client = await connect(server.url)
     await secondPart(client, gone)
-    client.close()
+    await client.close()
     await step('stop', 1, () => server.stop())
   } finally {
-    client.close()
+    await client.close({ now: true })
     await server.kill()
   }
 }

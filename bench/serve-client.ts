@@ -95,7 +95,7 @@ async function run({
     seconds: (performance.now() - start) / 1000,
     latencies: Float64Array.from(latencies),
   }
-  for (const client of clients) client.close()
+  await Promise.all(clients.map((client) => client.close()))
   // A message that is still on its way when the channel is closed would be lost.
   process.send?.(report, undefined, undefined, () => process.disconnect())
 }

@@ -51,7 +51,7 @@ export async function benchInserts(adapter: AdapterChoice, rows: number): Promis
         },
       }
     } finally {
-      client.close()
+      await client.close({ now: true })
     }
   })
 }

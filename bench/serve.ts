@@ -83,7 +83,7 @@ async function benchLookups(adapter: AdapterChoice, bound: number, seconds: numb
       console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
     }
     rows.push(await measureIdle(server))
-    client.close()
+    await client.close()
     return rows
   })
 }

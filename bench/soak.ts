@@ -69,7 +69,7 @@ export function benchSoak(adapter: AdapterChoice, minutes: number): Promise<Row[
     const sampling = sample(server, end, async () => (await client.stats()).server)
     await Promise.all(work)
     const samples = await sampling
-    client.close()
+    await client.close()
     return [...memoryRows(samples), ...windows.map((window) => rateRow(window, minutes * 60))]
   })
 }

@@ -17,6 +17,8 @@ export interface PieceLimits {
   readonly rows: number
   /** Bytes of its columns, offsets included. */
   readonly bytes: number
+  /** All pieces but the last have a multiple of so many rows; 1 by default. */
+  readonly unit?: number
 }
 
 /** The items in order, in pieces within the limits. An item that is over them goes alone: whoever takes it says what is wrong. */
@@ -48,10 +50,15 @@ export function itemBytes(
   return columnBytes(keys, widths.keys, start, end) + payloadColumn
 }
 
-function pieceEnd(items: WriteItems, widths: ItemWidths, limits: PieceLimits, start: number): number {
+function pieceEnd(
+  items: WriteItems,
+  widths: ItemWidths,
+  { rows, bytes, unit = 1 }: PieceLimits,
+  start: number,
+): number {
   const count = rowCount(items.keys, widths.keys)
-  const fits = (end: number) => itemBytes(items, widths, start, end) <= limits.bytes
-  let most = Math.min(count, start + limits.rows)
+  const fits = (end: number) => itemBytes(items, widths, start, end) <= bytes
+  let most = Math.min(count, start + rows)
   if (fits(most)) return most
   let least = start + 1
   while (most - least > 1) {
@@ -59,7 +66,7 @@ function pieceEnd(items: WriteItems, widths: ItemWidths, limits: PieceLimits, st
     if (fits(middle)) least = middle
     else most = middle
   }
-  return least
+  return Math.min(count, start + Math.max(unit, least - start - ((least - start) % unit)))
 }
 
 function columnBytes({ offsets }: Rows, width: RowWidth, start: number, end: number): number {

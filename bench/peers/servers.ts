@@ -34,7 +34,7 @@ abstract class ServerPeer implements Peer {
   }
 
   async close(): Promise<void> {
-    this.client.close()
+    await this.client.close()
   }
 }
 
@@ -102,7 +102,7 @@ export class GetOnePeer implements Peer {
   }
 
   async close(): Promise<void> {
-    this.#client.close()
+    await this.#client.close()
   }
 }
 

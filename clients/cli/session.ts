@@ -40,7 +40,8 @@ export async function withClient<T>(
   try {
     return await work(client)
   } finally {
-    client.close()
+    // What is not answered by now is not waited for: the command is over, or was interrupted.
+    void client.close({ now: true })
   }
 }
 

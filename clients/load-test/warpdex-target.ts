@@ -77,7 +77,7 @@ export class WarpdexServer implements TestedServer {
   }
 
   close(): void {
-    this.#client.close()
+    void this.#client.close({ now: true })
   }
 }
 
@@ -130,12 +130,15 @@ export class WarpdexTarget implements Target {
   }
 
   close(): void {
-    this.#client.close()
+    void this.#client.close({ now: true })
   }
 }
 
+const RECONNECT = { attempts: 20 }
+
 function open({ url, token }: LoadTestOptions): Promise<Client> {
-  return connect(url, { token })
+  // A server that does not come back is an error of the test.
+  return connect(url, { token, reconnect: RECONNECT })
 }
 
 function definitionOf({ index, keyType, payloadKind }: LoadTestOptions): IndexDefinition {

@@ -19,6 +19,10 @@ export class CallTable {
   #waiting = new Map<number, Call>()
   #sentBytes = 0
 
+  get isEmpty(): boolean {
+    return this.#sent.size === 0 && this.#waiting.size === 0
+  }
+
   add(call: Call): void {
     this.#waiting.set(call.id, call)
   }

@@ -6,6 +6,7 @@ import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/repli
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { ANYTHING, checkName, checkOptions, FLAG, type Kinds, TEXT } from './check-options.js'
 import { Connection } from './connection.js'
+import { IndexCalls } from './index-calls.js'
 import { DEFINITION_FIELDS } from './index-options.js'
 import {
   CALL_OPTIONS,
@@ -40,16 +41,23 @@ export interface CalibrationOptions extends CallOptions {
 }
 
 const CALIBRATION_OPTIONS: Kinds<CalibrationOptions> = { again: FLAG, ...CALL_OPTIONS }
+export interface CloseOptions {
+  /** Calls that are not answered fail with `CANCELLED`. */
+  readonly now?: boolean | undefined
+}
+
+const CLOSE_OPTIONS: Kinds<CloseOptions> = { now: FLAG }
 const RELATION_FIELDS: Kinds<RelationDefinition> = { name: TEXT, columns: ANYTHING }
 
 /**
- * A server's client. Any number of calls may be under way; those to one index are carried out in their order. After a lost
- * connection it connects again: reads are sent again, writes once more under the same write id (which the server applies
- * once), and createIndex and dropIndex fail with `CONNECTION_LOST`.
+ * A server's client. Any number of calls may be under way; those to one index are carried out in their order. (A read
+ * whose answer turns out too large for a frame is asked for again in halves, after what was sent meanwhile.) After a lost connection it
+ * connects again: reads are sent again, writes once more under the same write id (which the server applies once), and createIndex and
+ * dropIndex fail with `CONNECTION_LOST`.
  */
 export class Client {
   readonly #connection: Connection
-  readonly #indexes = new Map<string, Index>()
+  readonly #indexes = new Map<string, { readonly index: Index; readonly calls: IndexCalls }>()
   readonly #relations = new Map<string, Relation>()
 
   constructor(connection: Connection) {
@@ -69,10 +77,14 @@ export class Client {
   /** An index by name. Nothing is sent: the first call on it says whether it exists. */
   index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>(name: string): Index<K, P> {
     checkName(name, 'index', 'an index')
-    const known = this.#indexes.get(name) ?? new Index(this.#connection, name)
-    this.#indexes.set(name, known)
+    let known = this.#indexes.get(name)
+    if (known === undefined) {
+      const calls = new IndexCalls(this.#connection, name)
+      known = { index: new Index(calls), calls }
+      this.#indexes.set(name, known)
+    }
     // K and P are only the caller's names for what the index is.
-    return known as unknown as Index<K, P>
+    return known.index as unknown as Index<K, P>
   }
 
   /**
@@ -91,7 +103,7 @@ export class Client {
     const shape = { structure, layout, allocation, partitionLevels, linked }
     const content = { index: name, keyType, payloadKind, unique }
     const fields = { ...content, ...shape, ifNotExists: options.ifNotExists }
-    return (await this.#request('createIndex', fields, options)).created
+    return (await this.#requestInTurn('createIndex', fields, options)).created
   }
 
   /**
@@ -104,8 +116,11 @@ export class Client {
   async dropIndex(name: string, options: DropOptions = {}): Promise<boolean> {
     checkName(name, 'dropIndex', 'an index')
     checkOptions(options, DROP_OPTIONS, 'dropIndex')
-    this.#indexes.delete(name)
-    return (await this.#request('dropIndex', { index: name, ifExists: options.ifExists }, options)).dropped
+    const known = this.#indexes.get(name)
+    const fields = { index: name, ifExists: options.ifExists }
+    const { dropped } = await this.#requestInTurn('dropIndex', fields, options)
+    if (this.#indexes.get(name) === known) this.#indexes.delete(name)
+    return dropped
   }
 
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
@@ -167,7 +182,7 @@ export class Client {
   async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
     if (name !== undefined) checkName(name, 'snapshot', 'an index')
     checkOptions(options, CALL_OPTIONS, 'snapshot')
-    return (await this.#request('snapshot', { index: name }, options)).snapshots
+    return (await this.#requestInTurn('snapshot', { index: name }, options)).snapshots
   }
 
   /**
@@ -217,9 +232,37 @@ export class Client {
     return explanation
   }
 
-  /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
-  close(): void {
-    this.#connection.close()
+  /**
+   * Closes the client. New calls, and further pages of scans and results, fail with `CANCELLED` at once; calls that were made before are
+   * answered first. For a server that is gone it does not wait: without a connection there is one more attempt, and if that fails, so do
+   * the calls.
+   *
+   * @returns resolves when the connection is closed
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions(options, CLOSE_OPTIONS, 'close')
+    await this.#connection.close(options.now ?? false)
+  }
+
+  /** As `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Sends a request for an index after what was called on it before. */
+  async #requestInTurn<O extends keyof ReplyFields>(
+    op: O,
+    fields: { readonly index: string | undefined },
+    options: CallOptions,
+  ): Promise<ReplyFields[O]> {
+    const bounds = this.#connection.bounds(options)
+    const turn = this.#indexes.get(fields.index ?? '')?.calls.turn(bounds)
+    try {
+      if (turn !== undefined) await turn
+    } catch {
+      // Told to the calls that need what they waited for.
+    }
+    return (await this.#connection.request(op, fields, {}, bounds)).fields
   }
 
   async #request<O extends keyof ReplyFields>(

@@ -2,7 +2,9 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Frame, type Section, type Sections } from '../../protocol/frame.js'
 import type { Op } from '../../protocol/messages.js'
 import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
+import { afterThis } from './after-this.js'
 import { type Call, CallTable } from './call-table.js'
+import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import {
   type Bounds,
@@ -60,10 +62,19 @@ export class Connection {
   /** Scopes the write ids. */
   readonly #client = randomName()
   readonly #calls = new CallTable()
+  /** Of the requests to each index. */
+  readonly order = new IndexOrder()
+  /** Aborted when the client is to be closed: new calls are refused from then on. */
   readonly #closing = new AbortController()
+  /** Calls that are under way, whether they have sent anything yet or not. */
+  #tasks = 0
+  /** Called when there is less to wait for. */
+  #onLess: (() => void) | undefined
   #onClosed: (reason: WarpdexError | undefined) => void = () => {}
   #end: WarpdexError | undefined
   #link: Link | undefined
+  /** The end of the last link. */
+  #lost: Promise<unknown> | undefined
   #server: ReplyFields['hello'] | undefined
   #nextId = FIRST_ID
   #nextWriteId = 1
@@ -95,15 +106,49 @@ export class Connection {
     return this.#nextWriteId++
   }
 
+  /**
+   * Bounds of a call that begins.
+   * @throws WarpdexError `CANCELLED` after `close()`
+   */
   bounds(options: CallOptions): Bounds {
+    if (this.#closing.signal.aborted) throw this.#end ?? closed()
+    return this.partBounds(options)
+  }
+
+  /** Bounds of what a call does that is under way. */
+  partBounds(options: CallOptions): Bounds {
     return toBounds({ deadline: options.deadline ?? this.#options.deadline, signal: options.signal })
   }
 
+  /** Has `close()` wait for a call that may have no request under way for some time. */
+  async during<T>(call: () => Promise<T>): Promise<T> {
+    this.#tasks++
+    try {
+      return await call()
+    } finally {
+      this.#tasks--
+      this.#onLess?.()
+    }
+  }
+
   /**
-   * Sends a request, now or when there is room or a connection again.
+   * Sends a request, now or when there is room or a connection again, and one to an index after those that were made before.
    * @param onError told of what it fails with, before the caller is
    */
   request<O extends Op>(
+    op: O,
+    fields: object,
+    sections: Sections,
+    bounds: Bounds,
+    onError?: (error: unknown) => void,
+  ): Promise<Reply<O>> {
+    const index = 'index' in fields ? fields.index : undefined
+    if (typeof index !== 'string') return this.requestAhead(op, fields, sections, bounds, onError)
+    return this.order.send(index, bounds, () => this.requestAhead(op, fields, sections, bounds, onError))
+  }
+
+  /** As `request`, ahead of what waits for a batch that leaves in pieces: for these. */
+  requestAhead<O extends Op>(
     op: O,
     fields: object,
     sections: Sections,
@@ -132,19 +177,40 @@ export class Connection {
     )
   }
 
-  /** Closes the connection; calls that are not answered fail with `CANCELLED`. */
-  close(): void {
-    this.#finish(new WarpdexError('CANCELLED', 'the client was closed'), undefined)
+  /**
+   * Closes the connection, after what is under way unless that is to end now.
+   * @returns resolves when it is closed
+   */
+  async close(now: boolean): Promise<void> {
+    this.#closing.abort()
+    if (!now) await this.#idle()
+    this.#finish(closed(), undefined)
+    await this.#lost
+  }
+
+  /** Resolves when nothing is under way. */
+  async #idle(): Promise<void> {
+    for (;;) {
+      // What follows from an answer is on its way by then.
+      await new Promise<void>(afterThis)
+      const isBusy = !this.#calls.isEmpty || this.order.gathers || this.#tasks > 0
+      if (this.#end !== undefined || !isBusy) return
+      await new Promise<void>((resolve) => {
+        this.#onLess = resolve
+      })
+    }
   }
 
   #finish(reason: WarpdexError, cause: WarpdexError | undefined): void {
     if (this.#end !== undefined) return
     this.#end = reason
     this.#closing.abort()
+    this.#lost = this.#link?.lost
     this.#link?.close()
     this.#link = undefined
     this.#calls.rejectAll(reason)
     this.#onClosed(cause)
+    this.#onLess?.()
   }
 
   async #openLink(): Promise<Link> {
@@ -168,6 +234,7 @@ export class Connection {
       this.#link = undefined
       if (this.#end !== undefined) return
       this.#calls.connectionLost(reason)
+      this.#onLess?.()
       try {
         this.#options.onDisconnect?.(reason)
         link = await this.#comeBack(reason)
@@ -196,7 +263,8 @@ export class Connection {
         throw this.#end
       } catch (thrown) {
         failure = toWarpdexError(thrown)
-        if (isFinal(failure)) break
+        // Whoever closes the client does not wait for a server that is gone.
+        if (isFinal(failure) || this.#closing.signal.aborted) break
       }
     }
     throw failure
@@ -226,16 +294,21 @@ export class Connection {
     if (error === undefined) call.resolve(reply)
     else call.reject(error)
     this.#send()
+    this.#onLess?.()
   }
 
   #abandon(id: number): void {
-    if (this.#calls.takeSent(id) === undefined) {
-      this.#calls.takeWaiting(id)
-      return
+    if (this.#calls.takeSent(id) === undefined) this.#calls.takeWaiting(id)
+    else {
+      this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
+      this.#send()
     }
-    this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
-    this.#send()
+    this.#onLess?.()
   }
+}
+
+function closed(): WarpdexError {
+  return new WarpdexError('CANCELLED', 'the client was closed')
 }
 
 /** Whether another attempt to connect would fail in the same way. */
@@ -267,6 +340,7 @@ function randomName(): string {
 
 /** Waits, but not beyond the signal. */
 function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer)

@@ -1,3 +1,5 @@
+import type { IndexDefinition } from '../../protocol/types.js'
+
 /** A batch of answers, by the place of their keys. */
 interface Answers<T> {
   payload(i: number): T | undefined
@@ -9,28 +11,45 @@ interface Waiting<K, T> {
   readonly reject: (reason: unknown) => void
 }
 
-/** In Node the end of the event loop's turn gathers more than the end of the microtask queue; browsers have only the latter. */
-const defer: (run: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
-
 /** Gathers the keys that are asked for one by one within a turn, and asks for them together. */
 export class GetBatcher<K, T> {
-  readonly #getMany: (keys: readonly K[]) => Promise<Answers<T>>
+  readonly #getMany: (keys: readonly K[], definition: IndexDefinition) => Promise<Answers<T>>
+  readonly #gather: (flush: () => void) => void
   #waiting: Waiting<K, T>[] = []
+  /** By which the waiting ones are to be asked for. */
+  #definition: IndexDefinition | undefined
 
-  constructor(getMany: (keys: readonly K[]) => Promise<Answers<T>>) {
+  /** @param gather has `flush` called when what was gathered must leave */
+  constructor(
+    getMany: (keys: readonly K[], definition: IndexDefinition) => Promise<Answers<T>>,
+    gather: (flush: () => void) => void,
+  ) {
     this.#getMany = getMany
+    this.#gather = gather
   }
 
-  get(key: K, resolve: (payload: T | undefined) => void, reject: (reason: unknown) => void): void {
-    if (this.#waiting.length === 0) defer(() => void this.#flush())
+  get(
+    key: K,
+    definition: IndexDefinition,
+    resolve: (payload: T | undefined) => void,
+    reject: (reason: unknown) => void,
+  ): void {
+    if (this.#waiting.length === 0 || this.#definition !== definition) {
+      // Whatever waits by another definition leaves now.
+      this.#gather(() => void this.#flush(definition))
+      this.#definition = definition
+    }
     this.#waiting.push({ key, resolve, reject })
   }
 
-  async #flush(): Promise<void> {
+  async #flush(definition: IndexDefinition): Promise<void> {
     const batch = this.#waiting
     this.#waiting = []
     try {
-      const answers = await this.#getMany(batch.map(({ key }) => key))
+      const answers = await this.#getMany(
+        batch.map(({ key }) => key),
+        definition,
+      )
       batch.forEach(({ resolve }, i) => {
         resolve(answers.payload(i))
       })

@@ -53,6 +53,7 @@ export {
   WriteOp,
 } from '../../protocol/types.js'
 export { arrowDefinition, toArrow } from './arrow.js'
+export { BatchError } from './batch-error.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'

@@ -1,46 +1,50 @@
 import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
+import { rowCount } from '../../protocol/rows.js'
+import { cutPieces, type ItemWidths, itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
+import { COLUMN_BYTES } from './write-pieces.js'
 
 /** Parts of a batch are multiples of this, so that their bitmaps can be put one after the other. */
 const PART_UNIT = 8
 
 /**
- * Asks for a batch of keys in as many requests as it takes, the first of them before it returns. A part whose answer would be
- * too large is asked for in halves.
+ * Asks for a batch of keys in as many requests as it takes, all of them before it returns. A part whose answer would be too large is asked
+ * for again in halves.
+ * @param items keys, and what else there is of each
  * @param join makes one answer of the replies, which are in order
  */
 export function askInParts<R, T>(
-  keys: Rows,
-  width: RowWidth,
-  ask: (part: Rows) => Promise<R>,
+  items: WriteItems,
+  widths: ItemWidths,
+  ask: (part: WriteItems) => Promise<R>,
   join: (replies: readonly R[]) => T,
 ): Promise<T> {
-  const count = rowCount(keys, width)
-  if (count > LIMITS.batchItems) return askParts(keys, width, LIMITS.batchItems, ask).then(join)
-  return ask(keys).then(
+  const count = rowCount(items.keys, widths.keys)
+  const tooMany = count > LIMITS.batchItems || itemBytes(items, widths, 0, count) > COLUMN_BYTES
+  if (tooMany && count > PART_UNIT) {
+    return askParts(items, widths, LIMITS.batchItems, ask).then(join)
+  }
+  return ask(items).then(
     (reply) => join([reply]),
     (error) => {
       const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
       if (!tooLarge || count <= PART_UNIT) throw error
-      return askParts(keys, width, Math.ceil(count / 2 / PART_UNIT) * PART_UNIT, ask).then(join)
+      return askParts(items, widths, Math.ceil(count / 2 / PART_UNIT) * PART_UNIT, ask).then(join)
     },
   )
 }
 
 async function askParts<R>(
-  keys: Rows,
-  width: RowWidth,
-  size: number,
-  ask: (part: Rows) => Promise<R>,
+  items: WriteItems,
+  widths: ItemWidths,
+  rows: number,
+  ask: (part: WriteItems) => Promise<R>,
 ): Promise<readonly R[]> {
-  const parts: Promise<readonly R[]>[] = []
-  const count = rowCount(keys, width)
-  for (let start = 0; start < count; start += size) {
-    const part = sliceRows(keys, width, start, Math.min(start + size, count))
-    parts.push(askInParts(part, width, ask, (replies) => replies))
-  }
+  const limits = { rows, bytes: COLUMN_BYTES, unit: PART_UNIT }
+  const parts = Array.from(cutPieces(items, widths, limits), (part) =>
+    askInParts(part, widths, ask, (replies) => replies),
+  )
   return (await Promise.all(parts)).flat()
 }
 

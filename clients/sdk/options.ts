@@ -58,15 +58,24 @@ export interface DropOptions extends CallOptions {
 
 export const DROP_OPTIONS: Kinds<DropOptions> = { ifExists: FLAG, ...CALL_OPTIONS }
 
-/** How to come back after a lost connection. Delays are in milliseconds and double from attempt to attempt. */
+/**
+ * How to come back after a lost connection. Delays are in milliseconds and double from attempt to attempt, less a random part of up to a
+ * half. Calls that wait meanwhile end by their own deadlines and signals. A server that refuses the token ends the attempts in any case.
+ */
 export interface ReconnectOptions {
-  /** Attempts before the client gives up and closes; 0 for none. */
+  /** Attempts, one after the other, before the client gives up and closes; 0 for none. By default it never gives up (`Infinity`). */
   readonly attempts: number
+  /** Before the first attempt; 50 by default. */
   readonly firstDelay: number
+  /** The longest one; 5000 by default. */
   readonly maxDelay: number
 }
 
-export const DEFAULT_RECONNECT: ReconnectOptions = { attempts: 20, firstDelay: 50, maxDelay: 5000 }
+export const DEFAULT_RECONNECT: ReconnectOptions = {
+  attempts: Number.POSITIVE_INFINITY,
+  firstDelay: 50,
+  maxDelay: 5000,
+}
 
 /** Options of a client. */
 export interface ConnectOptions {
@@ -81,6 +90,7 @@ export interface ConnectOptions {
   readonly connectTimeout?: number | undefined
   /** Deadline in milliseconds of the calls that name none; none by default. */
   readonly deadline?: number | undefined
+  /** Only after the first connection, which is attempted once. */
   readonly reconnect?: Partial<ReconnectOptions> | undefined
   /** Called when the connection is lost, before the first attempt to come back. */
   readonly onDisconnect?: ((reason: WarpdexError) => void) | undefined

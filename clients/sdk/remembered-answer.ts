@@ -1,7 +1,5 @@
+import { afterThis } from './after-this.js'
 import { type Bounds, withinBounds } from './options.js'
-
-/** Has something done when all is done that follows from what has happened, in every caller. */
-const afterThis: (run: () => void) => void = typeof setImmediate === 'function' ? setImmediate : setTimeout
 
 /** What is asked for once and shared by all calls that need it, until it is forgotten or could not be had. */
 export class RememberedAnswer<T> {
@@ -22,6 +20,11 @@ export class RememberedAnswer<T> {
    */
   get known(): T | undefined {
     return this.#known
+  }
+
+  /** Whether calls wait for the answer. */
+  get isAwaited(): boolean {
+    return this.#answer !== undefined && this.#known === undefined
   }
 
   /** Calls go on in their order, whatever their bounds: what has come is given to all in the same way, and waited for in the same way. */

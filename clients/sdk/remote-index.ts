@@ -1,8 +1,8 @@
 import { aligned, asBytes } from '../../protocol/columns.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
+import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
 import type { LoadResult } from '../../protocol/load.js'
-import type { Op } from '../../protocol/messages.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
 import type { Explanation } from '../../protocol/traversal.js'
@@ -15,10 +15,12 @@ import {
   type PayloadKind,
 } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
-import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { BatchError } from './batch-error.js'
+import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource, type SendPart } from './bulk-load.js'
 import { checkOptions } from './check-options.js'
 import type { Connection, Reply } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
+import type { IndexCalls } from './index-calls.js'
 import {
   DELETE_OPTIONS,
   type DeleteOptions,
@@ -36,7 +38,6 @@ import {
   type CallOptions,
   FIND_OPTIONS,
   type FindOptions,
-  toBounds,
   withinBounds,
 } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
@@ -44,12 +45,12 @@ import type { Payload } from './payloads.js'
 import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
 import { rangeEnds } from './range-ends.js'
 import { checkRanges, firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
-import { RememberedAnswer } from './remembered-answer.js'
+import type { RememberedAnswer } from './remembered-answer.js'
 import { columns, joinedColumn, readKeys, readPayloads } from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, SCAN_OPTIONS, Scan, type ScanOptions } from './scan.js'
 import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
-import { writePieces, writeSections } from './write-pieces.js'
+import { itemWidths, writePieces, writeSections } from './write-pieces.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
@@ -60,19 +61,21 @@ import { writePieces, writeSections } from './write-pieces.js'
  */
 export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
   readonly name: string
+  readonly #calls: IndexCalls
   readonly #connection: Connection
+  readonly #definition: RememberedAnswer<IndexDefinition>
   readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
-  readonly #definition = new RememberedAnswer<IndexDefinition>(() => this.#stats(toBounds({})))
 
-  /** The index may have been dropped, and made anew as another. */
-  readonly #onError = (error: unknown): void => {
-    if (error instanceof WarpdexError && DEFINITION_ERRORS.includes(error.code)) this.#definition.forget()
-  }
-
-  constructor(connection: Connection, name: string) {
+  constructor(calls: IndexCalls) {
+    const { name, connection, definition } = calls
     this.name = name
+    this.#calls = calls
     this.#connection = connection
-    this.#single = new GetBatcher((keys) => this.#get(keys, {}, connection.bounds({})))
+    this.#definition = definition
+    this.#single = new GetBatcher(
+      (keys, definition) => this.#getBy(definition, keys, {}, connection.partBounds({})),
+      (flush) => connection.order.gather(name, flush),
+    )
   }
 
   /** What the index was created as; asked for once. */
@@ -84,7 +87,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** Size of the index and its memory. */
   async stats(options: CallOptions = {}): Promise<IndexStats> {
     checkOptions(options, CALL_OPTIONS, 'stats')
-    return this.#stats(this.#connection.bounds(options))
+    return this.#calls.stats(this.#connection.bounds(options))
   }
 
   /** The first payload of each key. */
@@ -103,7 +106,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const sections = keySections(keyColumn(keys, definition), definition)
-    const { fields } = await this.#request('explain', traversalOf(options), sections, bounds)
+    const { fields } = await this.#calls.request('explain', traversalOf(options), sections, bounds)
     return fields.explanation
   }
 
@@ -116,7 +119,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     checkKey(key, definition)
     return withinBounds<Payload<P> | undefined>(
       bounds,
-      (resolve, reject) => this.#single.get(key, resolve, reject),
+      (resolve, reject) => this.#single.get(key, definition, resolve, reject),
       () => {},
     )
   }
@@ -152,18 +155,28 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     checkOptions(options, NEXT_OPTIONS, 'getNext')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const sections: Sections = {
-      ...keySections(keyColumn(keys, definition), definition),
-      ...(options.sequences && { sequences: { type: 'u32', bytes: asBytes(options.sequences) } }),
+    const { reverse, sequences } = options
+    const column = keyColumn(keys, definition)
+    const count = countOf(column, definition)
+    if (sequences !== undefined && sequences.length !== count) {
+      const message = `${count} keys came with ${sequences.length} sequences; each has one`
+      throw new WarpdexError('BAD_REQUEST', message)
     }
-    const fields = { reverse: options.reverse, ...traversalOf(options) }
-    const reply = await this.#request('getNext', fields, sections, bounds)
-    return new NextResult<K, P>(
-      reply.section('found'),
-      readKeys<K>([reply], definition),
-      readPayloads<P>([reply], definition),
-      aligned(reply.section('sequences'), Uint32Array),
-    )
+    const items = { keys: column, payloads: sequences && { bytes: asBytes(sequences) } }
+    const widths = { keys: keyWidth(definition.keyType), payloads: SEQUENCE_BYTES }
+    const fields = { reverse, ...traversalOf(options) }
+    const ask = ({ keys, payloads: places }: WriteItems) => {
+      const sections = places && { sequences: { type: 'u32', bytes: places.bytes } as const }
+      return this.#calls.request('getNext', fields, { ...keySections(keys, definition), ...sections }, bounds)
+    }
+    return askInParts(items, widths, ask, (replies) => {
+      return new NextResult<K, P>(
+        joinedColumn(replies, 'found'),
+        readKeys<K>(replies, definition),
+        readPayloads<P>(replies, definition),
+        aligned(joinedColumn(replies, 'sequences'), Uint32Array),
+      )
+    })
   }
 
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
@@ -186,7 +199,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       limit,
       ask: (ranges, limit, bounds) => {
         const fields = { limit, reverse, fromExclusive, toExclusive }
-        return this.#request('scan', fields, rangeSections(ranges, definition), bounds)
+        return this.#calls.request('scan', fields, rangeSections(ranges, definition), bounds)
       },
       bounds: () => this.#connection.bounds(options),
     }
@@ -194,9 +207,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /**
-   * Stores one payload a key. A batch over the limits of a request goes out in several, one after the other.
+   * Stores one payload a key. A batch over the limits of a request goes out in several, one after the other, and ahead of all later
+   * requests to the index.
    *
    * @returns a ResultCode for each item
+   * @throws BatchError where it goes out in several requests: it says how many of the first items are stored
    */
   async insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
     checkOptions(options, INSERT_OPTIONS, 'insert')
@@ -218,21 +233,24 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     checkOptions(options, LOAD_OPTIONS, 'bulkLoad')
     const definition = await this.#definition.get(this.#connection.bounds({ signal: options.signal }))
     let after: number | undefined
-    return bulkLoad(source, definition, options, async (items) => {
+    const send: SendPart = async (items) => {
       const writeId = this.#connection.newWriteId()
       const fields = { mode: options.mode, writeId, after }
       after = writeId
       // The signal ends the load between its parts, so that it is known which ones are stored.
-      const bounds = this.#connection.bounds({ deadline: options.deadline })
-      const reply = await this.#request('load', fields, writeSections(items, definition), bounds)
+      const bounds = this.#connection.partBounds({ deadline: options.deadline })
+      const reply = await this.#calls.request('load', fields, writeSections(items, definition), bounds)
       return reply.fields
-    })
+    }
+    return this.#connection.during(() => bulkLoad(source, definition, options, send))
   }
 
   /**
-   * Deletes all payloads of each key or, with `payloads` (one a key), those that equal the given one.
+   * Deletes all payloads of each key or, with `payloads` (one a key), those that equal the given one. Large batches go out as those of
+   * `insert` do.
    *
    * @returns a ResultCode for each item
+   * @throws BatchError as `insert` does
    */
   async delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
     checkOptions(options, DELETE_OPTIONS, 'delete')
@@ -262,7 +280,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const items = { keys, payloads: payloads && payloadColumn(payloads, definition, count) }
     const sections: Sections = { ops: { type: 'u8', bytes: ops }, ...writeSections(items, definition) }
     const fields = { writeId: this.#connection.newWriteId(), ...traversalOf(options) }
-    const reply = await this.#request('write', fields, sections, bounds)
+    const reply = await this.#calls.request('write', fields, sections, bounds)
     return reply.section('codes')
   }
 
@@ -293,8 +311,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     bounds: Bounds,
     join: (replies: readonly Reply<O>[]) => T,
   ): Promise<T> {
-    const ask = (part: Rows) => this.#request(op, fields, keySections(part, definition), bounds)
-    return askInParts(keys, keyWidth(definition.keyType), ask, join)
+    const ask = (part: WriteItems) =>
+      this.#calls.request(op, fields, keySections(part.keys, definition), bounds)
+    return askInParts({ keys, payloads: undefined }, itemWidths(definition), ask, join)
   }
 
   async #scanPage(
@@ -311,7 +330,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       ...(after && tokenSections(isFixedKeyType(definition.keyType) ? { bytes: after } : rowsOf([after]))),
     }
     const fields = { limit, reverse: options.reverse, fromExclusive, toExclusive }
-    const reply = await this.#request('scan', fields, sections, bounds)
+    const reply = await this.#calls.request('scan', fields, sections, bounds)
     const page = new ScanPage<K, P>(
       readKeys<K>([reply], definition),
       readPayloads<P>([reply], definition),
@@ -331,23 +350,26 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     definition: IndexDefinition,
     bounds: Bounds,
   ): Promise<Uint8Array> {
+    const pieces = [...writePieces(items, definition)]
+    const withId = () => ({ ...fields, writeId: this.#connection.newWriteId() })
+    if (pieces.length === 1) {
+      const reply = await this.#calls.request(op, withId(), writeSections(items, definition), bounds)
+      return reply.section('codes')
+    }
     const codes: Uint8Array[] = []
-    for (const piece of writePieces(items, definition)) {
-      const withId = { ...fields, writeId: this.#connection.newWriteId() }
-      const reply = await this.#request(op, withId, writeSections(piece, definition), bounds)
-      codes.push(reply.section('codes'))
+    try {
+      await this.#connection.order.sendPieces(this.name, bounds, async (sent) => {
+        for (const [i, piece] of pieces.entries()) {
+          const sections = writeSections(piece, definition)
+          const reply = this.#calls.requestAhead(op, withId(), sections, bounds)
+          if (i === pieces.length - 1) sent()
+          codes.push((await reply).section('codes'))
+        }
+      })
+    } catch (thrown) {
+      throw new BatchError(toWarpdexError(thrown), joinBytes(codes))
     }
     return joinBytes(codes)
-  }
-
-  async #stats(bounds: Bounds): Promise<IndexStats> {
-    const { fields } = await this.#request('stats', {}, {}, bounds)
-    return fields.indexes[0]
-  }
-
-  #request<O extends Op>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
-    const named = { index: this.name, ...fields }
-    return this.#connection.request(op, named, sections, bounds, this.#onError)
   }
 }
 
@@ -358,6 +380,3 @@ function countOf(keys: Rows, { keyType }: IndexDefinition): number {
 function traversalOf({ strategy, resolution }: TraversalOptions): TraversalOptions {
   return { strategy, resolution }
 }
-
-/** What a server may answer to keys of another type: those of variable length differ only in their bytes. */
-const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_INDEX', 'WRONG_KEY_TYPE', 'BAD_REQUEST']

@@ -74,7 +74,14 @@ export class Relation {
   async append(input: RelationInput, options: CallOptions = {}): Promise<AppendedRows> {
     checkOptions(options, CALL_OPTIONS, 'append')
     const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
+    return this.#appendAll(input, await this.#definition.get(bounds), bounds)
+  }
+
+  async #appendAll(
+    input: RelationInput,
+    definition: RelationDefinition,
+    bounds: Bounds,
+  ): Promise<AppendedRows> {
     let first: number | undefined
     let rows = 0
     for (const batch of batches(input, definition)) {
@@ -118,7 +125,8 @@ export class Relation {
   async read(options: ReadOptions = {}): Promise<RelationRows> {
     checkOptions(options, READ_OPTIONS, 'read')
     const read = new Map<string, RelationValue[]>()
-    for await (const page of this.pages(options)) {
+    const part = () => this.#connection.partBounds(options)
+    for await (const page of this.#pages(options, part)) {
       for (const [name, values] of Object.entries(page)) read.set(name, (read.get(name) ?? []).concat(values))
     }
     return Object.fromEntries(read)
@@ -127,7 +135,11 @@ export class Relation {
   /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
   pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
     checkOptions(options, READ_OPTIONS, 'pages')
-    return this.#batches(options, ({ columns, batch }) =>
+    return this.#pages(options, () => this.#connection.bounds(options))
+  }
+
+  #pages(options: ReadOptions, bounds: () => Bounds): AsyncGenerator<RelationRows> {
+    return this.#batches(options, bounds, ({ columns, batch }) =>
       Object.fromEntries(
         columns.map(({ name, type }) => [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)]),
       ),
@@ -137,7 +149,8 @@ export class Relation {
   /** As `pages`, as Arrow record batches, in which strings are dictionaries. Needs the package `apache-arrow`. */
   arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
     checkOptions(options, READ_OPTIONS, 'arrowBatches')
-    return this.#batches(options, ({ columns, batch }) => toArrow(columns, batch))
+    const bounds = () => this.#connection.bounds(options)
+    return this.#batches(options, bounds, ({ columns, batch }) => toArrow(columns, batch))
   }
 
   /**
@@ -146,18 +159,26 @@ export class Relation {
    */
   async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
     checkOptions(options, CALL_OPTIONS, 'appendArrow')
-    const definition = await this.#definition.get(this.#connection.bounds(options))
-    return this.append(arrowInput(source, definition), options)
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#definition.get(bounds)
+    return this.#appendAll(arrowInput(source, definition), definition, bounds)
   }
 
-  /** @param read makes of a batch what is given */
-  async *#batches<T>(options: ReadOptions, read: (page: Page) => T | Promise<T>): AsyncGenerator<T> {
+  /**
+   * @param bounds of each batch after the first
+   * @param read makes of a batch what is given
+   */
+  async *#batches<T>(
+    options: ReadOptions,
+    bounds: () => Bounds,
+    read: (page: Page) => T | Promise<T>,
+  ): AsyncGenerator<T> {
     const { columns: names, limit = Number.POSITIVE_INFINITY } = options
     let { from = 0 } = options
-    for (let left = limit; ; ) {
-      const bounds = this.#connection.bounds(options)
+    let own = this.#connection.bounds(options)
+    for (let left = limit; ; own = bounds()) {
       const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
-      const reply = await this.#request('readRelation', fields, {}, bounds)
+      const reply = await this.#request('readRelation', fields, {}, own)
       const { rows, total, columns } = reply.fields
       const batch = batchFromReply(
         columns.map(({ name }) => name),

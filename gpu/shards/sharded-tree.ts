@@ -177,6 +177,10 @@ export class ShardedTree implements IndexStructure {
     return imageOfShards(this.#shards, options)
   }
 
+  get derivedBytes(): number {
+    return this.#shards.trees.reduce((sum, tree) => sum + tree.derivedBytes, 0)
+  }
+
   stats(): StructureStats {
     const all = this.#shards.trees.map((tree) => tree.stats())
     const sum = (figure: (stats: StructureStats) => number) =>

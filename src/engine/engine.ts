@@ -34,7 +34,7 @@ import type { Index, IndexHost } from './named-index.js'
 import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
 import { Registry } from './registry.js'
-import { Relations } from './relations.js'
+import { type DropRelationOptions, Relations } from './relations.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
 const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
@@ -197,11 +197,11 @@ export class Engine {
   }
 
   /**
-   * Removes a relation with all its rows.
+   * Removes a relation with all its rows, and the indexes over its columns.
    * @returns false if `ifExists` is set and there is no such relation
-   * @throws WarpdexError `UNKNOWN_RELATION`
+   * @throws WarpdexError `UNKNOWN_RELATION`, and what `authorise` throws
    */
-  async dropRelation(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
+  async dropRelation(name: string, options: DropRelationOptions = {}): Promise<boolean> {
     this.#refuse()
     return this.#relations.drop(name, options)
   }

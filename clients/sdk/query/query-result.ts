@@ -1,11 +1,10 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Sections } from '../../../protocol/frame.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
 import { packQuery } from '../../../protocol/query/constant-lists.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
 import { checkName, checkOptions, NUMBER } from '../check-options.js'
 import type { Connection } from '../connection.js'
-import type { CallOptions } from '../options.js'
+import { type Bounds, type CallOptions, toBounds } from '../options.js'
 import type { Query } from './query.js'
 import { type Cell, QueryBatch } from './query-batch.js'
 
@@ -33,35 +32,44 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
     this.#onKept = onKept
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<QueryBatch, void, undefined> {
+  [Symbol.asyncIterator](): AsyncGenerator<QueryBatch, void, undefined> {
+    return this.#batches(() => this.#connection.bounds(this.#options))
+  }
+
+  /** All batches, within one call. */
+  #all(): AsyncGenerator<QueryBatch, void, undefined> {
+    return this.#batches(() => this.#connection.partBounds(this.#options))
+  }
+
+  /** @param bounds of each batch after the first */
+  async *#batches(bounds: () => Bounds): AsyncGenerator<QueryBatch, void, undefined> {
     const first = await this.#ask({})
     const { cursor, batch } = first.fields
     let more = cursor !== undefined
     try {
       if (batch !== undefined) yield batchOf(batch, first.section('data'))
       while (more) {
-        const next = await this.#request('queryNext', { cursor })
+        const next = await this.#connection.request('queryNext', { cursor }, {}, bounds())
         more = next.fields.more
         yield batchOf(next.fields.batch, next.section('data'))
       }
     } finally {
       // Whether it comes to pass is the server's business: it gives up what is not read.
-      if (more)
-        this.#connection.request('queryEnd', { cursor }, {}, this.#connection.bounds({})).catch(() => {})
+      if (more) this.#connection.request('queryEnd', { cursor }, {}, toBounds({})).catch(() => {})
     }
   }
 
   /** All rows as objects. */
   async rows(): Promise<Record<string, Cell>[]> {
     const rows: Record<string, Cell>[] = []
-    for await (const batch of this) rows.push(...batch.rows())
+    for await (const batch of this.#all()) rows.push(...batch.rows())
     return rows
   }
 
   /** All rows as columns of plain values, by name. */
   async columns(): Promise<Record<string, Cell[]>> {
     const columns = new Map<string, Cell[]>()
-    for await (const batch of this) {
+    for await (const batch of this.#all()) {
       for (const column of batch.columns) {
         const cells = columns.get(column.name) ?? []
         columns.set(column.name, cells)
@@ -91,11 +99,8 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
 
   #ask(fields: object) {
     const packed = packQuery(this.#query.tree)
-    return this.#request('query', { ...packed.fields, ...fields }, packed.sections)
-  }
-
-  #request<O extends 'query' | 'queryNext'>(op: O, fields: object, sections: Sections = {}) {
-    return this.#connection.request(op, fields, sections, this.#connection.bounds(this.#options))
+    const bounds = this.#connection.bounds(this.#options)
+    return this.#connection.request('query', { ...packed.fields, ...fields }, packed.sections, bounds)
   }
 }
 

@@ -45,6 +45,7 @@ export class StoredRelation {
   readonly #sample = new SampleKeeper()
   /** Nothing of it goes on beside requests. */
   readonly background = undefined
+  readonly derivedBytes = 0
 
   private constructor(device: Device, columns: readonly StoredColumn[]) {
     this.#device = device

@@ -26,7 +26,7 @@ async function listen(t: Test): Promise<FakeServer> {
 async function open(t: Test, options: ConnectOptions = {}) {
   const server = await listen(t)
   const client = await connect(server.url, { reconnect, ...options })
-  t.teardown(() => client.close())
+  t.teardown(() => client.close({ now: true }))
   await client.createIndex(numbers)
   const index = client.index<'u32', 'u32'>('numbers')
   await index.definition()
@@ -186,7 +186,7 @@ t.test('a client has a deadline for calls that name none', async (t) => {
   const { server } = await open(t)
   server.intervene = () => 'hold'
   const client = await connect(server.url, { deadline: 20 })
-  t.teardown(() => client.close())
+  t.teardown(() => client.close({ now: true }))
   await t.rejects(client.listIndexes(), { code: 'DEADLINE_EXCEEDED' })
   await t.rejects(client.index('numbers').getOne(1), { code: 'DEADLINE_EXCEEDED' })
 })
@@ -287,18 +287,61 @@ t.test('a client gives up in the end', async (t) => {
   t.match(await stranger.closed, { code: 'UNAUTHORISED' }, 'a refusal is final')
 })
 
-t.test('closing ends everything', async (t) => {
+t.test('a client goes on trying for as long as it takes', async (t) => {
+  const { server, client, index } = await open(t, { reconnect: { firstDelay: 1, maxDelay: 1 } })
+  await server.stop()
+  let attempts = 0
+  const away = createServer().on('upgrade', (_, stream) => {
+    attempts++
+    stream.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n')
+  })
+  away.listen(Number(new URL(server.url).port), '127.0.0.1')
+  const call = index.count([1])
+  await until(() => attempts > 30)
+  await new Promise((resolve) => away.close(resolve))
+  await server.start()
+  t.strictSame([...(await call)], [0])
+  await client.close()
+})
+
+t.test('closing now ends everything', async (t) => {
   const { server, client, index } = await open(t)
   server.intervene = () => 'hold'
   const call = index.get([1])
   await until(() => server.of('get').length === 1)
-  client.close()
+  const closed = client.close({ now: true })
   await t.rejects(call, { code: 'CANCELLED', message: /closed/ })
   await t.rejects(index.get([1]), { code: 'CANCELLED' })
+  await closed
   t.equal(await client.closed, undefined)
   const other: { client: Client; server: FakeServer } = await open(t)
   await other.server.stop()
-  other.client.close()
+  await other.client.close({ now: true })
   t.equal(await other.client.closed, undefined, 'also while it is trying to come back')
   await other.server.start()
+})
+
+t.test('closing waits for answers, but not for a server that is gone', async (t) => {
+  const { server, client, index } = await open(t)
+  server.intervene = first('count', 'hold')
+  const held = index.count([1], { deadline: 300 })
+  await until(() => server.of('count').length === 1)
+  const closed = client.close()
+  await t.rejects(index.count([1]), { code: 'CANCELLED', message: /closed/ }, 'new calls are refused')
+  t.equal(await Promise.race([closed, setTimeout(20, 'waits')]), 'waits')
+  await t.rejects(held, { code: 'DEADLINE_EXCEEDED' })
+  await closed
+  const back = await open(t, { reconnect: { firstDelay: 60_000, maxDelay: 60_000 } })
+  await back.server.stop()
+  const answered = back.index.count([1])
+  await back.server.start()
+  await back.client.close()
+  t.strictSame([...(await answered)], [0], 'one more attempt, at once')
+  const gone = await open(t)
+  await gone.server.stop()
+  const lost = t.rejects(gone.index.count([1]), { code: 'CONNECTION_LOST' })
+  await gone.client.close()
+  await lost
+  t.match(await gone.client.closed, { code: 'CONNECTION_LOST' })
+  await gone.server.start()
 })

@@ -48,7 +48,7 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         calibration: (options) => client.calibration(options),
         query: (options) => client.query(r, options),
         explainQuery: (options) => client.explainQuery(r, options),
-        close: 'none',
+        close: (options) => client.close(options),
       },
     ],
     index: [
@@ -132,7 +132,7 @@ t.test('options that are not there, and values that they cannot have, are refuse
       if (method !== 'orderBy') {
         for (const options of [null, 7, ['deadline']]) await refused(options, /come as an object with any of/)
       }
-      if ([...THROWING.slice(4), 'keep'].includes(method)) continue
+      if ([...THROWING.slice(4), 'keep', 'close'].includes(method)) continue
       for (const deadline of ['1', -1, Number.NaN, null]) await refused({ deadline }, /"deadline".*a number/)
       await refused({ signal: {} }, /"signal".*an AbortSignal/)
       await refused(new AbortController().signal, /has no option "aborted"/)

@@ -41,9 +41,31 @@ t.test('unknown settings are refused, naming the right ones', async (t) => {
   const refused = (sources: Parameters<typeof loadConfig>[0], message: RegExp) =>
     t.throws(() => loadConfig(sources), { code: 'BAD_REQUEST', message })
   refused({ flags: { prot: 1 } }, /unknown flag prot; use one of .*--port.*--allow-unauthenticated/)
-  refused({ environment: { WARPDEX_PROT: '1' } }, /unknown environment variable WARPDEX_PROT; .*WARPDEX_PORT/)
   writeFileSync(file, '{"prot": 1}')
   refused({ file }, /unknown setting in .*warpdex.json prot; use one of .*snapshotLogBytes/)
+})
+
+t.test('unknown variables are warned of, and what Kubernetes sets for a Service is no setting', async (t) => {
+  const warnings: string[] = []
+  const onWarning = (message: string) => warnings.push(message)
+  const links = {
+    WARPDEX_SERVICE_HOST: '10.0.0.1',
+    WARPDEX_SERVICE_PORT: '7070',
+    WARPDEX_SERVICE_PORT_WEB_SOCKET: '7070',
+    WARPDEX_PORT: 'tcp://10.0.0.1:7070',
+    WARPDEX_PORT_7070_TCP: 'tcp://10.0.0.1:7070',
+    WARPDEX_PORT_7070_TCP_PROTO: 'tcp',
+    WARPDEX_PORT_7070_TCP_PORT: '7070',
+    WARPDEX_PORT_7070_TCP_ADDR: '10.0.0.1',
+  }
+  const environment = { ...links, WARPDEX_TOKEN: 'tcp://secret', WARPDEX_PROT: '1', WARPDEX_URL: 'ws://a' }
+  const { port, token } = loadConfig({ environment, onWarning })
+  t.same([port, token], [SETTINGS.port.fallback, 'tcp://secret'])
+  t.equal(warnings.length, 2)
+  t.match(warnings[0], `ignored ${Object.keys(links).join(', ')}, which Kubernetes sets`)
+  t.match(warnings[1], /ignored WARPDEX_PROT, which .* knows .*WARPDEX_PORT, .* and WARPDEX_CONFIG$/)
+  t.notMatch(warnings.join(), 'secret')
+  t.equal(loadConfig({ environment, flags: { port: 3 } }).port, 3)
 })
 
 t.test('values of a wrong kind are refused, saying what is right', async (t) => {
