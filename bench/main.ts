@@ -7,6 +7,7 @@ import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
 import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
+import { benchFairness } from './fairness/fairness.js'
 import { drawCharts } from './joins/charts.js'
 import { benchJoins } from './joins/joins.js'
 import { benchMerge } from './merge.js'
@@ -113,6 +114,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     printPeers(`peers on ${name}`, result)
     if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
     return undefined
+  },
+  fairness: ({ adapter, device }) => {
+    device.destroy()
+    return benchFairness(adapter)
   },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }

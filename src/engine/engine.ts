@@ -254,6 +254,7 @@ export class Engine {
         pagedOutBytes: paged.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
+        queries: this.queries.figures,
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],

@@ -16,7 +16,7 @@ import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
 import { type CursorStep, notReadOn, QueryCursor } from './query-cursor.js'
-import { QueryRun, type RunOptions } from './query-run.js'
+import { QueryRun, type RunOptions, refuseCancelled } from './query-run.js'
 import { batchRows, readBatch } from './read-batches.js'
 import { storeResult } from './store-result.js'
 
@@ -70,6 +70,14 @@ export interface QueryHost {
   readonly results: ResultStore
 }
 
+/** What queries of one engine have done and hold. */
+export interface QueryFigures {
+  /** Queries whose result is not yet made. */
+  readonly running: number
+  /** Slices of their work that went to the device so far, of all queries. */
+  readonly slices: number
+}
+
 /** The first rows of a result; `cursor` is how to get the rest, where there is one. */
 export interface FirstRows extends CursorStep {
   readonly cursor: number | undefined
@@ -95,11 +103,17 @@ export class Queries {
   /** Results that were given up, the oldest first, for whoever comes back for one. */
   readonly #givenUp = new Set<number>()
   #lastCursor = 0
+  #slices = 0
 
   /** @param memoryBytes of device memory that one query may take beside its relations */
   constructor(host: QueryHost, memoryBytes: number = LIMITS.queryDeviceBytes) {
     this.#host = host
     this.#memoryBytes = memoryBytes
+  }
+
+  /** What queries have done and hold. */
+  get figures(): QueryFigures {
+    return { running: this.#running.size, slices: this.#slices }
   }
 
   /**
@@ -294,13 +308,19 @@ export class Queries {
       async (relations) => {
         const device = await this.#host.device()
         const kernels = await this.#kernelsOf(device)
-        const scratch = device.scratch((bytes) => this.#admit(bytes))
+        const lane = device.turns.lane({
+          refuse: () => refuseCancelled(options),
+          onSlice: () => this.#slices++,
+        })
+        const scratch = device.scratch((bytes) => this.#admit(bytes), lane)
         try {
           const work = new DeviceWork(device, kernels, scratch)
           const result = await use(new QueryRun(work, relations, options))
           if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
           return result
         } finally {
+          // Its relations may change from now on.
+          lane.stop()
           scratch.release()
         }
       },
