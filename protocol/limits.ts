@@ -135,6 +135,10 @@ export const LIMITS = {
    * would leave the device waiting for the host.
    */
   queryUnderWayMilliseconds: 20,
+  /** Of them, and of results that wait to be read, each query may have so many beside what all queries may take together: small ones go on while large ones fill that up. */
+  queryFreeBytes: 16 * MIB,
+  /** Seconds that a query waits for memory of others in all: longer than `stallSeconds`, after which results are given up that nobody reads. */
+  queryWaitSeconds: 60,
   /** Bytes of a query's result that wait to be read: the query waits past it, and with it appends to its relations. */
   queryQueuedBytes: 64 * MIB,
   /** Rows of a relation from which on a selection over it has measured what selections cost: with fewer the plan hardly matters. */

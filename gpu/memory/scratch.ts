@@ -60,6 +60,11 @@ export class Scratch {
     return this.bytes(words * 4)
   }
 
+  /** Bytes of all buffers that are held, parts included. */
+  get heldBytes(): number {
+    return this.#account.bytes
+  }
+
   /** The buffers that are held at the moment. */
   get held(): ReadonlySet<GPUBuffer> {
     return new Set(this.#buffers)

@@ -51,6 +51,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     queryMemory: pick('queryMemory'),
+    queryMemoryInAll: pick('queryMemoryInAll'),
     recalibrate: pick('recalibrate'),
     ioThreads: pick('ioThreads'),
     maxConnections: pick('maxConnections'),

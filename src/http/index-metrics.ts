@@ -65,6 +65,8 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
     ({ pagedOutRelations }) => pagedOutRelations,
   )
   server('queries_running', 'Queries whose result is not yet made.', ({ queries }) => queries.running)
+  server('queries_waiting', 'Queries that wait for memory of others.', ({ queries }) => queries.waiting)
+  server('query_bytes', 'Memory of queries beside their relations.', ({ queries }) => queries.bytes)
   counter(
     registry,
     'warpdex_query_slices_total',
