@@ -263,7 +263,7 @@ export class Queries {
           for (let first = 0; first < table.rows; ) {
             run.refuseCancelled()
             const rows = Math.min(wanted, table.rows - first)
-            const batch = await run.measure(node, () => readBatch(run.work, table, node.columns, first, rows))
+            const batch = await run.read(node, () => readBatch(run.work, table, node.columns, first, rows))
             first += batch.rows
             // After a short batch, of long strings, no more is read than twice its rows.
             wanted = Math.min(most, 2 * (batch.rows < rows ? batch.rows : wanted))

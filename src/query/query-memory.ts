@@ -49,12 +49,13 @@ export interface QueryResultState {
 const NO_RESULT: QueryResultState = { bytes: () => 0, hasBegun: () => false }
 
 /**
- * The memory of all queries of an engine. A query takes what it needs when it needs it, since nobody knows beforehand how much that is. One that finds too little
- * gives back all that it has, waits in line until there is room for twice what it is known to need, has that set aside, and is carried out anew.
+ * The memory of all queries of an engine. A query takes what it needs when it needs it, since nobody knows beforehand how much that is, and the most that it had stays set
+ * aside for it until it ends. One that finds too little gives back all that it has, waits in line until there is room for twice what it is known to need, has that set
+ * aside, and is carried out anew.
  *
- * So nobody waits who holds memory, or a relation: those that run wait for nobody in line, and end or are given up. The line is in order of arrival, and nobody takes
- * before the first in it who came later. Only `queryFreeBytes` each query may have in any case, uncounted, so that small ones go on. A query that is put off again has more set aside the next
- * time, so that it is put off a few times at most. One whose result has begun can only fail; what it needs from step to step stays set aside for it.
+ * So nobody waits who holds memory, or a relation: those that run wait for nobody in line, and end or are given up. The line is in order of arrival, and nobody takes more
+ * before the first in it who came later. Only `queryFreeBytes` each query may have in any case, uncounted, so that small ones go on. A query that is put off again has more
+ * set aside the next time, so that it is put off a few times at most. One whose result has begun to be read can only fail.
  */
 export class QueryMemory {
   readonly limits: QueryMemoryLimits
@@ -98,6 +99,7 @@ export class QueryMemory {
     const elder = this.#line[0]
     const isFirst = elder === undefined || share.number < elder.number
     if (!isFirst || this.#taken(share) + bytes > all) throw new QueriesFull(all)
+    share.reserved = bytes
   }
 
   /**
@@ -118,13 +120,12 @@ export class QueryMemory {
     }
   }
 
-  /** What others than one have, or was set aside for them, of what all may take. */
+  /** What is set aside for others than one, and waits of their results. */
   #taken(than: QueryShare): number {
     let sum = 0
     for (const share of this.#shares) {
       if (share.isOver && share.bytes === 0) this.#shares.delete(share)
-      const bytes = Math.max(share.bytes, share.reserved)
-      if (share !== than && bytes > LIMITS.queryFreeBytes) sum += bytes
+      else if (share !== than) sum += share.reserved + share.resultBytes
     }
     return sum
   }
@@ -134,7 +135,7 @@ export class QueryMemory {
 export class QueryShare {
   /** In order of arrival. */
   readonly number: number
-  /** Bytes that were set aside. */
+  /** Bytes of memory on the device that are set aside. */
   reserved = 0
   isOver = false
   readonly #memory: QueryMemory
@@ -143,7 +144,6 @@ export class QueryShare {
   /** The most that it has asked for when there was too little. */
   #wanted = 0
   #until: number | undefined
-  #hasBegun = false
 
   constructor(memory: QueryMemory, number: number, result: QueryResultState) {
     this.#memory = memory
@@ -152,7 +152,11 @@ export class QueryShare {
   }
 
   get bytes(): number {
-    return this.#scratchBytes() + this.#result.bytes()
+    return this.#scratchBytes() + this.resultBytes
+  }
+
+  get resultBytes(): number {
+    return this.#result.bytes()
   }
 
   /** Where it takes memory from now on. */
@@ -171,9 +175,6 @@ export class QueryShare {
       if (error instanceof QueriesFull) this.#wanted = Math.max(this.#wanted, bytes)
       throw error
     }
-    if (!this.#result.hasBegun()) return
-    this.reserved = this.#hasBegun ? Math.max(this.reserved, bytes) : bytes
-    this.#hasBegun = true
   }
 
   /**

@@ -102,6 +102,15 @@ export class QueryRun {
     })
   }
 
+  /** Reads something of a table, as a node's work. Memory that this takes is given back. */
+  async read<T>(node: TypedNode, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.measure(node, work)
+    } finally {
+      this.#giveBack()
+    }
+  }
+
   /** Counts the time and the bytes of something as a node's. Memory that it takes is given back after the next step unless it is kept. */
   async measure<T>(node: TypedNode, work: () => Promise<T>): Promise<T> {
     const figures = this.figures(node)
