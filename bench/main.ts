@@ -115,7 +115,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
     return undefined
   },
-  fairness: ({ adapter, quick }) => benchFairness(adapter, quick),
+  fairness: ({ adapter, device, quick }) => {
+    device.destroy()
+    return benchFairness(adapter, quick)
+  },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }
 

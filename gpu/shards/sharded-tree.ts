@@ -134,7 +134,7 @@ export class ShardedTree implements IndexStructure {
       use({
         trees: opened,
         divide: async (scratch, keys, count) => {
-          const recorder = this.#device.record()
+          const recorder = scratch.record()
           return (await divider()).divideQueries(recorder, scratch, boundaries, keys, count)
         },
         part: async (recorder, scratch, divided, tree) =>

@@ -62,6 +62,7 @@ export function loadConfig(given: ConfigSources = {}): Config {
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     queryMemory: pick('queryMemory'),
+    queryMemoryInAll: pick('queryMemoryInAll'),
     recalibrate: pick('recalibrate'),
     ioThreads: pick('ioThreads'),
     maxConnections: pick('maxConnections'),

@@ -12,7 +12,9 @@ import type {
   SnapshotInfo,
 } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import { Queries, type QueryHost } from '../query/queries.js'
+import { Queries } from '../query/queries.js'
+import type { QueryHost } from '../query/query-host.js'
+import { queryMemoryLimits } from '../query/query-memory.js'
 import { VERSION } from '../version.js'
 import { takeSnapshots } from './all-snapshots.js'
 import { backupPath } from './backup-path.js'
@@ -91,7 +93,10 @@ export class Engine {
     }
     this.#relations = new Relations(this.#host)
     this.#indexes = new Indexes(this.#host, this.#relations)
-    this.queries = new Queries(this.#queryHost(), options.queryMemory)
+    this.queries = new Queries(
+      this.#queryHost(),
+      queryMemoryLimits(options.queryMemory, options.queryMemoryInAll, device.facts.software),
+    )
     this.#device = new LiveDevice(device, this.#deviceHost(openDevice))
   }
 
@@ -254,6 +259,7 @@ export class Engine {
         pagedOutBytes: paged.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
+        queries: this.queries.figures,
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],

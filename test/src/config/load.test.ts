@@ -32,6 +32,7 @@ t.test('the environment names the file, and texts stand for numbers and booleans
     snapshotLogBytes: 2097152,
     deviceMemory: 0,
     queryMemory: 4194304,
+    queryMemoryInAll: 0,
     recalibrate: false,
     allowUnauthenticated: true,
   })
@@ -79,6 +80,7 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
     /--device-memory is 1000; it must be 0 or a whole number from 1048576/,
   )
   refused({ flags: { queryMemory: 1000 } }, /--query-memory is 1000; it must be a whole number from 1048576/)
+  refused({ flags: { queryMemoryInAll: 1000 } }, /--query-memory-in-all is 1000; it must be 0 or a whole/)
   refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
   refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
   refused(
