@@ -27,29 +27,20 @@ export class IndexCalls {
     this.name = name
   }
 
-  /** Sends a request after those that were made before. */
+  /**
+   * Sends a request, after those that were made before.
+   * @param way `requestAhead` for a piece of a batch, ahead of what waits for the batch
+   */
   request<O extends Op>(
     op: O,
     known: KnownIndex,
     fields: object,
     sections: Sections,
     bounds: Bounds,
+    way: 'request' | 'requestAhead' = 'request',
   ): Promise<Reply<O>> {
     const named = { index: this.name, generation: known.generation, ...fields }
-    return this.connection.request(op, named, sections, bounds, (error) => this.#failed(error, known, bounds))
-  }
-
-  /** Sends a piece of a batch, ahead of what waits for the batch. */
-  requestAhead<O extends Op>(
-    op: O,
-    known: KnownIndex,
-    fields: object,
-    sections: Sections,
-    bounds: Bounds,
-  ): Promise<Reply<O>> {
-    const named = { index: this.name, generation: known.generation, ...fields }
-    const onError = (error: unknown) => this.#failed(error, known, bounds)
-    return this.connection.requestAhead(op, named, sections, bounds, onError)
+    return this.connection[way](op, named, sections, bounds, (error) => this.#failed(error, known, bounds))
   }
 
   /**

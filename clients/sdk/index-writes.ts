@@ -46,7 +46,8 @@ export async function sendWrites(
       for (const [i, piece] of pieces.entries()) {
         const send = (known: KnownIndex) => {
           into = known
-          const reply = calls.requestAhead(op, known, withId(), writeSections(piece, known), bounds)
+          const sections = writeSections(piece, known)
+          const reply = calls.request(op, known, withId(), sections, bounds, 'requestAhead')
           if (i === pieces.length - 1) sent()
           return codesOf(reply, piece)
         }

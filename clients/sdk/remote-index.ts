@@ -319,7 +319,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
         return this.#calls.request(op, known, fields, { ...keySections(keys, known), ...sections }, bounds)
       }
       return askInParts({ keys, payloads: places }, widths, ask, join, (error) =>
-        this.#calls.again(error, known, askBy),
+        // A place within a key is one among the payloads that it had.
+        places === undefined
+          ? this.#calls.again(error, known, askBy)
+          : this.#calls.goOn(known, () => Promise.reject(error)),
       )
     }
     return askBy(definition)

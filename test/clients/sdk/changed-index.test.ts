@@ -132,9 +132,12 @@ t.test('what was begun in one index does not go on in another', async (t) => {
   await t.rejects(pages.next(), ended)
   t.equal(await index.getOne(1), 10)
   await t.rejects(ranges.next(), ended)
+  const { sequences } = await index.getNext([1])
   const late = index.scan({ after: page?.token })
   await remake('begun', SMALL, 20)
   await t.rejects(late.pages().next(), ended)
+  await remake('begun', SMALL, 25)
+  await t.rejects(index.getNext([1], { sequences }), ended)
   const part = { keys: new Uint32Array(2 ** 20 + 1), payloads: new Uint32Array(2 ** 20 + 1) }
   let stored: () => void = () => {}
   const half = new Promise<void>((resolve) => {
