@@ -7,6 +7,7 @@ import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
 import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
+import { benchFairness } from './fairness/fairness.js'
 import { drawCharts } from './joins/charts.js'
 import { benchJoins } from './joins/joins.js'
 import { benchMerge } from './merge.js'
@@ -114,6 +115,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
     return undefined
   },
+  fairness: ({ adapter, device, quick }) => {
+    device.destroy()
+    return benchFairness(adapter, quick)
+  },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }
 
@@ -155,7 +160,7 @@ const options = await yargs(hideBin(process.argv))
     type: 'boolean',
     default: false,
     describe:
-      "speculation, joins, relational, select: a run of seconds; peers: one of minutes; cold-payloads: a data file of 1 GiB, not 3, in the system's temporary folder; kept only with --json",
+      "speculation, joins, relational, select: a run of seconds; fairness, peers: one of minutes; cold-payloads: a data file of 1 GiB, not 3, in the system's temporary folder; kept only with --json",
   })
   .option('figures', {
     choices: FIGURES,

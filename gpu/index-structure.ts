@@ -222,5 +222,7 @@ export interface IndexStructure {
    */
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
   stats(): StructureStats
+  /** Bytes of `deviceBytes` that reads may add to: partition tables. Asked after each read, so that it takes no time. */
+  readonly derivedBytes: number
   destroy(): void
 }

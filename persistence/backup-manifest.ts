@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { unusable } from './directory-error.js'
 import { damaged } from './record.js'
 import { DATA_FILE, MANIFEST_FILE, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE } from './store-files.js'
 
@@ -56,14 +57,15 @@ export function isBackup(directory: string): boolean {
   return existsSync(join(directory, MANIFEST_FILE))
 }
 
-/** @throws WarpdexError `DAMAGED_FILE` */
+/** @throws WarpdexError `DAMAGED_FILE`, or `BAD_REQUEST` when this user may not read it */
 export function readManifest(directory: string): BackupManifest {
   const path = join(directory, MANIFEST_FILE)
   if (!existsSync(path)) throw damaged(`${directory} is no backup: it has no ${MANIFEST_FILE}`)
   let sealed: { manifest?: BackupManifest; sha256?: string }
   try {
     sealed = Object(JSON.parse(readFileSync(path, 'utf8')))
-  } catch {
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw unusable(path, error)
     throw damaged(`${path} is damaged; use another backup`)
   }
   const { manifest, sha256 } = sealed

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { WarpdexError } from '../protocol/errors.js'
 import {
@@ -10,7 +10,7 @@ import {
   writeManifest,
 } from './backup-manifest.js'
 import { type CopyOptions, copyChecked, syncFile } from './checked-copy.js'
-import { holdsStore, syncDirectory } from './data-directory.js'
+import { lockStore, syncDirectory } from './data-directory.js'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
 import { fileError } from './disk-error.js'
 import {
@@ -21,7 +21,7 @@ import {
   Inspector,
 } from './inspection.js'
 import { damaged } from './record.js'
-import { DATA_FILE, SNAPSHOT_DIRECTORY } from './store-files.js'
+import { DATA_FILE, SNAPSHOT_DIRECTORY, UNFINISHED_FILE } from './store-files.js'
 
 /** How far a backup, a restoration or a check is, in bytes. */
 export interface BytesDone {
@@ -55,6 +55,9 @@ export interface BackupSource {
 /** What is copied is read three times over: by the copy, for the checksum, and for the check of the records. */
 const PASSES = 3
 
+/** Ends the name of the folder in which a backup is made. */
+const DRAFT_SUFFIX = '.partial'
+
 /**
  * Makes a backup: a new folder that holds a data file, the snapshots that it names, and a manifest with their checksums. It is
  * made aside and checked, record by record, before it gets its name, so that whatever bears the name is whole.
@@ -71,18 +74,18 @@ export async function writeBackup(
   const path = resolve(destination)
   requireFree(path)
   requireApart(path, source.directory)
-  const draft = `${path}.partial`
+  const draft = `${path}${DRAFT_SUFFIX}`
+  requireLeftOver(draft)
   await mkdir(draft, { recursive: true })
   const lock = DirectoryLock.acquire(draft)
   try {
-    // What is there is what a crash has left of an earlier try.
-    for (const name of readdirSync(draft))
-      if (name !== LOCK_FILE) rmSync(join(draft, name), { recursive: true })
+    await clear(draft)
     const written = await fill(source, draft, options)
     await syncDirectory(draft)
     // The lock's file goes last: where it is missing another backup takes the draft for its own, and empties it.
     await rename(draft, path)
     await syncDirectory(dirname(path))
+    await rm(join(path, UNFINISHED_FILE))
     await rm(join(path, LOCK_FILE))
     return { path, ...written }
   } catch (thrown) {
@@ -105,8 +108,8 @@ export async function backUpDirectory(
   options: BackupOptions = {},
 ): Promise<WrittenBackup> {
   const path = resolve(directory)
-  if (!(await holdsStore(path))) throw new WarpdexError('BAD_REQUEST', `${path} holds no data of warpdex`)
-  const lock = DirectoryLock.acquire(path)
+  const lock = await lockStore(path)
+  if (lock === undefined) throw new WarpdexError('BAD_REQUEST', `${path} holds no data of warpdex`)
   try {
     const copyDataFile = async (folder: string, copyOptions: CopyOptions) => {
       await copyChecked(join(path, DATA_FILE), join(folder, DATA_FILE), copyOptions)
@@ -182,7 +185,32 @@ function requireWhole({ findings }: Inspection): void {
   )
 }
 
+/** A folder that is there already must be what a crash has left of an earlier try: that is going to be emptied. */
+function requireLeftOver(draft: string): void {
+  if (!existsSync(draft)) return
+  const names = statSync(draft).isDirectory() ? readdirSync(draft) : undefined
+  if (names?.includes(UNFINISHED_FILE) || names?.every((name) => name === LOCK_FILE)) return
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    `${draft} is where the backup would be made, and is no unfinished backup: it has no ${UNFINISHED_FILE}; move it elsewhere, or give the backup another name`,
+  )
+}
+
+/** Marks a draft as one before anything else is in it, and removes what an earlier try has left. */
+async function clear(draft: string): Promise<void> {
+  await writeFile(join(draft, UNFINISHED_FILE), '')
+  await syncDirectory(draft)
+  for (const name of readdirSync(draft))
+    if (name !== LOCK_FILE && name !== UNFINISHED_FILE) rmSync(join(draft, name), { recursive: true })
+}
+
 function requireFree(path: string): void {
+  if (path.toLowerCase().endsWith(DRAFT_SUFFIX)) {
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `${path} ends in ${DRAFT_SUFFIX}, as only unfinished backups do; name another folder`,
+    )
+  }
   if (existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0)) {
     throw new WarpdexError(
       'BAD_REQUEST',

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { LOCK_FILE } from './directory-lock.js'
+import { directoryError } from './directory-error.js'
+import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
 import { damaged } from './record.js'
 import { MANIFEST_FILE } from './store-files.js'
 
@@ -39,6 +40,19 @@ export async function holdsStore(directory: string): Promise<boolean> {
     )
   }
   return true
+}
+
+/**
+ * Locks a directory that holds a store; undefined where it holds nothing.
+ *
+ * @throws WarpdexError `BAD_REQUEST` when a process has it open, or this user may not; and as `holdsStore`
+ */
+export async function lockStore(directory: string): Promise<DirectoryLock | undefined> {
+  try {
+    return (await holdsStore(directory)) ? DirectoryLock.acquire(directory) : undefined
+  } catch (error) {
+    throw directoryError(directory, error)
+  }
 }
 
 /** Makes an empty directory one that holds a store. */

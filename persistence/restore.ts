@@ -5,7 +5,8 @@ import { WarpdexError } from '../protocol/errors.js'
 import type { BackupOptions } from './backup.js'
 import { type BackupManifest, isBackup, readManifest } from './backup-manifest.js'
 import { type CopyOptions, copyChecked } from './checked-copy.js'
-import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
+import { holdsStore, lockStore, makeDirectory, markAsStore, syncDirectory } from './data-directory.js'
+import { directoryError } from './directory-error.js'
 import { DirectoryLock } from './directory-lock.js'
 import { fileError } from './disk-error.js'
 import { type Finding, type Inspection, Inspector } from './inspection.js'
@@ -24,19 +25,21 @@ const OTHER_BACKUP = 'use another backup'
 /**
  * Checks a backup, or a data directory that no server has open, down to each record.
  *
- * @throws WarpdexError `BAD_REQUEST` when a process has the directory open, `DAMAGED_FILE` when it is neither, or the manifest is damaged
+ * @throws WarpdexError `BAD_REQUEST` when a process has the directory open, or this user may not read it, `DAMAGED_FILE` when it is neither, or the manifest is damaged
  */
 export async function verify(path: string, { onProgress, stop }: BackupOptions = {}): Promise<Verification> {
   const directory = resolve(path)
   if (isBackup(directory)) return verifyBackup(directory, { onProgress, stop })
-  if (!(await holdsStore(directory))) {
+  const lock = await lockStore(directory)
+  if (lock === undefined) {
     throw new WarpdexError('BAD_REQUEST', `${directory} holds neither data of warpdex nor a backup`)
   }
-  const lock = DirectoryLock.acquire(directory)
   try {
     const total = sizeOf(join(directory, DATA_FILE)) + sizeOf(join(directory, SNAPSHOT_DIRECTORY))
     const progress = (bytes: number) => onProgress?.({ done: Math.min(bytes, total), total })
     return await new Inspector(directory, { onProgress: progress, stop }).run()
+  } catch (error) {
+    throw directoryError(directory, error)
   } finally {
     lock.release()
   }

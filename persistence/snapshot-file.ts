@@ -1,5 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { WarpdexError } from '../protocol/errors.js'
+import { unusable } from './directory-error.js'
 import { fileError } from './disk-error.js'
 import { numberedKey } from './keys.js'
 import { damaged, decodeRecord, RecordKind, recordParts } from './record.js'
@@ -142,7 +142,7 @@ export class SnapshotReader {
   }
 
   /**
-   * @throws WarpdexError `DAMAGED_FILE` when a frame is damaged, missing, too many or of another version; `INTERNAL` when the
+   * @throws WarpdexError `DAMAGED_FILE` when a frame is damaged, missing, too many or of another version; `Unusable` when the
    *   system does not let the file be read
    */
   static async verify(path: string, identity: SnapshotIdentity): Promise<SnapshotReader> {
@@ -195,12 +195,12 @@ export class SnapshotReader {
   }
 }
 
-/** What the system says about a file. If it refuses, that says nothing about what the file holds. */
+/** What the system says about a file. */
 async function asked<T>(path: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (cause) {
-    throw new WarpdexError('INTERNAL', `${path} cannot be read: ${String(cause)}`, { cause })
+    throw unusable(path, cause)
   }
 }
 

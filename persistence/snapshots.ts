@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { WarpdexError } from '../protocol/errors.js'
 import type { Change, Committer, Keyspace } from './committer.js'
 import { makeDirectory, syncDirectory } from './data-directory.js'
+import { Unusable } from './directory-error.js'
 import { fileError } from './disk-error.js'
 import { keysOfIndex, numberedKey, numberOf } from './keys.js'
 import { damaged, decodeRecord, encodeRecord, OtherVersion, RecordKind } from './record.js'
@@ -150,8 +151,8 @@ export class Snapshots {
   /**
    * The newest snapshot whose every byte is sound. One that is not is reported, put aside and otherwise left alone.
    *
-   * @throws WarpdexError when there is none and the log does not reach back to the beginning: `DAMAGED_FILE`, or `INTERNAL` if the
-   *   system did not let one be read
+   * @throws WarpdexError when there is none and the log does not reach back to the beginning: `DAMAGED_FILE`, or what else the system
+   *   refused to read one for
    */
   async newest(index: number): Promise<FoundSnapshot> {
     const damage: WarpdexError[] = []
@@ -230,7 +231,8 @@ export class Snapshots {
 
   async #putAside(index: number, info: SnapshotInfo, reason: WarpdexError): Promise<void> {
     const marked: SnapshotInfo = { ...info, damaged: true }
-    const isDamage = reason.code === 'DAMAGED_FILE' && !(reason instanceof OtherVersion)
+    const mayBeSound = reason instanceof OtherVersion || reason instanceof Unusable
+    const isDamage = reason.code === 'DAMAGED_FILE' && !mayBeSound
     if (isDamage) await this.#committer.commit([this.#pointer(index, marked)])
     this.#replace(index, info, marked)
   }

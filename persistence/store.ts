@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
@@ -33,6 +33,7 @@ export interface StoreOptions {
 
 const PAYLOAD_CACHE_BYTES = 256 * 1024 * 1024
 const COPY_PROGRESS_MS = 500
+const LMDB_LOCK_FILE = 'lock.mdb'
 const FORMAT_KEY = Buffer.from('warpdex')
 
 const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const
@@ -72,7 +73,7 @@ export class Store {
    * Opens a data directory, or makes one where there is none.
    *
    * @throws WarpdexError `DAMAGED_FILE` when the directory holds something else, another format or damage, and is left as it is;
-   *   `BAD_REQUEST` when it is open already, cannot be locked, or is none that this user can write to
+   *   `BAD_REQUEST` when it is open already, cannot be locked, or this user may not read and write it and all that is in it
    */
   static async open(path: string, options: StoreOptions = {}): Promise<Store> {
     const directory = resolve(path)
@@ -80,6 +81,7 @@ export class Store {
     try {
       if (await holdsStore(directory)) await checkFiles(directory)
       else await markAsStore(directory)
+      lock.takeDataFile()
       const root = openRoot(directory)
       try {
         return await Store.#load(root, directory, lock, options)
@@ -89,7 +91,7 @@ export class Store {
       }
     } catch (error) {
       lock.release()
-      throw error
+      throw directoryError(directory, error)
     }
   }
 
@@ -326,6 +328,8 @@ async function checkFiles(directory: string): Promise<void> {
 }
 
 function openRoot(directory: string): RootDatabase<Buffer, Buffer> {
+  // LMDB crashes the process where it may not open this file.
+  closeSync(openSync(join(directory, LMDB_LOCK_FILE), constants.O_RDWR | constants.O_CREAT, 0o664))
   try {
     return open<Buffer, Buffer>({
       ...ENCODING,

@@ -65,7 +65,7 @@ const packr = new Packr(PACKING)
  *
  * @param header plain values only (null, booleans, numbers, strings, arrays, objects); no `sections` field
  * @param shapes name, type and length in bytes of each section
- * @throws WarpdexError `TOO_LARGE` when the frame or its header is over the limit
+ * @throws WarpdexError `TOO_LARGE` when the frame or its header is over the limit, `BAD_REQUEST` when a request's is nested too deeply
  */
 export function layoutFrame(
   header: object,
@@ -81,13 +81,16 @@ export function layoutFrame(
       return { name, type, offset, length }
     })
     const packed = packr.pack({ ...header, sections })
+    const isReply = 'ok' in header
+    // A request may have been made of anything, a reply is the server's own.
+    if (!isReply) checkPlain(packed)
     const headerEnd = PREFIX + packed.length
     if (shapes.length > 0 && headerEnd > start) {
       start = align8(headerEnd)
       continue
     }
     const byteLength = Math.max(headerEnd, end)
-    checkSizes(packed.length, byteLength, 'ok' in header ? LIMITS.replyHeaderBytes : LIMITS.headerBytes)
+    checkSizes(packed.length, byteLength, isReply ? LIMITS.replyHeaderBytes : LIMITS.headerBytes)
     return { byteLength, header: packed, sections }
   }
 }

@@ -6,6 +6,11 @@ export const LIMITS = {
   frameBytes: 64 * MIB,
   /** Bytes of a request's msgpack header: names and options only, columns travel in sections. */
   headerBytes: 64 * 1024,
+  /**
+   * Levels of arrays and maps in a header, of a request or a reply: both are gone through by recursion. A query of `queryDepth` levels has
+   * two to each, and some around them.
+   */
+  headerDepth: 256,
   /** Bytes of a reply's msgpack header: lists of all indexes and their figures go there. */
   replyHeaderBytes: 16 * MIB,
   /** Sections of one frame: four for each column of a relation, of which there are `relationColumns`. */
@@ -72,10 +77,15 @@ export const LIMITS = {
   requestsInAll: 1 << 16,
   /** Bytes of unanswered requests of one connection, and of one that is coming in, before the server stops reading its socket. */
   bytesInFlight: 256 * MIB,
-  /** The same of all connections: sixteen of the largest frames. Past it they read on one after the other. */
+  /** The same of all connections: sixteen of the largest frames. Past it a few read on at a time, each to the end of its message. */
   bytesInAll: 1024 * MIB,
   /** Bytes that a connection may always have in flight, whatever others have: a request of some thousand keys. */
   bytesReserved: 64 * 1024,
+  /**
+   * Connections that read on at a time past `bytesInAll`, each to the end of a message and up to `frameBytes`: one that sends slowly then, or
+   * nothing, does not hold up all others until it is found out.
+   */
+  requestsPastBound: 4,
   /** Bytes of replies that wait to be read by one client: half of it for those that are being made, as far as their size can be known. */
   replyBytesQueued: 256 * MIB,
   /** Keys, or entries of results, of large reads that are on the device at a time; more would only wait there. */
@@ -98,6 +108,8 @@ export const LIMITS = {
   slowestBytesPerSecond: 64 * 1024,
   /** Seconds for the end of what runs, and for snapshots, when the server is told to stop. Service managers wait for 30 to 90. */
   shutdownSeconds: 30,
+  /** Pings of a connection whose pongs have not left: some hundred bytes each, and nobody has a use for so many. */
+  pingsPending: 1024,
   /** Fragments of one WebSocket message: a defence against floods of tiny ones. */
   messageFragments: 4096,
   /** Pieces in which one WebSocket frame may come off the network: a slow one delivers 64 MiB in packets of a kilobyte. */
@@ -130,6 +142,15 @@ export const LIMITS = {
   queryPassBytes: 64 * MIB,
   /** Bytes of device memory that one query takes beside its relations. Past it the query is refused, lest it take what others need. */
   queryDeviceBytes: 8192 * MIB,
+  /**
+   * Milliseconds of work that queries have on the device at a time, as far as is known what work takes: whatever others ask for waits behind it. Much less
+   * would leave the device waiting for the host.
+   */
+  queryUnderWayMilliseconds: 20,
+  /** Of them, and of results that wait to be read, each query may have so many beside what all queries may take together: small ones go on while large ones fill that up. */
+  queryFreeBytes: 16 * MIB,
+  /** Seconds that a query waits for memory of others in all: longer than `stallSeconds`, after which results are given up that nobody reads. */
+  queryWaitSeconds: 60,
   /** Bytes of a query's result that wait to be read: the query waits past it, and with it appends to its relations. */
   queryQueuedBytes: 64 * MIB,
   /** Rows of a relation from which on a selection over it has measured what selections cost: with fewer the plan hardly matters. */

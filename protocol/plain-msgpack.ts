@@ -1,4 +1,5 @@
 import { WarpdexError } from './errors.js'
+import { LIMITS } from './limits.js'
 
 /** Bytes that follow the lead byte of a msgpack value, for the leads 0xc0 to 0xdf of fixed size; undefined elsewhere. */
 const FIXED_BYTES: readonly (number | undefined)[] = Array.from({ length: 32 }, (_, i) => {
@@ -23,20 +24,25 @@ const FIXED_BYTES: readonly (number | undefined)[] = Array.from({ length: 32 }, 
 /**
  * Refuses msgpack that is anything but one complete value made of nil, booleans, numbers, strings, arrays and maps. The
  * decoder understands more (records that define code, references, expressions, binary), all of which an attacker could
- * use and no header needs, and it trusts counts; after this walk every count is covered by bytes that are there.
+ * use and no header needs, it trusts counts, and it goes down into nested values by recursion, as does most of what comes after it; after
+ * this walk every count is covered by bytes that are there, and the depth has a bound.
  *
  * @throws WarpdexError `BAD_REQUEST`
  */
 export function checkPlain(bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  /** For every array and map around the next value, how many values are missing in all once it is complete. */
+  const open: number[] = []
   let position = 0
   let missing = 1
   while (missing > 0) {
+    while (missing === open.at(-1)) open.pop()
     // Every missing value takes a byte at least, so this also bounds the counts of arrays and maps.
     if (missing > bytes.length - position) throw malformed('it ends inside a value')
     const lead = bytes[position++]
     missing--
     if (lead <= 0x7f || lead >= 0xe0) continue
+    const outside = missing
     if (lead <= 0x8f) missing += (lead & 0x0f) * 2
     else if (lead <= 0x9f) missing += lead & 0x0f
     else if (lead <= 0xbf) position += lead & 0x1f
@@ -54,6 +60,7 @@ export function checkPlain(bytes: Uint8Array): void {
       if (lead <= 0xdb) position += count
       else missing += lead <= 0xdd ? count : count * 2
     }
+    if (missing > outside && open.push(outside) > LIMITS.headerDepth) throw tooDeep()
   }
   if (position !== bytes.length) throw malformed('its length is not that of one value')
 }
@@ -64,6 +71,13 @@ function countWidth(lead: number): 1 | 2 | 4 {
   if (lead === 0xda || lead === 0xdc || lead === 0xde) return 2
   if (lead === 0xdb || lead === 0xdd || lead === 0xdf) return 4
   throw malformed('it holds binary or extension values')
+}
+
+function tooDeep(): WarpdexError {
+  return new WarpdexError(
+    'BAD_REQUEST',
+    `the frame header is nested deeper than ${LIMITS.headerDepth} levels of arrays and maps`,
+  )
 }
 
 function malformed(what: string): WarpdexError {

@@ -3,6 +3,7 @@ import { WarpdexError } from './errors.js'
 import { type ColumnDefinition, type ColumnType, type RelationDefinition, unknownColumn } from './relation.js'
 import { type ColumnValues, compareBytes, hasValue, type RelationBatch } from './relation-batch.js'
 import { rowCount, rowsOf } from './rows.js'
+import { isIterable, shown } from './shown.js'
 import { hasLoneSurrogate } from './tuple-key.js'
 
 /** One value of a column: numbers of 64 bits are bigints, and null is a missing one. */
@@ -155,8 +156,7 @@ function wideNumber(value: RelationValue | undefined, column: ColumnDefinition, 
 }
 
 function misfit(value: RelationValue, { name, type }: ColumnDefinition, row: number): WarpdexError {
-  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : String(value)
-  return bad(`row ${row} of column ${JSON.stringify(name)} has ${text}, which is no ${type}`)
+  return bad(`row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is no ${type}`)
 }
 
 /** The values of a column, one a row. */
@@ -192,6 +192,10 @@ export function packBatch(input: RelationInput, definition: RelationDefinition):
  * @throws WarpdexError `BAD_REQUEST` for an unknown column, and where columns are no arrays, or of different lengths
  */
 export function inputRows(input: RelationInput, definition: RelationDefinition): number {
+  if (typeof input !== 'object' || input === null || isIterable(input)) {
+    const [column] = definition.columns
+    throw bad(`rows come as values by column, as in { ${column?.name}: […] }, not ${shown(input)}`)
+  }
   const columns = Object.entries(input)
   const known = new Set(definition.columns.map(({ name }) => name))
   for (const [name, values] of columns) {

@@ -1,5 +1,6 @@
 import { WarpdexError } from './errors.js'
 import type { Rows } from './rows.js'
+import { shown } from './shown.js'
 import type { FixedKeyType, ScalarKeyType } from './types.js'
 import { isUtf8 } from './utf8.js'
 
@@ -35,11 +36,10 @@ export class TupleEncoder {
    */
   add(values: readonly ScalarKey[]): void {
     if (values.length > this.#parts.length) {
-      throw bad(`a key of ${this.#parts.length} parts was given ${values.length}`)
+      throw bad(`key ${this.#ends.length - 1} has ${values.length} parts; the type has ${this.#parts.length}`)
     }
-    values.forEach((value, i) => {
-      this.#addPart(this.#parts[i], value, i)
-    })
+    // No method of arrays, which would pass over holes.
+    for (let i = 0; i < values.length; i++) this.#addPart(this.#parts[i], values[i], i)
     this.#ends.push(this.#end)
   }
 
@@ -52,12 +52,12 @@ export class TupleEncoder {
   #addPart(type: ScalarKeyType, value: ScalarKey, i: number): void {
     if (type === 'string' || type === 'bytes') {
       const bytes = type === 'string' ? this.#utf8(value) : value
-      if (!(bytes instanceof Uint8Array)) throw unfit(value, type, i)
+      if (!(bytes instanceof Uint8Array)) throw unfit(value, type, i, this.#ends.length - 1)
       this.#addEscaped(bytes)
       return
     }
     const at = this.#grow(8)
-    if (!writeNumber(this.#view, at, type, value)) throw unfit(value, type, i)
+    if (!writeNumber(this.#view, at, type, value)) throw unfit(value, type, i, this.#ends.length - 1)
     this.#end += type.endsWith('64') ? 8 : 4
   }
 
@@ -167,6 +167,8 @@ function writeNumber(view: DataView, at: number, type: FixedKeyType, value: Scal
     return true
   }
   if (typeof value !== 'number' || Number.isNaN(value)) return false
+  // Rounding is what floats do; a finite number that becomes an infinity is another one.
+  if (type === 'f32' && Number.isFinite(value) && !Number.isFinite(Math.fround(value))) return false
   if (type === 'f32') view.setFloat32(at, value === 0 ? 0 : value)
   else if (type === 'f64') view.setFloat64(at, value === 0 ? 0 : value)
   else {
@@ -214,9 +216,9 @@ export function hasLoneSurrogate(text: string): boolean {
   return /\p{Cs}/u.test(text)
 }
 
-function unfit(value: unknown, type: ScalarKeyType, part: number): WarpdexError {
-  const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : String(value).slice(0, 40)
-  return bad(`${shown} is no ${type}, which part ${part} of the key is`)
+/** @param key its number among those that were added */
+function unfit(value: unknown, type: ScalarKeyType, part: number, key: number): WarpdexError {
+  return bad(`${shown(value)} is no ${type}, which part ${part} of key ${key} is`)
 }
 
 function bad(message: string): WarpdexError {

@@ -49,6 +49,7 @@ const LAST = 2 ** 32
  */
 export class ModelStructure implements IndexStructure {
   readonly shape: IndexShape
+  readonly derivedBytes = 0
   #keys = new Map<Rank, Payloads>()
   #sorted: Rank[] | undefined
 

@@ -160,7 +160,7 @@ async function worksOf(primitives: Primitives, inputs: Inputs): Promise<CheckedW
       sorted,
       (recorder, scratch) => quicksort.record(recorder, scratch, columns, count).keys,
     ),
-    work('bitonic sort', sortedSegments(keys), (recorder, scratch) => {
+    work(`bitonic sort of segments of ${SEGMENT}`, sortedSegments(keys), (recorder, scratch) => {
       // Sorted where they lie, they need to be brought there; the copies are part of the time.
       const copies = { keys: scratch.words(count), payloads: scratch.words(count) }
       recorder.copy(source, 0, copies.keys, 0, count * 4)

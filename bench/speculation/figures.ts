@@ -1,7 +1,7 @@
-import { toWarpdexError } from '../../protocol/errors.js'
-import { type KeyBlob, pickKeys } from '../keys.js'
-import type { Row } from '../report.js'
+import { pickKeys } from '../keys.js'
+import { median, type Row } from '../report.js'
 import { AnswerCheck } from './check.js'
+import { Contest, orOmitted, type Result } from './contest.js'
 import { DATA_SETS, type DataSet } from './data-sets.js'
 import type { DeviceTools } from './device-subject.js'
 import { HostSubject } from './host-subject.js'
@@ -9,7 +9,8 @@ import { kernelTime } from './kernel-time.js'
 import { NaiveSubject } from './naive-subject.js'
 import type { Plan } from './plan.js'
 import { measurePlanner } from './planner.js'
-import type { Loaded, Subject, Timing } from './subject.js'
+import { middleOf } from './stages.js'
+import type { Subject, Timing } from './subject.js'
 import { CASES, LAYOUTS, type TreeCase, TreeSubject } from './tree-subject.js'
 
 /** Figure 8 (a) to (f), and what the paper has none of: how good the planner's choices are. */
@@ -86,7 +87,7 @@ export class Evaluation {
       const cells = await this.#cells(set, keys, subjects, measured)
       for (const batch of measured) {
         const name = `8${figure} ${set.name}, ${keys} keys, batch ${batch}`
-        rows.push({ figure, name, keys, batch, ...timingRow(cells, batch) })
+        rows.push({ figure, name, keys, batch, ...timingRow(cells.get(batch)!) })
       }
       console.log(`8${figure} ${set.name}: ${keys} keys measured`)
     }
@@ -96,24 +97,16 @@ export class Evaluation {
   /** Figure 8 (d): single lookups in trees with partitions of other heights, beside those that have none. */
   async #heights(): Promise<FigureRow[]> {
     const keys = this.#largest
-    const isPartitioned = ({ traversal }: TreeCase) => traversal.strategy !== 'sequential'
-    const references = this.#trees(CASES.filter((tree) => !isPartitioned(tree)))
-    const unchanged = await this.#cells(DATA_SETS.a, keys, references, [1])
     const rows: FigureRow[] = []
     for (const levels of this.#plan.levels) {
-      const cases = CASES.filter(isPartitioned).map((tree) => {
-        return { ...tree, layout: { ...tree.layout, partitionLevels: levels } }
-      })
-      const changed = await this.#cells(DATA_SETS.a, keys, this.#trees(cases), [1])
+      const cases = CASES.map((tree) =>
+        tree.traversal.strategy === 'sequential'
+          ? tree
+          : { ...tree, layout: { ...tree.layout, partitionLevels: levels } },
+      )
+      const cells = await this.#cells(DATA_SETS.a, keys, this.#trees(cases), [1])
       const name = `8d ${DATA_SETS.a.name}, ${keys} keys, m = ${levels}`
-      rows.push({
-        figure: 'd',
-        name,
-        keys,
-        batch: 1,
-        levels,
-        ...timingRow(new Map([...unchanged, ...changed]), 1),
-      })
+      rows.push({ figure: 'd', name, keys, batch: 1, levels, ...timingRow(cells.get(1)!) })
     }
     return rows
   }
@@ -142,118 +135,86 @@ export class Evaluation {
 
   /** Figure 8 (f): the stages of a request; and what an empty stretch of the device's time measures. */
   async #stages(): Promise<FigureRow[]> {
-    const { batches, effort, mostSeconds } = this.#plan
+    const { batches, effort } = this.#plan
     const keys = this.#largest
     const column = DATA_SETS.a.keys(keys)
     const unit = 'microseconds'
     const rows: FigureRow[] = []
-    for (const subject of [...this.#trees(CASES), new NaiveSubject(this.#tools)]) {
-      const loaded = await orOmitted(() => subject.load(column))
-      if (typeof loaded === 'string') {
-        rows.push({ figure: 'f', name: subject.name, keys, batch: 1, unit, figures: { loading: loaded } })
-        continue
+    const contest = await this.#contest(DATA_SETS.a, keys, [
+      ...this.#trees(CASES),
+      new NaiveSubject(this.#tools),
+    ])
+    for (const batch of new Set([1, batches[batches.length >> 1]!, batches.at(-1)!])) {
+      const queries = pickKeys(column, keys, batch)
+      const results = await contest.measure(
+        batch,
+        (loaded) => loaded.staging?.(queries),
+        ({ kernel }) => kernel,
+      )
+      for (const [name, result] of results) {
+        const figures = typeof result === 'string' ? { omitted: result } : { ...middleOf(result.values) }
+        rows.push({ figure: 'f', name: `8f ${name}, batch ${batch}`, keys, batch, unit, figures })
       }
-      let last: TimedBatch | undefined
-      for (const batch of new Set([1, batches[batches.length >> 1]!, batches.at(-1)!])) {
-        const queries = pickKeys(column, keys, batch)
-        if (expectedSeconds(last, batch) > mostSeconds) continue
-        const single = await orOmitted(() => loaded.time(queries, batch, { repeats: 1, seconds: 0 }))
-        if (typeof single === 'string' || single.microseconds > mostSeconds * 1e6) continue
-        last = { batch, microseconds: single.microseconds }
-        const stages = await loaded.stages?.(queries, effort)
-        if (stages === undefined) continue
-        rows.push({ figure: 'f', name: subject.name, keys, batch, unit, figures: { ...stages } })
-      }
-      loaded.destroy()
     }
-    const { microseconds, clock } = await kernelTime(this.#tools.device, effort, () => {})
-    const empty = { 'nothing between two stamps': microseconds }
-    rows.push({ figure: 'f', name: 'empty', keys: 0, batch: 0, unit, clocks: [clock], figures: empty })
-    return rows.map((row) => ({ ...row, name: `8f ${row.name}, batch ${row.batch}` }))
+    contest.destroy()
+    const { device, warm } = this.#tools
+    const { microseconds, clock } = await warm.run(() => kernelTime(device, effort, () => {}))
+    const figures = { 'nothing between two stamps': microseconds }
+    rows.push({ figure: 'f', name: '8f empty, batch 0', keys: 0, batch: 0, unit, clocks: [clock], figures })
+    return rows
   }
 
-  /** Times of every subject by batch. Each is on the device alone, and is checked before it is timed. */
+  /** Times of every subject by batch. */
   async #cells(
     set: DataSet,
     count: number,
     subjects: readonly Subject[],
     batches: readonly number[],
-  ): Promise<Map<string, Map<number, Cell>>> {
+  ): Promise<Map<number, Map<string, Cell>>> {
     const keys = set.keys(count)
-    const queries = new Map(
-      batches.map((batch) => [batch, pickKeys(keys, count, batch * variants(batch))] as const),
-    )
+    const contest = await this.#contest(set, count, subjects)
+    const cells = new Map<number, Map<string, Cell>>()
+    for (const batch of batches) {
+      const queries = pickKeys(keys, count, batch * variants(batch))
+      const results = await contest.measure(
+        batch,
+        (loaded) => loaded.timing(queries, batch),
+        (microseconds) => microseconds,
+      )
+      cells.set(batch, new Map([...results].map(([name, result]) => [name, cellOf(result)])))
+    }
+    contest.destroy()
+    return cells
+  }
+
+  /** Subjects that hold the first keys of a set, each checked. */
+  #contest(set: DataSet, count: number, subjects: readonly Subject[]): Promise<Contest> {
     const check = new AnswerCheck(set, count)
-    const cells = new Map<string, Map<number, Cell>>()
-    for (const subject of subjects) {
-      const loaded = await orOmitted(() => subject.load(keys))
-      if (typeof loaded === 'string') {
-        cells.set(subject.name, new Map(batches.map((batch) => [batch, loaded])))
-        continue
-      }
-      await check.run(loaded)
-      cells.set(subject.name, await this.#timeBatches(loaded, queries))
-      loaded.destroy()
-    }
-    return cells
-  }
-
-  async #timeBatches(loaded: Loaded, queries: ReadonlyMap<number, KeyBlob>): Promise<Map<number, Cell>> {
-    const { effort, mostSeconds } = this.#plan
-    const cells = new Map<number, Cell>()
-    let last: TimedBatch | undefined
-    for (const [batch, keys] of queries) {
-      const expected = expectedSeconds(last, batch)
-      if (expected > mostSeconds) {
-        cells.set(batch, `omitted: about ${expected.toPrecision(2)} s`)
-        continue
-      }
-      const cell = await orOmitted(() => loaded.time(keys, batch, effort))
-      if (typeof cell !== 'string') last = { batch, microseconds: cell.microseconds }
-      cells.set(batch, cell)
-    }
-    return cells
+    return Contest.load(this.#plan, subjects, set.keys(count), (loaded) => check.run(loaded))
   }
 }
 
-interface TimedBatch {
-  readonly batch: number
-  readonly microseconds: number
-}
-
-/** What a batch would take that takes as long for each query as one that was measured. */
-function expectedSeconds(last: TimedBatch | undefined, batch: number): number {
-  return last === undefined ? 0 : ((last.microseconds / last.batch) * batch) / 1e6
+function cellOf(result: Result<number>): Cell {
+  if (typeof result === 'string') return result
+  const { values, clock } = result
+  return { microseconds: median(values), repeats: values.length, clock }
 }
 
 function variants(batch: number): number {
   return batch <= FEW_KEYS ? VARIANTS : 1
 }
 
-/** What of a row comes from the cells of one batch. */
+/** What of a row comes from its cells. */
 function timingRow(
-  cells: ReadonlyMap<string, ReadonlyMap<number, Cell>>,
-  batch: number,
+  cells: ReadonlyMap<string, Cell>,
 ): Pick<FigureRow, 'unit' | 'repeats' | 'clocks' | 'figures'> {
-  const all = [...cells].map(([name, byBatch]) => [name, byBatch.get(batch)!] as const)
-  const timings = all.flatMap(([, cell]) => (typeof cell === 'string' ? [] : [cell]))
+  const timings = [...cells.values()].filter((cell) => typeof cell !== 'string')
   return {
     unit: 'microseconds',
     repeats: Math.min(...timings.map(({ repeats }) => repeats)),
     clocks: [...new Set(timings.map(({ clock }) => clock))],
     figures: Object.fromEntries(
-      all.map(([name, cell]) => [name, typeof cell === 'string' ? cell : cell.microseconds]),
+      [...cells].map(([name, cell]) => [name, typeof cell === 'string' ? cell : cell.microseconds]),
     ),
-  }
-}
-
-/** What is too large for the device is left out, and the row says why. */
-async function orOmitted<T>(measure: () => Promise<T>): Promise<T | string> {
-  try {
-    return await measure()
-  } catch (error) {
-    const { code, message } = toWarpdexError(error)
-    if (code !== 'OUT_OF_DEVICE_MEMORY' && code !== 'TOO_LARGE') throw error
-    return `omitted: ${message}`
   }
 }

@@ -1,7 +1,6 @@
 import type { KeyBlob } from '../keys.js'
 import { HostTree } from './host-tree.js'
-import { repeated } from './kernel-time.js'
-import type { Effort, Loaded, Subject, Timing } from './subject.js'
+import type { Loaded, Run, Subject } from './subject.js'
 
 /** Lookups that let the compiler of the host's language settle. */
 const WARM_UP = 20_000
@@ -33,18 +32,21 @@ class LoadedHost implements Loaded {
     return answers
   }
 
-  async time(queries: KeyBlob, count: number, effort: Effort): Promise<Timing> {
+  timing(queries: KeyBlob, count: number): Run<number> {
     const total = queries.offsets.length - 1
     const answers = new Uint32Array(count)
     const warmUp = Math.min(count, WARM_UP)
     for (let done = 0; done < WARM_UP; done += warmUp) this.#tree.get(queries, 0, warmUp, answers)
-    const { middle, repeats } = await repeated(effort, (repeat) => {
-      const first = (Math.max(0, repeat) * count) % total
-      const start = performance.now()
-      this.#tree.get(queries, first, first + count, answers)
-      return (performance.now() - start) * 1e3
-    })
-    return { microseconds: middle, repeats, clock: 'host' }
+    return {
+      clock: 'host',
+      once: (repeat) => {
+        const first = (Math.max(0, repeat) * count) % total
+        const start = performance.now()
+        this.#tree.get(queries, first, first + count, answers)
+        return (performance.now() - start) * 1e3
+      },
+      release() {},
+    }
   }
 
   destroy(): void {}

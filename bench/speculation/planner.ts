@@ -1,10 +1,8 @@
-import { KeyNormaliser } from '../../gpu/keys/normalise.js'
 import type { Arena } from '../../gpu/prefix-tree/arena.js'
 import { keyLengths, treeShape } from '../../gpu/prefix-tree/layout.js'
 import { calibrate } from '../../gpu/prefix-tree/locate/calibration.js'
 import { GetTimer } from '../../gpu/prefix-tree/locate/get-timer.js'
 import { type Parts, partsFor } from '../../gpu/prefix-tree/parts.js'
-import { Primitives } from '../../gpu/primitives/primitives.js'
 import { LAYOUTS, TRAVERSALS, type Traversal } from '../../protocol/traversal.js'
 import { type KeyBlob, pickKeys } from '../keys.js'
 import { median } from '../report.js'
@@ -24,13 +22,13 @@ const REPEATS = 15
  * first, as an engine does it.
  */
 export async function measurePlanner(
-  { device }: DeviceTools,
+  tools: DeviceTools,
   { batchSizes, batches }: Plan,
 ): Promise<FigureRow[]> {
+  const { device } = tools
   const start = performance.now()
   device.traversalCosts = await calibrate(device)
   console.log(`calibrated in ${((performance.now() - start) / 1e3).toFixed(1)} s`)
-  const normaliser = await KeyNormaliser.create(device, await Primitives.create(device), 'terminated')
   const rows: FigureRow[] = []
   for (const set of Object.values(DATA_SETS)) {
     for (const layout of LAYOUTS) {
@@ -41,7 +39,7 @@ export async function measurePlanner(
         const arena = await insertedArena(device, shape, parts.writer, column)
         for (const batch of batches) {
           const queries = pickKeys(column, keys, batch)
-          const timer = new GetTimer(device, parts.reader, normaliser, queries)
+          const timer = new GetTimer(tools, parts.reader, queries)
           rows.push(await measureChoice(`${set.name}, ${layout}`, keys, parts, arena, timer, queries))
           timer.release()
         }
@@ -68,16 +66,14 @@ async function measureChoice(
   const described = { count: batch, digits: longest, meanDigits: mean }
   const chosen = await traversals.explain(arena, keys, described, undefined)
   const table = await locator!.partitions(arena)
-  const times = new Map<string, number>()
-  for (const traversal of TRAVERSALS) {
-    const { strategy } = traversal
+  const timed = TRAVERSALS.filter(({ strategy }) => {
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
-    if (visitsAll && batch * table.count > MOST_RESULTS) continue
-    const ready = strategy === 'sequential' ? undefined : await locator!.ready(arena, traversal)
-    times.set(nameOf(traversal), await timer.time(arena, ready, REPEATS))
-  }
+    return !visitsAll || batch * table.count <= MOST_RESULTS
+  })
+  const taken = await timer.times(locator!, arena, timed, REPEATS)
+  const times = new Map(timed.map((traversal, i) => [nameOf(traversal), taken[i]!]))
   const [best, least] = [...times].reduce((one, other) => (other[1] < one[1] ? other : one))
-  const taken = times.get(nameOf(chosen))!
+  const measured = times.get(nameOf(chosen))!
   return {
     figure: 'planner',
     name: `planner ${what}, ${keys} keys, batch ${batch}`,
@@ -87,10 +83,10 @@ async function measureChoice(
     figures: {
       chosen: nameOf(chosen),
       estimated: chosen.costs[0]?.microseconds ?? 0,
-      measured: taken,
+      measured,
       best,
       least,
-      ratio: taken / least,
+      ratio: measured / least,
     },
   }
 }

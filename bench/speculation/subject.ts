@@ -41,6 +41,17 @@ export interface Subject {
   load(keys: KeyBlob): Promise<Loaded>
 }
 
+/** Lookups of one batch that are ready to be measured as often as wanted. */
+export interface Run<T> {
+  readonly clock: ClockKind
+  /**
+   * @param repeat which of several batches it is that are looked up in turn
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` for batches that are more than the index can answer at once
+   */
+  once(repeat: number): Promise<T> | T
+  release(): void
+}
+
 /** An index that lookups are measured on. */
 export interface Loaded {
   /** Bytes of memory that hold content. */
@@ -48,12 +59,11 @@ export interface Loaded {
   /** The number of each key plus one; 0 for those that are not there. */
   answers(queries: KeyBlob): Promise<Uint32Array>
   /**
-   * What a batch of `count` lookups takes without getting the keys there and the answers back.
+   * The microseconds of a batch of `count` lookups without getting the keys there and the answers back.
    * @param queries one batch, or several that the repeats take in turn
-   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` for batches that are more than it can answer at once
    */
-  time(queries: KeyBlob, count: number, effort: Effort): Promise<Timing>
-  /** The same as stages of a request; undefined where there are none, because nothing goes to a device. */
-  stages?(queries: KeyBlob, effort: Effort): Promise<Stages>
+  timing(queries: KeyBlob, count: number): Run<number>
+  /** The same as stages of a request; absent where there are none, because nothing goes to a device. */
+  staging?(queries: KeyBlob): Run<Stages>
   destroy(): void
 }

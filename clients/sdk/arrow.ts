@@ -16,6 +16,8 @@ import type { ResultColumn, ValueType } from '../../protocol/query/tree.js'
 import type { ColumnDefinition, ColumnType, RelationDefinition } from '../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
+import { shown } from '../../protocol/shown.js'
+import { checkName } from './check-options.js'
 
 /** Arrow's numbers of types, which are part of its format. */
 const ARROW = { dictionary: -1, int: 2, float: 3, utf8: 5, bool: 6, largeUtf8: 20 } as const
@@ -28,6 +30,9 @@ type Arrow = typeof import('apache-arrow')
  * @throws WarpdexError `BAD_REQUEST` for a column that the relation lacks, or whose type it cannot take
  */
 export function arrowInput(source: Table | RecordBatch, definition: RelationDefinition): RelationInput {
+  if (!isSchema(source?.schema) || typeof source.getChild !== 'function') {
+    throw bad(`appendArrow takes an Arrow table or record batch, not ${shown(source)}`)
+  }
   // What the relation lacks is refused with its other columns.
   const input = new Map<string, ColumnInput>(source.schema.fields.map(({ name }) => [name, []]))
   for (const column of definition.columns) {
@@ -43,7 +48,14 @@ export function arrowInput(source: Table | RecordBatch, definition: RelationDefi
  * @throws WarpdexError `BAD_REQUEST` for other types
  */
 export function arrowDefinition(name: string, schema: Schema): RelationDefinition {
+  checkName(name, 'arrowDefinition', 'a relation')
+  if (!isSchema(schema)) throw bad(`arrowDefinition takes an Arrow schema, not ${shown(schema)}`)
   return { name, columns: schema.fields.map(columnOf) }
+}
+
+/** Whether something looks like a schema; it may be that of another copy of the package. */
+function isSchema(schema: Schema | undefined): boolean {
+  return Array.isArray(schema?.fields) && schema.fields.every((field) => typeof field?.name === 'string')
 }
 
 function columnOf({ name, type, nullable }: Field): ColumnDefinition {

@@ -1,13 +1,15 @@
-import { toWarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { LoadError, type LoadResult, loadParts, NO_ROWS, runLoad } from '../../protocol/load.js'
-import type { InsertMode } from '../../protocol/messages.js'
+import { INSERT_MODES, type InsertMode } from '../../protocol/messages.js'
 import { rowCount } from '../../protocol/rows.js'
+import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
+import { CALLBACK, type Kinds, oneOf } from './check-options.js'
 import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
-import type { CallOptions } from './options.js'
+import { CALL_OPTIONS, type CallOptions } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { itemWidths, writeSections } from './write-pieces.js'
 
@@ -32,6 +34,12 @@ export interface LoadOptions extends CallOptions {
   readonly deadline?: number | undefined
   /** Aborting it ends the load with `CANCELLED`, once the parts that are under way are stored. */
   readonly signal?: AbortSignal | undefined
+}
+
+export const LOAD_OPTIONS: Kinds<LoadOptions> = {
+  mode: oneOf(INSERT_MODES),
+  onProgress: CALLBACK,
+  ...CALL_OPTIONS,
 }
 
 /** A part's share of a load in a request: enough that a request's own cost does not count, few enough that several are under way. */
@@ -89,8 +97,29 @@ async function* items<K extends KeyType>(
   definition: IndexDefinition,
 ): AsyncGenerator<WriteItems> {
   const widths = itemWidths(definition)
-  for await (const { keys, payloads } of 'payloads' in source ? [source] : source) {
+  for await (const batch of batchesOf(source)) {
+    if (!isBatch(batch)) throw noBatch(batch)
+    const { keys, payloads } = batch
     const column = keyColumn(keys, definition)
     yield { keys: column, payloads: payloadColumn(payloads, definition, rowCount(column, widths.keys)) }
   }
+}
+
+function batchesOf<K extends KeyType>(
+  source: LoadSource<K>,
+): Iterable<LoadBatch<K>> | AsyncIterable<LoadBatch<K>> {
+  if (isBatch(source)) return [source]
+  if (typeof source === 'object' && source !== null) {
+    if (Symbol.iterator in source || Symbol.asyncIterator in source) return source
+  }
+  throw noBatch(source)
+}
+
+function isBatch<K extends KeyType>(batch: LoadSource<K>): batch is LoadBatch<K> {
+  return typeof batch === 'object' && batch !== null && 'keys' in batch && 'payloads' in batch
+}
+
+function noBatch(found: unknown): WarpdexError {
+  const right = 'a batch {keys, payloads}, or an iterable of such batches'
+  return new WarpdexError('BAD_REQUEST', `bulkLoad takes ${right}, not ${shown(found)}`)
 }

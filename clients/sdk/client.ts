@@ -1,13 +1,24 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { packQuery } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
-import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
+import { parseColumns, type RelationDefinition, type RelationInfo } from '../../protocol/relation.js'
 import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import { ANYTHING, checkName, checkOptions, FLAG, type Kinds, TEXT } from './check-options.js'
 import { Connection } from './connection.js'
 import { IndexCalls } from './index-calls.js'
-import type { CallOptions, ConnectOptions } from './options.js'
-import type { Query } from './query/query.js'
+import { DEFINITION_FIELDS } from './index-options.js'
+import {
+  CALL_OPTIONS,
+  type CallOptions,
+  type ConnectOptions,
+  CREATE_OPTIONS,
+  type CreateOptions,
+  checkConnect,
+  DROP_OPTIONS,
+  type DropOptions,
+} from './options.js'
+import { checkQuery, type Query } from './query/query.js'
 import { QueryResult } from './query/query-result.js'
 import { Index } from './remote-index.js'
 import { Relation } from './remote-relation.js'
@@ -20,8 +31,23 @@ import { Relation } from './remote-relation.js'
  * since they do not tell), `BAD_REQUEST`
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  checkConnect(url, options)
   return new Client(await Connection.open(url, options))
 }
+
+export interface CalibrationOptions extends CallOptions {
+  /** Measure anew. */
+  readonly again?: boolean | undefined
+}
+
+const CALIBRATION_OPTIONS: Kinds<CalibrationOptions> = { again: FLAG, ...CALL_OPTIONS }
+export interface CloseOptions {
+  /** Calls that are not answered fail with `CANCELLED`. */
+  readonly now?: boolean | undefined
+}
+
+const CLOSE_OPTIONS: Kinds<CloseOptions> = { now: FLAG }
+const RELATION_FIELDS: Kinds<RelationDefinition> = { name: TEXT, columns: ANYTHING }
 
 /**
  * A server's client. Any number of calls may be under way; those to one index are carried out in their order. (A read
@@ -50,6 +76,7 @@ export class Client {
 
   /** An index by name. Nothing is sent: the first call on it says whether it exists. */
   index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>(name: string): Index<K, P> {
+    checkName(name, 'index', 'an index')
     let known = this.#indexes.get(name)
     if (known === undefined) {
       const calls = new IndexCalls(this.#connection, name)
@@ -67,10 +94,10 @@ export class Client {
    * @returns whether it was made now
    * @throws WarpdexError `INDEX_EXISTS`
    */
-  async createIndex(
-    definition: IndexDefinition,
-    options: CallOptions & { readonly ifNotExists?: boolean } = {},
-  ): Promise<boolean> {
+  async createIndex(definition: IndexDefinition, options: CreateOptions = {}): Promise<boolean> {
+    checkOptions(definition, DEFINITION_FIELDS, 'createIndex', 'field')
+    checkName(definition.name, 'createIndex', 'an index')
+    checkOptions(options, CREATE_OPTIONS, 'createIndex')
     const { name, keyType, payloadKind, unique, ...form } = definition
     const { structure, layout, allocation, partitionLevels, linked } = form
     const shape = { structure, layout, allocation, partitionLevels, linked }
@@ -86,10 +113,9 @@ export class Client {
    * @returns whether it was there
    * @throws WarpdexError `UNKNOWN_INDEX`
    */
-  async dropIndex(
-    name: string,
-    options: CallOptions & { readonly ifExists?: boolean } = {},
-  ): Promise<boolean> {
+  async dropIndex(name: string, options: DropOptions = {}): Promise<boolean> {
+    checkName(name, 'dropIndex', 'an index')
+    checkOptions(options, DROP_OPTIONS, 'dropIndex')
     const known = this.#indexes.get(name)
     const fields = { index: name, ifExists: options.ifExists }
     const { dropped } = await this.#requestInTurn('dropIndex', fields, options)
@@ -98,11 +124,13 @@ export class Client {
   }
 
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
+    checkOptions(options, CALL_OPTIONS, 'listIndexes')
     return (await this.#request('listIndexes', {}, options)).indexes
   }
 
   /** A relation by name. Nothing is sent: the first call on it says whether it exists. */
   relation(name: string): Relation {
+    checkName(name, 'relation', 'a relation')
     const known = this.#relations.get(name) ?? new Relation(this.#connection, name)
     this.#relations.set(name, known)
     return known
@@ -115,11 +143,12 @@ export class Client {
    * @returns whether it was made now
    * @throws WarpdexError `RELATION_EXISTS`
    */
-  async createRelation(
-    { name, columns }: RelationDefinition,
-    options: CallOptions & { readonly ifNotExists?: boolean } = {},
-  ): Promise<boolean> {
-    const fields = { relation: name, columns, ifNotExists: options.ifNotExists }
+  async createRelation(definition: RelationDefinition, options: CreateOptions = {}): Promise<boolean> {
+    checkOptions(definition, RELATION_FIELDS, 'createRelation', 'field')
+    checkName(definition.name, 'createRelation', 'a relation')
+    checkOptions(options, CREATE_OPTIONS, 'createRelation')
+    const columns = parseColumns(definition.columns)
+    const fields = { relation: definition.name, columns, ifNotExists: options.ifNotExists }
     return (await this.#request('createRelation', fields, options)).created
   }
 
@@ -130,26 +159,29 @@ export class Client {
    * @returns whether it was there
    * @throws WarpdexError `UNKNOWN_RELATION`
    */
-  async dropRelation(
-    name: string,
-    options: CallOptions & { readonly ifExists?: boolean } = {},
-  ): Promise<boolean> {
+  async dropRelation(name: string, options: DropOptions = {}): Promise<boolean> {
+    checkName(name, 'dropRelation', 'a relation')
+    checkOptions(options, DROP_OPTIONS, 'dropRelation')
     this.#relations.delete(name)
     const fields = { relation: name, ifExists: options.ifExists }
     return (await this.#request('dropRelation', fields, options)).dropped
   }
 
   async listRelations(options: CallOptions = {}): Promise<readonly RelationInfo[]> {
+    checkOptions(options, CALL_OPTIONS, 'listRelations')
     return (await this.#request('listRelations', {}, options)).relations
   }
 
   /** Figures of the server, its indexes and its relations. */
   async stats(options: CallOptions = {}): Promise<ReplyFields['stats']> {
+    checkOptions(options, CALL_OPTIONS, 'stats')
     return this.#request('stats', {}, options)
   }
 
   /** Takes a snapshot of one index, or of all indexes and relations, so that a restart need not replay their logs. */
   async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
+    if (name !== undefined) checkName(name, 'snapshot', 'an index')
+    checkOptions(options, CALL_OPTIONS, 'snapshot')
     return (await this.#requestInTurn('snapshot', { index: name }, options)).snapshots
   }
 
@@ -160,6 +192,8 @@ export class Client {
    * @throws WarpdexError `BAD_REQUEST` where the server makes none, or the name is taken or does not do
    */
   async backUp(name?: string, options: CallOptions = {}): Promise<BackupInfo> {
+    if (name !== undefined) checkName(name, 'backUp', 'a backup')
+    checkOptions(options, CALL_OPTIONS, 'backUp')
     return this.#request('backup', { name }, options)
   }
 
@@ -169,9 +203,8 @@ export class Client {
    * @param options with `again` they are measured anew, which takes seconds
    * @throws WarpdexError `UNAUTHORISED` for `again` without the right `snapshot` on all indexes
    */
-  async calibration(
-    options: CallOptions & { readonly again?: boolean } = {},
-  ): Promise<ReplyFields['calibrate']> {
+  async calibration(options: CalibrationOptions = {}): Promise<ReplyFields['calibrate']> {
+    checkOptions(options, CALIBRATION_OPTIONS, 'calibration')
     return this.#request('calibrate', { again: options.again }, options)
   }
 
@@ -182,11 +215,15 @@ export class Client {
    * `CONNECTION_LOST` where the connection is lost between two batches
    */
   query(query: Query, options: CallOptions = {}): QueryResult {
+    checkQuery(query, 'query')
+    checkOptions(options, CALL_OPTIONS, 'query')
     return new QueryResult(this.#connection, query, options, (name) => this.#relations.delete(name))
   }
 
   /** Carries a query out, and says what each of its operators did. Its rows are dropped. */
   async explainQuery(query: Query, options: CallOptions = {}): Promise<QueryExplanation> {
+    checkQuery(query, 'explainQuery')
+    checkOptions(options, CALL_OPTIONS, 'explainQuery')
     const packed = packQuery(query.tree)
     const bounds = this.#connection.bounds(options)
     const fields = { ...packed.fields, explain: true }
@@ -200,11 +237,11 @@ export class Client {
    * answered first. For a server that is gone it does not wait: without a connection there is one more attempt, and if that fails, so do
    * the calls.
    *
-   * @param options with `now` calls that are not answered fail with `CANCELLED`, too
    * @returns resolves when the connection is closed
    */
-  close({ now = false }: { readonly now?: boolean | undefined } = {}): Promise<void> {
-    return this.#connection.close(now)
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions(options, CLOSE_OPTIONS, 'close')
+    await this.#connection.close(options.now ?? false)
   }
 
   /** As `close()`, for `await using`. */

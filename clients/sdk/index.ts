@@ -86,9 +86,9 @@ export {
   when,
 } from './query/value.js'
 export type { RangesOptions, RangesPage } from './range-scan.js'
-export type { Index, MixedWrite } from './remote-index.js'
+export type { Index } from './remote-index.js'
 export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'
 export type { Entries, GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
 export type { KeyVector, StoredKeys } from './stored-keys.js'
-export { type PayloadToStore, WriteBatch } from './write-batch.js'
+export { type MixedWrite, type PayloadToStore, WriteBatch } from './write-batch.js'

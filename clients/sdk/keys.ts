@@ -10,6 +10,7 @@ import type { Section } from '../../protocol/frame.js'
 import { keySectionType } from '../../protocol/key-sections.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Rows, rowsOf, sliceRows } from '../../protocol/rows.js'
+import { isIterable, shown, titleOf } from '../../protocol/shown.js'
 import { hasLoneSurrogate, type ScalarKey, TupleEncoder } from '../../protocol/tuple-key.js'
 import {
   type FixedKeyType,
@@ -17,10 +18,11 @@ import {
   isFixedKeyType,
   isTupleKeyType,
   type KeyType,
+  type ScalarKeyType,
   type TupleKeyType,
   tupleParts,
 } from '../../protocol/types.js'
-import type { Blob } from './payload-column.js'
+import { type Blob, isBlob } from './payload-column.js'
 
 type ScalarOf<Type> = Type extends 'u64' | 'i64'
   ? bigint
@@ -75,9 +77,24 @@ export function keyColumn(keys: AnyKeys, definition: IndexDefinition): Rows {
   checkLengths(rows.offsets)
   if (!isTupleKeyType(keyType) || !isList(keys)) return rows
   const parts = tupleParts(keyType).length
-  const short = keys.find((key) => Array.isArray(key) && key.length !== parts)
-  if (short === undefined) return rows
-  throw unfit(short, definition)
+  const short = keys.findIndex((key) => Array.isArray(key) && key.length !== parts)
+  if (short < 0) return rows
+  throw unfit(keys, short, definition)
+}
+
+/**
+ * Checks the key of a call that takes one.
+ *
+ * @throws WarpdexError as `keyColumn` does
+ */
+export function checkKey(key: AnyKey, definition: IndexDefinition): void {
+  if (key === undefined || (Array.isArray(key) && !isTupleKeyType(definition.keyType))) {
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `getOne takes a single key, such as ${example(definition)}, not ${shown(key)}; get takes a list of keys`,
+    )
+  }
+  keyColumn([key], definition)
 }
 
 /**
@@ -127,9 +144,9 @@ function fillWith64Bits(
   for (let i = 0; i < column.length; i++) {
     const key = keys[i]
     const whole = typeof key === 'number' && Number.isSafeInteger(key) ? BigInt(key) : key
-    if (typeof whole !== 'bigint') throw unfit(key, definition)
+    if (typeof whole !== 'bigint') throw unfit(keys, i, definition)
     column[i] = whole
-    if (column[i] !== whole) throw unfit(key, definition)
+    if (column[i] !== whole) throw unfit(keys, i, definition)
   }
 }
 
@@ -141,16 +158,18 @@ function fillWithNumbers(
   const rounds = definition.keyType === 'f32'
   for (let i = 0; i < column.length; i++) {
     const key = keys[i]
-    if (typeof key !== 'number') throw unfit(key, definition)
+    if (typeof key !== 'number') throw unfit(keys, i, definition)
     column[i] = key
-    if (column[i] !== key && !rounds && !Object.is(column[i], key)) throw unfit(key, definition)
+    if (column[i] === key || Object.is(column[i], key)) continue
+    // Rounding is what floats do; a finite number that becomes an infinity is another one.
+    if (!rounds || !Number.isFinite(column[i])) throw unfit(keys, i, definition)
   }
 }
 
 type CutRows = Rows & { readonly offsets: Uint32Array }
 
 function blobRows(keys: KeyArray | Blob, definition: IndexDefinition): CutRows {
-  if (!('offsets' in keys)) throw wrongColumn(keys, definition, '{bytes, offsets}, or a list of keys')
+  if (!isBlob(keys)) throw wrongColumn(keys, definition, '{bytes, offsets}')
   // Keys that came back may be a part of a longer column.
   const { bytes, offsets = keys.offsets } = sliceRows(keys, undefined, 0, keys.offsets.length - 1)
   return { bytes, offsets }
@@ -161,16 +180,17 @@ function listRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows
   if (keyType === 'string') return textRows(keys, definition)
   if (isTupleKeyType(keyType)) {
     const encoder = new TupleEncoder(tupleParts(keyType))
-    for (const key of keys) {
-      if (!isTuple(key)) throw unfit(key, definition)
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]
+      if (!isTuple(key)) throw unfit(keys, i, definition)
       encoder.add(key)
     }
     return encoder.rows()
   }
   return rowsOf(
-    keys.map((key) => {
+    Array.from(keys, (key, i) => {
       if (key instanceof Uint8Array) return key
-      throw unfit(key, definition)
+      throw unfit(keys, i, definition)
     }),
   )
 }
@@ -181,8 +201,9 @@ function isTuple(key: AnyKey): key is readonly ScalarKey[] {
 
 function textRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows {
   let units = 0
-  for (const key of keys) {
-    if (typeof key !== 'string' || hasLoneSurrogate(key)) throw unfit(key, definition)
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]
+    if (typeof key !== 'string' || hasLoneSurrogate(key)) throw unfit(keys, i, definition)
     units += key.length
   }
   const encoder = new TextEncoder()
@@ -205,14 +226,54 @@ function checkLengths(offsets: Uint32Array): void {
   }
 }
 
-function wrongColumn(keys: object, { name, keyType }: IndexDefinition, right: string): WarpdexError {
+/** One that is a column, but of something else, or no column and no list of keys. */
+function wrongColumn(keys: unknown, definition: IndexDefinition, column: string): WarpdexError {
+  const { name, keyType } = definition
+  const list = `a list such as [${example(definition)}]`
+  if (ArrayBuffer.isView(keys)) {
+    const message = `keys are ${titleOf(keys)}; index "${name}" has ${keyType} keys, a ${column} or ${list}`
+    return new WarpdexError('WRONG_KEY_TYPE', message)
+  }
+  const advice = adviceFor(keys)
   return new WarpdexError(
-    'WRONG_KEY_TYPE',
-    `keys are a ${keys.constructor.name}; index "${name}" has ${keyType} keys, a ${right}`,
+    'BAD_REQUEST',
+    `keys of index "${name}" (${keyType}) are a ${column} or ${list}, not ${shown(keys)}${advice}`,
   )
 }
 
-function unfit(key: unknown, { name, keyType }: IndexDefinition): WarpdexError {
-  const shown = typeof key === 'string' ? JSON.stringify(key.slice(0, 40)) : String(key).slice(0, 40)
-  return new WarpdexError('BAD_REQUEST', `${shown} is no ${keyType}, which the keys of index "${name}" are`)
+function adviceFor(keys: unknown): string {
+  if (typeof keys === 'string' || typeof keys === 'number' || typeof keys === 'bigint') {
+    return `; a single key is a list of one, [${shown(keys)}], or is given to getOne`
+  }
+  return isIterable(keys) ? '; Array.from makes a list of it' : ''
+}
+
+/** What single keys of each type are, and one of them. */
+const SINGLE: Readonly<Record<ScalarKeyType, readonly [right: string, example: string]>> = {
+  u32: ['a whole number from 0 to 4294967295', '1'],
+  i32: ['a whole number from -2147483648 to 2147483647', '1'],
+  f32: ['a number', '1.5'],
+  f64: ['a number', '1.5'],
+  u64: ['a bigint from 0n to 2n ** 64n - 1n, or a whole number below 2 ** 53', '1n'],
+  i64: ['a bigint from -(2n ** 63n) to 2n ** 63n - 1n, or a whole number within 2 ** 53', '1n'],
+  string: ['a text, without half of a surrogate pair', '"a"'],
+  bytes: ['a Uint8Array, which new TextEncoder().encode(text) makes of a text', 'Uint8Array.of(1)'],
+}
+
+function example({ keyType }: IndexDefinition): string {
+  if (!isTupleKeyType(keyType)) return SINGLE[keyType][1]
+  return `[${tupleParts(keyType)
+    .map((part) => SINGLE[part][1])
+    .join(', ')}]`
+}
+
+function unfit(keys: readonly AnyKey[], i: number, definition: IndexDefinition): WarpdexError {
+  const { name, keyType } = definition
+  const right = isTupleKeyType(keyType)
+    ? `a list of its parts, such as ${example(definition)}`
+    : SINGLE[keyType][0]
+  return new WarpdexError(
+    'BAD_REQUEST',
+    `${shown(keys[i])} is no ${keyType}: key ${i} for index "${name}" must be ${right}`,
+  )
 }

@@ -1,5 +1,19 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import { titleOf } from '../../protocol/shown.js'
+import { RESOLUTIONS, STRATEGIES } from '../../protocol/traversal.js'
 import type { TraversalOptions } from '../../protocol/traversal-options.js'
+import {
+  ANYTHING,
+  BYTES,
+  CALLBACK,
+  checkOptions,
+  FLAG,
+  type Kind,
+  type Kinds,
+  NUMBER,
+  oneOf,
+  TEXT,
+} from './check-options.js'
 
 /** Options of every call. */
 export interface CallOptions {
@@ -9,11 +23,40 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** What can be aborted, also of another realm. */
+const SIGNAL: Kind = {
+  is: (value) =>
+    typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value,
+  right: 'an AbortSignal, which an AbortController has',
+}
+
+export const CALL_OPTIONS: Kinds<CallOptions> = { deadline: NUMBER, signal: SIGNAL }
+
 /**
  * Options of a call that finds keys. `strategy` and `resolution` say how, in an index that has partitions where they need some;
  * the server thinks best where they are absent. The answer is the same in any case.
  */
 export interface FindOptions extends CallOptions, TraversalOptions {}
+
+export const FIND_OPTIONS: Kinds<FindOptions> = {
+  strategy: oneOf(STRATEGIES),
+  resolution: oneOf(RESOLUTIONS),
+  ...CALL_OPTIONS,
+}
+
+/** Options of a call that creates something; with `ifNotExists` an equal one that is there already is right. */
+export interface CreateOptions extends CallOptions {
+  readonly ifNotExists?: boolean | undefined
+}
+
+export const CREATE_OPTIONS: Kinds<CreateOptions> = { ifNotExists: FLAG, ...CALL_OPTIONS }
+
+/** Options of a call that drops something; with `ifExists` it is right that it is not there. */
+export interface DropOptions extends CallOptions {
+  readonly ifExists?: boolean | undefined
+}
+
+export const DROP_OPTIONS: Kinds<DropOptions> = { ifExists: FLAG, ...CALL_OPTIONS }
 
 /**
  * How to come back after a lost connection. Delays are in milliseconds and double from attempt to attempt, less a random part of up to a
@@ -55,6 +98,44 @@ export interface ConnectOptions {
   readonly onReconnect?: (() => void) | undefined
 }
 
+/** A timer cannot wait longer. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+
+const MILLISECONDS: Kind = {
+  is: (value) => NUMBER.is(value) && Number(value) <= LONGEST_TIMEOUT,
+  right: `a number of milliseconds from 0 to ${LONGEST_TIMEOUT}`,
+}
+
+const RECONNECT_OPTIONS: Kinds<ReconnectOptions> = {
+  attempts: NUMBER,
+  firstDelay: MILLISECONDS,
+  maxDelay: MILLISECONDS,
+}
+
+const CONNECT_OPTIONS: Kinds<ConnectOptions> = {
+  token: TEXT,
+  ca: { is: (value) => TEXT.is(value) || BYTES.is(value), right: 'certificates in PEM form' },
+  connectTimeout: MILLISECONDS,
+  deadline: NUMBER,
+  reconnect: ANYTHING,
+  onDisconnect: CALLBACK,
+  onReconnect: CALLBACK,
+}
+
+/**
+ * Refuses what is no option of a connection, or no text as its address; whether it is one, the socket says.
+ *
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function checkConnect(url: unknown, options: ConnectOptions): void {
+  if (typeof url !== 'string') {
+    const message = `connect takes the address of a server, such as "ws://127.0.0.1:7070", not ${titleOf(url)}`
+    throw new WarpdexError('BAD_REQUEST', message)
+  }
+  checkOptions(options, CONNECT_OPTIONS, 'connect')
+  if (options.reconnect !== undefined) checkOptions(options.reconnect, RECONNECT_OPTIONS, 'connect.reconnect')
+}
+
 /** When a call ends at the latest: at a time (of `performance.now()`), or by a signal. */
 export interface Bounds {
   readonly until: number
@@ -64,14 +145,7 @@ export interface Bounds {
 /** Of a call that waits for as long as it takes. */
 const UNBOUNDED: Bounds = { until: Number.POSITIVE_INFINITY, signal: undefined }
 
-/** A timer cannot wait longer. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1
-
-/** @throws WarpdexError `BAD_REQUEST` */
 export function toBounds({ deadline = Number.POSITIVE_INFINITY, signal }: CallOptions): Bounds {
-  if (!(deadline >= 0)) {
-    throw new WarpdexError('BAD_REQUEST', `a deadline is a number of milliseconds from 0, not ${deadline}`)
-  }
   if (deadline === Number.POSITIVE_INFINITY && signal === undefined) return UNBOUNDED
   return { until: performance.now() + deadline, signal }
 }

@@ -1,5 +1,6 @@
 import { asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
+import { isIterable, shown, titleOf } from '../../protocol/shown.js'
 import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
 
 /** A column of payloads of kind `bytes`: payload i is bytes offsets[i] to offsets[i + 1]. */
@@ -40,11 +41,20 @@ function readInput(payloads: PayloadsInput, definition: IndexDefinition): Payloa
   if (isList(payloads)) return listColumn(payloads, definition)
   const { payloadKind } = definition
   if (payloadKind === 'bytes') {
-    if ('offsets' in payloads) return payloads
-  } else if (!('offsets' in payloads) && payloads instanceof arrayOf(payloadKind)) {
+    if (isBlob(payloads)) return payloads
+  } else if (ArrayBuffer.isView(payloads) && payloads instanceof arrayOf(payloadKind)) {
     return { bytes: asBytes(payloads), offsets: undefined }
   }
-  throw wrongKind(payloads.constructor.name, definition)
+  throw wrongColumn(payloads, definition)
+}
+
+/** Whether bytes come with offsets that cut them. */
+export function isBlob(column: unknown): column is Blob {
+  if (typeof column !== 'object' || column === null || !('bytes' in column) || !('offsets' in column)) {
+    return false
+  }
+  const { bytes, offsets } = column
+  return bytes instanceof Uint8Array && offsets instanceof Uint32Array && offsets.length > 0
 }
 
 function arrayOf(kind: PayloadKind): typeof Uint32Array | typeof BigUint64Array | typeof Uint8Array {
@@ -59,17 +69,17 @@ function isList(payloads: PayloadsInput): payloads is readonly PayloadInput[] {
 function listColumn(payloads: readonly PayloadInput[], definition: IndexDefinition): PayloadColumn {
   const { payloadKind } = definition
   if (payloadKind === 'u32') {
-    const column = Uint32Array.from(payloads, (payload) => {
+    const column = Uint32Array.from(payloads, (payload, i) => {
       if (typeof payload === 'number' && payload >>> 0 === payload) return payload
-      throw wrongKind(payload, definition)
+      throw unfit(payload, i, definition)
     })
     return { bytes: asBytes(column), offsets: undefined }
   }
   if (payloadKind === 'u64') {
-    const column = BigUint64Array.from(payloads, (payload) => {
+    const column = BigUint64Array.from(payloads, (payload, i) => {
       const value = typeof payload === 'number' && Number.isSafeInteger(payload) ? BigInt(payload) : payload
       if (typeof value === 'bigint' && BigInt.asUintN(64, value) === value) return value
-      throw wrongKind(payload, definition)
+      throw unfit(payload, i, definition)
     })
     return { bytes: asBytes(column), offsets: undefined }
   }
@@ -81,10 +91,10 @@ function joinRows(payloads: readonly PayloadInput[], definition: IndexDefinition
   const encoder = new TextEncoder()
   const offsets = new Uint32Array(payloads.length + 1)
   let end = 0
-  const rows = payloads.map((payload, i) => {
+  const rows = Array.from(payloads, (payload, i) => {
     const row = typeof payload === 'string' ? encoder.encode(payload) : payload
     if (!(row instanceof Uint8Array) || (width !== undefined && row.length !== width)) {
-      throw wrongKind(payload, definition)
+      throw unfit(payload, i, definition)
     }
     end += row.length
     if (end > 0xffffffff) throw new WarpdexError('TOO_LARGE', 'a batch has more than 4 GiB of payloads')
@@ -98,15 +108,30 @@ function joinRows(payloads: readonly PayloadInput[], definition: IndexDefinition
   return { bytes, offsets: width === undefined ? offsets : undefined }
 }
 
-function wrongKind(payload: unknown, { name, payloadKind }: IndexDefinition): WarpdexError {
-  const found = payload instanceof Uint8Array ? `${payload.length} bytes` : String(payload).slice(0, 40)
+function wrongColumn(payloads: unknown, definition: IndexDefinition): WarpdexError {
+  const single = ['string', 'number', 'bigint'].includes(typeof payloads)
+  const list = isIterable(payloads) && !ArrayBuffer.isView(payloads) ? '; Array.from makes a list of it' : ''
+  return wrongKind(
+    single ? shown(payloads) : titleOf(payloads),
+    definition,
+    single ? `; a single one is a list of one, [${shown(payloads)}]` : list,
+  )
+}
+
+function unfit(payload: unknown, i: number, definition: IndexDefinition): WarpdexError {
+  const found = payload instanceof Uint8Array ? `${payload.length} bytes` : shown(payload)
+  return wrongKind(`payload ${i} (${found})`, definition, '')
+}
+
+function wrongKind(what: string, { name, payloadKind }: IndexDefinition, advice: string): WarpdexError {
   const right: Record<string, string> = {
-    u32: 'Uint32Array or a list of whole numbers',
-    u64: 'BigUint64Array or a list of bigints',
-    bytes: 'list of strings or Uint8Arrays, or {bytes, offsets}',
+    u32: 'Uint32Array or a list of whole numbers from 0 to 4294967295, one a key',
+    u64: 'BigUint64Array or a list of bigints from 0n to 2n ** 64n - 1n, one a key',
+    bytes: 'list of texts or Uint8Arrays, one a key, or {bytes, offsets}',
   }
+  const rows = 'Uint8Array of rows, or a list of Uint8Arrays or texts of that length, one a key'
   return new WarpdexError(
     'BAD_REQUEST',
-    `${found} does not fit index "${name}"; its ${payloadKind} payloads are given as a ${right[payloadKind] ?? 'Uint8Array of rows, or a list of Uint8Arrays or strings of that length'}`,
+    `${what} does not fit index "${name}"; its ${payloadKind} payloads are given as a ${right[payloadKind] ?? rows}${advice}`,
   )
 }

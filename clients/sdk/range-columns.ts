@@ -30,8 +30,8 @@ export interface RangesInput {
 export function rangeColumns(ranges: RangesInput, definition: IndexDefinition): RangeColumns {
   const { fromExclusive, toExclusive } = ranges
   const width = keyWidth(definition.keyType)
-  const from = ranges.from && lowerEnds(ranges.from, fromExclusive, definition)
-  const to = ranges.to && upperEnds(ranges.to, toExclusive, definition)
+  const from = ranges.from === undefined ? undefined : lowerEnds(ranges.from, fromExclusive, definition)
+  const to = ranges.to === undefined ? undefined : upperEnds(ranges.to, toExclusive, definition)
   const ends = from ?? to
   if (ends === undefined) {
     throw new WarpdexError('BAD_REQUEST', 'ranges need from, to or both; scan() goes through a whole index')

@@ -2,9 +2,10 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Rows } from '../../protocol/rows.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import { ANYTHING, checkOptions, FLAG, type Kinds, NUMBER } from './check-options.js'
 import type { Reply } from './connection.js'
 import type { KeyEnd, Keys } from './keys.js'
-import type { Bounds, CallOptions } from './options.js'
+import { type Bounds, CALL_OPTIONS, type CallOptions } from './options.js'
 import type { Payloads } from './payloads.js'
 import { askForRanges, pickRanges, type RangeColumns } from './range-columns.js'
 import {
@@ -32,6 +33,27 @@ export interface RangesOptions<K extends KeyType> extends CallOptions {
   readonly reverse?: boolean | undefined
   /** Entries that a page has of each range at most; fewer where the payloads would be too large for a frame. */
   readonly limit: number
+}
+
+const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
+  from: ANYTHING,
+  to: ANYTHING,
+  fromExclusive: FLAG,
+  toExclusive: FLAG,
+  reverse: FLAG,
+  limit: NUMBER,
+  ...CALL_OPTIONS,
+}
+
+/** @throws WarpdexError `BAD_REQUEST` */
+export function checkRanges(options: RangesOptions<KeyType>): void {
+  if (Object(options).prefix !== undefined) {
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      'scanRanges has from and to, and no prefix; scan({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
+    )
+  }
+  checkOptions(options, RANGES_OPTIONS, 'scanRanges')
 }
 
 /** What the pages of a scan of ranges have in common. */

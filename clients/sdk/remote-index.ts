@@ -3,7 +3,6 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
 import type { LoadResult } from '../../protocol/load.js'
-import type { InsertMode } from '../../protocol/messages.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
 import type { Explanation } from '../../protocol/traversal.js'
@@ -16,19 +15,36 @@ import {
   type PayloadKind,
 } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
-import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { checkOptions } from './check-options.js'
 import type { Connection } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
+import {
+  DELETE_OPTIONS,
+  type DeleteOptions,
+  definitionOf,
+  INSERT_OPTIONS,
+  type InsertOptions,
+  NEXT_OPTIONS,
+  type NextOptions,
+} from './index-options.js'
 import { readCodes, sendWrites } from './index-writes.js'
 import { askInParts } from './key-parts.js'
-import { type KeyInput, type Keys, keyColumn, keySections } from './keys.js'
-import { type Bounds, type CallOptions, type FindOptions, withinBounds } from './options.js'
+import { checkKey, type KeyInput, type Keys, keyColumn, keySections } from './keys.js'
+import {
+  type Bounds,
+  CALL_OPTIONS,
+  type CallOptions,
+  FIND_OPTIONS,
+  type FindOptions,
+  withinBounds,
+} from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import type { Payload } from './payloads.js'
 import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
 import { rangeEnds } from './range-ends.js'
-import { firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
+import { checkRanges, firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
 import type { RememberedAnswer } from './remembered-answer.js'
 import {
   each,
@@ -43,17 +59,9 @@ import {
   readTokens,
 } from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
-import { type FetchedPage, Scan, type ScanOptions } from './scan.js'
-import { filledPayloads, type WriteBatch, type WriteList } from './write-batch.js'
+import { type FetchedPage, SCAN_OPTIONS, Scan, type ScanOptions } from './scan.js'
+import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
 import { writeSections } from './write-pieces.js'
-
-/** A mixed write as columns: `ops` holds one WriteOp an item. */
-export interface MixedWrite<K extends KeyType> {
-  readonly ops: Uint8Array
-  readonly keys: Keys<K>
-  /** One an item; needed unless every item is deleteKey, for which it is ignored. */
-  readonly payloads?: PayloadsInput | undefined
-}
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
@@ -84,17 +92,20 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** What the index was created as; asked for once. */
   async definition(options: CallOptions = {}): Promise<IndexDefinition> {
-    return this.#definition.get(this.#connection.bounds(options))
+    checkOptions(options, CALL_OPTIONS, 'definition')
+    return definitionOf(await this.#definition.get(this.#connection.bounds(options)))
   }
 
   /** Size of the index and its memory. */
   async stats(options: CallOptions = {}): Promise<IndexStats> {
+    checkOptions(options, CALL_OPTIONS, 'stats')
     return this.#calls.stats(this.#connection.bounds(options))
   }
 
   /** The first payload of each key. */
   get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
     try {
+      checkOptions(options, FIND_OPTIONS, 'get')
       return this.#get(keys, traversalOf(options), this.#connection.bounds(options))
     } catch (error) {
       return Promise.reject(error)
@@ -103,6 +114,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
   async explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
+    checkOptions(options, FIND_OPTIONS, 'explain')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const sections = keySections(keyColumn(keys, definition), definition)
@@ -115,10 +127,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
   async getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
+    checkOptions(options, CALL_OPTIONS, 'getOne')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     // A key that does not fit must not spoil the request that it would share.
-    keyColumn([key], definition)
+    checkKey(key, definition)
     return withinBounds<Payload<P> | undefined>(
       bounds,
       (resolve, reject) => this.#single.get(key, definition, resolve, reject),
@@ -128,6 +141,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** All payloads of each key. */
   async getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
+    checkOptions(options, CALL_OPTIONS, 'getAll')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
@@ -138,6 +152,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** The number of payloads of each key. */
   async count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
+    checkOptions(options, CALL_OPTIONS, 'count')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
@@ -151,10 +166,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    *
    * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that place
    */
-  async getNext(
-    keys: Keys<K>,
-    options: FindOptions & { readonly reverse?: boolean; readonly sequences?: Uint32Array } = {},
-  ): Promise<NextResult<K, P>> {
+  async getNext(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
+    checkOptions(options, NEXT_OPTIONS, 'getNext')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const { reverse, sequences } = options
@@ -178,6 +191,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
   scan(options: ScanOptions<K> = {}): Scan<K, P> {
+    checkOptions(options, SCAN_OPTIONS, 'scan')
     return new Scan<K, P>((limit, after, of) => this.#scanPage(options, limit, after, of), options)
   }
 
@@ -186,6 +200,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * all ranges that have more.
    */
   async scanRanges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
+    checkRanges(options)
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const { limit, reverse, fromExclusive, toExclusive } = options
@@ -211,11 +226,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError where it goes out in several requests: it says how many of the first items are stored
    */
-  async insert(
-    keys: Keys<K>,
-    payloads: PayloadsInput,
-    options: FindOptions & { readonly mode?: InsertMode } = {},
-  ): Promise<Uint8Array> {
+  async insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
+    checkOptions(options, INSERT_OPTIONS, 'insert')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
@@ -231,6 +243,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @throws LoadError that says how many rows are stored
    */
   async bulkLoad(source: LoadSource<K>, options: LoadOptions = {}): Promise<LoadResult> {
+    checkOptions(options, LOAD_OPTIONS, 'bulkLoad')
     return bulkLoad(this.#calls, source, options)
   }
 
@@ -241,23 +254,16 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError as `insert` does
    */
-  async delete(
-    keys: Keys<K>,
-    options: FindOptions & { readonly payloads?: PayloadsInput } = {},
-  ): Promise<Uint8Array> {
+  async delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
+    checkOptions(options, DELETE_OPTIONS, 'delete')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
     const count = countOf(column, definition)
-    const payloads = options.payloads && payloadColumn(options.payloads, definition, count)
-    return sendWrites(
-      this.#calls,
-      'delete',
-      traversalOf(options),
-      { keys: column, payloads },
-      definition,
-      bounds,
-    )
+    const given = options.payloads
+    const payloads = given === undefined ? undefined : payloadColumn(given, definition, count)
+    const items = { keys: column, payloads }
+    return sendWrites(this.#calls, 'delete', traversalOf(options), items, definition, bounds)
   }
 
   /**
@@ -266,23 +272,21 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    */
   async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: FindOptions = {}): Promise<Uint8Array> {
+    checkOptions(options, FIND_OPTIONS, 'write')
+    checkMixedWrite(batch)
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const keys = keyColumn(batch.keys, definition)
-    const payloads = isList(batch) ? filledPayloads(batch, definition) : batch.payloads
-    const items = {
-      keys,
-      payloads: payloads && payloadColumn(payloads, definition, countOf(keys, definition)),
-    }
-    const sections: Sections = {
-      ops: { type: 'u8', bytes: Uint8Array.from(batch.ops) },
-      ...writeSections(items, definition),
-    }
+    const count = countOf(keys, definition)
+    const ops = opColumn(batch.ops, count)
+    const payloads = filledPayloads(batch.payloads, ops, definition)
+    const items = { keys, payloads: payloads && payloadColumn(payloads, definition, count) }
+    const sections: Sections = { ops: { type: 'u8', bytes: ops }, ...writeSections(items, definition) }
     const reply = await this.#calls.run(definition, (known) => {
       const fields = { writeId: this.#connection.newWriteId(), ...traversalOf(options) }
       return this.#calls.request('write', known, fields, sections, bounds)
     })
-    return readCodes(reply, countOf(keys, definition))
+    return readCodes(reply, count)
   }
 
   /** No async function, since these take as long as all else that is done for a small request. */
@@ -378,8 +382,4 @@ function countOf(keys: Rows, { keyType }: IndexDefinition): number {
 
 function traversalOf({ strategy, resolution }: TraversalOptions): TraversalOptions {
   return { strategy, resolution }
-}
-
-function isList(batch: object): batch is WriteList {
-  return 'payloads' in batch && Array.isArray(batch.payloads) && 'ops' in batch && Array.isArray(batch.ops)
 }

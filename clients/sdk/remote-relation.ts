@@ -13,10 +13,13 @@ import {
   unpackColumn,
 } from '../../protocol/relation-values.js'
 import type { RelationStats } from '../../protocol/replies.js'
+import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import { arrowInput, toArrow } from './arrow.js'
+import { checkName, checkOptions, type Kinds, NUMBER, TEXTS } from './check-options.js'
 import type { Connection, Reply } from './connection.js'
-import { type Bounds, type CallOptions, toBounds } from './options.js'
+import { RELATION_INDEX_OPTIONS } from './index-options.js'
+import { type Bounds, CALL_OPTIONS, type CallOptions, type CreateOptions, toBounds } from './options.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import { COLUMN_BYTES } from './write-pieces.js'
 
@@ -31,6 +34,8 @@ export interface ReadOptions extends CallOptions {
   /** Rows at most; all by default. */
   readonly limit?: number | undefined
 }
+
+const READ_OPTIONS: Kinds<ReadOptions> = { columns: TEXTS, from: NUMBER, limit: NUMBER, ...CALL_OPTIONS }
 
 /**
  * A relation of the server: rows in columns. All methods fail with a WarpdexError: with the server's codes, or `BAD_REQUEST` before
@@ -48,11 +53,14 @@ export class Relation {
 
   /** What the relation was created as; asked for once. */
   async definition(options: CallOptions = {}): Promise<RelationDefinition> {
-    return this.#definition.get(this.#connection.bounds(options))
+    checkOptions(options, CALL_OPTIONS, 'definition')
+    const { name, columns } = await this.#definition.get(this.#connection.bounds(options))
+    return { name, columns }
   }
 
   /** Rows of the relation and its memory. */
   async stats(options: CallOptions = {}): Promise<RelationStats> {
+    checkOptions(options, CALL_OPTIONS, 'stats')
     return this.#stats(this.#connection.bounds(options))
   }
 
@@ -64,6 +72,7 @@ export class Relation {
    * @returns where the rows are
    */
   async append(input: RelationInput, options: CallOptions = {}): Promise<AppendedRows> {
+    checkOptions(options, CALL_OPTIONS, 'append')
     const bounds = this.#connection.bounds(options)
     return this.#appendAll(input, await this.#definition.get(bounds), bounds)
   }
@@ -95,8 +104,16 @@ export class Relation {
   async createIndex(
     name: string,
     columns: readonly string[],
-    options: CallOptions & TreeLayout & { readonly ifNotExists?: boolean } = {},
+    options: CreateOptions & TreeLayout = {},
   ): Promise<boolean> {
+    checkName(name, 'createIndex', 'an index')
+    checkOptions(options, RELATION_INDEX_OPTIONS, 'createIndex')
+    if (!TEXTS.is(columns)) {
+      throw new WarpdexError(
+        'BAD_REQUEST',
+        `createIndex takes ${TEXTS.right}, the columns, not ${shown(columns)}`,
+      )
+    }
     const { ifNotExists, structure, layout, allocation, partitionLevels, linked } = options
     const form = { structure, layout, allocation, partitionLevels, linked }
     const fields = { index: name, columns, ifNotExists, ...form }
@@ -106,6 +123,7 @@ export class Relation {
 
   /** Values of rows in the order in which they were appended, by column. */
   async read(options: ReadOptions = {}): Promise<RelationRows> {
+    checkOptions(options, READ_OPTIONS, 'read')
     const read = new Map<string, RelationValue[]>()
     const part = () => this.#connection.partBounds(options)
     for await (const page of this.#pages(options, part)) {
@@ -116,21 +134,23 @@ export class Relation {
 
   /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
   pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
+    checkOptions(options, READ_OPTIONS, 'pages')
     return this.#pages(options, () => this.#connection.bounds(options))
   }
 
-  async *#pages(options: ReadOptions, bounds: () => Bounds): AsyncGenerator<RelationRows> {
-    for await (const { columns, batch } of this.#batches(options, bounds)) {
-      yield Object.fromEntries(
+  #pages(options: ReadOptions, bounds: () => Bounds): AsyncGenerator<RelationRows> {
+    return this.#batches(options, bounds, ({ columns, batch }) =>
+      Object.fromEntries(
         columns.map(({ name, type }) => [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)]),
-      )
-    }
+      ),
+    )
   }
 
   /** As `pages`, as Arrow record batches, in which strings are dictionaries. Needs the package `apache-arrow`. */
-  async *arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
+  arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
+    checkOptions(options, READ_OPTIONS, 'arrowBatches')
     const bounds = () => this.#connection.bounds(options)
-    for await (const { columns, batch } of this.#batches(options, bounds)) yield toArrow(columns, batch)
+    return this.#batches(options, bounds, ({ columns, batch }) => toArrow(columns, batch))
   }
 
   /**
@@ -138,16 +158,21 @@ export class Relation {
    * @throws WarpdexError also `BAD_REQUEST` for a column that is not there, or cannot take such values
    */
   async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
+    checkOptions(options, CALL_OPTIONS, 'appendArrow')
     const bounds = this.#connection.bounds(options)
     const definition = await this.#definition.get(bounds)
     return this.#appendAll(arrowInput(source, definition), definition, bounds)
   }
 
-  /** @param bounds of each batch after the first */
-  async *#batches(
+  /**
+   * @param bounds of each batch after the first
+   * @param read makes of a batch what is given
+   */
+  async *#batches<T>(
     options: ReadOptions,
     bounds: () => Bounds,
-  ): AsyncGenerator<{ readonly columns: readonly ColumnDefinition[]; readonly batch: RelationBatch }> {
+    read: (page: Page) => T | Promise<T>,
+  ): AsyncGenerator<T> {
     const { columns: names, limit = Number.POSITIVE_INFINITY } = options
     let { from = 0 } = options
     let own = this.#connection.bounds(options)
@@ -160,7 +185,7 @@ export class Relation {
         rows,
         reply.sections,
       )
-      yield { columns, batch }
+      yield read({ columns, batch })
       from += rows
       left -= rows
       if (rows === 0 || left === 0 || from >= total) return
@@ -193,6 +218,11 @@ export class Relation {
       throw error
     }
   }
+}
+
+interface Page {
+  readonly columns: readonly ColumnDefinition[]
+  readonly batch: RelationBatch
 }
 
 const NO_VALUES = { values: new Uint8Array(0) }

@@ -1,9 +1,10 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
+import { ANYTHING, BYTES, FLAG, type Kinds, NUMBER } from './check-options.js'
 import type { KnownIndex } from './index-calls.js'
 import type { Key, KeyEnd, KeyPrefix } from './keys.js'
-import type { CallOptions } from './options.js'
+import { CALL_OPTIONS, type CallOptions } from './options.js'
 import type { Payload } from './payloads.js'
 import type { ScanPage } from './results.js'
 
@@ -25,6 +26,19 @@ export interface ScanOptions<K extends KeyType> extends CallOptions {
   readonly pageSize?: number | undefined
   /** Token of a page, to continue after it. */
   readonly after?: Uint8Array | undefined
+}
+
+export const SCAN_OPTIONS: Kinds<ScanOptions<KeyType>> = {
+  from: ANYTHING,
+  to: ANYTHING,
+  prefix: ANYTHING,
+  fromExclusive: FLAG,
+  toExclusive: FLAG,
+  reverse: FLAG,
+  limit: NUMBER,
+  pageSize: NUMBER,
+  after: BYTES,
+  ...CALL_OPTIONS,
 }
 
 export interface ScanEntry<K extends KeyType, P extends PayloadKind> {
@@ -63,8 +77,6 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
   /** @throws WarpdexError `BAD_REQUEST` */
   constructor(fetch: FetchPage<K, P>, options: ScanOptions<K>) {
     const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = options
-    if (!(limit >= 0))
-      throw new WarpdexError('BAD_REQUEST', `a scan's limit is a number from 0, not ${limit}`)
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LIMITS.scanEntries) {
       const message = `a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`
       throw new WarpdexError('BAD_REQUEST', message)

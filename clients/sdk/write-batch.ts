@@ -1,7 +1,10 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { type KeyType, type PayloadKind, payloadBytes, WriteOp } from '../../protocol/types.js'
-import type { AnyKey, Key } from './keys.js'
-import type { PayloadInput } from './payload-column.js'
+import { ANYTHING, checkOptions, type Kinds } from './check-options.js'
+import type { Key, Keys } from './keys.js'
+import type { PayloadInput, PayloadsInput } from './payload-column.js'
 
 /** A payload that a caller may give for an index of the kind. */
 export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
@@ -10,15 +13,19 @@ export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
     ? bigint | number
     : Uint8Array | string
 
-/** What a mixed write consists of, item by item. */
-export interface WriteList {
-  readonly ops: readonly WriteOp[]
-  readonly keys: readonly AnyKey[]
-  readonly payloads: readonly (PayloadInput | undefined)[]
+/** A mixed write as columns, or as lists. */
+export interface MixedWrite<K extends KeyType> {
+  /** A WriteOp an item. */
+  readonly ops: Uint8Array | readonly WriteOp[]
+  readonly keys: Keys<K>
+  /** One an item; needed unless every item is deleteKey, for which it is ignored. */
+  readonly payloads?: PayloadsInput | undefined
 }
 
+const FIELDS: Kinds<MixedWrite<KeyType>> = { ops: ANYTHING, keys: ANYTHING, payloads: ANYTHING }
+
 /** An ordered mix of writes to one index, gathered item by item; `Index.write` applies it as a whole. */
-export class WriteBatch<K extends KeyType, P extends PayloadKind> implements WriteList {
+export class WriteBatch<K extends KeyType, P extends PayloadKind> {
   readonly ops: WriteOp[] = []
   readonly keys: Key<K>[] = []
   readonly payloads: (PayloadToStore<P> | undefined)[] = []
@@ -56,12 +63,50 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> implements Wri
   }
 }
 
-/** The payloads of a mixed write, with something in the places of those that have none. */
+/** @throws WarpdexError `BAD_REQUEST` for what is no mixed write */
+export function checkMixedWrite(batch: WriteBatch<KeyType, PayloadKind> | MixedWrite<KeyType>): void {
+  if (batch instanceof WriteBatch) return
+  if (typeof batch !== 'object' || batch === null || Array.isArray(batch)) {
+    const right =
+      'new WriteBatch().insert(key, payload).deleteKey(another), or columns as {ops, keys, payloads}'
+    throw bad(`write takes a batch such as ${right}, not ${shown(batch)}`)
+  }
+  checkOptions(batch, FIELDS, 'write', 'field')
+}
+
+/** @throws WarpdexError `BAD_REQUEST` for what is no WriteOp, or not one for each of `count` keys */
+export function opColumn(ops: Uint8Array | readonly WriteOp[], count: number): Uint8Array {
+  if (!(ops instanceof Uint8Array) && !Array.isArray(ops)) {
+    throw bad(`ops are a Uint8Array or a list of a WriteOp for each key, not ${shown(ops)}`)
+  }
+  if (ops.length !== count) throw bad(`${count} keys came with ${ops.length} ops; each needs one`)
+  const unknown = ops.findIndex((op) => !CODES.includes(op))
+  if (unknown < 0) return Uint8Array.from(ops)
+  const right = Object.entries(WriteOp).map(([name, code]) => `WriteOp.${name} (${code})`)
+  throw bad(`op ${unknown} is ${shown(ops[unknown])}; an op is one of ${right.join(', ')}`)
+}
+
+const CODES: readonly number[] = Object.values(WriteOp)
+
+/** The payloads of a mixed write; in a list those of deletions of keys, which have none, are filled up. */
 export function filledPayloads(
-  { payloads }: WriteList,
+  payloads: MixedWrite<KeyType>['payloads'] | readonly (PayloadInput | undefined)[],
+  ops: Uint8Array,
   { payloadKind }: IndexDefinition,
-): readonly PayloadInput[] {
+): PayloadsInput | undefined {
+  if (!isList(payloads)) return payloads
   const none =
     payloadKind === 'u32' || payloadKind === 'u64' ? 0 : new Uint8Array(payloadBytes(payloadKind) ?? 0)
-  return payloads.map((payload) => payload ?? none)
+  // What is missing elsewhere is refused with the others.
+  return Array.from(payloads, (payload, i) =>
+    ops[i] === WriteOp.deleteKey ? none : payload,
+  ) as PayloadInput[]
+}
+
+function isList(payloads: unknown): payloads is readonly (PayloadInput | undefined)[] {
+  return Array.isArray(payloads)
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
 }

@@ -91,7 +91,7 @@ export class MergeOrder {
     const delta = count - kept!
     const order = scratch.words(count)
     const before = scratch.words(tuples + 1)
-    let merging = this.#device.record()
+    let merging: Recorder = this.#device.record()
     if (delta > 0) {
       const found = await this.#deltaOrder(merging, scratch, arena, delta)
       merging = found.recorder

@@ -10,9 +10,11 @@ import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
 import { DeviceFull, noRoom } from './device-full.js'
 import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
+import type { Lane } from './lane.js'
 import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
-import { Recorder } from './recorder.js'
+import { DirectRecorder, type Recorder } from './recorder.js'
+import { Turns } from './turns.js'
 
 export type { AdapterFacts, DeviceColumn }
 
@@ -49,6 +51,8 @@ export class Device {
   selectionCosts: SelectionCosts | undefined
   /** Settles with a `DEVICE_LOST` error if the device is lost, never when it is destroyed on purpose. */
   readonly lost: Promise<WarpdexError>
+  /** By which long work goes to the device. */
+  readonly turns: Turns
   readonly #found: FoundAdapter
   readonly #creations: Creations = { buffers: 0, bindGroups: 0, pipelines: 0 }
   readonly #kernels = new Map<string, Promise<Kernel>>()
@@ -59,6 +63,7 @@ export class Device {
   /** Only where the CPU is the device. */
   readonly #pauses: PollingPauses | undefined
   readonly #givingUp = new Set<() => void>()
+  readonly #direct: Lane
   #profiler: Profiler | undefined
   #loss: WarpdexError | undefined
   #reported: WarpdexError | undefined
@@ -73,6 +78,12 @@ export class Device {
     const { name, driver, software } = found
     this.facts = { name, driver, software, bindingBytes }
     this.regionBytes = bindingBytes
+    this.turns = new Turns(this, gpu.limits.maxComputeWorkgroupsPerDimension)
+    this.#direct = {
+      record: () => this.record(),
+      whenSubmitted: (call) => call(),
+      submitted: async () => {},
+    }
     this.#pauses = found.software ? new PollingPauses() : undefined
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
@@ -154,8 +165,8 @@ export class Device {
    * A recorder, whose `submit` throws what the device reported of the work.
    * @param profiler times what is recorded, and nothing of what others record meanwhile
    */
-  record(profiler = this.#profiler): Recorder {
-    return new Recorder(this.gpu, () => this.check(), profiler)
+  record(profiler = this.#profiler): DirectRecorder {
+    return new DirectRecorder(this.gpu, () => this.check(), profiler)
   }
 
   /** What times the work of some recorders; undefined where the adapter has no timestamps. */
@@ -166,9 +177,10 @@ export class Device {
   /**
    * Scratch memory for one operation; release it when the operation's work is submitted.
    * @param admit as `Scratch` takes it
+   * @param lane by which the operation's work gets to the device; at once unless given
    */
-  scratch(admit?: (bytes: number) => void): Scratch {
-    return new Scratch(this.#scratch, admit)
+  scratch(admit?: (bytes: number) => void, lane: Lane = this.#direct): Scratch {
+    return new Scratch(this.#scratch, lane, admit)
   }
 
   /**

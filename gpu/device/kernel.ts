@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { CompositeResolver, link, RecordResolver } from 'wesl'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Creations } from './creations.js'
+import { divisible } from './divide.js'
 
 /** How a kernel uses a binding: `read` is `var<storage, read>`, `write` is `var<storage, read_write>`. */
 export type Access = 'read' | 'write'
@@ -27,7 +28,7 @@ export interface KernelDescription {
   readonly firstBinding?: number
   /** Bindings with numbers of their own; their buffers come after the others, in this order. */
   readonly further?: readonly NumberedBinding[]
-  /** Number of u32 words in the kernel's `var<immediate>` block; 16 at most. */
+  /** Number of u32 words in the kernel's `var<immediate>` block; 15 at most. */
   readonly params: number
   /** Values of `@if` conditions in the module. */
   readonly conditions?: Readonly<Record<string, boolean>>
@@ -38,6 +39,8 @@ export interface KernelDescription {
 /** A compute pipeline with an explicit layout and a cache of its bind groups. */
 export class Kernel {
   readonly description: KernelDescription
+  /** Whether a part of its workgroups can be dispatched by itself. */
+  readonly divides: boolean
   readonly #device: GPUDevice
   readonly #layout: GPUBindGroupLayout
   readonly #bindings: readonly NumberedBinding[]
@@ -50,16 +53,23 @@ export class Kernel {
   constructor(
     device: GPUDevice,
     description: KernelDescription,
+    divides: boolean,
     createPipeline: () => GPUComputePipeline,
     layout: GPUBindGroupLayout,
     creations: Creations,
   ) {
     this.#device = device
     this.description = description
+    this.divides = divides
     this.#createPipeline = createPipeline
     this.#layout = layout
     this.#bindings = numberedBindings(description)
     this.#creations = creations
+  }
+
+  /** Words of the `var<immediate>` block: the parameters, and behind them the number of the first workgroup. */
+  get immediates(): number {
+    return immediatesOf(this.description, this.divides)
   }
 
   get pipeline(): GPUComputePipeline {
@@ -97,6 +107,10 @@ export class Kernel {
 
 /** Far more than the buffers that a steady state cycles through; past it the cache starts afresh. */
 const BIND_GROUPS_KEPT = 256
+
+function immediatesOf({ params }: KernelDescription, divides: boolean): number {
+  return divides ? params + 1 : params
+}
 
 const bufferNumbers = new WeakMap<GPUBuffer, number>()
 let buffersNumbered = 0
@@ -143,30 +157,40 @@ export async function createKernel(
     generated === undefined
       ? await keptShaderModule(device, module, conditions)
       : await shaderModule(device, module, conditions, generated)
+  const divides = shader.divides && params > 0
+  const immediateSize = immediatesOf(description, divides) * 4
   const pipelineOf = (): GPUComputePipelineDescriptor => ({
     label,
-    layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize: params * 4 }),
-    compute: { module: shader(), entryPoint },
+    layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize }),
+    compute: { module: shader.module(), entryPoint },
   })
   const pipeline = onDemand ? undefined : await device.createComputePipelineAsync(pipelineOf())
   return new Kernel(
     device,
     description,
+    divides,
     () => pipeline ?? device.createComputePipeline(pipelineOf()),
     layout,
     creations,
   )
 }
 
-const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<() => GPUShaderModule>>>()
+/** A linked module. */
+interface Shader {
+  /** Makes it for the device, once. */
+  readonly module: () => GPUShaderModule
+  readonly divides: boolean
+}
 
-/** What gives the linked module, which all its entry points share. */
+const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<Shader>>>()
+
+/** The linked module, which all its entry points share. */
 function keptShaderModule(
   device: GPUDevice,
   module: string,
   conditions: Readonly<Record<string, boolean>>,
-): Promise<() => GPUShaderModule> {
-  const modules = shaderModules.get(device) ?? new Map<string, Promise<() => GPUShaderModule>>()
+): Promise<Shader> {
+  const modules = shaderModules.get(device) ?? new Map<string, Promise<Shader>>()
   shaderModules.set(device, modules)
   const key = `${module} ${JSON.stringify(conditions)}`
   const shader = modules.get(key) ?? shaderModule(device, module, conditions)
@@ -179,15 +203,19 @@ async function shaderModule(
   module: string,
   conditions: Readonly<Record<string, boolean>>,
   generated?: GeneratedModule,
-): Promise<() => GPUShaderModule> {
+): Promise<Shader> {
   const rootModuleName = moduleName(module)
   const resolver = generated === undefined ? kernelSources() : withGenerated(generated)
-  const { dest: code } = await link({ rootModuleName, resolver, conditions: { ...conditions } })
+  const { dest } = await link({ rootModuleName, resolver, conditions: { ...conditions } })
+  const { code, divides } = divisible(dest)
   const label = `${module} ${JSON.stringify(conditions)}`
   let made: GPUShaderModule | undefined
-  return () => {
-    made ??= device.createShaderModule({ label, code })
-    return made
+  return {
+    module: () => {
+      made ??= device.createShaderModule({ label, code })
+      return made
+    },
+    divides,
   }
 }
 

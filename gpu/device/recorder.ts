@@ -5,11 +5,55 @@ import type { Profiler } from './profiler.js'
 /** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
 export const GROUP_SIZE = 256
 
+/** Workgroups of a dispatch that is a part of a larger one. */
+export interface GroupRange {
+  readonly first: number
+  readonly count: number
+}
+
+/** What of a dispatch its kernel and buffers do not say. */
+export interface DispatchOptions {
+  /** How much longer a workgroup takes than one of another dispatch of the kernel: as the length of what it goes through says; 1 if absent. */
+  readonly weight?: number
+}
+
 /**
- * Records device work in order: dispatches, copies and clears. Dispatches that follow each other share a compute pass, and
- * each sees what the ones before it wrote. Nothing runs before `submit`.
+ * Records device work in order: dispatches, copies and clears. Each sees what the ones before it wrote. Nothing runs before `submit`.
  */
-export class Recorder {
+export interface Recorder {
+  /** Runs a kernel with at least `invocations` invocations; the kernel ignores those past its own count. */
+  dispatch(
+    kernel: Kernel,
+    buffers: readonly GPUBuffer[],
+    params: readonly number[],
+    invocations: number,
+    options?: DispatchOptions,
+  ): void
+  /** Runs a kernel with at least `groups` workgroups; the kernel ignores those past its own count. */
+  dispatchGroups(
+    kernel: Kernel,
+    buffers: readonly GPUBuffer[],
+    params: readonly number[],
+    groups: number,
+    options?: DispatchOptions,
+  ): void
+  /** Copies `size` bytes; offsets and size are multiples of 4. */
+  copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void
+  /** Zeroes `size` bytes from `offset`, both multiples of 4; to the buffer's end without a size. */
+  clear(buffer: GPUBuffer, offset?: number, size?: number): void
+  /** Has something called once everything recorded is handed to the device's queue, or never will be. */
+  onSubmitted(call: () => void): void
+  /**
+   * Hands everything recorded to the device's queue; in slices where the recorder is a lane's (`turns.ts`). A recorder is used once.
+   * @throws WarpdexError what the device reported, as `Device.check`; then nothing of what was recorded runs
+   */
+  submit(): void
+  /** After `submit`: settles when all of it is in the queue; undefined where it is. */
+  submitted(): Promise<void> | undefined
+}
+
+/** Records for the device's queue at once. Dispatches that follow each other share a compute pass. */
+export class DirectRecorder implements Recorder {
   readonly #queue: GPUQueue
   readonly #encoder: GPUCommandEncoder
   readonly #groupsPerDimension: number
@@ -17,7 +61,6 @@ export class Recorder {
   readonly #profiler: Profiler | undefined
   readonly #submitted: (() => void)[] = []
   #pass: GPUComputePassEncoder | undefined
-
   /**
    * @param check throws what the device has reported
    * @param profiler times every dispatch, if there is one
@@ -30,7 +73,6 @@ export class Recorder {
     this.#profiler = profiler
   }
 
-  /** Runs a kernel with at least `invocations` invocations; the kernel ignores those past its own count. */
   dispatch(
     kernel: Kernel,
     buffers: readonly GPUBuffer[],
@@ -40,30 +82,37 @@ export class Recorder {
     this.dispatchGroups(kernel, buffers, params, Math.ceil(invocations / GROUP_SIZE))
   }
 
-  /** Runs a kernel with at least `groups` workgroups; the kernel ignores those past its own count. */
   dispatchGroups(
     kernel: Kernel,
     buffers: readonly GPUBuffer[],
     params: readonly number[],
     groups: number,
   ): void {
-    if (groups === 0) return
+    this.dispatchRange(kernel, buffers, params, { first: 0, count: groups })
+  }
+
+  /** Runs a part of the workgroups of a kernel that can be divided. More than a dimension holds are a multiple of that, unless they are the last ones. */
+  dispatchRange(
+    kernel: Kernel,
+    buffers: readonly GPUBuffer[],
+    params: readonly number[],
+    { first, count }: GroupRange,
+  ): void {
+    if (count === 0) return
     const pass = this.#passFor(kernel)
     pass.setPipeline(kernel.pipeline)
     pass.setBindGroup(0, kernel.bindGroup(buffers))
-    if (kernel.description.params > 0) pass.setImmediates(0, paramBlock(kernel, params))
-    const x = Math.min(groups, this.#groupsPerDimension)
-    pass.dispatchWorkgroups(x, Math.ceil(groups / x))
+    if (kernel.immediates > 0) pass.setImmediates(0, paramBlock(kernel, params, first))
+    const x = Math.min(count, this.#groupsPerDimension)
+    pass.dispatchWorkgroups(x, Math.ceil(count / x))
   }
 
-  /** Copies `size` bytes; offsets and size are multiples of 4. */
   copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void {
     if (size === 0) return
     this.#endPass()
     this.#encoder.copyBufferToBuffer(source, sourceOffset, target, targetOffset, size)
   }
 
-  /** Zeroes `size` bytes from `offset`, both multiples of 4; to the buffer's end without a size. */
   clear(buffer: GPUBuffer, offset = 0, size?: number): void {
     if (size === 0) return
     this.#endPass()
@@ -82,15 +131,12 @@ export class Recorder {
     return clock.resolve(this.#encoder)
   }
 
-  /** Has something called once everything recorded is handed to the device's queue. */
   onSubmitted(call: () => void): void {
     this.#submitted.push(call)
   }
 
-  /**
-   * Hands everything recorded to the device's queue. A recorder is used once.
-   * @throws WarpdexError what the device reported, as `Device.check`; then nothing of what was recorded runs
-   */
+  submitted(): undefined {}
+
   submit(): void {
     this.#endPass()
     this.#queue.submit([this.#encoder.finish()])
@@ -113,8 +159,9 @@ export class Recorder {
   }
 }
 
-function paramBlock(kernel: Kernel, params: readonly number[]): Uint32Array<ArrayBuffer> {
-  const block = new Uint32Array(kernel.description.params)
+function paramBlock(kernel: Kernel, params: readonly number[], first: number): Uint32Array<ArrayBuffer> {
+  const block = new Uint32Array(kernel.immediates)
   block.set(params)
+  if (kernel.divides) block[block.length - 1] = first
   return block
 }

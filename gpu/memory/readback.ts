@@ -56,6 +56,8 @@ export class Readback {
     const { check, wait } = this.#device
     try {
       recorder.submit()
+      const waiting = recorder.submitted()
+      if (waiting !== undefined) await waiting
       await wait(staging.mapAsync(GPUMapMode.READ, 0, capacity))
       check()
       return consume(new Uint8Array(staging.getMappedRange(0, capacity)))

@@ -1,3 +1,5 @@
+import type { Lane } from '../device/lane.js'
+import type { Recorder } from '../device/recorder.js'
 import type { BufferPool } from './buffer-pool.js'
 
 /** Bytes of all buffers that are held by those who share it. */
@@ -5,23 +7,43 @@ interface Account {
   bytes: number
 }
 
-/** Storage buffers that one operation needs for its duration, given back together. */
+/** Storage buffers that one operation needs for its duration, given back together, and recorders for what it does with them. */
 export class Scratch {
   readonly #pool: BufferPool
+  readonly #lane: Lane
   readonly #admit: (bytes: number) => void
   readonly #account: Account
   #buffers: GPUBuffer[] = []
 
-  /** @param admit is told the bytes that would be held with the next buffer, and throws where they are too many */
-  constructor(pool: BufferPool, admit: (bytes: number) => void = () => {}, account: Account = { bytes: 0 }) {
+  /**
+   * @param lane by which the operation's work gets to the device
+   * @param admit is told the bytes that would be held with the next buffer, and throws where they are too many
+   */
+  constructor(
+    pool: BufferPool,
+    lane: Lane,
+    admit: (bytes: number) => void = () => {},
+    account: Account = { bytes: 0 },
+  ) {
     this.#pool = pool
+    this.#lane = lane
     this.#admit = admit
     this.#account = account
   }
 
   /** Another one for a part of the operation: given back on its own, but what it holds counts with what this one holds. */
   part(): Scratch {
-    return new Scratch(this.#pool, this.#admit, this.#account)
+    return new Scratch(this.#pool, this.#lane, this.#admit, this.#account)
+  }
+
+  /** A recorder for the operation's work. */
+  record(): Recorder {
+    return this.#lane.record()
+  }
+
+  /** Settles when all of the operation's work that was submitted is in the device's queue: what is submitted by others then comes after it. */
+  submitted(): Promise<void> {
+    return this.#lane.submitted()
   }
 
   /** A storage buffer of at least this many bytes with undefined content. */
@@ -38,6 +60,11 @@ export class Scratch {
     return this.bytes(words * 4)
   }
 
+  /** Bytes of all buffers that are held, parts included. */
+  get heldBytes(): number {
+    return this.#account.bytes
+  }
+
   /** The buffers that are held at the moment. */
   get held(): ReadonlySet<GPUBuffer> {
     return new Set(this.#buffers)
@@ -50,11 +77,14 @@ export class Scratch {
 
   /** The same, for an operation of several steps: what later ones still need stays. */
   releaseAllBut(kept: ReadonlySet<GPUBuffer>): void {
-    for (const buffer of this.#buffers) {
-      if (kept.has(buffer)) continue
-      this.#account.bytes -= buffer.size
-      this.#pool.release(buffer)
-    }
+    const released = this.#buffers.filter((buffer) => !kept.has(buffer))
+    if (released.length === 0) return
     this.#buffers = this.#buffers.filter((buffer) => kept.has(buffer))
+    this.#lane.whenSubmitted(() => {
+      for (const buffer of released) {
+        this.#account.bytes -= buffer.size
+        this.#pool.release(buffer)
+      }
+    })
   }
 }

@@ -354,6 +354,10 @@ export class PrefixTree implements IndexStructure {
     return this.#state.image(options)
   }
 
+  get derivedBytes(): number {
+    return this.#state.derivedBytes
+  }
+
   stats(): StructureStats {
     return { ...this.#state.stats(), traversals: Object.fromEntries(this.#traversals) }
   }

@@ -177,6 +177,10 @@ export class TreeState {
     return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.#device, arena, totals))
   }
 
+  get derivedBytes(): number {
+    return this.#arena?.partitions?.bytes ?? 0
+  }
+
   stats(): StructureStats {
     const { keys, payloads, garbageBytes } = this.#totals
     const arena = this.#arena

@@ -134,7 +134,7 @@ export class ShardedTree implements IndexStructure {
       use({
         trees: opened,
         divide: async (scratch, keys, count) => {
-          const recorder = this.#device.record()
+          const recorder = scratch.record()
           return (await divider()).divideQueries(recorder, scratch, boundaries, keys, count)
         },
         part: async (recorder, scratch, divided, tree) =>
@@ -175,6 +175,10 @@ export class ShardedTree implements IndexStructure {
 
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage> {
     return imageOfShards(this.#shards, options)
+  }
+
+  get derivedBytes(): number {
+    return this.#shards.trees.reduce((sum, tree) => sum + tree.derivedBytes, 0)
   }
 
   stats(): StructureStats {

@@ -172,7 +172,6 @@ class ExpressionChecker {
   }
 
   #comparison(op: ComparisonOp, reader: NodeReader, pair: Pair): TypedExpression {
-    this.#refuseLossy(reader, pair)
     const { op: asked, args } = exactComparison(op, pair) ?? { op, args: this.#unified(reader, pair) }
     const nullable = args.some((argument) => argument.nullable)
     return { kind: 'comparison', op: asked, args, type: 'boolean', nullable }

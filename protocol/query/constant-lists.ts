@@ -4,6 +4,7 @@ import type { Section, Sections } from '../frame.js'
 import { LIMITS } from '../limits.js'
 import type { RequestReader } from '../request-reader.js'
 import { rowsOf } from '../rows.js'
+import { titleOf } from '../shown.js'
 import { hasLoneSurrogate } from '../tuple-key.js'
 import { areUtf8 } from '../utf8.js'
 import { type Constant, freeNumber, integer, text } from './constants.js'
@@ -116,15 +117,31 @@ function textsOf(bytes: Uint8Array, places: Uint8Array | undefined): readonly st
   )
 }
 
-function packed(part: unknown, lists: ConstantList[]): unknown {
-  if (Array.isArray(part)) return part.map((element) => packed(element, lists))
-  if (!isMap(part)) return part
+/** @param depth how many lists and maps it is within: two a level of a query at most */
+function packed(part: unknown, lists: ConstantList[], depth = 0): unknown {
+  if (depth > 3 * LIMITS.queryDepth) throw bad(`query: a query is at most ${LIMITS.queryDepth} levels deep`)
+  if (Array.isArray(part)) return Array.from(part, (element) => packed(element, lists, depth + 1))
+  if (!isMap(part)) return scalar(part)
   const { op, args } = part
-  if (op === 'in' && Array.isArray(args) && args.length > INLINE + 1) return packedIn(part, args, lists)
-  return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, packed(value, lists)]))
+  if (op === 'in' && Array.isArray(args) && args.length > INLINE + 1)
+    return packedIn(part, args, lists, depth)
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [name, packed(value, lists, depth + 1)]),
+  )
 }
 
-function packedIn(part: object, [value, ...others]: readonly unknown[], lists: ConstantList[]): unknown {
+/** What a header can hold, and nothing else. */
+function scalar(part: unknown): unknown {
+  if (part === null || !['function', 'symbol', 'bigint'].includes(typeof part)) return part
+  throw bad(`query: ${titleOf(part)} is no part of a query; numbers past 2^53 are texts with a type`)
+}
+
+function packedIn(
+  part: object,
+  [value, ...others]: readonly unknown[],
+  lists: ConstantList[],
+  depth: number,
+): unknown {
   const sorted = {
     u64: new Set<bigint>(),
     i64: new Set<bigint>(),
@@ -140,8 +157,8 @@ function packedIn(part: object, [value, ...others]: readonly unknown[], lists: C
   ].filter((list) => list !== false)
   const first = lists.length
   lists.push(...taken)
-  const rest = left.map((other) => packed(other, lists))
-  return { ...part, args: [packed(value, lists), ...rest], lists: taken.map((_, i) => first + i) }
+  const rest = left.map((other) => packed(other, lists, depth + 2))
+  return { ...part, args: [packed(value, lists, depth + 2), ...rest], lists: taken.map((_, i) => first + i) }
 }
 
 interface SortedConstants {

@@ -49,9 +49,8 @@ function freeConstant(value: unknown, type: ValueType | undefined): Constant | u
 export function freeNumber(value: number, type?: ValueType): Constant {
   if (Number.isSafeInteger(value)) return integer(BigInt(value))
   if (type !== undefined || !Number.isFinite(value)) return fraction(value)
-  return Number.isInteger(value)
-    ? { ...fraction(value), isInexact: true }
-    : { ...fraction(value), exact: value }
+  const constant: Constant = { ...fraction(value), exact: value }
+  return Number.isInteger(value) ? { ...constant, isInexact: true } : constant
 }
 
 export function integer(value: bigint): Constant {

@@ -37,7 +37,7 @@ function withConstant(
 ): AlikeComparison | undefined {
   if (constant.kind !== 'constant' || !isInteger(integers.type)) return undefined
   const range = INTEGER_RANGES[integers.type]!
-  const floor = floorOf(constant)
+  const floor = floorOf(constant, range)
   if (floor === undefined || haveCommonInteger(integers, constant)) return undefined
   const compared = (asked: ComparisonOp, value: bigint): AlikeComparison => {
     const bound: Constant = { kind: 'constant', value, type: integers.type, nullable: false }
@@ -58,8 +58,15 @@ function withConstant(
   }
 }
 
-/** The largest integer that is not above a number; undefined for what is none, or is an `f32` by its own type. */
-function floorOf({ value, exact }: Constant): bigint | undefined {
+/**
+ * The largest integer that is not above a number; undefined for what is none, or is an `f32` by its own type, or may have been rounded into the range
+ * or out of it.
+ */
+function floorOf(
+  { value, exact, isInexact }: Constant,
+  [least, most]: readonly [bigint, bigint],
+): bigint | undefined {
   if (typeof value === 'bigint') return value
-  return exact === undefined ? undefined : BigInt(Math.floor(exact))
+  const isKnown = exact !== undefined && (!isInexact || exact < Number(least) || exact > Number(most))
+  return isKnown ? BigInt(Math.floor(exact)) : undefined
 }

@@ -27,7 +27,7 @@ export type TypedExpression =
       readonly value: ConstantValue
       /** It came as a whole number of which digits may be lost, and as nothing but that; as an `f32` it is another. */
       readonly isInexact?: true
-      /** What it came as, where it came as a number with a fraction and without a type; the value is the nearest `f32`. */
+      /** What it came as, where it came as a number that is no integer of 53 bits, and without a type; the value is the nearest `f32`. */
       readonly exact?: number
     })
   | (Valued & { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair })

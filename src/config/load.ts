@@ -8,12 +8,21 @@ const FILE_VARIABLE = 'WARPDEX_CONFIG'
 /** Read by the commands that are clients, so that a server must not mind them. */
 const CLIENT_VARIABLES = ['WARPDEX_URL', 'WARPDEX_CA']
 
+/**
+ * What Kubernetes sets in every pod for a Service: `WARPDEX_PORT=tcp://10.0.0.1:7070` for one named `warpdex`, and others, of which the
+ * names tell.
+ */
+const SERVICE_LINK_NAME = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
+const SERVICE_LINK_VALUE = /^(tcp|udp|sctp):\/\//
+
 export interface ConfigSources {
   /** Flags by setting name; those that are undefined were not given. */
   readonly flags?: Readonly<Record<string, unknown>>
   /** Path of a JSON file with settings. */
   readonly file?: string | undefined
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Told of variables that do not count. Others than whoever starts the server set some of them. */
+  readonly onWarning?: (message: string) => void
 }
 
 interface Source {
@@ -28,11 +37,13 @@ interface Source {
 }
 
 /**
- * The configuration out of flags, environment, file and defaults; an earlier one of them wins.
+ * The configuration out of flags, environment, file and defaults; an earlier one of them wins. Unknown variables are warned of: the
+ * environment is shared with others.
  * @throws WarpdexError `BAD_REQUEST` that names the setting that is unknown or has a wrong value, and what would be right
  */
-export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources = {}): Config {
-  const sources = [flagSource(flags), environmentSource(environment)]
+export function loadConfig(given: ConfigSources = {}): Config {
+  const { flags = {}, file, environment = {}, onWarning = () => {} } = given
+  const sources = [flagSource(flags), environmentSource(environment, onWarning)]
   const path = file ?? environment[FILE_VARIABLE]
   if (path !== undefined) sources.push(fileSource(path))
   for (const source of sources) refuseUnknown(source)
@@ -51,6 +62,7 @@ export function loadConfig({ flags = {}, file, environment = {} }: ConfigSources
     payloadCacheBytes: pick('payloadCacheBytes'),
     deviceMemory: pick('deviceMemory'),
     queryMemory: pick('queryMemory'),
+    queryMemoryInAll: pick('queryMemoryInAll'),
     recalibrate: pick('recalibrate'),
     ioThreads: pick('ioThreads'),
     maxConnections: pick('maxConnections'),
@@ -74,13 +86,37 @@ function flagSource(given: Readonly<Record<string, unknown>>): Source {
   return { kind: 'flag', given, keyOf: same, shownAs: (name) => `--${flagName(name)}`, texts: true }
 }
 
-function environmentSource(environment: Readonly<Record<string, string | undefined>>): Source {
-  const given = Object.fromEntries(
-    Object.entries(environment).filter(
-      ([name]) => name.startsWith('WARPDEX_') && name !== FILE_VARIABLE && !CLIENT_VARIABLES.includes(name),
-    ),
-  )
+function environmentSource(
+  environment: Readonly<Record<string, string | undefined>>,
+  onWarning: (message: string) => void,
+): Source {
+  const variables = Object.keys(SETTINGS).map(variableName)
+  const given: Record<string, string> = {}
+  const links: string[] = []
+  const unknown: string[] = []
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('WARPDEX_') || value === undefined) continue
+    if (name === FILE_VARIABLE || CLIENT_VARIABLES.includes(name)) continue
+    if (isServiceLink(name, value)) links.push(name)
+    else if (variables.includes(name)) given[name] = value
+    else unknown.push(name)
+  }
+  if (links.length > 0) {
+    onWarning(
+      `ignored ${links.join(', ')}, which Kubernetes sets for a Service; enableServiceLinks: false in the pod's spec keeps them away`,
+    )
+  }
+  if (unknown.length > 0) {
+    onWarning(
+      `ignored ${unknown.join(', ')}, which the server does not know; it knows ${variables.join(', ')} and ${FILE_VARIABLE}`,
+    )
+  }
   return { kind: 'environment variable', given, keyOf: variableName, shownAs: variableName, texts: true }
+}
+
+/** A value tells only where the name could be a Service's: a token may look as it likes. */
+function isServiceLink(name: string, value: string): boolean {
+  return SERVICE_LINK_NAME.test(name) || (name.endsWith('_PORT') && SERVICE_LINK_VALUE.test(value))
 }
 
 function fileSource(path: string): Source {

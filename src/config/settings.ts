@@ -19,6 +19,8 @@ export interface Config {
   readonly payloadCacheBytes: number
   readonly deviceMemory: number
   readonly queryMemory: number
+  /** 0 leaves it to the device. */
+  readonly queryMemoryInAll: number
   readonly recalibrate: boolean
   readonly ioThreads: number
   readonly maxConnections: number
@@ -97,6 +99,14 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     MIB,
     MOST_BYTES,
   ),
+  queryMemoryInAll: {
+    type: 'number',
+    description:
+      "The same of all queries together, results that wait to be read included. 0 is twice that of one, or a quarter of this machine's memory where the adapter is software and that is less",
+    fallback: 0,
+    expected: `0 or a whole number from ${MIB} to ${MOST_BYTES}`,
+    accepts: (value) => value === 0 || isWhole(value, MIB, MOST_BYTES),
+  },
   ioThreads: whole(
     'Threads for sockets beside that of the engine; 0 does all in one',
     defaultIoThreads(),

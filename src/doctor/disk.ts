@@ -71,8 +71,8 @@ async function directoryLine(path: string): Promise<Line> {
   } catch (error) {
     const mendable = directoryError(path, error)
     const { code, message } = toWarpdexError(mendable)
-    if (mendable !== error) return fail(subject, message, 'name a folder that this user may read and write')
     if (code === 'DAMAGED_FILE') return fail(subject, message, 'see "warpdex verify --help"')
+    if (mendable !== error) return fail(subject, message, 'name a folder that this user may read and write')
     if (code === 'BAD_REQUEST')
       return warn(subject, message, 'that is right if it is the server that you mean')
     return fail(subject, message, 'give this user the right to read and write it')

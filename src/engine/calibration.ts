@@ -21,7 +21,7 @@ export interface CostKind<T> {
 
 export const TRAVERSAL_COSTS: CostKind<Costs> = {
   suffix: '',
-  version: 1,
+  version: 2,
   of: 'the traversal strategies',
   parse: (value) => (areCosts(value) ? value : undefined),
 }

@@ -5,6 +5,8 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 export interface Pageable {
   /** Bytes of device memory that it owns or, while it is away, will need. */
   readonly deviceBytes: number
+  /** Bytes of these that a use may add without `settle`. Asked after each use, so that it must take no time. */
+  readonly derivedBytes: number
   /** Gives its device memory back. If that fails it has all that it had. */
   pageOut(): Promise<void>
   /** Takes device memory again. If that fails it is as it was. */
@@ -22,6 +24,8 @@ interface Member {
   state: 'here' | 'draining' | 'leaving' | 'away' | 'coming'
   /** Bytes that count: what it owns, and what it was promised while it is coming. */
   bytes: number
+  /** Those of them that are derived. */
+  derivedBytes: number
   uses: number
   /** Who wants to use it once it is here. */
   waiting: Waiting[]
@@ -62,7 +66,15 @@ export class DeviceBudget {
   /** Takes up a member that is here. */
   add(pageable: Pageable): void {
     const transfer = Promise.resolve()
-    const member: Member = { pageable, state: 'here', bytes: 0, uses: 0, waiting: [], transfer }
+    const member: Member = {
+      pageable,
+      state: 'here',
+      bytes: 0,
+      derivedBytes: 0,
+      uses: 0,
+      waiting: [],
+      transfer,
+    }
     this.#members.set(pageable, member)
     this.#measure(member)
     this.#advance()
@@ -130,8 +142,10 @@ export class DeviceBudget {
     }
   }
 
+  /** Ends a use. Others make way for what it has derived, but nobody waits for them. */
   release(pageable: Pageable): void {
     const member = this.#member(pageable)
+    if (pageable.derivedBytes !== member.derivedBytes) this.#measure(member)
     member.uses--
     if (member.uses === 0 && member.state === 'draining') this.#send(member)
     this.#advance()
@@ -278,9 +292,10 @@ export class DeviceBudget {
   }
 
   #measure(member: Member): void {
-    const { deviceBytes } = member.pageable
+    const { deviceBytes, derivedBytes } = member.pageable
     this.#bytes += deviceBytes - member.bytes
     member.bytes = deviceBytes
+    member.derivedBytes = derivedBytes
     if (deviceBytes === 0) this.#recent.delete(member)
     else if (!this.#recent.has(member)) this.#setLatest(member)
   }

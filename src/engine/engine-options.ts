@@ -21,6 +21,8 @@ export interface EngineOptions {
   readonly deviceMemory?: number | undefined
   /** Bytes of device memory that one query may take beside its relations; `queryDeviceBytes` by default. */
   readonly queryMemory?: number | undefined
+  /** The same of all queries together; twice `queryMemory` by default, and no more than a quarter of the machine's memory where the CPU is the device. */
+  readonly queryMemoryInAll?: number | undefined
   /** Measures the costs of the traversal strategies and of selections anew, even if they are on disk. */
   readonly recalibrate?: boolean | undefined
   /** Folder that backups are made in; without it none are made. */

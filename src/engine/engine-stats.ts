@@ -1,4 +1,5 @@
 import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
+import type { QueryFigures } from '../query/queries.js'
 import type { RelationFacts } from './named-relation.js'
 
 export interface ServerStats {
@@ -17,6 +18,7 @@ export interface ServerStats {
   readonly storeBytes: number
   /** Bytes of payloads of kind `bytes` in memory. */
   readonly cachedPayloadBytes: number
+  readonly queries: QueryFigures
   /** How far the backup is that is being made, in bytes. */
   readonly backup?: BackupProgress
 }

@@ -12,7 +12,9 @@ import type {
   SnapshotInfo,
 } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import { Queries, type QueryHost } from '../query/queries.js'
+import { Queries } from '../query/queries.js'
+import type { QueryHost } from '../query/query-host.js'
+import { queryMemoryLimits } from '../query/query-memory.js'
 import { VERSION } from '../version.js'
 import { takeSnapshots } from './all-snapshots.js'
 import { backupPath } from './backup-path.js'
@@ -34,7 +36,7 @@ import type { Index, IndexHost } from './named-index.js'
 import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
 import { Registry } from './registry.js'
-import { Relations } from './relations.js'
+import { type DropRelationOptions, Relations } from './relations.js'
 import { prefixTrees, type StructureFactory } from './structures.js'
 
 const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
@@ -91,7 +93,10 @@ export class Engine {
     }
     this.#relations = new Relations(this.#host)
     this.#indexes = new Indexes(this.#host, this.#relations)
-    this.queries = new Queries(this.#queryHost(), options.queryMemory)
+    this.queries = new Queries(
+      this.#queryHost(),
+      queryMemoryLimits(options.queryMemory, options.queryMemoryInAll, device.facts.software),
+    )
     this.#device = new LiveDevice(device, this.#deviceHost(openDevice))
   }
 
@@ -200,11 +205,11 @@ export class Engine {
   }
 
   /**
-   * Removes a relation with all its rows.
+   * Removes a relation with all its rows, and the indexes over its columns.
    * @returns false if `ifExists` is set and there is no such relation
-   * @throws WarpdexError `UNKNOWN_RELATION`
+   * @throws WarpdexError `UNKNOWN_RELATION`, and what `authorise` throws
    */
-  async dropRelation(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
+  async dropRelation(name: string, options: DropRelationOptions = {}): Promise<boolean> {
     this.#refuse()
     return this.#relations.drop(name, options)
   }
@@ -257,6 +262,7 @@ export class Engine {
         pagedOutBytes: paged.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
         storeBytes: this.#store.bytes,
         cachedPayloadBytes: this.#store.payloads.cachedBytes,
+        queries: this.queries.figures,
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],

@@ -41,6 +41,9 @@ function metered(structure: IndexStructure, meter: EngineMeter): IndexStructure 
     get background() {
       return structure.background
     },
+    get derivedBytes() {
+      return structure.derivedBytes
+    },
     image: (options) => structure.image(options),
     stats: () => structure.stats(),
     destroy: () => structure.destroy(),

@@ -159,15 +159,16 @@ export class Relation extends NamedStructure<
     return this.#host.indexes.drop(index, () => this.queue.exclusive(drop))
   }
 
-  /** Drops it with the indexes over its columns, those that are being created among them. */
+  /** What is dropped with it: the indexes over its columns, those that are being created among them. */
+  get dependents(): readonly Index[] {
+    return this.#host.indexes.all().filter(({ definition: { of } }) => of?.relation === this.definition.name)
+  }
+
+  /** Drops it with its dependents. */
   override drop(): Promise<void> {
     const dropped = super.drop()
-    const { indexes } = this.#host
-    for (const index of indexes.all()) {
-      if (index.definition.of?.relation !== this.definition.name) continue
-      // Who drops the relation is told of a failure.
-      indexes.drop(index, () => dropped).catch(() => {})
-    }
+    // Who drops the relation is told of a failure.
+    for (const index of this.dependents) this.#host.indexes.drop(index, () => dropped).catch(() => {})
     return dropped
   }
 

@@ -241,7 +241,8 @@ export abstract class NamedStructure<
       const { code, message } = toWarpdexError(thrown)
       this.warn('could not be rebuilt', thrown)
       const failure = `the ${this.#kind} could not be rebuilt: ${message}; restart the server`
-      this.#failure = new WarpdexError(code, failure)
+      // What this user may not read on disk is no fault of a client's request.
+      this.#failure = new WarpdexError(code === 'BAD_REQUEST' ? 'INTERNAL' : code, failure)
     }
   }
 

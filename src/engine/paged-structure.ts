@@ -15,6 +15,7 @@ export interface PagingHost {
 
 /** Something on the device that can leave it as an image: an index's structure, or a relation's columns; see `IndexStructure`. */
 export interface DeviceStructure {
+  readonly derivedBytes: number
   readonly background: Promise<unknown> | undefined
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
   stats(): { readonly deviceBytes: number; readonly regions: readonly RegionStats[] }
@@ -160,6 +161,10 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable {
 
   get deviceBytes(): number {
     return this.#figures().deviceBytes
+  }
+
+  get derivedBytes(): number {
+    return this.#place.structure?.derivedBytes ?? 0
   }
 
   /** Those of the structure, or as it had them when it left. */

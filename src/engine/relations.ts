@@ -10,6 +10,12 @@ import { Relation, type RelationFacts, type RelationHost } from './named-relatio
 import { PagedStructure } from './paged-structure.js'
 import { Registry } from './registry.js'
 
+export interface DropRelationOptions {
+  readonly ifExists?: boolean
+  /** Asked about each index over its columns, by name, before anything is dropped; throws for whoever may not drop that. */
+  readonly authorise?: (index: string) => void
+}
+
 /** All relations of an engine, and the kept results of queries, which share their names. */
 export class Relations {
   readonly kept: KeptResults
@@ -49,11 +55,13 @@ export class Relations {
   }
 
   /** As `Engine.dropRelation`. */
-  async drop(name: string, options: { ifExists?: boolean }): Promise<boolean> {
+  async drop(name: string, options: DropRelationOptions): Promise<boolean> {
     const relation = this.#registry.get(name)
     const kept = this.kept.get(name)
-    if (relation !== undefined) await this.#registry.drop(relation)
-    else if (kept !== undefined) await this.kept.drop(kept)
+    if (relation !== undefined) {
+      for (const { definition } of relation.dependents) options.authorise?.(definition.name)
+      await this.#registry.drop(relation)
+    } else if (kept !== undefined) await this.kept.drop(kept)
     else if (options.ifExists === true) return false
     else throw this.kept.unknown(name)
     return true

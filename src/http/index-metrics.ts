@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.js'
 import type { EngineStats, ServerStats } from '../engine/engine-stats.js'
 import type { PagedStats } from '../engine/paged-index.js'
 import { METERED_MEMBERS, type MemberFigure, memberGauges, numberOf } from './member-gauges.js'
-import { gauge } from './metrics.js'
+import { counter, gauge } from './metrics.js'
 import { relationMetrics } from './relation-metrics.js'
 
 /** What metrics say of an index, beside its memory. */
@@ -63,6 +63,15 @@ export function engineMetrics(registry: Registry, engine: () => Engine | undefin
     'paged_out_relations',
     'Relations that are paged out, and kept results.',
     ({ pagedOutRelations }) => pagedOutRelations,
+  )
+  server('queries_running', 'Queries whose result is not yet made.', ({ queries }) => queries.running)
+  server('queries_waiting', 'Queries that wait for memory of others.', ({ queries }) => queries.waiting)
+  server('query_bytes', 'Memory of queries beside their relations.', ({ queries }) => queries.bytes)
+  counter(
+    registry,
+    'warpdex_query_slices_total',
+    'Slices of queries that went to the device.',
+    () => stats?.server.queries.slices ?? 0,
   )
   server('store_bytes', 'Data file and snapshots on disk.', ({ storeBytes }) => storeBytes)
   server(

@@ -137,8 +137,12 @@ export function trafficMetrics(registry: Registry, meters: Meters): void {
     () => Object.entries(meters.events).map(([event, value]) => [{ event }, value] as const),
   )
   show('connections', 'Open WebSockets.', () => meters.connections)
-  show('requests_in_flight', 'Requests that are not answered yet.', () => meters.underWay.requests)
-  show('bytes_in_flight', 'Bytes of these requests.', () => meters.underWay.bytes)
+  show('requests_in_flight', 'Requests that are not answered yet.', () => meters.underWay().requests)
+  show(
+    'bytes_in_flight',
+    'Bytes of these requests, and of those that are coming in.',
+    () => meters.underWay().bytes,
+  )
 }
 
 /** Seconds of which the worst delay of the event loop is shown: more than lies between two scrapes. */

@@ -94,6 +94,7 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
   const stats = engine()?.stats()
   const indexes = engine()?.largest(LISTED) ?? []
   const relations = largestRelations(stats?.relations ?? [], LISTED)
+  const underWay = meters.underWay()
   const ops = [...meters.ops.values()].filter(({ latency }) => latency.count > 0)
   return {
     now: Date.now(),
@@ -101,8 +102,8 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
     server: stats?.server,
     traffic: {
       connections: meters.connections,
-      requestsInFlight: meters.underWay.requests,
-      bytesInFlight: meters.underWay.bytes,
+      requestsInFlight: underWay.requests,
+      bytesInFlight: underWay.bytes,
       coalescedGets: meters.coalescedGets,
       sharedDispatches: meters.sharedDispatches,
       loggedWrites: meters.loggedWrites,

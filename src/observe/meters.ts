@@ -6,8 +6,6 @@ import { type HistogramData, LogHistogram } from './log-histogram.js'
 import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
 import { itemCount } from './request-items.js'
 
-const NOTHING_ELSEWHERE = { requests: 0, requestBytes: 0 }
-
 /** Operations, and what could not be read as one. */
 export const METERED_OPS = [...OPS, 'unknown'] as const
 export type MeteredOp = Op | 'unknown'
@@ -100,10 +98,8 @@ export class Meters implements ServerMeter, EngineMeter {
   connectionsOpened = 0
   connectionsRefused = 0
   slowConsumers = 0
-  requestsInFlight = 0
-  bytesInFlight = 0
-  /** The same of other threads; set by whoever runs some. */
-  elsewhere: () => { readonly requests: number; readonly requestBytes: number } = () => NOTHING_ELSEWHERE
+  /** Requests that are not answered, and their bytes with those of requests that are coming in, in all threads; set by whoever knows. */
+  underWay: () => { readonly requests: number; readonly bytes: number } = () => ({ requests: 0, bytes: 0 })
   /** Small gets, and the dispatches that they shared. */
   coalescedGets = 0
   sharedDispatches = 0
@@ -117,12 +113,6 @@ export class Meters implements ServerMeter, EngineMeter {
 
   constructor(onInternal: (error: WarpdexError) => void = () => {}) {
     this.onInternal = onInternal
-  }
-
-  /** Requests that are not answered, and their bytes, in all threads. */
-  get underWay(): { readonly requests: number; readonly bytes: number } {
-    const { requests, requestBytes } = this.elsewhere()
-    return { requests: this.requestsInFlight + requests, bytes: this.bytesInFlight + requestBytes }
   }
 
   /** What was counted of requests since the last call; undefined where that is nothing. */
@@ -183,9 +173,7 @@ export class Meters implements ServerMeter, EngineMeter {
 
   received(bytes: number): RequestMeter {
     this.bytesIn += bytes
-    this.bytesInFlight += bytes
-    this.requestsInFlight++
-    return new RequestCourse(this, bytes)
+    return new RequestCourse(this)
   }
 
   waited(milliseconds: number): void {
@@ -216,16 +204,14 @@ export class Meters implements ServerMeter, EngineMeter {
 
 class RequestCourse implements RequestMeter {
   readonly #meters: Meters
-  readonly #bytes: number
   readonly #since = performance.now()
   readonly #sampled: boolean
   #request: Request | undefined
   #reply: Sections | undefined
   #ran = 0
 
-  constructor(meters: Meters, bytes: number) {
+  constructor(meters: Meters) {
     this.#meters = meters
-    this.#bytes = bytes
     this.#sampled = (meters.requests++ & (SAMPLING - 1)) === 0
   }
 
@@ -260,7 +246,5 @@ class RequestCourse implements RequestMeter {
     }
     if (this.#ran > 0) meters.stages.reply.record((now - this.#ran) * 1000)
     meters.bytesOut += bytes
-    meters.bytesInFlight -= this.#bytes
-    meters.requestsInFlight--
   }
 }

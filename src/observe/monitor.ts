@@ -37,10 +37,11 @@ export class Monitor implements ServerMeter {
     return this.#notices
   }
 
-  warn(message: string): void {
+  /** @param fields of the line in the log */
+  warn(message: string, fields: object = {}): void {
     this.#notices.push({ at: Date.now(), message })
     if (this.#notices.length > NOTICES) this.#notices.shift()
-    this.log.warn({}, message)
+    this.log.warn(fields, message)
   }
 
   opened(): void {

@@ -49,33 +49,35 @@ export async function joinByIndex(
   const name = run.nameOf(index)
   const title = name === undefined ? 'an index' : `the index ${name}`
   return index.use(async (structure) =>
-    structure.duringReads?.(async (reads) => {
-      const built = sides[build]
-      // NaN equals itself in queries, and is in no index.
-      const isWhole = payloadsOf(reads) === built.table.rows
-      if (built.type === 'f32' && !isWhole) return undefined
-      const other = sides[build === 'left' ? 'right' : 'left']
-      if (hasTooMany(run, sides, build, structure.stats().keys)) return undefined
-      const side = await treeProbe(run.work, other.table, other.column)
-      if (side === undefined) return undefined
-      const result = await run.work.kernels.joins.joinByTree({
-        index: new TreeIndex(reads),
-        build,
-        buildRows: built.table.rows,
-        probe: side.probe,
-        kind: spec.kind,
-        passBytes: LIMITS.queryPassBytes,
-        scratch: run.work.scratch,
-      })
-      if (result === undefined) return undefined
-      return {
-        result,
-        ...(build === 'left' ? { left: ALL_ROWS, right: side } : { left: side, right: ALL_ROWS }),
-        buffers: probeBuffers(side),
-        choice,
-        method: `inlj on ${title} of the ${build} side`,
-      }
-    }),
+    structure.duringReads?.((reads) =>
+      run.work.untilSubmitted(async () => {
+        const built = sides[build]
+        // NaN equals itself in queries, and is in no index.
+        const isWhole = payloadsOf(reads) === built.table.rows
+        if (built.type === 'f32' && !isWhole) return undefined
+        const other = sides[build === 'left' ? 'right' : 'left']
+        if (hasTooMany(run, sides, build, structure.stats().keys)) return undefined
+        const side = await treeProbe(run.work, other.table, other.column)
+        if (side === undefined) return undefined
+        const result = await run.work.kernels.joins.joinByTree({
+          index: new TreeIndex(reads),
+          build,
+          buildRows: built.table.rows,
+          probe: side.probe,
+          kind: spec.kind,
+          passBytes: LIMITS.queryPassBytes,
+          scratch: run.work.scratch,
+        })
+        if (result === undefined) return undefined
+        return {
+          result,
+          ...(build === 'left' ? { left: ALL_ROWS, right: side } : { left: side, right: ALL_ROWS }),
+          buffers: probeBuffers(side),
+          choice,
+          method: `inlj on ${title} of the ${build} side`,
+        }
+      }),
+    ),
   )
 }
 

@@ -2,77 +2,52 @@ import type { Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { DeviceWork } from '../../gpu/relational/query/device-work.js'
 import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
-import type { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
-import type { ResultColumn } from '../../protocol/query/tree.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
-import type { RelationDefinition } from '../../protocol/relation.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
 import { type CursorStep, notReadOn, QueryCursor } from './query-cursor.js'
-import { QueryRun, type RunOptions } from './query-run.js'
-import { batchRows, readBatch } from './read-batches.js'
+import type { QueryHost, QueryReader } from './query-host.js'
+import {
+  QueriesFull,
+  QueryMemory,
+  type QueryMemoryLimits,
+  type QueryResultState,
+  type QueryShare,
+} from './query-memory.js'
+import { QueryRun, type RunOptions, refuseCancelled } from './query-run.js'
+import { batchRows, emptyBatch, readBatch } from './read-batches.js'
 import { storeResult } from './store-result.js'
 
-/** Who reads a result, and whether it still wants to. */
-export interface QueryReader {
-  readonly cancelled: boolean
-  /** Nobody else may go on with what it began. */
-  readonly owner?: unknown
-  /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */
-  authorise?(relation: string): void
-  /** Whether it may be told of an index; of all of them if this is absent. */
-  maySee?(index: string): boolean
-  /** Refuses, by throwing, a kept result that it may not replace. */
-  authoriseReplace?(name: string): void
-}
-
-/** Where results are kept. */
-export interface ResultStore {
-  /**
-   * Refuses a name that no result may be kept under at the moment.
-   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, `SHUTTING_DOWN`, what `reader.authoriseReplace` throws
-   */
-  refuse(name: string, reader: QueryReader): void
-  /**
-   * Takes a result over, in place of a former one of its name.
-   * @param device that it lies on
-   * @throws WarpdexError as `refuse`, and `DEVICE_LOST`; then the result is the caller's still
-   */
-  put(
-    definition: RelationDefinition,
-    seconds: number,
-    result: StoredRelation,
-    device: Device,
-    reader: QueryReader,
-  ): Promise<void>
-}
-
-/** What queries need of their engine. */
-export interface QueryHost {
-  /** @throws WarpdexError `UNKNOWN_RELATION` */
-  columnsOf(relation: string): readonly ResultColumn[]
-  /** Runs a task on relations that stay as they are, and on the device, meanwhile. It may run the task twice. */
-  useRelations<T>(
-    names: readonly string[],
-    run: (relations: ReadonlyMap<string, DeviceRelation>) => Promise<T>,
-    reader?: QueryReader,
-  ): Promise<T>
-  device(): Promise<Device>
-  /** Told of a device on which a selection has run that is large enough for the costs of its plans to matter. */
-  onLargeSelection?(device: Device): void
-  readonly results: ResultStore
+/** What queries of one engine have done and hold. */
+export interface QueryFigures {
+  /** Queries whose result is not yet made. */
+  readonly running: number
+  /** Those of them that wait for memory which others have. */
+  readonly waiting: number
+  /** Bytes that queries have beside their relations, results that wait to be read included. */
+  readonly bytes: number
+  /** Slices of their work that went to the device so far, of all queries. */
+  readonly slices: number
 }
 
 /** The first rows of a result; `cursor` is how to get the rest, where there is one. */
 export interface FirstRows extends CursorStep {
   readonly cursor: number | undefined
+}
+
+/** A query as it came. */
+interface Asked {
+  /** A tree as it came off the wire. */
+  readonly query: unknown
+  readonly reader: QueryReader
+  readonly lists: readonly ConstantList[] | undefined
 }
 
 interface OpenCursor {
@@ -88,18 +63,25 @@ const GIVEN_UP_KEPT = 4 * LIMITS.queryCursors
 /** Queries of one engine: each checked, carried out, and read a batch at a time. */
 export class Queries {
   readonly #host: QueryHost
-  readonly #memoryBytes: number
+  readonly #memory: QueryMemory
   readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
   readonly #running = new Set<{ cancel(reason: WarpdexError): void }>()
   /** Results that were given up, the oldest first, for whoever comes back for one. */
   readonly #givenUp = new Set<number>()
   #lastCursor = 0
+  #slices = 0
 
-  /** @param memoryBytes of device memory that one query may take beside its relations */
-  constructor(host: QueryHost, memoryBytes: number = LIMITS.queryDeviceBytes) {
+  /** @param limits of the memory that queries may take beside their relations */
+  constructor(host: QueryHost, limits: QueryMemoryLimits) {
     this.#host = host
-    this.#memoryBytes = memoryBytes
+    this.#memory = new QueryMemory(limits)
+  }
+
+  /** What queries have done and hold. */
+  get figures(): QueryFigures {
+    const { waiting, bytes } = this.#memory
+    return { running: this.#running.size, waiting, bytes, slices: this.#slices }
   }
 
   /**
@@ -107,14 +89,18 @@ export class Queries {
    * @param query a tree as it came off the wire
    * @param lists constants of it that came as columns
    * @throws WarpdexError `BAD_REQUEST` with the way to the fault, `UNKNOWN_RELATION`, what `reader.authorise` throws, `TOO_LARGE` where it needs more memory than it may have,
-   * `OVERLOADED`, `CANCELLED`
+   * `OVERLOADED` where others leave it too little for too long, `CANCELLED`
    */
   async start(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): Promise<FirstRows> {
-    const node = this.#check(query, reader, lists)
+    const asked = { query, reader, lists }
+    const node = this.#check(asked)
     const number = ++this.#lastCursor
-    const cursor = new QueryCursor(() => this.#giveUp(number))
+    const cursor = new QueryCursor(
+      () => this.#giveUp(number),
+      () => this.#memory.bytes <= this.#memory.limits.all,
+    )
     this.#running.add(cursor)
-    this.#run(node, cursor, reader)
+    this.#run(asked, node, cursor)
       .then(
         () => cursor.end(),
         (error: unknown) => cursor.end(error),
@@ -196,12 +182,14 @@ export class Queries {
     reader: QueryReader,
     lists?: readonly ConstantList[],
   ): Promise<KeptRelation> {
-    const node = this.#check(query, reader, lists)
-    const columns = keptColumns(node.columns)
+    const asked = { query, reader, lists }
+    const first = this.#check(asked)
+    keptColumns(first.columns)
     const { results } = this.#host
     results.refuse(name, reader)
     return this.#untilClosed(reader, (isCancelled) =>
-      this.#withRun(node, { isCancelled }, reader, async (run) => {
+      this.#carryOut(asked, first, { isCancelled }, async (run, node) => {
+        const columns = keptColumns(node.columns)
         const stored = await storeResult(run, node, columns)
         try {
           await results.put({ name, columns }, seconds, stored, run.work.device, reader)
@@ -220,10 +208,11 @@ export class Queries {
     reader: QueryReader,
     lists?: readonly ConstantList[],
   ): Promise<QueryExplanation> {
-    const node = this.#check(query, reader, lists)
+    const asked = { query, reader, lists }
+    const first = this.#check(asked)
     const maySee = (index: string) => reader.maySee?.(index) ?? true
     return this.#untilClosed(reader, (isCancelled) =>
-      this.#withRun(node, { isCancelled, isTimed: true, maySee }, reader, async (run) => {
+      this.#carryOut(asked, first, { isCancelled, isTimed: true, maySee }, async (run, node) => {
         for await (const table of execute(run, node, 'whole')) run.drop(table)
         return explain(run, node)
       }),
@@ -248,7 +237,7 @@ export class Queries {
     }
   }
 
-  #check(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): TypedNode {
+  #check({ query, reader, lists }: Asked): TypedNode {
     const schemaOf = (relation: string) => {
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
@@ -257,36 +246,70 @@ export class Queries {
     return pruneColumns(node)
   }
 
-  async #run(node: TypedNode, cursor: QueryCursor, reader: QueryReader): Promise<void> {
+  async #run(asked: Asked, checked: TypedNode, cursor: QueryCursor): Promise<void> {
     let pushed = 0
-    const isCancelled = () => cursor.cancelled || reader.cancelled
-    await this.#withRun(node, { isCancelled }, reader, async (run) => {
-      if (pushed > 0)
-        throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
-      const most = batchRows(node.columns)
-      let asked = most
-      for await (const table of execute(run, node, 'whole')) {
-        for (let first = 0; first < table.rows; ) {
-          run.refuseCancelled()
-          const rows = Math.min(asked, table.rows - first)
-          const batch = await run.measure(node, () => readBatch(run.work, table, node.columns, first, rows))
-          first += batch.rows
-          // After a short batch, of long strings, no more is read than twice its rows.
-          asked = Math.min(most, 2 * (batch.rows < rows ? batch.rows : asked))
-          pushed++
-          await cursor.push(batch)
+    const isCancelled = () => cursor.cancelled || asked.reader.cancelled
+    const result = { bytes: () => cursor.bytes, hasBegun: () => pushed > 0 }
+    await this.#carryOut(
+      asked,
+      checked,
+      { isCancelled },
+      async (run, node) => {
+        if (pushed > 0)
+          throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
+        const most = batchRows(node.columns)
+        let wanted = most
+        for await (const table of execute(run, node, 'whole')) {
+          for (let first = 0; first < table.rows; ) {
+            run.refuseCancelled()
+            const rows = Math.min(wanted, table.rows - first)
+            const batch = await run.read(node, () => readBatch(run.work, table, node.columns, first, rows))
+            first += batch.rows
+            // After a short batch, of long strings, no more is read than twice its rows.
+            wanted = Math.min(most, 2 * (batch.rows < rows ? batch.rows : wanted))
+            pushed++
+            await cursor.push(batch)
+          }
+          run.drop(table)
         }
-        run.drop(table)
+        if (pushed === 0) await cursor.push(emptyBatch(node.columns))
+      },
+      result,
+    )
+  }
+
+  /**
+   * Runs a query on its relations, and anew when there is memory for it, where others leave it too little.
+   * @param node what it was checked to be; when it is run anew it is checked again, since relations may have changed meanwhile
+   */
+  async #carryOut<T>(
+    asked: Asked,
+    node: TypedNode,
+    options: RunOptions,
+    use: (run: QueryRun, node: TypedNode) => Promise<T>,
+    result?: QueryResultState,
+  ): Promise<T> {
+    const share = this.#memory.enter(result)
+    try {
+      for (let checked = node; ; checked = this.#check(asked)) {
+        try {
+          return await this.#withRun(checked, options, asked.reader, share, use)
+        } catch (error) {
+          if (!(error instanceof QueriesFull)) throw error
+          await share.wait(error, () => refuseCancelled(options))
+        }
       }
-      if (pushed === 0) await cursor.push(emptyBatch(node.columns))
-    })
+    } finally {
+      share.leave()
+    }
   }
 
   #withRun<T>(
     node: TypedNode,
     options: RunOptions,
     reader: QueryReader,
-    use: (run: QueryRun) => Promise<T>,
+    share: QueryShare,
+    use: (run: QueryRun, node: TypedNode) => Promise<T>,
   ): Promise<T> {
     const names = relationsOf(node)
     return this.#host.useRelations(
@@ -294,25 +317,24 @@ export class Queries {
       async (relations) => {
         const device = await this.#host.device()
         const kernels = await this.#kernelsOf(device)
-        const scratch = device.scratch((bytes) => this.#admit(bytes))
+        const lane = device.turns.lane({
+          refuse: () => refuseCancelled(options),
+          onSlice: () => this.#slices++,
+        })
+        const scratch = device.scratch((bytes) => share.admit(bytes), lane)
+        share.holds(scratch)
         try {
           const work = new DeviceWork(device, kernels, scratch)
-          const result = await use(new QueryRun(work, relations, options))
+          const result = await use(new QueryRun(work, relations, options), node)
           if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
           return result
         } finally {
+          // Its relations may change from now on.
+          lane.stop()
           scratch.release()
         }
       },
       reader,
-    )
-  }
-
-  #admit(bytes: number): void {
-    if (bytes <= this.#memoryBytes) return
-    throw new WarpdexError(
-      'TOO_LARGE',
-      `the query needs more than the ${this.#memoryBytes} bytes of device memory that it may have; conditions before its joins, groups and orders, or a limit on its inputs, make it smaller`,
     )
   }
 
@@ -340,14 +362,4 @@ export class Queries {
 function hasLargeSelection(node: TypedNode, relations: ReadonlyMap<string, DeviceRelation>): boolean {
   const selects = (each: TypedNode): boolean => each.op === 'where' || inputsOf(each).some(selects)
   return [...relations.values()].some(({ rows }) => rows >= LIMITS.calibratedRows) && selects(node)
-}
-
-function emptyBatch(columns: readonly ResultColumn[]) {
-  const empty = columns.map((column) => ({
-    ...column,
-    values: new Uint8Array(0),
-    validity: undefined,
-    texts: column.type === 'string' ? [] : undefined,
-  }))
-  return { rows: 0, columns: empty }
 }

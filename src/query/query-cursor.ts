@@ -8,12 +8,16 @@ export interface CursorStep {
   readonly more: boolean
 }
 
+/** Batches without which no reader goes on: the next one, and one that shows that more follow. */
+const BATCHES_AHEAD = 2
+
 /**
  * What lies between a query and whoever reads its result: batches up to a bound. The query waits when that is reached. A result is given up when
  * nobody reads on for long, since it takes memory, and its query holds its relations.
  */
 export class QueryCursor {
   readonly #onGivenUp: () => void
+  readonly #hasRoom: () => boolean
   readonly #batches: ResultBatch[] = []
   #bytes = 0
   #ended = false
@@ -25,9 +29,18 @@ export class QueryCursor {
   /** Runs while it is up to the reader to go on. */
   #idle: NodeJS.Timeout | undefined
 
-  /** @param onGivenUp told when nobody has read on for too long */
-  constructor(onGivenUp: () => void = () => {}) {
+  /**
+   * @param onGivenUp told when nobody has read on for too long
+   * @param hasRoom whether there is room for more than whoever reads has to have next
+   */
+  constructor(onGivenUp: () => void = () => {}, hasRoom: () => boolean = () => true) {
     this.#onGivenUp = onGivenUp
+    this.#hasRoom = hasRoom
+  }
+
+  /** Of batches that wait to be read. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** Whether nobody wants the rest any more. */
@@ -40,7 +53,7 @@ export class QueryCursor {
    * @throws WarpdexError `CANCELLED` where nobody wants it
    */
   async push(batch: ResultBatch): Promise<void> {
-    while (this.#bytes >= LIMITS.queryQueuedBytes && !this.#cancelled) await this.#change()
+    while (this.#isFull() && !this.#cancelled) await this.#change()
     if (this.#cancelled) throw this.#failure ?? new WarpdexError('CANCELLED', 'the query was cancelled')
     this.#batches.push(batch)
     this.#bytes += batchBytes(batch)
@@ -50,7 +63,10 @@ export class QueryCursor {
   /** No more batches follow: all are there, or the query has failed. */
   end(failure?: unknown): void {
     this.#ended = true
-    if (failure !== undefined) this.#failure ??= toWarpdexError(failure)
+    if (failure !== undefined) {
+      this.#failure ??= toWarpdexError(failure)
+      this.#drop()
+    }
     this.#changed()
   }
 
@@ -61,7 +77,7 @@ export class QueryCursor {
   async next(): Promise<CursorStep> {
     clearTimeout(this.#idle)
     this.#readers++
-    while (this.#batches.length < 2 && !this.#ended) await this.#change()
+    while (this.#batches.length < BATCHES_AHEAD && !this.#ended) await this.#change()
     this.#readers--
     if (this.#failure !== undefined) throw this.#failure
     const batch = this.#batches.shift()
@@ -84,8 +100,18 @@ export class QueryCursor {
     clearTimeout(this.#idle)
     this.#failure ??= reason
     this.#cancelled = true
-    this.#batches.length = 0
+    this.#drop()
     this.#changed()
+  }
+
+  #isFull(): boolean {
+    if (this.#bytes >= LIMITS.queryQueuedBytes) return true
+    return this.#batches.length >= BATCHES_AHEAD && !this.#hasRoom()
+  }
+
+  #drop(): void {
+    this.#batches.length = 0
+    this.#bytes = 0
   }
 
   #giveUp(): void {

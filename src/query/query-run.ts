@@ -14,7 +14,7 @@ export interface Origin {
 }
 
 export interface RunOptions {
-  /** Whether nobody waits for the result any more; asked before each step. */
+  /** Whether nobody waits for the result any more; asked before each step, and before each slice of its work. */
   readonly isCancelled?: () => boolean
   /** Whether the device is waited for behind each step, so that its time is that of the step. */
   readonly isTimed?: boolean
@@ -22,13 +22,10 @@ export interface RunOptions {
   readonly maySee?: ((index: string) => boolean) | undefined
 }
 
-/**
- * How much work a query may have submitted before it waits for the device. Nothing else would hold one up whose result nobody reads, and whatever others
- * ask for waits behind it.
- */
-const UNDER_WAY_MS = 20
-/** The same as bytes that steps move, within these bounds: the least until the first wait has shown how fast the device is, the most where it is a fast one. */
-const UNDER_WAY_BYTES = { least: 2 ** 24, most: 2 ** 30 }
+/** @throws WarpdexError `CANCELLED` where nobody waits for a result any more */
+export function refuseCancelled({ isCancelled }: RunOptions): void {
+  if (isCancelled?.()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
+}
 
 /**
  * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
@@ -40,26 +37,14 @@ export class QueryRun {
   readonly #figures = new Map<TypedNode, StepFigures>()
   readonly #held = new Set<Table>()
   readonly #kept = new Set<readonly GPUBuffer[]>()
-  readonly #isCancelled: () => boolean
-  readonly #isTimed: boolean
-  readonly #maySee: (index: string) => boolean
-  /** When the device was last waited for, and the bytes that had been moved by then. */
-  #awaited = { time: performance.now(), bytes: 0 }
-  /** Bytes that may be moved before it is waited for again. */
-  #allowance = UNDER_WAY_BYTES.least
+  readonly #options: RunOptions
   readonly #origins = new Map<QueryColumn, Origin>()
 
   /** @param relations every one that the query names */
-  constructor(
-    work: DeviceWork,
-    relations: ReadonlyMap<string, DeviceRelation>,
-    { isCancelled = () => false, isTimed = false, maySee = () => true }: RunOptions = {},
-  ) {
+  constructor(work: DeviceWork, relations: ReadonlyMap<string, DeviceRelation>, options: RunOptions = {}) {
     this.work = work
     this.relations = relations
-    this.#isCancelled = isCancelled
-    this.#isTimed = isTimed
-    this.#maySee = maySee
+    this.#options = options
     for (const relation of relations.values()) {
       for (const [name, column] of relation.columns) this.#origins.set(column, { relation, name })
     }
@@ -72,7 +57,8 @@ export class QueryRun {
 
   /** The name of an index that is used, for explanations; undefined where who asks may not see it. */
   nameOf({ name }: ColumnIndex): string | undefined {
-    return this.#maySee(name) ? name : undefined
+    const { maySee } = this.#options
+    return maySee === undefined || maySee(name) ? name : undefined
   }
 
   figures(node: TypedNode): StepFigures {
@@ -91,7 +77,6 @@ export class QueryRun {
     const figures = this.figures(node)
     figures.rows += made.rows
     figures.steps++
-    if (this.work.movedBytes - this.#awaited.bytes > this.#allowance) await this.#awaitDevice()
     return made
   }
 
@@ -106,6 +91,8 @@ export class QueryRun {
       let made: Table | undefined
       try {
         made = await make()
+        // What lies before the next step's work is in the device's queue, so that a step holds no more memory than it needs.
+        await this.work.submitted()
         return made
       } finally {
         for (const input of inputs) this.#held.delete(input)
@@ -115,13 +102,22 @@ export class QueryRun {
     })
   }
 
+  /** Reads something of a table, as a node's work. Memory that this takes is given back. */
+  async read<T>(node: TypedNode, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.measure(node, work)
+    } finally {
+      this.#giveBack()
+    }
+  }
+
   /** Counts the time and the bytes of something as a node's. Memory that it takes is given back after the next step unless it is kept. */
   async measure<T>(node: TypedNode, work: () => Promise<T>): Promise<T> {
     const figures = this.figures(node)
     const begin = { time: performance.now(), bytes: this.work.movedBytes }
     try {
       const done = await work()
-      if (this.#isTimed) await this.#awaitDevice()
+      if (this.#options.isTimed) await this.work.done()
       return done
     } finally {
       figures.milliseconds += performance.now() - begin.time
@@ -149,22 +145,13 @@ export class QueryRun {
 
   /** @throws WarpdexError `CANCELLED` where nobody waits for the result any more */
   refuseCancelled(): void {
-    if (this.#isCancelled()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
+    refuseCancelled(this.#options)
   }
 
   /** @throws WarpdexError `BAD_REQUEST` where an expression or a sum of the node has overflowed */
   async checkFaults(node: TypedNode): Promise<void> {
     const faults = await this.work.takeFaults()
     if (faults !== 0) throw new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`)
-  }
-
-  async #awaitDevice(): Promise<void> {
-    this.work.submit()
-    await this.work.device.workDone()
-    const now = { time: performance.now(), bytes: this.work.movedBytes }
-    const inTime = (UNDER_WAY_MS * (now.bytes - this.#awaited.bytes)) / (now.time - this.#awaited.time)
-    this.#allowance = Math.min(UNDER_WAY_BYTES.most, Math.max(UNDER_WAY_BYTES.least, inTime))
-    this.#awaited = now
   }
 
   #giveBack(): void {

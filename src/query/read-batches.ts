@@ -17,6 +17,17 @@ export function batchRows(columns: readonly ResultColumn[]): number {
   return Math.max(WORD_ROWS, rows)
 }
 
+/** Of no rows. */
+export function emptyBatch(columns: readonly ResultColumn[]) {
+  const empty = columns.map((column) => ({
+    ...column,
+    values: new Uint8Array(0),
+    validity: undefined,
+    texts: column.type === 'string' ? [] : undefined,
+  }))
+  return { rows: 0, columns: empty }
+}
+
 /**
  * Reads rows of a table: fewer than are asked for where their values and strings are more than `queryBatchBytes`, but one at least.
  * @param first any row

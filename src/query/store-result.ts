@@ -20,9 +20,8 @@ export async function storeResult(
       run.drop(table)
     }
     await stored.settle()
-    const { device } = run.work
-    await device.workDone()
-    device.check()
+    await run.work.done()
+    run.work.device.check()
     run.refuseCancelled()
     return stored
   } catch (error) {

@@ -22,6 +22,9 @@ import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
 /** WebSocket close code of a server that is shutting down. */
 const GOING_AWAY = 1001
 
+/** WebSocket close code of a fault of the server's own. */
+const INTERNAL_ERROR = 1011
+
 const NOTHING = new Uint8Array(0)
 
 /** About what a reply has that says what is wrong. */
@@ -128,6 +131,11 @@ export class Connection {
     await this.#idle()
     this.#sender.flush()
     await this.#end(GOING_AWAY, 'the server is shutting down')
+  }
+
+  /** Ends it as it is: what serves it can serve no more. */
+  fail(): Promise<void> {
+    return this.#end(INTERNAL_ERROR, 'the server failed; connect again')
   }
 
   #prepare(data: Uint8Array, binary: boolean): PreparedRequest {

@@ -5,7 +5,8 @@ import type { ResultBatch } from '../../protocol/query/result.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import type { Right } from '../../protocol/rights.js'
 import type { Keeper } from '../engine/kept-results.js'
-import type { Queries, QueryReader } from '../query/queries.js'
+import type { Queries } from '../query/queries.js'
+import type { QueryReader } from '../query/query-host.js'
 import type { Asker, Reply } from './asker.js'
 
 type QueryRequest = Extract<Request, { op: 'query' | 'queryNext' | 'queryEnd' }>

@@ -1,6 +1,8 @@
+import { WarpdexError } from '../../protocol/errors.js'
 import type { AppendRequest, ReadRelationRequest, Request } from '../../protocol/messages.js'
 import { batchFromSections, sectionsOfBatch } from '../../protocol/relation-sections.js'
 import type { Engine } from '../engine/engine.js'
+import type { Rights } from './access/rights.js'
 import { visibleRelations } from './access/visible-stats.js'
 import { type Asker, type Reply, reply, writeIdOf } from './asker.js'
 
@@ -33,7 +35,8 @@ export async function runRelationRequest(
     }
     case 'dropRelation': {
       const { relation, ifExists } = request
-      return reply<'dropRelation'>({ dropped: await engine.dropRelation(relation, { ifExists }) })
+      const authorise = (index: string) => authoriseDrop(index, asker.rights)
+      return reply<'dropRelation'>({ dropped: await engine.dropRelation(relation, { ifExists, authorise }) })
     }
     case 'createRelationIndex': {
       const { id: _id, op: _op, index, ifNotExists, ...fields } = request
@@ -49,6 +52,16 @@ export async function runRelationRequest(
     case 'readRelation':
       return read(engine, request, asker)
   }
+}
+
+/** Of an index that the asker may not see the refusal tells no more than that there is one. */
+function authoriseDrop(index: string, rights: Rights): void {
+  if (rights.may('drop', index)) return
+  const which = rights.may('stats', index) ? JSON.stringify(index) : 'one that it may not see'
+  throw new WarpdexError(
+    'UNAUTHORISED',
+    `dropRelation needs the right "drop" on each index over the relation's columns, too; the client's token lacks it on ${which}`,
+  )
 }
 
 async function append(engine: Engine, request: AppendRequest, asker: Asker): Promise<Reply> {

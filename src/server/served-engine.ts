@@ -23,7 +23,8 @@ export class ServedEngine {
     const deviceMemory = config.deviceMemory === 0 ? undefined : config.deviceMemory
     if (config.ioThreads > 0) this.#snapshotThread = new SnapshotThread(options.onWarning)
     const settings = { directory, adapter, snapshotLogBytes, recalibrate, backupDirectory }
-    const memory = { payloadCacheBytes, deviceMemory, queryMemory }
+    const queryMemoryInAll = config.queryMemoryInAll === 0 ? undefined : config.queryMemoryInAll
+    const memory = { payloadCacheBytes, deviceMemory, queryMemory, queryMemoryInAll }
     const snapshotThread = this.#snapshotThread
     this.#engine = await Engine.open({ ...settings, ...memory, snapshotThread, ...options })
     return this.#engine

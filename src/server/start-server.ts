@@ -91,7 +91,10 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const gate = new LocalGate(opened, memory)
     const { limits } = flow
     const threads = await SocketThreads.start(config.ioThreads, { gate, memory, limits, monitor })
-    monitor.meters.elsewhere = () => threads.load
+    monitor.meters.underWay = () => ({
+      requests: flow.inflow.requests + threads.load.requests,
+      bytes: flow.inflow.bytes + threads.load.requestBytes,
+    })
     front.admit(connector(config, { engine: opened, gate, flow, monitor, threads }), threads)
     const { name, software } = opened.adapter
     monitor.log.info({ adapter: name, software, indexes: opened.list().length }, 'ready')
@@ -196,12 +199,11 @@ function running({ tlsCert, tlsKey }: Config, url: string, parts: RunningParts):
       }
       monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
     },
-    load: () => ({
-      connections: front.connections,
-      requests: flow.inflow.requests + threads.load.requests,
-      requestBytes: flow.inflow.bytes + threads.load.requestBytes,
-      replyBytes: flow.outflow.bytes + threads.load.replyBytes,
-    }),
+    load: () => {
+      const { requests, bytes: requestBytes } = monitor.meters.underWay()
+      const replyBytes = flow.outflow.bytes + threads.load.replyBytes
+      return { connections: front.connections, requests, requestBytes, replyBytes }
+    },
     unfinished: () => unfinished(front, opened),
     close: () => {
       closed ??= close(front, engine, monitor).finally(() => flow.close())

@@ -7,6 +7,8 @@ export function createWebSocketServer(): WebSocketServer {
   return new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
+    // Whoever keeps a connection within the limits answers pings.
+    autoPong: false,
     maxPayload: LIMITS.frameBytes,
     maxFragments: LIMITS.messageFragments,
     maxBufferedChunks: LIMITS.messageChunks,

@@ -6,7 +6,7 @@ import { DATA_SETS } from '../../bench/speculation/data-sets.js'
 import { createTools } from '../../bench/speculation/device-subject.js'
 import { Evaluation, FIGURES, type FigureRow } from '../../bench/speculation/figures.js'
 import { HostSubject } from '../../bench/speculation/host-subject.js'
-import { kernelTime, repeated } from '../../bench/speculation/kernel-time.js'
+import { byTurns, kernelTime, repeated } from '../../bench/speculation/kernel-time.js'
 import { CASES, LAYOUTS } from '../../bench/speculation/tree-subject.js'
 import { openDevice } from '../gpu/open-device.js'
 
@@ -68,6 +68,22 @@ t.test('the middle of as many repeats as there is time for', async (t) => {
   t.same(await repeated({ repeats: 20, seconds: 0 }, () => 7), { middle: 7, repeats: 1 })
 })
 
+t.test('several take turns, and one that has had its time is left out', async (t) => {
+  const turns: string[] = []
+  const values = await byTurns({ repeats: 2, seconds: 0.02 }, [
+    (repeat) => turns.push(`fast ${repeat}`),
+    async (repeat) => {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return turns.push(`slow ${repeat}`)
+    },
+  ])
+  t.same(turns, ['fast -3', 'slow -3', 'fast -2', 'fast -1', 'fast 0', 'fast 1'])
+  t.same(
+    values.map(({ length }) => length),
+    [2, 1],
+  )
+})
+
 t.test('wrong answers are named', async (t) => {
   const check = new AnswerCheck(DATA_SETS.c, 50)
   const right = await new HostSubject().load(DATA_SETS.c.keys(50))
@@ -75,7 +91,7 @@ t.test('wrong answers are named', async (t) => {
   const wrong = {
     answers: async (queries: KeyBlob) => (await right.answers(queries)).map((answer) => answer && answer - 1),
     bytes: 0,
-    time: right.time,
+    timing: right.timing,
     destroy() {},
   }
   await t.rejects(check.run(wrong), { message: /^https:.*answer \d+, not \d+$/ })

@@ -5,6 +5,8 @@ import {
   promises,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -16,7 +18,7 @@ import { backUpDirectory } from '../../persistence/backup.js'
 import { LOCK_FILE } from '../../persistence/directory-lock.js'
 import { restoreBackup, verify } from '../../persistence/restore.js'
 import { Store } from '../../persistence/store.js'
-import { MANIFEST_FILE } from '../../persistence/store-files.js'
+import { MANIFEST_FILE, UNFINISHED_FILE } from '../../persistence/store-files.js'
 import { crashRecord } from './crash-record.js'
 import { definition, digests, hex, plain, temporaryDirectory } from './store-helpers.js'
 
@@ -239,10 +241,52 @@ t.test('a backup that was cut off is none, and the next one takes its place', as
     reason,
   )
   t.same(readdirSync(directory), ['data'])
-  mkdirSync(join(directory, 'backup.partial'))
-  writeFileSync(join(directory, 'backup.partial', 'data.mdb'), 'half of it')
-  await backUpDirectory(data, join(directory, 'backup'))
-  t.same((await verify(join(directory, 'backup'))).findings, [])
+  const backup = join(directory, 'backup')
+  const draft = `${backup}.partial`
+  let cutOff = false
+  await backUpDirectory(data, backup, {
+    onProgress: () => {
+      if (!cutOff) cpSync(draft, join(directory, 'left'), { recursive: true })
+      cutOff = true
+    },
+  })
+  t.same(readdirSync(backup).sort(), ['data.mdb', 'snapshots', MANIFEST_FILE])
+  renameSync(backup, join(directory, 'first'))
+  renameSync(join(directory, 'left'), draft)
+  t.ok(readdirSync(draft).includes('data.mdb'))
+  writeFileSync(join(draft, 'rest'), 'of it')
+  await backUpDirectory(data, backup)
+  t.same((await verify(backup)).findings, [])
+  t.same(readdirSync(backup).sort(), ['data.mdb', 'snapshots', MANIFEST_FILE])
+  t.same(readdirSync(directory).sort(), ['backup', 'data', 'first'])
+})
+
+t.test('what is no unfinished backup is never taken for one', async (t) => {
+  const directory = temporaryDirectory(t)
+  const data = join(directory, 'data')
+  await closedStore(data)
+  const backup = join(directory, 'backup')
+  const draft = `${backup}.partial`
+  for (const name of [draft, `${backup}.PARTIAL`, `${draft}/`]) {
+    await t.rejects(backUpDirectory(data, name), { code: 'BAD_REQUEST', message: /ends in \.partial/ })
+  }
+  t.same(readdirSync(directory), ['data'])
+  await backUpDirectory(data, backup)
+  renameSync(backup, draft)
+  const before = digests(draft)
+  const inTheWay = {
+    code: 'BAD_REQUEST',
+    message: new RegExp(`${draft} is .* no ${UNFINISHED_FILE}; move it`),
+  }
+  await t.rejects(backUpDirectory(data, backup), inTheWay)
+  t.same(digests(draft), before)
+  rmSync(draft, { recursive: true })
+  writeFileSync(draft, 'a letter')
+  await t.rejects(backUpDirectory(data, backup), inTheWay)
+  t.equal(readFileSync(draft, 'utf8'), 'a letter')
+  rmSync(draft)
+  mkdirSync(draft)
+  await backUpDirectory(data, backup)
   t.same(readdirSync(directory).sort(), ['backup', 'data'])
 })
 

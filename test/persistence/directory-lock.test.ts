@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { backUpDirectory } from '../../persistence/backup.js'
+import { verify } from '../../persistence/restore.js'
 import { Store } from '../../persistence/store.js'
 import { temporaryDirectory } from './store-helpers.js'
 
@@ -54,6 +56,26 @@ t.test('one opening at a time, also within a process', async (t) => {
   const opened = race.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   t.equal(opened.length, 1)
   await opened[0].close()
+})
+
+t.test('a directory whose lock file was removed is open still', async (t) => {
+  if (process.platform === 'win32') return t.comment('nobody can remove the file there')
+  const directory = temporaryDirectory(t)
+  // Twice: of a new directory, and of one that holds data.
+  for (let i = 0; i < 2; i++) {
+    const store = await Store.open(directory)
+    for (const name of ['warpdex.lock', 'lock.mdb']) rmSync(join(directory, name))
+    const refused = { code: 'BAD_REQUEST', message: `has ${directory} open; stop it` }
+    await t.rejects(Store.open(directory), refused)
+    await t.rejects(verify(directory), refused)
+    await t.rejects(backUpDirectory(directory, `${directory}-backup`), refused)
+    await store.close()
+  }
+  const child = await holder(t, directory)
+  rmSync(join(directory, 'warpdex.lock'))
+  await t.rejects(Store.open(directory), { code: 'BAD_REQUEST', message: `has ${directory} open; stop it` })
+  await kill(child)
+  await (await Store.open(directory)).close()
 })
 
 t.test('a process whose number means nothing here is refused as well', async (t) => {

@@ -230,9 +230,9 @@ function changeVersion(path: string): void {
 
 /** What keeps a sound file from being read; the file itself is kept under another name. */
 const obstacles: readonly (readonly [string, string, RegExp, (path: string) => void])[] = [
-  ['is not there', 'INTERNAL', /ENOENT/, () => {}],
-  ['is a link to itself', 'INTERNAL', /ELOOP/, (path) => symlinkSync(path, path)],
-  ['is a directory', 'INTERNAL', /EISDIR/, (path) => mkdirSync(path)],
+  ['is not there', 'DAMAGED_FILE', /\(ENOENT\): it is missing/, () => {}],
+  ['is a link to itself', 'DAMAGED_FILE', /\(ELOOP\): its links/, (path) => symlinkSync(path, path)],
+  ['is a directory', 'DAMAGED_FILE', /\(EISDIR\): it is a folder/, (path) => mkdirSync(path)],
   [
     'has another version',
     'DAMAGED_FILE',

@@ -172,6 +172,27 @@ t.test('what is wrong with a frame is said, with the id where it can be read', a
   }
 })
 
+t.test(
+  'depth is limited before anything is made of a header, and whoever writes one is told, too',
+  async (t) => {
+    /** So many lists within each other, with something before and behind each, so that what is complete does not count. */
+    const nested = (levels: number) => {
+      let list: unknown = [1]
+      for (let i = 1; i < levels; i++) list = [null, [2], list, { a: 'b' }, 3]
+      return list
+    }
+    const most = LIMITS.headerDepth - 1
+    const message = /nested deeper than 256 levels/
+    t.equal(decodeFrame(handMade({ id: 7, list: nested(most) })).id, 7)
+    t.match(failure(handMade({ id: 7, list: nested(most + 1) })), { code: 'BAD_REQUEST', id: null, message })
+    for (const levels of [10_000, 60_000]) {
+      t.match(failure(raw(Uint8Array.from([...Array(levels).fill(0x91), 0xc0]))), { message })
+    }
+    t.equal(decodeFrame(encodeFrame({ id: 7, query: nested(most) })).id, 7)
+    t.throws(() => encodeFrame({ id: 7, query: nested(most + 1) }), { code: 'BAD_REQUEST', message })
+  },
+)
+
 t.test('sizes are limited before anything is read', async (t) => {
   const tooLong = new Uint8Array(LIMITS.frameBytes + 1)
   t.match(failure(tooLong), { code: 'TOO_LARGE', id: null })

@@ -80,7 +80,7 @@ t.test('what a part cannot hold is refused', async (t) => {
     const message = new RegExp(`is no ${type}, which part 0`)
     t.throws(() => encode([type], value), { code: 'BAD_REQUEST', message }, `${type} ${value}`)
   }
-  t.throws(() => encode(['u32'], 1, 2), { message: /1 parts was given 2/ })
+  t.throws(() => encode(['u32'], 1, 2), { message: /2 parts; the type has 1/ })
 })
 
 t.test('what is no tuple is found out', async (t) => {

@@ -40,8 +40,11 @@ export function addServe(cli: Argv): Argv {
       const given: Readonly<Record<string, unknown>> = options
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
-      const config = loadConfig({ flags, file, environment: process.env })
+      const warnings: string[] = []
+      const onWarning = (message: string) => warnings.push(message)
+      const config = loadConfig({ flags, file, environment: process.env, onWarning })
       const log = openLog({ level: config.logLevel, format: config.logFormat })
+      for (const message of warnings) log.warn({}, message)
       await serveUntilSignal(
         async (stop) => {
           let replay: { readonly index: string; readonly progress: Progress } | undefined

@@ -2,6 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
 import { packQuery } from '../../../protocol/query/constant-lists.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
+import { checkName, checkOptions, NUMBER } from '../check-options.js'
 import type { Connection } from '../connection.js'
 import { type Bounds, type CallOptions, toBounds } from '../options.js'
 import type { Query } from './query.js'
@@ -86,10 +87,10 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
    * @param options `seconds` for which it stays after its last use; ten minutes by default
    * @throws WarpdexError also `RELATION_EXISTS` where a stored relation has the name, `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`
    */
-  async keep(
-    name: string,
-    { seconds }: { readonly seconds?: number | undefined } = {},
-  ): Promise<KeptRelation> {
+  async keep(name: string, options: { readonly seconds?: number | undefined } = {}): Promise<KeptRelation> {
+    checkName(name, 'keep', 'a relation')
+    checkOptions(options, { seconds: NUMBER }, 'keep')
+    const { seconds } = options
     const { fields } = await this.#ask({ keep: { name, seconds } })
     this.#onKept(name)
     if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server did not keep the result')

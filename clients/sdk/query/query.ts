@@ -1,12 +1,27 @@
-import type {
-  JoinAlgorithm,
-  JoinKind,
-  NamedExpression,
-  QueryNode,
-  SetOperator,
-  SortColumn,
+import { WarpdexError } from '../../../protocol/errors.js'
+import {
+  JOIN_ALGORITHMS,
+  JOIN_KINDS,
+  type JoinAlgorithm,
+  type JoinKind,
+  type NamedExpression,
+  type QueryNode,
+  type SetOperator,
+  type SortColumn,
 } from '../../../protocol/query/tree.js'
-import { type AggregateValue, columnOrValue, type Value } from './value.js'
+import { isIterable, shown, titleOf } from '../../../protocol/shown.js'
+import {
+  ANYTHING,
+  checkName,
+  checkOptions,
+  FLAG,
+  type Kinds,
+  NUMBER,
+  oneOf,
+  TEXT,
+  TEXTS,
+} from '../check-options.js'
+import { type AggregateValue, columnOrValue, Value } from './value.js'
 
 /** Columns to compute, by their names; a list of names keeps columns as they are. */
 export type Columns = readonly string[] | Readonly<Record<string, Value | string>>
@@ -22,12 +37,24 @@ export interface JoinOptions {
   readonly algorithm?: JoinAlgorithm | undefined
 }
 
+const JOIN_OPTIONS: Kinds<JoinOptions> = {
+  on: ANYTHING,
+  band: ANYTHING,
+  kind: oneOf(JOIN_KINDS),
+  algorithm: oneOf(JOIN_ALGORITHMS),
+}
+
+const BAND_FIELDS: Kinds<NonNullable<JoinOptions['band']>> = { left: TEXT, right: TEXT, width: NUMBER }
+
 export interface SetOptions {
   /** Keep duplicates. */
   readonly all?: boolean | undefined
   /** Compare by these columns only. */
   readonly byKey?: readonly string[] | undefined
 }
+
+const SET_OPTIONS: Kinds<SetOptions> = { all: FLAG, byKey: TEXTS }
+const SORT_FIELDS: Kinds<SortColumn> = { column: TEXT, descending: FLAG, nulls: oneOf(['first', 'last']) }
 
 /** A query over relations. Every method gives another query, whose rows are made of this one's. `Client.query` carries it out. */
 export class Query {
@@ -40,21 +67,29 @@ export class Query {
 
   /** The rows for which a condition is true. */
   where(condition: Value): Query {
+    if (!(condition instanceof Value)) {
+      throw bad(`where takes a condition, such as where(col('k').gt(3)), not ${shown(condition)}`)
+    }
     return new Query({ op: 'where', input: this.tree, condition: condition.expression })
   }
 
   /** These columns, in this order. */
   select(columns: Columns): Query {
-    return new Query({ op: 'project', input: this.tree, columns: named(columns) })
+    return new Query({ op: 'project', input: this.tree, columns: named(columns, 'select') })
   }
 
-  join(other: Query, { on, band, kind, algorithm }: JoinOptions): Query {
+  join(other: Query, options: JoinOptions): Query {
+    checkQuery(other, 'join')
+    checkOptions(options, JOIN_OPTIONS, 'join')
+    const { on, band, kind, algorithm } = options
+    if (band !== undefined) checkOptions(band, BAND_FIELDS, 'the band of join', 'field')
     const pairs = on === undefined ? undefined : pairsOf(on)
     return new Query({ op: 'join', left: this.tree, right: other.tree, kind, on: pairs, band, algorithm })
   }
 
   /** Every row of this with every row of the other. */
   product(other: Query): Query {
+    checkQuery(other, 'product')
     return new Query({ op: 'product', left: this.tree, right: other.tree })
   }
 
@@ -77,21 +112,37 @@ export class Query {
 
   /** A row for each combination of keys; one in all where there are no keys. */
   groupBy(keys: Columns, aggregates: Readonly<Record<string, AggregateValue>> = {}): Query {
-    const listed = Object.entries(aggregates).map(([name, aggregate]) => ({ name, ...aggregate }))
-    return new Query({ op: 'groupBy', input: this.tree, keys: named(keys), aggregates: listed })
+    const listed = Object.entries(aggregatesOf(aggregates)).map(([name, aggregate]) => ({
+      name,
+      ...aggregate,
+    }))
+    return new Query({ op: 'groupBy', input: this.tree, keys: named(keys, 'groupBy'), aggregates: listed })
   }
 
   /** By columns, the first one first. */
   orderBy(...by: readonly (string | SortColumn)[]): Query {
-    const columns = by.map((column) => (typeof column === 'string' ? { column } : column))
+    const columns = by.map((column) => {
+      if (typeof column === 'string') return { column }
+      if (column instanceof Value || typeof column !== 'object' || column === null) {
+        const right = "names of columns, as in orderBy('a', descending('b'))"
+        throw bad(`orderBy takes ${right}, not ${titleOf(column)}; select computes columns`)
+      }
+      checkOptions(column, SORT_FIELDS, 'a column of orderBy', 'field')
+      return column
+    })
     return new Query({ op: 'orderBy', input: this.tree, by: columns })
   }
 
   limit(rows: number, offset?: number): Query {
+    checkWhole(rows, 'the rows of limit are')
+    if (offset !== undefined) checkWhole(offset, 'the offset of limit is')
     return new Query({ op: 'limit', input: this.tree, rows, offset })
   }
 
-  #combined(op: SetOperator, other: Query, { all, byKey }: SetOptions): Query {
+  #combined(op: SetOperator, other: Query, options: SetOptions): Query {
+    checkQuery(other, op)
+    checkOptions(options, SET_OPTIONS, op)
+    const { all, byKey } = options
     return new Query({ op, left: this.tree, right: other.tree, all, byKey })
   }
 }
@@ -101,15 +152,35 @@ export class Query {
  * @param as with it columns are named `as.column`
  */
 export function relation(name: string, as?: string): Query {
+  checkName(name, 'relation', 'a relation')
+  if (as !== undefined) checkName(as, 'as', 'columns')
   return new Query({ op: 'scan', relation: name, as })
 }
 
 /** A column to order by, the largest first. */
 export function descending(column: string, nulls?: 'first' | 'last'): SortColumn {
-  return { column, descending: true, nulls }
+  checkName(column, 'descending', 'a column')
+  const sort: SortColumn = { column, descending: true, nulls }
+  checkOptions(sort, SORT_FIELDS, 'descending', 'field')
+  return sort
 }
 
-function named(columns: Columns): NamedExpression[] {
+/** @throws WarpdexError `BAD_REQUEST` for what is no query */
+export function checkQuery(query: unknown, what: string): void {
+  if (query instanceof Query) return
+  throw bad(`${what} takes a query, such as relation('orders').limit(10), not ${shown(query)}`)
+}
+
+function checkWhole(number: unknown, what: string): void {
+  if (Number.isSafeInteger(number) && Number(number) >= 0) return
+  throw bad(`${what} a whole number from 0, not ${shown(number)}`)
+}
+
+function named(columns: Columns, what: string): NamedExpression[] {
+  if (isNames(columns) ? !TEXTS.is(columns) : !isRecord(columns)) {
+    const right = "a list of names, or values by their names as in {total: col('a').plus(1)}"
+    throw bad(`${what} takes ${right}, not ${shown(columns)}`)
+  }
   if (isNames(columns)) return columns.map((name) => ({ name, value: { column: name } }))
   return Object.entries(columns).map(([name, value]) => ({ name, value: columnOrValue(value) }))
 }
@@ -120,5 +191,31 @@ function isNames(columns: Columns): columns is readonly string[] {
 
 function pairsOf(on: NonNullable<JoinOptions['on']>): (readonly [string, string])[] {
   const list = typeof on === 'string' ? [on] : on
+  if (!Array.isArray(list)) {
+    throw bad(
+      `on of join is a column's name, or a list of names and of pairs such as [['a', 'b']], not ${shown(on)}`,
+    )
+  }
   return list.map((pair) => (typeof pair === 'string' ? [pair, pair] : pair))
+}
+
+function aggregatesOf(aggregates: unknown): Readonly<Record<string, AggregateValue>> {
+  const isAggregate = (value: unknown): value is AggregateValue => isRecord(value) && 'function' in value
+  if (isRecord(aggregates) && Object.values(aggregates).every(isAggregate)) {
+    return aggregates as Readonly<Record<string, AggregateValue>>
+  }
+  const found = isRecord(aggregates)
+    ? Object.values(aggregates).find((value) => !isAggregate(value))
+    : aggregates
+  throw bad(`groupBy takes aggregates by their names, such as {total: sum('a')}, not ${shown(found)}`)
+}
+
+/** Something with values by name, which a value of a query, a list, a set or the like is not. */
+function isRecord(value: unknown): value is object {
+  const isObject = typeof value === 'object' && value !== null
+  return isObject && !(value instanceof Value || value instanceof Query || isIterable(value))
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
 }

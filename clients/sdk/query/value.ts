@@ -7,6 +7,8 @@ import type {
   MatchKind,
 } from '../../../protocol/query/tree.js'
 import type { ColumnType } from '../../../protocol/relation.js'
+import { shown, titleOf } from '../../../protocol/shown.js'
+import { checkName } from '../check-options.js'
 
 /** What an expression may be made of: another one, or a constant. */
 export type Operand = Value | number | bigint | string | boolean | null
@@ -57,7 +59,7 @@ export class Value {
   in(values: Iterable<Operand>): Value {
     // A string could be taken for a list of its characters.
     if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function') {
-      throw new WarpdexError('BAD_REQUEST', "in takes a list of values, as in(['MAIL', 'SHIP'])")
+      throw bad("in takes a list of values, as in(['MAIL', 'SHIP'])")
     }
     return new Value({ op: 'in', args: [this.expression, ...Array.from(values, expressionOf)] })
   }
@@ -116,12 +118,14 @@ export class Value {
   }
 
   #matching(op: MatchKind, text: string): Value {
+    if (typeof text !== 'string') throw bad(`${op} takes a text, not ${shown(text)}`)
     return new Value({ op, args: [this.expression], text })
   }
 }
 
 /** A column of what a query's operator works on. */
 export function col(name: string): Value {
+  checkName(name, 'col', 'a column')
   return new Value({ column: name })
 }
 
@@ -144,6 +148,10 @@ export function when(
   branches: readonly (readonly [condition: Operand, value: Operand])[],
   otherwise: Operand = null,
 ): Value {
+  if (!Array.isArray(branches) || !branches.every(Array.isArray)) {
+    const right = "a list of branches, as in when([[col('a').gt(3), 'many']], 'few')"
+    throw bad(`when takes ${right}, not ${shown(branches)}`)
+  }
   const listed = branches.map(([condition, value]) => ({
     condition: expressionOf(condition),
     value: expressionOf(value),
@@ -192,21 +200,26 @@ function expressionOf(operand: Operand): Expression {
   if (operand instanceof Value) return operand.expression
   if (typeof operand !== 'bigint') {
     if (operand === null || CONSTANT_TYPES.includes(typeof operand)) return { value: operand }
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw bad(
       `${titleOf(operand)} is no value of a query; use a number, a bigint, a text, true, false, null, or what col and its methods give`,
     )
   }
   const small = operand >= Number.MIN_SAFE_INTEGER && operand <= Number.MAX_SAFE_INTEGER
   if (small) return { value: Number(operand) }
+  if (operand >= 2n ** 64n) return { value: Math.min(Math.max(Number(operand), PAST_ALL), Number.MAX_VALUE) }
+  if (operand < -(2n ** 63n))
+    return { value: Math.max(Math.min(Number(operand), -PAST_ALL), -Number.MAX_VALUE) }
   return { value: String(operand), type: operand >= 2n ** 63n ? 'u64' : 'i64' }
 }
 
+/**
+ * Past all integers that a query holds, whichever number it was rounded from: what is past them compares with all of them alike, so a number that has
+ * lost digits does.
+ */
+const PAST_ALL = 2 ** 64 + 2 ** 12
+
 const CONSTANT_TYPES: readonly string[] = ['number', 'string', 'boolean']
 
-/** What something is, which only gets past the types of this module. */
-function titleOf(operand: unknown): string {
-  if (operand === undefined) return 'undefined'
-  const kind = typeof operand === 'object' ? (operand?.constructor?.name ?? 'object') : typeof operand
-  return `${/^[AEIOUaeiou]/.test(kind) ? 'an' : 'a'} ${kind}`
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
 }

@@ -4,11 +4,12 @@ import type { Device } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
 import { Primitives } from '../../primitives/primitives.js'
+import { WarmDevice } from '../../primitives/warm-device.js'
 import { Arena } from '../arena.js'
 import { treeShape } from '../layout.js'
 import { type Parts, partsFor } from '../parts.js'
 import { fitCosts, type Measurement } from './fit-costs.js'
-import { GetTimer, type KeyColumns } from './get-timer.js'
+import { GetTimer, type KeyColumns, type TimingTools } from './get-timer.js'
 import { pathLength, type TraversalCosts } from './traversal-costs.js'
 
 /** A tree over random keys of printable characters. */
@@ -21,7 +22,8 @@ interface Sample {
   readonly partitionLevels: number | 'auto'
 }
 
-interface Plan {
+/** What is measured, and how often. */
+export interface CalibrationPlan {
   readonly samples: readonly Sample[]
   readonly batches: readonly number[]
   readonly repeats: number
@@ -30,7 +32,7 @@ interface Plan {
 }
 
 /** Trees within a device's cache and far beyond it, of few and of many levels. */
-const HARDWARE: Plan = {
+const HARDWARE: CalibrationPlan = {
   samples: [
     { keys: 1000, keyBytes: 128, layout: 'full', partitionLevels: 'auto' },
     { keys: 1000, keyBytes: 32, layout: 'full', partitionLevels: 'auto' },
@@ -47,7 +49,7 @@ const HARDWARE: Plan = {
   mostResults: 2 ** 23,
 }
 
-const SOFTWARE: Plan = {
+const SOFTWARE: CalibrationPlan = {
   samples: [
     { keys: 300, keyBytes: 64, layout: 'full', partitionLevels: 'auto' },
     { keys: 300, keyBytes: 16, layout: 'full', partitionLevels: 4 },
@@ -64,50 +66,63 @@ type Measurements = ReadonlyMap<Traversal, Measurement[]>
 
 /**
  * Measures what the traversal strategies cost on a device, by timing each over trees made for the purpose. Takes seconds.
+ * @param plan the one that suits the device, unless given
  * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
  */
-export async function calibrate(device: Device): Promise<TraversalCosts> {
-  const plan = device.facts.software ? SOFTWARE : HARDWARE
+export async function calibrate(
+  device: Device,
+  plan: CalibrationPlan = device.facts.software ? SOFTWARE : HARDWARE,
+): Promise<TraversalCosts> {
+  const primitives = await Primitives.create(device)
+  const tools: TimingTools = {
+    device,
+    normaliser: await KeyNormaliser.create(device, primitives, 'terminated'),
+    warm: new WarmDevice(device, primitives),
+  }
   const measurements: Measurements = new Map(TRAVERSALS.map((traversal) => [traversal, []]))
-  for (const sample of plan.samples) await measureTree(device, plan, sample, measurements)
+  for (const sample of plan.samples) await measureTree(tools, plan, sample, measurements)
   return fitCosts(measurements)
 }
 
-async function measureTree(device: Device, plan: Plan, sample: Sample, found: Measurements): Promise<void> {
+async function measureTree(
+  tools: TimingTools,
+  plan: CalibrationPlan,
+  sample: Sample,
+  found: Measurements,
+): Promise<void> {
+  const { device } = tools
   const { keys, layout, partitionLevels } = sample
   const shape: IndexShape = { ...SHAPE, layout, partitionLevels }
   const parts = await partsFor(device, shape)
-  const normaliser = await KeyNormaliser.create(device, await Primitives.create(device), 'terminated')
   const arena = await Arena.create(device, treeShape(shape), { nodes: 1, tuples: 1, extentWords: 1 })
+  const timers: GetTimer[] = []
   try {
     await insert(parts, arena, randomKeys(keys, sample))
+    // All that the host makes is made before the first measurement, so that it does not leave the device alone later.
     for (const batch of plan.batches) {
       // The first numbers are those of the keys in the tree.
       const numbers = Uint32Array.from({ length: batch }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0)
       const queries = randomKeys(batch, sample, (i) => numbers[i] % keys)
-      const timer = new GetTimer(device, parts.reader, normaliser, queries)
-      try {
-        await measureBatch(plan, sample, parts, arena, timer, batch, found)
-      } finally {
-        timer.release()
-      }
+      timers.push(new GetTimer(tools, parts.reader, queries))
     }
+    for (const timer of timers) await measureBatch(plan, sample, parts, arena, timer, found)
   } finally {
+    for (const timer of timers) timer.release()
     arena.destroy()
   }
 }
 
 async function measureBatch(
-  plan: Plan,
+  plan: CalibrationPlan,
   { keys, keyBytes, layout }: Sample,
   { locator }: Parts,
   arena: Arena,
   timer: GetTimer,
-  batch: number,
   found: Measurements,
 ): Promise<void> {
   if (locator === undefined) return
   const table = await locator.partitions(arena)
+  const batch = timer.count
   const digits = 2 * keyBytes
   const path = pathLength(layout === 'full', digits, keys, arena.nodes.records)
   const situation = {
@@ -121,13 +136,13 @@ async function measureBatch(
     partitions: table.count,
     nodeBytes: arena.nodes.usedBytes,
   }
-  for (const [traversal, rows] of found) {
-    const { strategy } = traversal
+  const traversals = [...found.keys()].filter(({ strategy }) => {
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
-    if (visitsAll && batch * table.count > plan.mostResults) continue
-    const ready = strategy === 'sequential' ? undefined : await locator.ready(arena, traversal)
-    const microseconds = await timer.time(arena, ready, plan.repeats)
-    rows.push({ situation, microseconds })
+    return !visitsAll || batch * table.count <= plan.mostResults
+  })
+  const times = await timer.times(locator, arena, traversals, plan.repeats)
+  for (const [i, traversal] of traversals.entries()) {
+    found.get(traversal)?.push({ situation, microseconds: times[i] })
   }
 }
 

@@ -69,6 +69,8 @@ export class PartitionLists {
   /** Begin and end of each block in `byBlock`. */
   readonly blocks: GPUBuffer
   readonly blockCount: number
+  /** A plain number, since the size of a buffer is asked of Dawn. */
+  readonly bytes: number
 
   constructor(lists: Omit<PartitionLists, 'bytes' | 'destroy'>) {
     this.live = lists.live
@@ -78,10 +80,7 @@ export class PartitionLists {
     this.predecessors = lists.predecessors
     this.blocks = lists.blocks
     this.blockCount = lists.blockCount
-  }
-
-  get bytes(): number {
-    return this.#buffers.reduce((total, { size }) => total + size, 0)
+    this.bytes = this.#buffers.reduce((total, { size }) => total + size, 0)
   }
 
   get #buffers(): GPUBuffer[] {

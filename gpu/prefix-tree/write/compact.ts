@@ -185,7 +185,7 @@ export class Compactor {
     const buffers = [...arena.buffers, ordered, extentOffsets, ...target]
     const params = [tuples, this.#shape.word, firstExtent, extentWords]
 
-    let copying = this.#device.record()
+    let copying: Recorder = this.#device.record()
     copying.clear(longCount, 0, 4)
     copying.dispatch(copyTuples, buffers, params, tuples)
     copying = await pace(copying)

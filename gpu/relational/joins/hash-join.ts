@@ -96,7 +96,7 @@ export class HashJoin {
     const build = this.#partition(begun, scratch, sides.build, bits)
     const plan = await this.#plan(begun, scratch, { probe, build }, bits)
     if (plan === undefined) return undefined
-    const recorder = this.#device.record()
+    const recorder = scratch.record()
     return { recorder, matches: await this.#matchItems(recorder, scratch, { probe, build }, plan) }
   }
 
@@ -134,7 +134,7 @@ export class HashJoin {
     if (plan.numbers === probe.count) return { ...plan, numbersBefore: undefined }
     if (plan.numbers > MOST_NUMBERS_A_PROBE * Math.max(probe.count, build.count)) return undefined
     const numbersBefore = scratch.words(count)
-    const scanning = this.#device.record()
+    const scanning = scratch.record()
     this.#primitives.scan(scanning, scratch, numbers, numbersBefore, count)
     scanning.submit()
     return { ...plan, numbersBefore }

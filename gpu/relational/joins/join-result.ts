@@ -67,11 +67,11 @@ export class JoinResult {
     scratch: Scratch,
     matches: Matches | undefined,
   ): Promise<JoinResult> {
-    const { device, matched } = parts
+    const { matched } = parts
     const { choice, left, right, marked } = request
     const marks: Partial<Record<SideName, GPUBuffer>> = {}
     if (marked.length > 0) {
-      const recorder = device.record()
+      const recorder = scratch.record()
       for (const side of marked) {
         const buffer = matched.recordMarks(recorder, scratch, side === 'left' ? left : right)
         marks[side] = buffer
@@ -122,16 +122,16 @@ export class JoinResult {
     pairs: boolean,
   ): AsyncGenerator<JoinPass, void, undefined> {
     if (side.count === 0) return
-    const { device, matched } = this.#parts
+    const { matched } = this.#parts
     const scratch = this.#scratch.part()
     try {
-      const list = await matched.list(device.record(), scratch, side, this.marks[name]!, marked)
+      const list = await matched.list(scratch.record(), scratch, side, this.marks[name]!, marked)
       const capacity = this.#capacity(list.count)
       const taken = scratch.words(capacity)
       const absent = pairs ? scratch.words(capacity) : undefined
       for (let first = 0; first < list.count; first += capacity) {
         const count = Math.min(capacity, list.count - first)
-        const recorder = device.record()
+        const recorder = scratch.record()
         await matched.take(recorder, list, first, count, taken, absent)
         recorder.submit()
         const [left, right] = name === 'left' ? [taken, absent] : [absent!, taken]

@@ -95,7 +95,7 @@ export class Joins {
   async createIndex(side: JoinSide, keyWords: KeyWords): Promise<JoinIndex> {
     const scratch = this.#device.scratch()
     const buffers: GPUBuffer[] = []
-    const recorder = this.#device.record()
+    const recorder = scratch.record()
     try {
       const made = await this.#index(recorder, scratch, side, keyWords)
       const keep = async (buffer: GPUBuffer, bytes: number) => {
@@ -190,7 +190,7 @@ export class Joins {
     algorithm: JoinAlgorithm,
     request: MatchRequest,
   ): Promise<Matches> {
-    const recorder = this.#device.record()
+    const recorder = scratch.record()
     switch (algorithm) {
       case 'ninlj':
         return this.#matchByLoops(recorder, scratch, roles, request)
@@ -230,7 +230,7 @@ export class Joins {
     const hash = await this.#hashes.get(request.keyWords)
     const found = await hash.match(recorder, scratch, roles, request.tuning.partitionBits)
     if (found !== undefined) return this.#count(found.recorder, scratch, found.matches)
-    return this.#matchByMerge(this.#device.record(), scratch, roles, request)
+    return this.#matchByMerge(scratch.record(), scratch, roles, request)
   }
 
   async #matchByIndex(
@@ -250,7 +250,7 @@ export class Joins {
       let ends = kept?.ends
       if (ends === undefined) {
         ends = await this.#submitForEnds(begun, index)
-        recorder = this.#device.record()
+        recorder = scratch.record()
       }
       probe = this.#orderProbes(recorder, scratch, given, keyWords, leadingBytes(ends, ordered))
     }

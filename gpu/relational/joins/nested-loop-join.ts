@@ -50,7 +50,7 @@ export class NestedLoopJoin {
     const runs = { firsts: scratch.words(numbers), counts: scratch.words(numbers) }
     const params = [probe.count, build.count, blocks, segment, segments, ...rangeParams(range)]
     const buffers = [probe.keys, build.keys, runs.firsts, runs.counts]
-    recorder.dispatchGroups(kernel, buffers, params, blocks * segments)
+    recorder.dispatchGroups(kernel, buffers, params, blocks * segments, { weight: segment / TILE })
     const rows = { probe: probe.rows, build: build.rows }
     return { algorithm: 'ninlj', ...runs, probes: numbers, rows, period: probe.count }
   }
@@ -67,7 +67,7 @@ export class NestedLoopJoin {
   ): Promise<(slice: Slice) => PairWriter> {
     const kernel = await this.#kernel('write_matches', range, mark)
     const { blocks, segment, segments } = cut(probe.count, build.count)
-    const recorder = this.#device.record()
+    const recorder = scratch.record()
     const probeRows = this.#rows(recorder, scratch, probe)
     const buildRows = this.#rows(recorder, scratch, build)
     recorder.submit()
@@ -85,7 +85,7 @@ export class NestedLoopJoin {
           output.build,
         ]
         if (marks !== undefined) buffers.push(marks)
-        recorder.dispatchGroups(kernel, buffers, params, blocks * segments)
+        recorder.dispatchGroups(kernel, buffers, params, blocks * segments, { weight: segment / TILE })
       }
   }
 

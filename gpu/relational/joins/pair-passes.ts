@@ -44,16 +44,15 @@ export class PairPasses {
     output: PairColumns,
     capacity: number,
   ): AsyncGenerator<number, void, undefined> {
-    const { device } = this.#parts
     const { probes: all, tally } = this.#matches
     for await (const [first, probes, { sum }] of this.#slices(memory, 0, all, tally)) {
       const scratch = memory.part()
-      const starting = device.record()
+      const starting = memory.record()
       try {
         const writer = await this.#start(starting, scratch, first, probes)
         for (let begin = 0; begin < sum; begin += capacity) {
           const end = Math.min(begin + capacity, sum)
-          const recorder = begin === 0 ? starting : device.record()
+          const recorder = begin === 0 ? starting : memory.record()
           const own = memory.part()
           try {
             writer(recorder, own, { begin, end }, output, this.#marks)
@@ -110,11 +109,11 @@ export class PairPasses {
 
   /** The tallies of the first probes of a slice, up to `half`, and of its others. */
   async #halves(memory: Scratch, first: number, half: number, probes: number): Promise<readonly Tally[]> {
-    const { device, tallies } = this.#parts
+    const { tallies } = this.#parts
     const { counts } = this.#matches
     const scratch = memory.part()
     try {
-      return await tallies.submit(device.record(), scratch, [
+      return await tallies.submit(scratch.record(), scratch, [
         { counts, first, count: half },
         { counts, first: first + half, count: probes - half },
       ])

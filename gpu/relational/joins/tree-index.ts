@@ -66,11 +66,11 @@ export class TreeIndex {
     const asked = probe.strings?.count ?? probe.count
     const most = Math.floor(device.facts.bindingBytes / ENTRY_BYTES)
     if (Math.max(probe.count, asked) > most) return undefined
-    const keys = this.#keysOf(device, scratch, probe)
+    const keys = this.#keysOf(scratch, probe)
     const isOne = trees.length === 1 || trees.every((tree) => tree === undefined)
     const divided = isOne ? undefined : await this.#reads.divide(scratch, keys, asked)
-    const shares = await this.#shares(device, scratch, keys, asked, divided)
-    const counting = device.record()
+    const shares = await this.#shares(scratch, keys, asked, divided)
+    const counting = scratch.record()
     const found = scratch.words(asked)
     for (const { reads, keys, first, count } of shares) {
       const own = shares.length === 1 ? found : scratch.words(count)
@@ -88,7 +88,7 @@ export class TreeIndex {
     const gathered = sums.reduce((total, { sum }) => total + sum, 0)
     if (gathered > Math.min(most, mostMatches(rows, asked))) return undefined
     const { firsts, payloads } = gather(parts, scratch, shares, sums, asked)
-    const placing = device.record()
+    const placing = scratch.record()
     const matches = {
       algorithm: 'inlj',
       probes: probe.count,
@@ -103,17 +103,16 @@ export class TreeIndex {
   }
 
   /** What is looked for, ready for the trees. */
-  #keysOf(device: Device, scratch: Scratch, { keys, strings }: TreeProbe): KeyColumn {
+  #keysOf(scratch: Scratch, { keys, strings }: TreeProbe): KeyColumn {
     const reads = this.#reads.trees.find((tree) => tree !== undefined)
     if (strings === undefined || reads === undefined) return { keys, heap: undefined }
-    const recorder = device.record()
+    const recorder = scratch.record()
     const queries = reads.queries(recorder, scratch, strings.keys)
     recorder.submit()
     return queries
   }
 
   async #shares(
-    device: Device,
     scratch: Scratch,
     keys: KeyColumn,
     count: number,
@@ -121,7 +120,7 @@ export class TreeIndex {
   ): Promise<readonly Share[]> {
     const { trees } = this.#reads
     if (divided === undefined) return [{ reads: trees[0], keys, first: 0, count }]
-    const recorder = device.record()
+    const recorder = scratch.record()
     const shares: Share[] = []
     for (const [tree, reads] of trees.entries()) {
       const first = divided.starts[tree]!
@@ -137,13 +136,13 @@ export class TreeIndex {
 
 /** The payloads of all that is looked for, and where those of each begin. */
 function gather(
-  { device, primitives }: TreeParts,
+  { primitives }: TreeParts,
   scratch: Scratch,
   shares: readonly Share[],
   sums: readonly Tally[],
   asked: number,
 ): { readonly firsts: GPUBuffer; readonly payloads: GPUBuffer } {
-  const recorder = device.record()
+  const recorder = scratch.record()
   const total = sums.reduce((all, { sum }) => all + sum, 0)
   const firsts = scratch.words(asked)
   const payloads = scratch.words(total)

@@ -57,7 +57,8 @@ export class DeviceWork {
   }
 
   get recorder(): Recorder {
-    this.#recorder ??= this.device.record(this.#profiler)
+    this.#recorder ??=
+      this.#profiler === undefined ? this.scratch.record() : this.device.record(this.#profiler)
     return this.#recorder
   }
 
@@ -82,11 +83,33 @@ export class DeviceWork {
     return buffer
   }
 
+  /** Hands what was recorded to the lane of the scratch memory. */
   submit(): void {
     // Work that the device refuses is not handed to it again with what comes next.
     const recorder = this.#recorder
     this.#recorder = undefined
     recorder?.submit()
+  }
+
+  /** Submits, and waits until all of it is in the device's queue: what others submit then comes after it. */
+  async submitted(): Promise<void> {
+    this.submit()
+    await this.scratch.submitted()
+  }
+
+  /** The same until the device has done it. */
+  async done(): Promise<void> {
+    await this.submitted()
+    await this.device.workDone()
+  }
+
+  /** Does what reads or writes something that changes or goes afterwards: whatever it recorded is in the device's queue then. */
+  async untilSubmitted<T>(task: () => Promise<T>): Promise<T> {
+    try {
+      return await task()
+    } finally {
+      await this.submitted()
+    }
   }
 
   /** Gives back all memory but these buffers. */

@@ -67,6 +67,7 @@ export class Evaluation {
       buffers,
       [rows, words, length, flags],
       rows,
+      { weight: length },
     )
     return output
   }

@@ -1,6 +1,7 @@
 import type { ColumnWidth, SelectionCosts, ShareCurve } from '../../../protocol/query/selection-costs.js'
 import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
+import { WarmDevice } from '../../primitives/warm-device.js'
 import { QueryKernels } from '../query/query-kernels.js'
 import { fitGranule, touchedShare } from './fit-granule.js'
 import { fitLine } from './fit-line.js'
@@ -10,7 +11,6 @@ import { LONG_STRING_BYTES, SampleColumns, SHORT_STRING_BYTES } from './sample-c
 import { SelectionProbe } from './selection-probe.js'
 import { selectionTile, selectionWorkgroups, WORD_ENTRIES } from './selection-tile.js'
 import { Selections } from './selections.js'
-import { WarmDevice } from './warm-device.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
@@ -100,10 +100,8 @@ async function measureFastest(
   stop: AbortSignal | undefined,
 ): Promise<SelectionCosts> {
   const columns = await SampleColumns.create(device, size)
-  let warm: WarmDevice | undefined
   try {
-    warm = await WarmDevice.create(device, size.rows)
-    await warm.warmUp(stop)
+    const warm = new WarmDevice(device, kernels.primitives)
     const probes: SizedProbe[] = []
     for (const { workgroup, tileRows, selections } of sized) {
       const timer = new RepeatedTimer(device, kernels, selections, warm, size, stop)
@@ -113,7 +111,6 @@ async function measureFastest(
     const best = await fastest(probes, size)
     return { workgroup: best.workgroup, ...(await measure(best, size)) }
   } finally {
-    warm?.destroy()
     columns.destroy()
   }
 }

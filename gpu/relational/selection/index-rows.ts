@@ -64,8 +64,7 @@ export async function indexRows(
     // What has a null or a NaN in some column of the index is not in it.
     const needsAll = conditions.length < columns || conditions.some(asksForNaN)
     if (needsAll && payloadsOf(reads) < rows) return undefined
-    // What was recorded must be submitted before the index may change.
-    return work.attempt(() => rowsOfKeys(work, reads, keys, question))
+    return work.untilSubmitted(() => work.attempt(() => rowsOfKeys(work, reads, keys, question)))
   })
 }
 
@@ -104,15 +103,10 @@ async function rowsOfKeys(
   })
   // Payloads of one key are in the order in which rows were appended.
   const isSorted = keys.pointCount === 1 && keys.rangeCount === 0
-  if (isSorted || total < 2) {
-    work.submit()
-    return { buffer: gathered, count: total }
-  }
+  if (isSorted || total < 2) return { buffer: gathered, count: total }
   const { primitives } = work.kernels
   const bits = { bits: bitsFor(rows) }
   const sorted = primitives.sort(work.recorder, work.scratch, gathered, undefined, total, 1, bits)
-  // The index may change once this is over.
-  work.submit()
   return { buffer: sorted.keys, count: total }
 }
 

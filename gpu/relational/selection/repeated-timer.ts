@@ -1,14 +1,12 @@
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { WarmDevice } from '../../primitives/warm-device.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { CalibrationSize } from './calibrate.js'
 import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 import type { Selections } from './selections.js'
-import type { WarmDevice } from './warm-device.js'
 
-/** Runs before those that count: kernels are compiled in it. */
-const WARM_UP = 1
 /** Rows of a selection that takes no time beside being launched. */
 export const FEW_ROWS = 64
 
@@ -26,8 +24,7 @@ export interface Compared {
 }
 
 /**
- * Times the same several times over and takes what is typical. All times are in nanoseconds. What is compared is run by turns, each run behind
- * the same work, so that whatever becomes of the device's clock and whatever else it does falls on all of it alike.
+ * Times the same several times over and takes what is typical. All times are in nanoseconds. What is compared is run by turns on a warm device.
  */
 export class RepeatedTimer {
   readonly #isSoftware: boolean
@@ -102,8 +99,7 @@ export class RepeatedTimer {
   async #beyond(whole: Probed, part: Probed | undefined, rows: number, repeat: number): Promise<number> {
     const taken = await this.#once(whole, rows, repeat)
     if (part === undefined) return taken
-    await this.#warm.keepWarm()
-    return taken - (await this.#once(part, rows, repeat))
+    return taken - (await this.#warm.run(() => this.#once(part, rows, repeat)))
   }
 
   /** One of several runs, over other columns each time, so that none finds its own in a cache. */
@@ -123,18 +119,8 @@ export class RepeatedTimer {
     return this.#isSoftware ? Math.min(...taken) : median(taken)
   }
 
-  /** What each took, in all repeats that count. */
-  async #byTurns(each: readonly ((repeat: number) => Promise<number>)[]): Promise<number[][]> {
-    const taken = each.map((): number[] => [])
-    for (let repeat = 0; repeat < WARM_UP + this.#size.repeats; repeat++) {
-      for (const [i, once] of each.entries()) {
-        this.#stop?.throwIfAborted()
-        await this.#warm.keepWarm()
-        const nanoseconds = await once(repeat)
-        if (repeat >= WARM_UP) taken[i]!.push(nanoseconds)
-      }
-    }
-    return taken
+  #byTurns(each: readonly ((repeat: number) => Promise<number>)[]): Promise<number[][]> {
+    return this.#warm.byTurns(each, this.#size.repeats, this.#stop)
   }
 }
 

@@ -157,7 +157,7 @@ export class StoredColumn {
    */
   async take(work: DeviceWork, source: QueryColumn, rows: number, isTight: boolean): Promise<void> {
     const strings = this.#strings && (await this.#mergeUsed(work, source, rows))
-    work.submit()
+    await work.submitted()
     await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
     const validity = this.definition.nullable ? source.validity : undefined
     if (validity !== undefined || this.#validity !== undefined) await this.#takeValidity(work, validity, rows)

@@ -45,6 +45,7 @@ export class StoredRelation {
   readonly #sample = new SampleKeeper()
   /** Nothing of it goes on beside requests. */
   readonly background = undefined
+  readonly derivedBytes = 0
 
   private constructor(device: Device, columns: readonly StoredColumn[]) {
     this.#device = device
@@ -147,18 +148,19 @@ export class StoredRelation {
   }
 
   /**
-   * Adds the rows of a query's table, whose columns are those of the relation in their order; booleans are numbers. What was recorded
-   * before is submitted. Once this has failed the relation is good for nothing.
+   * Adds the rows of a query's table, whose columns are those of the relation in their order; booleans are numbers. All that was recorded
+   * is submitted. Once this has failed the relation is good for nothing.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`
    */
   async take(work: DeviceWork, table: Table): Promise<void> {
     const { rows } = table
     if (rows === 0) return
     const isTight = this.#requireRoom(rows)
-    for (const [i, column] of this.#columns.entries()) {
-      await column.take(work, table.dense(work, i), rows, isTight)
-    }
-    work.submit()
+    await work.untilSubmitted(async () => {
+      for (const [i, column] of this.#columns.entries()) {
+        await column.take(work, table.dense(work, i), rows, isTight)
+      }
+    })
   }
 
   /** Gives back room to grow, after the last table was taken. */

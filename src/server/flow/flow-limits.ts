@@ -9,11 +9,13 @@ export type FlowLimits = Readonly<
     | 'bytesInFlight'
     | 'bytesInAll'
     | 'bytesReserved'
+    | 'requestsPastBound'
     | 'replyBytesQueued'
     | 'replyBytesInAll'
     | 'pingSeconds'
     | 'stallSeconds'
-    | 'slowestBytesPerSecond',
+    | 'slowestBytesPerSecond'
+    | 'pingsPending',
     number
   >
 >
@@ -25,10 +27,12 @@ export function flowLimits(config: Config): FlowLimits {
     bytesInFlight: config.maxBytesInFlight,
     bytesInAll: config.maxBytesInAll,
     bytesReserved: LIMITS.bytesReserved,
+    requestsPastBound: LIMITS.requestsPastBound,
     replyBytesQueued: config.maxReplyBytes,
     replyBytesInAll: config.maxReplyBytesInAll,
     pingSeconds: config.pingSeconds,
     stallSeconds: config.stallSeconds,
     slowestBytesPerSecond: LIMITS.slowestBytesPerSecond,
+    pingsPending: LIMITS.pingsPending,
   }
 }

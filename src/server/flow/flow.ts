@@ -7,8 +7,8 @@ import { Inflow, type PreparedRequest, SharedInflow } from './inflow.js'
 import { Outflow, SharedOutflow } from './outflow.js'
 import { ReplySizes } from './reply-sizes.js'
 
-/** WebSocket close codes for clients that are too slow. */
-export const FlowCloseCode = { repliesNotRead: 4008, requestTooSlow: 4009 } as const
+/** WebSocket close codes for clients that are too slow, or a nuisance. */
+export const FlowCloseCode = { tooManyPings: 1008, repliesNotRead: 4008, requestTooSlow: 4009 } as const
 
 const LONGEST_TICK_SECONDS = 1
 /** Bytes that a client's frame has around the content of a ping or pong. */
@@ -57,6 +57,8 @@ export class ConnectionFlow {
   readonly #outflow: Outflow
   readonly #heartbeat: Heartbeat
   #bytesRead = 0
+  /** Pings whose pongs have not left. */
+  #pings = 0
 
   /**
    * @param stream the stream below the socket
@@ -85,7 +87,10 @@ export class ConnectionFlow {
       this.#inflow.received(length)
     })
     const discount = ({ length }: Buffer) => this.#inflow.discounted(length + CONTROL_FRAME_BYTES)
-    socket.on('ping', discount)
+    socket.on('ping', (content) => {
+      discount(content)
+      this.#answerPing(content)
+    })
     socket.on('pong', discount)
     socket.on('close', () => this.#close())
     flow.join(this)
@@ -133,19 +138,29 @@ export class ConnectionFlow {
   }
 
   tick(seconds: number): void {
-    const { stallSeconds } = this.#flow.limits
+    const { stallSeconds, slowestBytesPerSecond } = this.#flow.limits
     if (this.#outflow.tick(seconds, bytesLeft(this.#stream))) {
       this.#endWith('repliesNotRead', `replies were not read for ${stallSeconds} seconds and more`)
     }
     if (this.#inflow.tick(seconds)) {
       this.#endWith(
         'requestTooSlow',
-        `a request did not come to its end for ${stallSeconds} seconds and more`,
+        `a request that had begun came slower than ${slowestBytesPerSecond} bytes a second for ${stallSeconds} seconds`,
       )
     }
     const verdict = this.#heartbeat.tick(seconds, this.#bytesRead, !this.#socket.isPaused)
     if (verdict === 'ask' && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
     if (verdict === 'gone') this.#socket.terminate()
+  }
+
+  #answerPing(content: Buffer): void {
+    const { pingsPending } = this.#flow.limits
+    if (this.#pings >= pingsPending) {
+      this.#endWith('tooManyPings', `more than ${pingsPending} pings came before their pongs had left`)
+      return
+    }
+    this.#pings++
+    this.#socket.pong(content, false, () => this.#pings--)
   }
 
   #endWith(code: keyof typeof FlowCloseCode, reason: string): void {

@@ -43,8 +43,8 @@ export class SharedInflow {
   readonly #waiting = new Set<Inflow>()
   #bytes = 0
   #requests = 0
-  /** The connection that may read one message past the bound, until that is answered. */
-  #turn: Inflow | undefined
+  /** The connections that may each read one message past the bound, until that is answered. */
+  readonly #turns = new Set<Inflow>()
 
   constructor(limits: FlowLimits) {
     this.#limits = limits
@@ -58,6 +58,11 @@ export class SharedInflow {
     return this.#requests
   }
 
+  /** Whether there is somebody who may not read on. */
+  get crowded(): boolean {
+    return this.#waiting.size > 0
+  }
+
   /** Bytes and requests that came, or that went where they are negative. */
   count(bytes: number, requests: number): void {
     this.#bytes += bytes
@@ -66,37 +71,41 @@ export class SharedInflow {
 
   /**
    * Whether a connection may read on. One that may not waits in line. While the bound is reached, those read on that have little
-   * themselves, and of those in the middle of a message the first in line, to its end: so all get their turn, and memory has a
+   * themselves, and of those in the middle of a message the first few in line, to its end: so all get their turn, and memory has a
    * bound. Who is not in the middle of one has requests that run, and goes on when they are answered.
    */
   admits(one: Inflow): boolean {
     const free = this.#bytes < this.#limits.bytesInAll || one.bytes <= this.#limits.bytesReserved
-    if (!free && one.partial > 0) this.#turn ??= one
-    const admitted = free || (this.#turn === one && !one.turnTaken)
+    if (!free && one.partial > 0 && !this.#turnsAreTaken) this.#turns.add(one)
+    const admitted = free || (this.hasTurn(one) && !one.turnTaken)
     if (admitted) this.#waiting.delete(one)
     else this.#waiting.add(one)
     return admitted
   }
 
   hasTurn(one: Inflow): boolean {
-    return this.#turn === one
+    return this.#turns.has(one)
   }
 
-  endTurn(): void {
-    this.#turn = undefined
+  endTurn(one: Inflow): void {
+    this.#turns.delete(one)
   }
 
   /** Lets in who may go on. */
   wake(): void {
     for (const one of this.#waiting) {
-      if (this.#bytes >= this.#limits.bytesInAll && this.#turn !== undefined) return
+      if (this.#bytes >= this.#limits.bytesInAll && this.#turnsAreTaken) return
       one.settle()
     }
   }
 
   leave(one: Inflow): void {
     this.#waiting.delete(one)
-    if (this.#turn === one) this.#turn = undefined
+    this.endTurn(one)
+  }
+
+  get #turnsAreTaken(): boolean {
+    return this.#turns.size >= this.#limits.requestsPastBound
   }
 }
 
@@ -117,8 +126,12 @@ export class Inflow {
   #paused = false
   #closed = false
   #stopped = false
-  /** Seconds for which the present message has been coming in. */
-  #age = 0
+  /** Bytes of the present message that came since the last tick. */
+  #came = 0
+  /** Whether it was read all the time since then. */
+  #wasRead = true
+  /** Seconds by which the present message lags behind the slowest client that is borne with. */
+  #behind = 0
   #turnTaken = false
 
   /** @param setPaused stops reading from the client, or goes on */
@@ -159,15 +172,17 @@ export class Inflow {
 
   /** Bytes came off the network. */
   received(bytes: number): void {
+    this.#came += bytes
     this.#setPartial(this.#partial + bytes)
     this.settle()
   }
 
   /** So many of these bytes were no part of a message. */
   discounted(bytes: number): void {
+    this.#came = Math.max(0, this.#came - bytes)
     this.#setPartial(Math.max(0, this.#partial - bytes))
     if (this.#partial > 0 || this.#turnTaken || !this.#shared.hasTurn(this)) return
-    this.#shared.endTurn()
+    this.#shared.endTurn(this)
     this.#shared.wake()
   }
 
@@ -182,7 +197,8 @@ export class Inflow {
     const inTurn = this.#shared.hasTurn(this) && !this.#turnTaken
     if (inTurn) this.#turnTaken = true
     this.#setPartial(0)
-    this.#age = 0
+    this.#came = 0
+    this.#behind = 0
     this.#complete += bytes
     this.#shared.count(bytes, 1)
     this.#held.push({ bytes, inTurn, prepare })
@@ -198,13 +214,22 @@ export class Inflow {
   }
 
   /**
-   * Time goes by.
+   * Time goes by. What came before is no excuse for who sends nothing now; and while others wait for the room that its message takes,
+   * each second in which it is too slow counts in full.
    * @returns whether the client takes too long to send a message that it has begun
    */
   tick(seconds: number): boolean {
-    if (this.#partial === 0 || this.#paused) return false
-    this.#age += seconds
-    return this.#age > this.#limits.stallSeconds + this.#partial / this.#limits.slowestBytesPerSecond
+    const { stallSeconds, slowestBytesPerSecond } = this.#limits
+    const worth = this.#came / slowestBytesPerSecond
+    const wasRead = this.#wasRead
+    this.#came = 0
+    this.#wasRead = !this.#paused
+    if (this.#partial === 0) this.#behind = 0
+    else if (wasRead) {
+      const caughtUp = worth < seconds && this.#shared.crowded ? 0 : worth
+      this.#behind = Math.max(0, this.#behind + seconds - caughtUp)
+    }
+    return this.#behind > stallSeconds
   }
 
   /** Stops reading, or goes on. */
@@ -215,6 +240,7 @@ export class Inflow {
     const paused = enough || !this.#shared.admits(this)
     if (paused === this.#paused) return
     this.#paused = paused
+    if (paused) this.#wasRead = false
     this.#setPaused(paused)
   }
 
@@ -288,6 +314,6 @@ export class Inflow {
 
   #endTurn(): void {
     this.#turnTaken = false
-    this.#shared.endTurn()
+    this.#shared.endTurn(this)
   }
 }

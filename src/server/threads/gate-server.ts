@@ -60,6 +60,13 @@ export class GateServer {
     this.#gate.left(connection)
   }
 
+  /** An answer could not be sent, which is its question's misfortune only. */
+  unsent(message: ToSockets, thrown: unknown): void {
+    if (message.kind !== 'answer') throw thrown
+    this.#giveBack(message.question)
+    this.#refuse(message.question, thrown)
+  }
+
   /** Gives everything back: the other thread is gone. */
   end(): void {
     this.#ended = true
@@ -82,13 +89,17 @@ export class GateServer {
       const answer = await this.#gate.ask({ request, client, rights, sign, connection, ownsMemory: true })
       this.#send(question, answer)
     } catch (thrown) {
-      const error = toWarpdexError(thrown)
-      const { code, message } = error
-      if (code === 'INTERNAL') this.#onInternal(error)
-      this.#outbox.send({ kind: 'refusal', question, code, message })
+      this.#refuse(question, thrown)
     } finally {
       this.#open.delete(question)
     }
+  }
+
+  #refuse(question: number, thrown: unknown): void {
+    const error = toWarpdexError(thrown)
+    const { code, message } = error
+    if (code === 'INTERNAL') this.#onInternal(error)
+    this.#outbox.send({ kind: 'refusal', question, code, message })
   }
 
   #send(question: number, { fields, sections, release }: Answered): void {

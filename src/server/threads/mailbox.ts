@@ -1,29 +1,46 @@
-import type { MessagePort, TransferListItem } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 
 /** Where messages go: a thread's port, or a worker. */
 type Port = Pick<MessagePort, 'postMessage'>
 
 /** Sends messages to another thread. Those of one turn go together: a thread is woken for each. */
-export class Mailbox<Message> {
+export class Mailbox<Message extends object> {
   readonly #port: Port
+  readonly #onUnsent: (message: Message, error: unknown) => void
   #messages: Message[] = []
-  #transfer: ArrayBuffer[] = []
+  #memory = new Map<Message, ArrayBuffer>()
 
-  constructor(port: Port) {
+  /** @param onUnsent told of a message that no copy can be made of; the others go */
+  constructor(port: Port, onUnsent: (message: Message, error: unknown) => void) {
     this.#port = port
+    this.#onUnsent = onUnsent
   }
 
   /** @param memory is the other thread's from now on */
   send(message: Message, memory?: ArrayBuffer): void {
     if (this.#messages.length === 0) queueMicrotask(() => this.#post())
     this.#messages.push(message)
-    if (memory !== undefined) this.#transfer.push(memory)
+    if (memory !== undefined) this.#memory.set(message, memory)
   }
 
   #post(): void {
-    const transfer: readonly TransferListItem[] = this.#transfer
-    this.#port.postMessage(this.#messages, transfer)
+    const messages = this.#messages
+    const memory = this.#memory
     this.#messages = []
-    this.#transfer = []
+    if (memory.size > 0) this.#memory = new Map()
+    try {
+      this.#port.postMessage(messages, [...memory.values()])
+    } catch {
+      // Nothing of them has gone.
+      for (const message of messages) this.#postAlone(message, memory.get(message))
+    }
+  }
+
+  #postAlone(message: Message, memory: ArrayBuffer | undefined): void {
+    try {
+      this.#port.postMessage([message], memory === undefined ? [] : [memory])
+    } catch (error) {
+      this.#onUnsent(message, error)
+    }
   }
 }

@@ -33,6 +33,8 @@ export type ToEngine =
   | { readonly kind: 'closed'; readonly connection: number }
   /** All that was said before the question of that number is done. */
   | { readonly kind: 'caughtUp'; readonly number: number }
+  /** It ends by a fault of its own, after it has closed its connections. */
+  | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined }
   /** What was counted of requests since the last time. */
   | { readonly kind: 'counted'; readonly counts: MeterCounts }
   /** A client that does not read its replies is sent away. */
@@ -70,5 +72,7 @@ export type ToSockets =
   /** What a connection may do from now on. */
   | { readonly kind: 'rights'; readonly connection: number; readonly rules: readonly Rule[] }
   | { readonly kind: 'close'; readonly connection: number }
+  /** Something that it has said is lost, so that nobody knows any more what holds: it is to fail. */
+  | { readonly kind: 'fail'; readonly message: string }
   /** Asks to be told when all that was said before is done. */
   | { readonly kind: 'catchUp'; readonly number: number }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Section } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import type { Answered, EngineGate, Question } from '../gate/engine-gate.js'
@@ -72,6 +72,12 @@ export class RemoteGate implements EngineGate {
     const { fields, sections, lent } = message
     const release = lent ? () => this.#outbox.send({ kind: 'left', question }) : undefined
     pending.resolve({ fields, ...(sections && { sections }), release })
+  }
+
+  /** A question could not be sent, which is its own misfortune only. */
+  unsent(message: ToEngine, thrown: unknown): void {
+    if (message.kind !== 'ask') throw thrown
+    this.#pending.delete(message.question)?.reject(toWarpdexError(thrown))
   }
 
   #send(asked: Asked, memory?: ArrayBuffer): Promise<Answered> {

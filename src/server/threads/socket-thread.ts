@@ -16,6 +16,9 @@ import { ThreadLoad } from './thread-load.js'
 /** How often the thread says what its connections take, and what it has counted. */
 const LOAD_MS = 250
 
+/** How long a thread that fails takes at most to see its clients out. */
+const FAREWELL_MS = 5000
+
 /** The handshake looks at these only. */
 const HANDSHAKE = {
   method: 'GET',
@@ -36,8 +39,8 @@ const port = parentPort
 if (port === null) throw new Error('this is the program of a thread, not of a process')
 
 const { limits, adapter, load } = workerData as SocketThreadData
-const outbox = new Mailbox<ToEngine>(port)
-const gate = new RemoteGate(outbox, adapter)
+const outbox = new Mailbox<ToEngine>(port, (message, error) => gate.unsent(message, error))
+const gate: RemoteGate = new RemoteGate(outbox, adapter)
 const flow = new Flow(limits)
 const threadLoad = new ThreadLoad(load)
 const meters = new Meters()
@@ -47,6 +50,7 @@ const meter = {
 }
 const webSockets = createWebSocketServer()
 const connections = new Map<number, Adopted>()
+let failed = false
 
 function adopt(message: Extract<ToSockets, { kind: 'adopt' }>): void {
   const { connection: number, descriptor, who, rules, client, head } = message
@@ -65,6 +69,7 @@ function adopt(message: Extract<ToSockets, { kind: 'adopt' }>): void {
     }
     const connection = new Connection(socket, stream, { gate, number, grant, flow, meter, client })
     connections.set(number, { connection, rights: new Rights(rules) })
+    if (failed) void connection.fail()
   })
 }
 
@@ -80,12 +85,25 @@ function setRights({ connection, rules }: Extract<ToSockets, { kind: 'rights' }>
   if (adopted !== undefined) adopted.rights = new Rights(rules)
 }
 
+/** After a fault nobody knows what holds: the clients are told, and the thread ends. What comes up meanwhile changes nothing. */
+function fail({ message, stack }: Error): void {
+  if (failed) return
+  failed = true
+  outbox.send({ kind: 'failed', message, stack })
+  setTimeout(() => process.exit(1), FAREWELL_MS)
+  const farewells = [...connections.values()].map(({ connection }) => connection.fail())
+  void Promise.all(farewells).then(() => process.exit(1))
+}
+
+process.on('uncaughtException', fail)
+port.on('messageerror', fail)
 port.on('message', (messages: readonly ToSockets[]) => {
   for (const message of messages) {
     if (message.kind === 'adopt') adopt(message)
     else if (message.kind === 'rights') setRights(message)
     else if (message.kind === 'catchUp') outbox.send({ kind: 'caughtUp', number: message.number })
     else if (message.kind === 'close') void connections.get(message.connection)?.connection.close()
+    else if (message.kind === 'fail') fail(new Error(message.message))
     else gate.settle(message)
   }
 })

@@ -2,6 +2,7 @@ import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { toWarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Monitor } from '../../observe/monitor.js'
 import type { Grant } from '../access/access.js'
@@ -37,6 +38,9 @@ interface Options {
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 }
 
+/** Before a thread takes the place of one that has ended, so that a fault which comes at once does not come without a pause. */
+const RESTART_MS = 1000
+
 /** A connection of a thread, as the engine's thread knows it. */
 interface Held {
   readonly grant: Grant
@@ -56,8 +60,10 @@ class SocketThread {
   #nextNumber = 0
   /** Resolves when it takes connections. */
   readonly ready: Promise<void>
+  /** Resolves when it is gone. */
+  readonly ended: Promise<void>
   #onReady: () => void = () => {}
-  #ended = false
+  #takesConnections = false
 
   constructor({ gate, memory, limits, monitor }: Options) {
     this.#monitor = monitor
@@ -66,12 +72,18 @@ class SocketThread {
     })
     const workerData: SocketThreadData = { limits, adapter: gate.adapter, load: this.#load.memory }
     this.#worker = new Worker(program(), { workerData, name: 'sockets', resourceLimits })
-    this.#outbox = new Mailbox(this.#worker)
+    this.#outbox = new Mailbox(this.#worker, (message, error) => this.#server.unsent(message, error))
     const rightsOf = (connection: number) => this.#held.get(connection)?.grant.rights ?? Rights.none
     this.#server = new GateServer(gate, memory, this.#outbox, rightsOf, (error) => monitor.failed(error))
     this.#worker.on('message', (messages: readonly ToEngine[]) => this.#receive(messages))
-    this.#worker.on('error', (error) => monitor.warn(`a thread for sockets failed: ${error.message}`))
-    this.#worker.on('exit', () => this.#end())
+    this.#worker.on('messageerror', ({ message }: Error) => this.#outbox.send({ kind: 'fail', message }))
+    this.#worker.on('error', (error) => this.#failed(error, 'cut'))
+    this.ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#end()
+        resolve()
+      })
+    })
   }
 
   /** Connections that it has. */
@@ -84,9 +96,9 @@ class SocketThread {
     return this.#load.get()
   }
 
-  /** Whether it is gone. */
-  get ended(): boolean {
-    return this.#ended
+  /** Whether it takes further ones. */
+  get takesConnections(): boolean {
+    return this.#takesConnections
   }
 
   adopt(
@@ -133,10 +145,11 @@ class SocketThread {
 
   #receive(messages: readonly ToEngine[]): void {
     for (const message of messages) {
-      if (message.kind === 'ready') this.#onReady()
+      if (message.kind === 'ready') this.#begin()
       else if (message.kind === 'counted') this.#monitor.meters.add(message.counts)
       else if (message.kind === 'slowConsumer') this.#monitor.slowConsumer(message.queuedBytes)
       else if (message.kind === 'caughtUp') this.#caughtUp(message.number)
+      else if (message.kind === 'failed') this.#failed(message, 'closed with code 1011')
       else if (message.kind !== 'closed') this.#server.receive(message)
       else {
         this.#server.left(message.connection)
@@ -151,12 +164,22 @@ class SocketThread {
     this.#awaited.delete(number)
   }
 
+  #begin(): void {
+    this.#takesConnections = true
+    this.#onReady()
+  }
+
+  #failed({ message, stack }: { message: string; stack?: string | undefined }, fate: string): void {
+    this.#takesConnections = false
+    const lost = `its ${this.#held.size} connections are ${fate}, and another one takes its place`
+    this.#monitor.warn(`a thread for sockets failed: ${message}; ${lost}`, { stack })
+  }
+
   #end(): void {
-    this.#ended = true
+    this.#takesConnections = false
     for (const number of [...this.#awaited.keys()]) this.#caughtUp(number)
     this.#onReady()
     this.#server.end()
-    this.#load.set({ requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 })
     for (const connection of this.#held.keys()) this.#server.left(connection)
     for (const { onClosed } of this.#held.values()) onClosed()
     this.#held.clear()
@@ -165,26 +188,26 @@ class SocketThread {
 
 /**
  * Threads that do the work of sockets beside the engine's thread: framing, masking, decoding, encoding. Columns go between the
- * threads without being copied; small gets of a thread go together.
+ * threads without being copied; small gets of a thread go together. In the place of one that ends another is started.
  */
 export class SocketThreads {
-  readonly #threads: readonly SocketThread[]
+  readonly #options: Options
+  readonly #threads = new Set<SocketThread>()
+  #stopped = false
 
-  private constructor(threads: readonly SocketThread[]) {
-    this.#threads = threads
+  private constructor(options: Options) {
+    this.#options = options
   }
 
   static async start(count: number, options: Options): Promise<SocketThreads> {
-    const limits = shareOf(options.limits, count)
-    const threads: SocketThread[] = []
-    const all = new SocketThreads(threads)
+    const all = new SocketThreads({ ...options, limits: shareOf(options.limits, count) })
     try {
-      for (let i = 0; i < count; i++) threads.push(new SocketThread({ ...options, limits }))
+      for (let i = 0; i < count; i++) all.#start()
     } catch (error) {
       await all.stop()
       throw error
     }
-    await Promise.all(threads.map(({ ready }) => ready))
+    await Promise.all([...all.#threads].map(({ ready }) => ready))
     return all
   }
 
@@ -202,8 +225,8 @@ export class SocketThreads {
     grant: Grant,
     handOver: () => string | undefined,
   ): AdoptedConnection | undefined {
-    const idlest = this.#threads
-      .filter(({ ended }) => !ended)
+    const idlest = [...this.#threads]
+      .filter(({ takesConnections }) => takesConnections)
       .sort((a, b) => a.connections - b.connections)[0]
     const descriptor = idlest && takeDescriptor(stream)
     if (idlest === undefined || descriptor === undefined) return undefined
@@ -212,7 +235,7 @@ export class SocketThreads {
 
   /** What the connections of all threads take. */
   get load(): Load {
-    const loads = this.#threads.map(({ load }) => load)
+    const loads = [...this.#threads].map(({ load }) => load)
     const sum = (figure: keyof Load) => loads.reduce((total, load) => total + load[figure], 0)
     return {
       requests: sum('requests'),
@@ -224,13 +247,35 @@ export class SocketThreads {
 
   /** Tells the threads what their connections may do now; resolves when all go by that. */
   async renewRights(): Promise<void> {
-    const running = this.#threads.filter(({ ended }) => !ended)
-    await Promise.all(running.map((thread) => thread.renewRights()))
+    await Promise.all([...this.#threads].map((thread) => thread.renewRights()))
   }
 
   /** Ends the threads; what connections they still have is lost. */
   async stop(): Promise<void> {
-    await Promise.all(this.#threads.map((thread) => thread.stop()))
+    this.#stopped = true
+    await Promise.all([...this.#threads].map((thread) => thread.stop()))
+  }
+
+  #start(): void {
+    const thread = new SocketThread(this.#options)
+    this.#threads.add(thread)
+    void thread.ended.then(() => {
+      this.#threads.delete(thread)
+      this.#startLater()
+    })
+  }
+
+  #startLater(): void {
+    const start = () => {
+      if (this.#stopped) return
+      try {
+        this.#start()
+      } catch (error) {
+        this.#options.monitor.warn(`no thread for sockets could be started: ${toWarpdexError(error).message}`)
+        this.#startLater()
+      }
+    }
+    setTimeout(start, RESTART_MS).unref()
   }
 }
 
@@ -241,6 +286,7 @@ function shareOf(limits: FlowLimits, threads: number): FlowLimits {
     ...limits,
     requestsInAll: share(limits.requestsInAll),
     bytesInAll: share(limits.bytesInAll),
+    requestsPastBound: share(limits.requestsPastBound),
     // The largest reply must fit.
     replyBytesInAll: Math.max(
       share(limits.replyBytesInAll),

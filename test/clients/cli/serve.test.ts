@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WriteOp } from '../../../protocol/types.js'
 import { openEngine, u32 } from '../../src/engine/open-engine.js'
-import { compileCli, serve, spawnServer } from './run-cli.js'
+import { cliOf, compileCli, serve, spawnServer } from './run-cli.js'
 
 const directory = t.testdir()
 const program = compileCli(directory)
@@ -43,4 +43,13 @@ t.test('a server that is told to stop while it starts leaves everything as it wa
 
   const again = await openEngine(t, { directory: data })
   t.match(again.stats('numbers'), { indexes: [{ payloads: batches }] })
+})
+
+t.test('variables that do not count are named in the log', async (t) => {
+  const environment = { WARPDEX_PORT: 'tcp://10.0.0.1:7070', WARPDEX_PROT: '1' }
+  // What is no folder ends the start.
+  const { code, err } = await cliOf(program, environment)(['serve', '--directory', program])
+  t.equal(code, 2)
+  t.match(err, /WARN +ignored WARPDEX_PORT, which Kubernetes sets.*\n.*WARN +ignored WARPDEX_PROT, which/)
+  t.match(err, /is no folder/)
 })

@@ -104,7 +104,7 @@ t.test('what does not fit is refused before it is sent', async (t) => {
   await t.rejects(index.insert([1, 2], [1]), { message: /2 keys came with 1 payloads/ })
   await t.rejects(index.insert([1], new Uint8Array(4)), { message: /given as a Uint32Array/ })
   await t.rejects(index.insert([1], [-1]), { code: 'BAD_REQUEST' })
-  await t.rejects(index.get([1], { deadline: Number.NaN }), { message: /a deadline is/ })
+  await t.rejects(index.get([1], { deadline: Number.NaN }), { message: /deadline/ })
   t.throws(() => index.scan({ pageSize: 0 }), { code: 'BAD_REQUEST' })
   t.throws(() => index.scan({ limit: -1 }), { code: 'BAD_REQUEST' })
   t.equal(server.requests.length, before)
@@ -112,7 +112,7 @@ t.test('what does not fit is refused before it is sent', async (t) => {
   await t.rejects(client.index('texts').get([-1]), { code: 'BAD_REQUEST' })
   await t.rejects(client.index('texts').insert([1n], [1]), { code: 'BAD_REQUEST' })
   await t.rejects(client.index('rows').insert([1], ['four']), {
-    message: /list of Uint8Arrays or strings of that length/,
+    message: /payload 0 \("four"\).*list of Uint8Arrays or texts of that length/,
   })
 })
 

@@ -7,6 +7,7 @@ import {
   constant,
   count,
   descending,
+  or,
   type Query,
   type QueryExplanation,
   relation,
@@ -110,6 +111,26 @@ t.test('queries of a client', async (t) => {
       /^query\.condition\.args\[0\]: string and i64/,
     )
     await rejected(relation('r').product(relation('q')), 'BAD_REQUEST', /^query: two columns are named "id"/)
+  })
+
+  await t.test('numbers past a type are above or below all of its numbers', async (t) => {
+    const found = async (condition: Value) =>
+      (await client.query(relation('r').where(condition)).rows()).length
+    const all = await found(col('u').ge(0))
+    t.ok(all > 0)
+    for (const large of [1e25, 10n ** 25n, 2n ** 64n, 2n ** 2000n]) {
+      const small = typeof large === 'bigint' ? -large : -large
+      t.equal(
+        await found(and(col('u').lt(large), col('u').ge(small), col('u').ne(large))),
+        all,
+        String(large),
+      )
+      t.equal(await found(or(col('u').gt(large), col('u').le(small), col('u').in([large, small]))), 0)
+    }
+    t.same(col('u').lt(2n ** 64n - 1n).expression, {
+      op: '<',
+      args: [{ column: 'u' }, { value: '18446744073709551615', type: 'u64' }],
+    })
   })
 
   await t.test('a query is explained', async (t) => {

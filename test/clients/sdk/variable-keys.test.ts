@@ -135,8 +135,8 @@ t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
   t.same(await payloads(index.scan({ from: [2 ** 32 - 1], fromExclusive: true })), [])
   t.equal(await index.getOne([2, 'de', 0n]), 4)
   const wrong: [readonly (number | bigint | string)[], RegExp][] = [
-    [[1, 'de'], /1,de is no tuple/],
-    [[1, 'de', 1n, 1], /3 parts was given 4/],
+    [[1, 'de'], /\[1, "de"\] is no tuple/],
+    [[1, 'de', 1n, 1], /key 0 has 4 parts; the type has 3/],
     [[-1, 'de', 1n], /-1 is no u32, which part 0/],
     [[1, 'a\ud800', 1n], /is no string, which part 1/],
   ]

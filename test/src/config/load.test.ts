@@ -32,6 +32,7 @@ t.test('the environment names the file, and texts stand for numbers and booleans
     snapshotLogBytes: 2097152,
     deviceMemory: 0,
     queryMemory: 4194304,
+    queryMemoryInAll: 0,
     recalibrate: false,
     allowUnauthenticated: true,
   })
@@ -41,9 +42,31 @@ t.test('unknown settings are refused, naming the right ones', async (t) => {
   const refused = (sources: Parameters<typeof loadConfig>[0], message: RegExp) =>
     t.throws(() => loadConfig(sources), { code: 'BAD_REQUEST', message })
   refused({ flags: { prot: 1 } }, /unknown flag prot; use one of .*--port.*--allow-unauthenticated/)
-  refused({ environment: { WARPDEX_PROT: '1' } }, /unknown environment variable WARPDEX_PROT; .*WARPDEX_PORT/)
   writeFileSync(file, '{"prot": 1}')
   refused({ file }, /unknown setting in .*warpdex.json prot; use one of .*snapshotLogBytes/)
+})
+
+t.test('unknown variables are warned of, and what Kubernetes sets for a Service is no setting', async (t) => {
+  const warnings: string[] = []
+  const onWarning = (message: string) => warnings.push(message)
+  const links = {
+    WARPDEX_SERVICE_HOST: '10.0.0.1',
+    WARPDEX_SERVICE_PORT: '7070',
+    WARPDEX_SERVICE_PORT_WEB_SOCKET: '7070',
+    WARPDEX_PORT: 'tcp://10.0.0.1:7070',
+    WARPDEX_PORT_7070_TCP: 'tcp://10.0.0.1:7070',
+    WARPDEX_PORT_7070_TCP_PROTO: 'tcp',
+    WARPDEX_PORT_7070_TCP_PORT: '7070',
+    WARPDEX_PORT_7070_TCP_ADDR: '10.0.0.1',
+  }
+  const environment = { ...links, WARPDEX_TOKEN: 'tcp://secret', WARPDEX_PROT: '1', WARPDEX_URL: 'ws://a' }
+  const { port, token } = loadConfig({ environment, onWarning })
+  t.same([port, token], [SETTINGS.port.fallback, 'tcp://secret'])
+  t.equal(warnings.length, 2)
+  t.match(warnings[0], `ignored ${Object.keys(links).join(', ')}, which Kubernetes sets`)
+  t.match(warnings[1], /ignored WARPDEX_PROT, which .* knows .*WARPDEX_PORT, .* and WARPDEX_CONFIG$/)
+  t.notMatch(warnings.join(), 'secret')
+  t.equal(loadConfig({ environment, flags: { port: 3 } }).port, 3)
 })
 
 t.test('values of a wrong kind are refused, saying what is right', async (t) => {
@@ -57,6 +80,7 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
     /--device-memory is 1000; it must be 0 or a whole number from 1048576/,
   )
   refused({ flags: { queryMemory: 1000 } }, /--query-memory is 1000; it must be a whole number from 1048576/)
+  refused({ flags: { queryMemoryInAll: 1000 } }, /--query-memory-in-all is 1000; it must be 0 or a whole/)
   refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
   refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
   refused(

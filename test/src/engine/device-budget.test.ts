@@ -10,6 +10,7 @@ class Fake implements Pageable {
   pagedOut = 0
   pagedIn = 0
   failure: Error | undefined
+  derivedBytes = 0
   deviceBytes: number
 
   constructor(deviceBytes: number) {
@@ -89,6 +90,22 @@ t.test('what grows during its use makes others leave before it is settled', asyn
     t.equal(here(members), '.xx')
     t.equal(budget.bytes, 25)
   })
+})
+
+t.test('what a use has derived counts from its end on', async (t) => {
+  const { budget, members } = budgetOf(30, 10, 10, 10)
+  const derive = (bytes: number) =>
+    use(budget, members[2], async () => {
+      members[2].deviceBytes += bytes - members[2].derivedBytes
+      members[2].derivedBytes = bytes
+    })
+  await derive(5)
+  t.equal(budget.bytes, 35)
+  await rest()
+  t.equal(here(members), '.xx')
+  t.equal(budget.bytes, 25)
+  await derive(0)
+  t.equal(budget.bytes, 20)
 })
 
 t.test('members without device memory count for nothing and stay', async (t) => {

@@ -132,6 +132,33 @@ async function atRest(engine: Engine, deviceMemory: number): Promise<number> {
   return atRest(engine, deviceMemory)
 }
 
+t.test('tables that reads make for themselves count', async (t) => {
+  const directory = t.testdir()
+  const names = ['one', 'two']
+  const keys = u32(...Array.from({ length: 2000 }, (_, i) => i * 40_503))
+  const { calibrate: _, ...structures } = prefixTrees
+  const unlimited = await openEngine(t, { directory, structures })
+  for (const name of names) {
+    await unlimited.createIndex({ ...NUMBERS, name, partitionLevels: 2 })
+    await unlimited
+      .index(name)
+      .write({ ops: WriteOp.insert, keys, payloads: { bytes: keys, offsets: undefined } })
+  }
+  await unlimited.snapshot()
+  const deviceMemory = unlimited.stats().server.deviceBytes
+  await unlimited.close()
+  const engine = await openEngine(t, { directory, structures, deviceMemory })
+  const paged = () => engine.stats().indexes.filter(({ resident }) => !resident)
+  t.equal(paged().length, 0)
+  const traversal = { strategy: 'hierarchical', resolution: 'serial' } as const
+  for (const name of names) {
+    const { payloads } = await engine.index(name).get(keys, undefined, traversal)
+    t.same(values(payloads), values(keys), name)
+    await atRest(engine, deviceMemory)
+  }
+  t.ok(paged().length > 0)
+})
+
 t.test('four times the budget is in use', async (t) => {
   const seed = seedOfRun()
   t.comment(`TEST_SEED=${seed}`)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import { LmdbLog } from '../../../persistence/lmdb-log.js'
+import { Snapshots } from '../../../persistence/snapshots.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
@@ -70,4 +71,18 @@ t.test('what waited while the device was lost is told so', async (t) => {
   release()
   await Promise.all(told)
   t.match(await read(), { total: 1 })
+})
+
+t.test('where a rebuild may not read a file, no request is blamed for it', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createRelation(NUMBERS)
+  t.intercept(Snapshots.prototype, 'newest', {
+    value: () => Promise.reject(new WarpdexError('BAD_REQUEST', 'on purpose')),
+  })
+  const relation = engine.relation('numbers')
+  await relation.remake()
+  await t.rejects(relation.read({ columns: [], from: 0, limit: 10 }), {
+    code: 'INTERNAL',
+    message: /could not be rebuilt: on purpose; restart/,
+  })
 })

@@ -1,4 +1,5 @@
-import t from 'tap'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
@@ -107,5 +108,74 @@ t.test('queries within their memory, and past it', async (t) => {
       ),
       { code: 'CANCELLED' },
     )
+  })
+})
+
+t.test('queries within the memory of all', async (t) => {
+  const { queryQueuedBytes, queryBatchBytes, queryFreeBytes, queryWaitSeconds } = LIMITS
+  const limits = { queryQueuedBytes, queryBatchBytes, queryFreeBytes, queryWaitSeconds }
+  t.teardown(() => Object.assign(LIMITS, limits))
+  Object.assign(LIMITS, { queryQueuedBytes: 20_000, queryBatchBytes: 10_000, queryFreeBytes: 2 ** 16 })
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  // The order of all pairs takes between 1 MiB and this.
+  const memory = { each: 1.5 * 2 ** 20, all: 1.5 * 2 ** 20 }
+  const bed = await QueryBed.open(t, [randomRelation(new Random(seed), 'r', 140)], memory)
+  const { queries } = bed
+  const by = [{ column: 'a.id', descending: true }, { column: 'b.id' }]
+  const large: QueryNode = { op: 'orderBy', input: pick(product, 'a.id', 'b.id'), by }
+  const same = (t: Test, name: string) =>
+    bed.same(t, name, large, 'select a.id, b.id from r a, r b order by a.id desc, b.id', true)
+  /** A large query whose rows lie there, since nobody reads on. */
+  const unread = async () => {
+    const { cursor } = await queries.start(large, READER)
+    return cursor!
+  }
+  const isWaiting = async () => {
+    while (queries.figures.waiting === 0) await setTimeout(1)
+  }
+
+  await t.test('one that needs more than is left waits until others have ended', async (t) => {
+    const cursor = await unread()
+    const waits = same(t, 'the second')
+    await isWaiting()
+    await bed.same(
+      t,
+      'a small one',
+      pick({ op: 'limit', input: scan('r', 'a'), rows: 3 }, 'a.id'),
+      'select id from r limit 3',
+    )
+    t.equal(queries.figures.waiting, 1)
+    queries.end(cursor, READER)
+    await waits
+    t.match(queries.figures, { running: 0, waiting: 0, bytes: 0 })
+  })
+
+  await t.test(
+    'it is refused when that takes too long, and leaves the line when nobody wants it',
+    async (t) => {
+      const cursor = await unread()
+      const reader = { cancelled: false }
+      const left = queries.start(large, reader)
+      await isWaiting()
+      reader.cancelled = true
+      await t.rejects(left, { code: 'CANCELLED' })
+      Object.assign(LIMITS, { queryWaitSeconds: 0.01 })
+      await t.rejects(queries.start(large, READER), {
+        code: 'OVERLOADED',
+        message: /1572864 bytes .* ask again .*--query-memory-in-all/,
+      })
+      Object.assign(LIMITS, { queryWaitSeconds })
+      queries.end(cursor, READER)
+    },
+  )
+
+  await t.test('many at a time all end, kept and explained ones too', async (t) => {
+    const kept = bed.keep(pick(large, 'a.id'), 'kept')
+    const explained = bed.explain(large)
+    await Promise.all(Array.from({ length: 6 }, (_, i) => same(t, `number ${i}`)))
+    await kept
+    t.equal((await explained).rows, 140 * 140)
+    t.match(queries.figures, { running: 0, waiting: 0, bytes: 0 })
   })
 })

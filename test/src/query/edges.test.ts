@@ -190,6 +190,7 @@ const CONSTANTS: readonly (readonly [Expression, string])[] = [
   ...[2n ** 63n, 2n ** 64n - 1n].map(
     (value) => [{ value: String(value), type: 'u64' as const }, `${value}::hugeint`] as const,
   ),
+  ...[1e25, -1e25].map((value) => [{ value }, `${BigInt(value)}::hugeint`] as const),
   ...[0.5, -0.5, 16777216.5, -16777217.5, 2147483647.5, -2147483648.5, 4294967295.5, -1e-30].map(
     (value) => [{ value }, `${value}::double`] as const,
   ),

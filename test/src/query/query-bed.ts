@@ -8,6 +8,7 @@ import type { ResultBatch } from '../../../protocol/query/result.js'
 import type { QueryNode, ResultColumn } from '../../../protocol/query/tree.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { Queries } from '../../../src/query/queries.js'
+import { type QueryMemoryLimits, queryMemoryLimits } from '../../../src/query/query-memory.js'
 import { openDevice } from '../../gpu/open-device.js'
 import { DuckOracle, difference } from './duck-oracle.js'
 import { type Cell, type HostRelation, rowsOf, schemaOf, uploadRelation } from './host-relation.js'
@@ -30,10 +31,10 @@ export class QueryBed {
   static async open(
     t: Test,
     hosts: readonly HostRelation[],
-    memoryBytes?: number,
+    memory?: number | QueryMemoryLimits,
     sampled = false,
   ): Promise<QueryBed> {
-    const bed = await QueryBed.fill(await openDevice(t), hosts, memoryBytes, sampled)
+    const bed = await QueryBed.fill(await openDevice(t), hosts, memory, sampled)
     t.teardown(() => bed.close())
     return bed
   }
@@ -42,7 +43,7 @@ export class QueryBed {
   static async fill(
     device: Device,
     hosts: readonly HostRelation[],
-    memoryBytes?: number,
+    memory?: number | QueryMemoryLimits,
     sampled = false,
   ): Promise<QueryBed> {
     const relations = new Map<string, DeviceRelation>()
@@ -74,7 +75,8 @@ export class QueryBed {
         validity?.destroy()
       }
     }
-    return QueryBed.over(new Queries(host, memoryBytes), hosts, destroy)
+    const limits = typeof memory === 'object' ? memory : queryMemoryLimits(memory, undefined, true)
+    return QueryBed.over(new Queries(host, limits), hosts, destroy)
   }
 
   /**

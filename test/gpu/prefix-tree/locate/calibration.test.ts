@@ -1,5 +1,6 @@
 import t from 'tap'
-import { calibrate } from '../../../../gpu/prefix-tree/locate/calibration.js'
+import type { Device } from '../../../../gpu/device/device.js'
+import { type CalibrationPlan, calibrate } from '../../../../gpu/prefix-tree/locate/calibration.js'
 import { estimate, type Situation } from '../../../../gpu/prefix-tree/locate/traversal-costs.js'
 import { PrefixTree } from '../../../../gpu/prefix-tree/prefix-tree.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
@@ -18,8 +19,9 @@ const FEW: Situation = {
   nodeBytes: 2 ** 24,
 }
 
+const device = await openDevice(t)
+
 t.test('measures a device, after which trees choose by themselves', async (t) => {
-  const device = await openDevice(t)
   const costs = await calibrate(device)
   const estimates = estimate(costs, FEW)
   t.equal(estimates.length, TRAVERSALS.length)
@@ -51,4 +53,58 @@ t.test('measures a device, after which trees choose by themselves', async (t) =>
   const { costs: seen, strategy, reason } = await tree.explain(keys)
   t.equal(seen[0]?.strategy, strategy)
   t.match(reason, /1000 keys of up to 8 digits over \d+ partitions of 3 levels/)
+})
+
+/** Kernels of each submission from now on, those of timed ones with a mark. */
+function watchSubmissions(device: Device): string[][] {
+  const submissions: string[][] = []
+  const { record } = device
+  device.record = (profiler) => {
+    const recorder = record.call(device, profiler)
+    const { dispatchGroups, stamp, submit } = recorder
+    const kernels = new Set<string>()
+    recorder.dispatchGroups = (kernel, ...rest) => {
+      kernels.add(kernel.description.module)
+      dispatchGroups.call(recorder, kernel, ...rest)
+    }
+    recorder.stamp = (...stamped) => {
+      kernels.add('timed')
+      stamp.call(recorder, ...stamped)
+    }
+    recorder.submit = () => {
+      submissions.push([...kernels].sort())
+      submit.call(recorder)
+    }
+    return recorder
+  }
+  return submissions
+}
+
+t.test('a GPU is kept at its clock for every run, and strategies take turns', async (t) => {
+  const plan: CalibrationPlan = {
+    samples: [{ keys: 10, keyBytes: 8, layout: 'full', partitionLevels: 4 }],
+    batches: [1],
+    repeats: 1,
+    // Only those that go down few partitions, which takes this test the least.
+    mostResults: 0,
+  }
+  Object.assign(device, { facts: { ...device.facts, software: false } })
+  const submissions = watchSubmissions(device)
+  await calibrate(device, plan)
+  // Reading a clock is a submission without kernels.
+  const runs = submissions.filter((kernels) => kernels.length > 0)
+  const isWarming = (kernels: readonly string[] | undefined) => kernels?.join() === 'primitives/map'
+  const isTimed = (kernels: readonly string[] | undefined) => kernels?.includes('timed') ?? false
+  const timed: string[] = []
+  for (const [i, kernels] of runs.entries()) {
+    if (!isTimed(kernels)) continue
+    t.ok(isWarming(runs[i - 1]) || isTimed(runs[i - 1]), 'behind other work')
+    if (isWarming(runs[i - 1])) timed.push(kernels.join())
+  }
+  const ways = TRAVERSALS.filter(({ strategy }) => /sequential|directed/.test(strategy)).length
+  t.equal(timed.length, 2 * ways, 'each run of each strategy')
+  t.same(timed.slice(ways), timed.slice(0, ways), 'one after the other')
+  t.ok(new Set(timed).size > 1)
+  const first = runs.findIndex(isTimed)
+  t.ok(runs.slice(0, first).filter(isWarming).length > 2, 'it is warmed up first')
 })

@@ -100,8 +100,10 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
 t.test('who may read a relation is not told of indexes over it that it has no right to', async (t) => {
   const tokens = join(folder, 'tokens-secret.json')
   const token = 'shop-shop-shop-shop'
-  const shop = { name: 'shop', token, rights: [{ index: 'a-*', allow: ['read'] }] }
-  writeFileSync(tokens, JSON.stringify({ tokens: [entries[0], shop] }), { mode: 0o600 })
+  const shop = { name: 'shop', token, rights: [{ index: 'a-*', allow: ['read', 'drop'] }] }
+  const rights = [...shop.rights, { index: 'secret-*', allow: ['read'] }]
+  const auditor = { name: 'auditor', token: 'auditor-auditor-auditor', rights }
+  writeFileSync(tokens, JSON.stringify({ tokens: [entries[0], shop, auditor] }), { mode: 0o600 })
   const { url } = await start(t, { tokens }, { structures: prefixTrees })
   const open = (token: string) => connect(url, { token, reconnect: { attempts: 0 } })
   const [operator, reader] = await Promise.all([open(TOKENS.operator), open(token)])
@@ -138,6 +140,22 @@ t.test('who may read a relation is not told of indexes over it that it has no ri
     (await reader.explainQuery(joined('other'))).method,
     'inlj on the index a-by-other of the right side',
   )
+
+  // Nor may it drop them with their relation.
+  const seer = await open(auditor.token)
+  t.teardown(() => seer.close())
+  const refused = (client: typeof reader, which: string) =>
+    t.rejects(client.dropRelation('a-r', { ifExists: true }), {
+      code: 'UNAUTHORISED',
+      message: new RegExp(`"drop" on each index over .* lacks it on ${which}$`),
+    })
+  await refused(reader, 'one that it may not see')
+  await refused(seer, '"secret-by-id"')
+  t.match(await operator.listRelations(), all.list)
+  t.same(await operator.index<'u32', 'u32'>('secret-by-id').getOne(5), 5)
+  await operator.dropIndex('secret-by-id')
+  t.ok(await reader.dropRelation('a-r'))
+  t.same(await operator.listIndexes(), [])
 })
 
 t.test('a kept result is replaced by who may drop it', async (t) => {

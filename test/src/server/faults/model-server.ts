@@ -13,11 +13,18 @@ export interface ModelServer {
   readonly complaints: () => string
 }
 
-/** A server over models in a process of its own; it ends with the test. */
-export async function serveModel(t: Test, options: ModelServerOptions): Promise<ModelServer> {
-  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, JSON.stringify(options)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+/**
+ * A server over models in a process of its own; it ends with the test.
+ * @param preloaded module that each of its threads loads first
+ */
+export async function serveModel(
+  t: Test,
+  options: ModelServerOptions,
+  preloaded?: string,
+): Promise<ModelServer> {
+  const preload = preloaded === undefined ? [] : [`--import=${preloaded}`]
+  const args = [...process.execArgv, ...preload, PROGRAM, JSON.stringify(options)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   let complaints = ''
   child.stderr.on('data', (text) => {

@@ -20,6 +20,8 @@ t.test('what is no WebSocket frame ends its connection, and that one only', asyn
   }
   const unmasked = Uint8Array.of(Lead.binary, 1, 0)
   const empty = frameHead(0x02, 0)
+  const pings = (count: number) => Array.from({ length: count }, () => frameOf(Lead.ping, Buffer.alloc(1)))
+  const goodbye = frameOf(Lead.close, Uint8Array.of(3, 232))
   const cases: readonly (readonly [
     what: string,
     codes: readonly unknown[],
@@ -42,6 +44,8 @@ t.test('what is no WebSocket frame ends its connection, and that one only', asyn
       [1009],
       [Uint8Array.of(Lead.binary, 0xff, 255, 255, 255, 255, 255, 255, 255, 255)],
     ],
+    ['a flood of pings', [1008], pings(4 * LIMITS.pingsPending)],
+    ['as many pings as may be', [1000], [...pings(LIMITS.pingsPending), goodbye]],
     [
       'a flood of empty parts',
       [1008],

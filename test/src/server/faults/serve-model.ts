@@ -1,6 +1,12 @@
 import { Device } from '../../../../gpu/device/device.js'
 import type { FlowLimits } from '../../../../src/server/flow/flow-limits.js'
-import { type Config, loadConfig, serveUntilSignal, startServer } from '../../../../src/server/index.js'
+import {
+  type Config,
+  loadConfig,
+  openLog,
+  serveUntilSignal,
+  startServer,
+} from '../../../../src/server/index.js'
 import { modelStructures } from '../../../model-structure.js'
 
 /** What `serve-model.ts` is told, as JSON. */
@@ -20,6 +26,7 @@ await serveUntilSignal(
   async (stop) => {
     const server = await startServer(config, {
       stop,
+      log: openLog({ level: 'warn', format: 'text' }),
       openDevice: () => Device.open('software'),
       structures: {
         ...modelStructures,

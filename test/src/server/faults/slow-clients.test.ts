@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { encodeFrame, type Section } from '../../../../protocol/frame.js'
+import { encodeFrame, type Section, type Sections } from '../../../../protocol/frame.js'
 import type { StructureFactory } from '../../../../src/engine/index.js'
 import { modelStructures } from '../../../model-structure.js'
 import { Random } from '../../../random.js'
 import { u32 } from '../../engine/open-engine.js'
+import { scrape, total } from '../../http/scrape.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
 import { serveModel } from './model-server.js'
@@ -32,6 +33,11 @@ async function ended(socket: Socket): Promise<number | undefined> {
   const remote = `:${(socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, '0')} 01 `
   while (readFileSync('/proc/net/tcp', 'utf8').includes(remote)) await setTimeout(50)
   return closeCode(socket)
+}
+
+/** All that it is sent is that it is closed. It goes then, lest the test takes as long as the server would wait for that. */
+function endOnceClosed(socket: Socket): void {
+  socket.once('data', () => socket.end())
 }
 
 /** A server whose `count` answers with that many bytes. */
@@ -99,9 +105,41 @@ t.test('who begins a request and does not end it is closed', async (t) => {
   const endOfWatch = await witness(t, url, new Random(1))
   const socket = await bareWebSocket(t, url)
   socket.write(Buffer.concat([frameHead(Lead.binary, 10 * MIB), Buffer.alloc(MIB)]))
+  endOnceClosed(socket)
   t.equal(await closeCode(socket), 4009)
   t.ok((await endOfWatch()) > 0)
-  t.match(load(), { connections: 1, requestBytes: 0 })
+  while (load().connections > 1) await setTimeout(10)
+  t.match(load(), { requestBytes: 0 })
+})
+
+t.test('many who announce large requests and stop keep nobody out', async (t) => {
+  // Their time is short, and all other limits are as by default.
+  const limits = { stallSeconds: 0.5 }
+  const { url, load } = await start(t, {}, { structures: answering(4 * 2500), limits })
+  const client = await createNumbers(t, url)
+  t.match((await client.ask({ id: 1, ...numbers, index: 'texts', keyType: 'bytes' })).header, { ok: true })
+  const sent = 60 * MIB
+  const begun = Buffer.concat([frameHead(Lead.binary, 67_000_000), Buffer.alloc(MIB - 14)])
+  const piece = Buffer.alloc(MIB)
+  const stalled = await Promise.all(Array.from({ length: 20 }, () => bareWebSocket(t, url)))
+  const codes = stalled.map(closeCode)
+  for (const socket of stalled) {
+    endOnceClosed(socket)
+    socket.write(begun)
+    for (let left = sent - MIB; left > 0; left -= MIB) socket.write(piece)
+  }
+  while (load().requestBytes < 900 * MIB && load().connections > 20) await setTimeout(5)
+  const metrics = await scrape(url)
+  t.ok(total(metrics, 'warpdex_bytes_in_flight') >= 900 * MIB, 'the metric tells')
+  const offsets = Array.from({ length: 2501 }, (_, i) => 4096 * i)
+  const large: Sections = {
+    keys: { type: 'bytes', bytes: new Uint8Array(4096 * 2500) },
+    keyOffsets: { type: 'u32', bytes: u32(...offsets) },
+  }
+  t.match((await client.ask({ id: 2, op: 'count', index: 'texts' }, large)).header, { ok: true })
+  t.strictSame(await Promise.all(codes), Array(20).fill(4009))
+  while (load().connections > 1) await setTimeout(10)
+  t.match(load(), { requests: 0, requestBytes: 0 })
 })
 
 t.test('who has vanished is noticed, and who is only silent stays', async (t) => {

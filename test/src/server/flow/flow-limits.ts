@@ -7,9 +7,11 @@ export const SMALL: FlowLimits = {
   bytesInFlight: 1000,
   bytesInAll: 2000,
   bytesReserved: 100,
+  requestsPastBound: 1,
   replyBytesQueued: 1000,
   replyBytesInAll: 2500,
   pingSeconds: 30,
   stallSeconds: 30,
   slowestBytesPerSecond: 10,
+  pingsPending: 3,
 }

@@ -214,18 +214,57 @@ t.test('a message that takes too long is noticed, but not while nobody reads it'
   const { flows, rooms } = connections(1)
   const [flow] = flows
   t.notOk(flow.tick(1000), 'there is none')
-  flow.received(100)
-  t.notOk(flow.tick(40), '30 seconds and 10 for 100 bytes')
+  flow.received(900)
+  t.notOk(flow.tick(20), '900 bytes are worth 90 seconds')
+  t.notOk(flow.tick(30), 'but what came is no excuse for who stops then')
   rooms[0].load = 1
   flow.repliesMoved()
   t.notOk(flow.tick(1000))
   rooms[0].load = 0
   flow.repliesMoved()
+  t.notOk(flow.tick(1000), 'it was not read all the time')
   t.ok(flow.tick(1))
   begin(flow, 200)
-  flow.received(100)
-  t.notOk(flow.tick(40), 'each has its own time')
+  flow.received(10)
+  t.notOk(flow.tick(30), 'each has its own time')
+  flow.received(50)
+  flow.discounted(50)
+  t.ok(flow.tick(2), 'and nothing but the message counts')
 })
+
+t.test('who sends too slowly has less time while others wait', async (t) => {
+  const { flows, reads } = connections(3, { bytesReserved: 1000 })
+  const [slow, holder, waiting] = flows
+  /** Seconds for which it may send at half of the least rate. */
+  const endures = () => {
+    begin(slow, 10).end()
+    for (let seconds = 1; seconds < 1000; seconds++) {
+      slow.received(5)
+      if (slow.tick(1)) return seconds
+    }
+    return undefined
+  }
+  t.equal(endures(), 61)
+  holder.received(2500)
+  waiting.received(1001)
+  t.strictSame(reads, [true, true, false])
+  t.equal(endures(), 31)
+})
+
+t.test(
+  'past the bound for all a few go on at a time, so that one that stalls does not hold up all',
+  async (t) => {
+    const { flows, reads } = connections(5, { requestsPastBound: 2 })
+    const [full, a, b, c, d] = flows
+    begin(full, 2000)
+    for (const flow of [a, b, c, d]) flow.received(101)
+    t.strictSame(reads, [false, true, true, false, false])
+    begin(b, 150).end()
+    t.strictSame(reads, [false, true, true, true, false], 'a has stalled, and the next in line goes on')
+    a.close()
+    t.strictSame(reads.slice(3), [true, true])
+  },
+)
 
 t.test('whatever happens, nothing is lost count of, and nobody waits for ever', async (t) => {
   const seed = seedOfRun()

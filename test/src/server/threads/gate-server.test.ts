@@ -28,9 +28,8 @@ class Engine {
       },
       left: () => {},
     }
-    const outbox = new Mailbox<ToSockets>({
-      postMessage: (messages: readonly ToSockets[]) => void this.sent.push(...messages),
-    })
+    const postMessage = (messages: readonly ToSockets[]) => void this.sent.push(...messages)
+    const outbox = new Mailbox<ToSockets>({ postMessage }, () => {})
     this.server = new GateServer(
       gate,
       this.memory,

@@ -39,11 +39,10 @@ const CHANGES: readonly EngineRequest[] = [
 for (const change of CHANGES) {
   t.test(`gets that wait for company go before ${change.op}`, async (t) => {
     const asked: string[] = []
-    const outbox = new Mailbox<ToEngine>({
-      postMessage: (messages: readonly ToEngine[]) => {
-        for (const message of messages) if (message.kind === 'ask') asked.push(message.request.op)
-      },
-    })
+    const postMessage = (messages: readonly ToEngine[]) => {
+      for (const message of messages) if (message.kind === 'ask') asked.push(message.request.op)
+    }
+    const outbox = new Mailbox<ToEngine>({ postMessage }, () => {})
     const gate = new RemoteGate(outbox, { name: 'none', software: true })
     const ask = (request: EngineRequest) => {
       const sign = new CancelSign()
@@ -63,11 +62,10 @@ for (const change of CHANGES) {
 
 t.test('the columns of large writes come with their checksums', async (t) => {
   const asked: EngineRequest[] = []
-  const outbox = new Mailbox<ToEngine>({
-    postMessage: (messages: readonly ToEngine[]) => {
-      for (const message of messages) if (message.kind === 'ask') asked.push(message.request)
-    },
-  })
+  const postMessage = (messages: readonly ToEngine[]) => {
+    for (const message of messages) if (message.kind === 'ask') asked.push(message.request)
+  }
+  const outbox = new Mailbox<ToEngine>({ postMessage }, () => {})
   const gate = new RemoteGate(outbox, { name: 'none', software: true })
   const large = { type: 'bytes' as const, bytes: Uint8Array.from({ length: 100_000 }, (_, i) => i * 7) }
   const small = { type: 'bytes' as const, bytes: Uint8Array.of(1, 2, 3) }

@@ -1,11 +1,24 @@
 import { once } from 'node:events'
-import t from 'tap'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { connect, ResultCode } from '../../../../clients/sdk/index.js'
+import { encodeFrame } from '../../../../protocol/frame.js'
+import { LIMITS } from '../../../../protocol/limits.js'
+import type { StructureFactory } from '../../../../src/engine/index.js'
 import { prefixTrees } from '../../../../src/engine/structures.js'
+import { NO_LOG } from '../../../../src/observe/log.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { scrape, total } from '../../http/scrape.js'
+import { serveModel } from '../faults/model-server.js'
+import { bareWebSocket, frameHead, Lead } from '../faults/raw-socket.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
+
+/** Preloaded, has the threads of a server fail. */
+const FAULTS = new URL('./faulty-thread.mjs', import.meta.url).href
 
 const column = (...keys: number[]) => ({
   type: 'u32' as const,
@@ -15,8 +28,25 @@ const blob = (...values: number[]) => ({ ...column(...values), type: 'bytes' as 
 const numbers = { op: 'createIndex', index: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: true }
 
 // One for all: threads take longer to start than all that is done with them here.
-const server = await start(t, { ioThreads: 2 }, { structures: prefixTrees })
+const warnings: string[] = []
+/** What it explains no other thread can be told of. */
+const structures: StructureFactory = {
+  ...prefixTrees,
+  create: async (device, shape) =>
+    Object.assign(await prefixTrees.create(device, shape), { explain: async () => ({ no: () => 'copy' }) }),
+}
+const log = { ...NO_LOG, warn: (_: object, message: string) => void warnings.push(message) }
+const server = await start(t, { ioThreads: 2 }, { structures, log })
 const { url } = server
+
+/** A client that is served by a thread for sockets: what comes with too many others leaves the engine's thread. */
+async function threadClient(t: Test, of = url): Promise<RawClient> {
+  const client = await RawClient.connect(t, of)
+  const burst = 40
+  for (let id = 0; id < burst; id++) client.send({ id, op: 'cancel', target: 0 })
+  for (let id = 0; id < burst; id++) await client.reply()
+  return client
+}
 
 t.test('clients of several threads see one engine', async (t) => {
   const seed = seedOfRun()
@@ -108,6 +138,104 @@ t.test('errors come through with their codes, and cancellation reaches the engin
   client.send({ id: 5, op: 'cancel', target: 4 })
   const answers = [await client.reply(), await client.reply()]
   t.match(answers.find(({ id }) => id === 5)?.header, { ok: true, cancelled: true })
+})
+
+t.test('an answer that cannot be handed to the thread fails its own request only', async (t) => {
+  const clients = await Promise.all(Array.from({ length: 4 }, () => threadClient(t)))
+  for (let id = 1; id <= 30; id++) {
+    for (const client of clients) {
+      client.send({ id, op: id % 3 === 0 ? 'explain' : 'get', index: 'numbers' }, { keys: column(id) })
+    }
+  }
+  for (const client of clients) {
+    for (let i = 0; i < 30; i++) {
+      const { id, header } = await client.reply()
+      const expected = id! % 3 === 0 ? { ok: false, error: { code: 'INTERNAL' } } : { ok: true }
+      t.match(header, expected)
+    }
+  }
+})
+
+t.test('what has come of a request counts as in flight, also before a hello', async (t) => {
+  const socket = await bareWebSocket(t, url)
+  socket.write(Buffer.concat([frameHead(Lead.binary, 1_000_000), Buffer.alloc(500_000)]))
+  const inFlight = async () => total(await scrape(url), 'warpdex_bytes_in_flight')
+  while ((await inFlight()) < 500_000) await setTimeout(20)
+  socket.destroy()
+  while ((await inFlight()) > 0) await setTimeout(20)
+  t.pass('it came and went')
+})
+
+t.test('however deep a request is nested, it is answered, and nobody else notices', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  const random = new Random(seed)
+  const neighbours = await Promise.all(Array.from({ length: 4 }, () => threadClient(t)))
+  const attackers = await Promise.all(Array.from({ length: 4 }, () => threadClient(t)))
+  let over = false
+  const asking = neighbours.map(async (client) => {
+    let rounds = 0
+    for (; !over; rounds++) {
+      const ids = [0, 1, 2].map((i) => 3 * rounds + i)
+      for (const id of ids) client.send({ id, op: 'get', index: 'many' }, { keys: column(id) })
+      for (const id of ids) {
+        const reply = await client.reply()
+        if (reply.id !== id || reply.header.ok !== true) t.fail(`round ${rounds}: ${JSON.stringify(reply)}`)
+      }
+    }
+    return rounds
+  })
+  const codes = new Set<string>()
+  await Promise.all(
+    attackers.map(async (client, i) => {
+      for (let sent = 0; sent < 250; sent++) {
+        // Every power of ten has its share, and what is about as deep as may be.
+        const levels = random.chance(0.2)
+          ? LIMITS.headerDepth - 3 + random.below(6)
+          : Math.round(10 ** (1 + random.below(4001) / 1000))
+        client.socket.send(deepQuery(sent, levels, i % 2 === 0))
+        const { id, header } = await client.reply()
+        const { code } = header.error as { code: string }
+        codes.add(code)
+        if (id !== null && id !== sent) t.fail(`${id} is answered in the place of ${sent}`)
+      }
+    }),
+  )
+  over = true
+  t.ok((await Promise.all(asking)).every((rounds) => rounds > 0))
+  t.strictSame([...codes].sort(), ['BAD_REQUEST', 'TOO_LARGE'])
+  t.strictSame(warnings, [])
+})
+
+/** A frame whose query is nested so many levels deep: arrays, or maps and arrays in turns. */
+function deepQuery(id: number, levels: number, arraysOnly: boolean): Uint8Array {
+  const nested = arraysOnly
+    ? Buffer.alloc(levels, 0x91)
+    : Buffer.alloc(2 * levels, Uint8Array.of(0x81, 0xa1, 0x61, 0x91))
+  const query = Buffer.concat([nested, Uint8Array.of(0xc0)])
+  const start = Buffer.from(encodeFrame({ id, op: 'query', query: null }))
+  const nil = start.lastIndexOf('query') + 5
+  const frame = Buffer.concat([start.subarray(0, nil), query, start.subarray(nil + 1)])
+  frame.writeUInt32LE(start.readUInt32LE(0) + query.length - 1, 0)
+  return frame
+}
+
+t.test('a thread that fails tells its clients, and another one takes its place', async (t) => {
+  const folder = t.testdir()
+  const fault = join(folder, 'fault')
+  const flags = { directory: join(folder, 'data'), ioThreads: 1 }
+  const { url, complaints } = await serveModel(t, { flags }, `${FAULTS}?file=${encodeURIComponent(fault)}`)
+  const failures = () => complaints().match(/a thread for sockets failed: .*/g) ?? []
+  const resident = await RawClient.connect(t, url)
+  const clients = await Promise.all(Array.from({ length: 3 }, () => threadClient(t, url)))
+  const codes = clients.map(async ({ socket }) => (await once(socket, 'close'))[0])
+  writeFileSync(fault, '')
+  t.strictSame(await Promise.all(codes), [1011, 1011, 1011])
+  t.match((await resident.ask({ id: 1, op: 'listIndexes' })).header, { ok: true }, 'others go on')
+  t.match(failures(), [/failed: a fault on purpose; its 3 connections are closed with code 1011/])
+  writeFileSync(fault, '')
+  while (failures().length < 2) await setTimeout(20)
+  t.match((await resident.ask({ id: 2, op: 'listIndexes' })).header, { ok: true })
 })
 
 t.test('connections come and go, and closing the server ends them all', async (t) => {

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fill } from './documents.js'
+import { JOINS } from './joins.js'
+import { QUERIES } from './queries.js'
+import { README } from './readme.js'
+import { RELATIONAL } from './relational.js'
+import { SELECTIONS } from './selections.js'
+import { SPECULATION } from './speculation.js'
+
+// Fills the tables of the documents from the figures that benchmarks have kept: `npm run figures`. With `--check` it only says which differ.
+const TABLES = [...JOINS, ...QUERIES, ...README, ...RELATIONAL, ...SELECTIONS, ...SPECULATION]
+const FOLDER = join('bench', 'results')
+
+const check = process.argv.includes('--check')
+const documents = ['README.md', ...readdirSync('docs').map((name) => join('docs', name))]
+const wrong: string[] = []
+const used = new Set<string>()
+for (const path of documents.filter((path) => path.endsWith('.md'))) {
+  const before = readFileSync(path, 'utf8')
+  try {
+    const { text, tables, changed } = fill(before, TABLES, FOLDER)
+    for (const name of tables) used.add(name)
+    if (check) wrong.push(...changed.map((name) => `${path}: ${name} is not what the kept figures say`))
+    else if (text !== before) {
+      writeFileSync(path, text)
+      console.log(`${path}: ${changed.join(', ')}`)
+    }
+  } catch (error) {
+    wrong.push(`${path}: ${error instanceof Error ? error.message : error}`)
+  }
+}
+for (const { name } of TABLES) if (!used.has(name)) wrong.push(`no document has the table ${name}`)
+for (const line of wrong) console.error(line)
+if (wrong.length > 0) {
+  if (check) console.error('npm run figures fills the tables in')
+  process.exitCode = 1
+}

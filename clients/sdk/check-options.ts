@@ -1,0 +1,97 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import { shown, titleOf } from '../../protocol/shown.js'
+
+/** What the value of an option may be; what follows from other values is checked where it is known. */
+export interface Kind {
+  readonly is: (value: unknown) => boolean
+  /** In words. */
+  readonly right: string
+}
+
+/** What every option of a type may be: one that is added to the type and not here does not compile. */
+export type Kinds<T> = { readonly [Name in keyof Required<T>]: Kind }
+
+export const ANYTHING: Kind = { is: () => true, right: 'a value' }
+export const TEXT: Kind = { is: (value) => typeof value === 'string', right: 'a text' }
+export const FLAG: Kind = { is: (value) => typeof value === 'boolean', right: 'true or false' }
+export const CALLBACK: Kind = { is: (value) => typeof value === 'function', right: 'a function' }
+export const BYTES: Kind = { is: (value) => value instanceof Uint8Array, right: 'a Uint8Array' }
+export const NUMBER: Kind = {
+  is: (value) => typeof value === 'number' && value >= 0,
+  right: 'a number from 0',
+}
+export const TEXTS: Kind = {
+  is: (value) => Array.isArray(value) && value.every((element) => typeof element === 'string'),
+  right: 'a list of texts',
+}
+
+export function oneOf(choices: readonly string[]): Kind {
+  return {
+    is: (value) => typeof value === 'string' && choices.includes(value),
+    right: `one of ${choices.join(', ')}`,
+  }
+}
+
+/**
+ * Refuses what a caller misspelt, which would be ignored else, and values of another kind. Inherited properties count, since they would be
+ * read like others.
+ *
+ * @param what has the options, such as `get`
+ * @throws WarpdexError `BAD_REQUEST` that names what is right
+ */
+export function checkOptions<T extends object>(
+  options: T,
+  kinds: Kinds<T>,
+  what: string,
+  word: 'option' | 'field' = 'option',
+): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    const names = Object.keys(kinds).join(', ')
+    throw bad(`${word}s of ${what} come as an object with any of ${names}, not as ${shown(options)}`)
+  }
+  for (const name in options) {
+    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
+    if (kind === undefined) throw unknown(name, Object.keys(kinds), `${what} has no ${word}`)
+    const value: unknown = options[name]
+    if (value === undefined || kind.is(value)) continue
+    throw bad(`${word} "${name}" of ${what} is ${kind.right}, not ${shown(value)}`)
+  }
+}
+
+/**
+ * @param what takes the name
+ * @param of what it is the name of, such as `an index`
+ * @throws WarpdexError `BAD_REQUEST` for what is no text
+ */
+export function checkName(name: unknown, what: string, of: string): void {
+  if (typeof name === 'string') return
+  throw bad(`${what} takes the name of ${of}, such as "orders", not ${titleOf(name)}`)
+}
+
+function unknown(name: string, names: readonly string[], hasNo: string): WarpdexError {
+  const changes = names.map((right) => changesBetween(name.slice(0, 40).toLowerCase(), right.toLowerCase()))
+  const least = Math.min(...changes)
+  const meant = names[changes.indexOf(least)]
+  const question = least <= 2 && 2 * least <= name.length ? ` (did you mean ${meant}?)` : ''
+  return bad(`${hasNo} ${shown(name)}; it has ${names.join(', ')}${question}`)
+}
+
+/** How many letters one has to change, add, take away, or exchange with the next one, to make one name of the other. */
+function changesBetween(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a[i - 1] === b[j - 1]
+      row[j] = Math.min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + (isSame ? 0 : 1))
+      const isExchanged = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      if (isExchanged) row[j] = Math.min(row[j], rows[i - 2][j - 2] + 1)
+    }
+    rows.push(row)
+  }
+  return rows[a.length][b.length]
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}

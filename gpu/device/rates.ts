@@ -1,0 +1,48 @@
+import { COPIES } from './command-recorder.js'
+
+/** Milliseconds of a unit of work until some of it was measured: of a workgroup, and of a word that is copied. A GPU is far quicker, so that its first slices are larger. */
+const FIRST_GUESS = {
+  hardware: { workgroup: 1e-4, word: 1e-7 },
+  software: { workgroup: 0.1, word: 4e-6 },
+}
+
+/** How far one measurement moves an expectation at most: whoever measures may have been held up itself. */
+const MOST_GROWTH = 4
+const MOST_SHRINKAGE = 1 / 64
+/** The same where work may have begun before it was seen to. */
+const LEAST_DOUBTFUL = 1 / 2
+
+/** Less than this is what it takes to notice that work is done, and says nothing of slow work. */
+const LEAST_SLOW_MS = 5
+
+/** What kinds of work take, learnt from what slices of several kinds took together. */
+export class Rates {
+  readonly #guess: { readonly workgroup: number; readonly word: number }
+  readonly #known = new WeakMap<object, number>()
+
+  constructor(software: boolean) {
+    this.#guess = software ? FIRST_GUESS.software : FIRST_GUESS.hardware
+  }
+
+  /** Milliseconds of a unit. */
+  of(kind: object): number {
+    return this.#known.get(kind) ?? (kind === COPIES ? this.#guess.word : this.#guess.workgroup)
+  }
+
+  /**
+   * @param expected milliseconds of each kind
+   * @param measured of all
+   * @param exact whether the work is known to have begun no sooner than the measurement
+   */
+  learn(expected: ReadonlyMap<object, number>, measured: number, exact: boolean): void {
+    let sum = 0
+    for (const milliseconds of expected.values()) sum += milliseconds
+    if (sum === 0 || (measured > sum && measured < LEAST_SLOW_MS)) return
+    const least = exact ? MOST_SHRINKAGE : LEAST_DOUBTFUL
+    const ratio = Math.min(MOST_GROWTH, Math.max(least, measured / sum))
+    // What was most of the slice is most likely to be what was misjudged.
+    for (const [kind, milliseconds] of expected) {
+      this.#known.set(kind, this.of(kind) * (1 + (ratio - 1) * (milliseconds / sum)))
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import { LIMITS } from '../../protocol/limits.js'
+import type { Command } from './command-recorder.js'
+import { type Room, type Slice, SlicedLane, type SlicedOperation } from './lane.js'
+import { Rates } from './rates.js'
+import type { DirectRecorder } from './recorder.js'
+
+/** A slice is this part of what may be under way, so that the device has the next one at hand when it has done one. */
+const SLICE_PART = 1 / 2
+
+/** What turns need of their device. */
+export interface TurnsDevice {
+  readonly facts: { readonly software: boolean }
+  record(): DirectRecorder
+  workDone(): Promise<void>
+}
+
+/**
+ * Shares a device among operations with much work and everybody else. Each operation has a lane. What is recorded in it goes to the queue in slices, lanes by
+ * turns, each when what is under way leaves room for it. A slice is what is expected to take 10 ms by what others took (`rates.ts`); a dispatch that takes
+ * longer is divided. Operations with little work never wait.
+ */
+export class Turns {
+  readonly #device: TurnsDevice
+  readonly #groupsPerDimension: number
+  readonly #rates: Rates
+  /** Lanes with work, in the order of their turns. */
+  readonly #waiting: SlicedLane[] = []
+  /** Of each slice that is submitted and not yet done: milliseconds that are expected of each kind of work. */
+  #underWay: ReadonlyMap<object, number>[] = []
+  /** When the first of these began; no sooner, if that is exact. */
+  #began = { time: 0, exact: true }
+  /** @param groupsPerDimension workgroups that a dimension of a dispatch holds */
+  constructor(device: TurnsDevice, groupsPerDimension: number) {
+    this.#device = device
+    this.#groupsPerDimension = groupsPerDimension
+    this.#rates = new Rates(device.facts.software)
+  }
+
+  /** A lane for an operation, which stops it when it is over. */
+  lane(operation: SlicedOperation): SlicedLane {
+    const enter = (lane: SlicedLane) => {
+      if (!this.#waiting.includes(lane)) this.#waiting.push(lane)
+      this.#goOn()
+    }
+    return new SlicedLane(enter, operation)
+  }
+
+  #goOn(): void {
+    for (let lane = this.#waiting[0]; lane !== undefined; lane = this.#waiting[0]) {
+      if (!this.#begin(lane)) return
+      this.#waiting.shift()
+      if (lane.isWaiting) this.#waiting.push(lane)
+    }
+  }
+
+  /** @returns whether the lane has had its turn; else there is no room for it */
+  #begin(lane: SlicedLane): boolean {
+    const room = new SliceRoom(this.#rates, this.#expected(), this.#groupsPerDimension)
+    let slice: Slice | undefined
+    let failure: unknown
+    try {
+      slice = lane.next(room)
+      if (slice.parts.length > 0) this.#submit(slice, room.expected)
+    } catch (thrown) {
+      failure = thrown
+      lane.stop(thrown)
+    }
+    for (const settle of slice?.settles ?? []) settle(failure)
+    return slice?.parts.length !== 0 || !lane.isWaiting
+  }
+
+  #submit({ parts }: Slice, expected: ReadonlyMap<object, number>): void {
+    const recorder = this.#device.record()
+    for (const { command, range } of parts) command.record(recorder, range)
+    const isFirst = this.#underWay.push(expected) === 1
+    if (isFirst) this.#began = { time: performance.now(), exact: true }
+    try {
+      recorder.submit()
+    } finally {
+      if (isFirst) this.#watch()
+    }
+  }
+
+  /** Waits for the slices that are under way now, which nobody waits for yet. */
+  #watch(): void {
+    const watched = this.#underWay.length
+    const done = () => {
+      const now = performance.now()
+      const expected = new Map<object, number>()
+      for (const slice of this.#underWay.splice(0, watched)) addTo(expected, slice)
+      this.#rates.learn(expected, now - this.#began.time, this.#began.exact)
+      this.#began = { time: now, exact: false }
+      if (this.#underWay.length > 0) this.#watch()
+      this.#goOn()
+    }
+    this.#device.workDone().then(done, done)
+  }
+
+  /** Milliseconds of all that is under way. */
+  #expected(): number {
+    let sum = 0
+    for (const slice of this.#underWay) for (const milliseconds of slice.values()) sum += milliseconds
+    return sum
+  }
+}
+
+/** What a slice has room for, beside what is under way. */
+class SliceRoom implements Room {
+  readonly expected = new Map<object, number>()
+  readonly #rates: Rates
+  readonly #groupsPerDimension: number
+  readonly #divides: boolean
+  #left: number
+
+  constructor(rates: Rates, underWay: number, groupsPerDimension: number) {
+    this.#rates = rates
+    this.#groupsPerDimension = groupsPerDimension
+    const most = LIMITS.queryUnderWayMilliseconds
+    const slice = most * SLICE_PART
+    this.#left = underWay === 0 ? slice : Math.min(slice, most - underWay)
+    this.#divides = this.#left >= slice
+  }
+
+  /** What does not fit begins a slice of its own, and is divided where that is too small for it. */
+  take({ kind, weight, divides }: Command, count: number): number {
+    const each = this.#rates.of(kind) * weight
+    let taken = count
+    if (each * count > this.#left) {
+      if (!this.#divides || this.expected.size > 0) return 0
+      if (divides) taken = this.#foldable(Math.max(1, Math.floor(this.#left / each)), count)
+    }
+    this.#left -= each * taken
+    addTo(this.expected, [[kind, each * taken]])
+    return taken
+  }
+
+  /** More than a dimension holds are a multiple of that, unless they are all. */
+  #foldable(taken: number, count: number): number {
+    const most = this.#groupsPerDimension
+    if (taken >= count || taken <= most) return Math.min(taken, count)
+    return taken - (taken % most)
+  }
+}
+
+function addTo(sums: Map<object, number>, more: Iterable<readonly [object, number]>): void {
+  for (const [kind, milliseconds] of more) sums.set(kind, (sums.get(kind) ?? 0) + milliseconds)
+}

@@ -1,0 +1,391 @@
+import t from 'tap'
+import {
+  arrowDefinition,
+  type Client,
+  col,
+  connect,
+  count,
+  descending,
+  Query,
+  relation,
+  WarpdexError,
+  WriteBatch,
+  WriteOp,
+  when,
+} from '../../../clients/sdk/index.js'
+import { start } from '../../src/server/start.js'
+import { FakeServer } from './fake-server.js'
+import { cyclic, failureOf, loosely } from './loose-calls.js'
+
+type Call = (options: never) => unknown
+/** A call with options, or that there are none. */
+type Rows = Readonly<Record<string, Call | 'none'>>
+
+const numbers = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
+const column = { name: 'k', type: 'u32', nullable: false } as const
+const r = relation('r')
+
+/** Every method, by what it belongs to, called with the options that are given to it. */
+function methodsOf(client: Client): Readonly<Record<string, readonly [object, Rows]>> {
+  const index = client.index('numbers')
+  const rows = client.relation('r')
+  const result = client.query(r)
+  return {
+    client: [
+      client,
+      {
+        index: 'none',
+        createIndex: (options) => client.createIndex(numbers, options),
+        dropIndex: (options) => client.dropIndex('numbers', options),
+        listIndexes: (options) => client.listIndexes(options),
+        relation: 'none',
+        createRelation: (options) => client.createRelation({ name: 'r', columns: [column] }, options),
+        dropRelation: (options) => client.dropRelation('r', options),
+        listRelations: (options) => client.listRelations(options),
+        stats: (options) => client.stats(options),
+        snapshot: (options) => client.snapshot('numbers', options),
+        backUp: (options) => client.backUp('monday', options),
+        calibration: (options) => client.calibration(options),
+        query: (options) => client.query(r, options),
+        explainQuery: (options) => client.explainQuery(r, options),
+        close: (options) => client.close(options),
+      },
+    ],
+    index: [
+      index,
+      {
+        definition: (options) => index.definition(options),
+        stats: (options) => index.stats(options),
+        get: (options) => index.get([1], options),
+        explain: (options) => index.explain([1], options),
+        getOne: (options) => index.getOne(1, options),
+        getAll: (options) => index.getAll([1], options),
+        count: (options) => index.count([1], options),
+        getNext: (options) => index.getNext([1], options),
+        scan: (options) => index.scan(options),
+        scanRanges: (options) => index.scanRanges(options),
+        insert: (options) => index.insert([1], [1], options),
+        bulkLoad: (options) => index.bulkLoad([], options),
+        delete: (options) => index.delete([1], options),
+        write: (options) => index.write(new WriteBatch(), options),
+      },
+    ],
+    relation: [
+      rows,
+      {
+        definition: (options) => rows.definition(options),
+        stats: (options) => rows.stats(options),
+        append: (options) => rows.append({}, options),
+        createIndex: (options) => rows.createIndex('by k', ['k'], options),
+        read: (options) => rows.read(options),
+        pages: (options) => rows.pages(options),
+        arrowBatches: (options) => rows.arrowBatches(options),
+        appendArrow: (options) => rows.appendArrow(loosely({}), options),
+      },
+    ],
+    query: [
+      r,
+      {
+        where: 'none',
+        select: 'none',
+        join: (options) => r.join(r, options),
+        product: 'none',
+        union: (options) => r.union(r, options),
+        intersect: (options) => r.intersect(r, options),
+        except: (options) => r.except(r, options),
+        distinct: 'none',
+        groupBy: 'none',
+        orderBy: (options) => r.orderBy(options),
+        limit: 'none',
+      },
+    ],
+    result: [result, { rows: 'none', columns: 'none', keep: (options) => result.keep('kept', options) }],
+  }
+}
+
+/** Those whose answer is no promise. */
+const THROWING = ['query', 'scan', 'pages', 'arrowBatches', 'join', 'union', 'intersect', 'except', 'orderBy']
+
+t.test('options that are not there, and values that they cannot have, are refused', async (t) => {
+  const server = new FakeServer()
+  await server.start()
+  const client = await connect(server.url)
+  t.teardown(async () => {
+    client.close()
+    await server.stop()
+  })
+  for (const [owner, [target, rows]] of Object.entries(methodsOf(client))) {
+    const prototype = Object.getPrototypeOf(target)
+    const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype))
+      .filter(([name, { value }]) => name !== 'constructor' && typeof value === 'function')
+      .map(([name]) => name)
+    t.strictSame(Object.keys(rows).sort(), methods.sort(), `every method of ${owner} has a row`)
+    for (const [method, call] of Object.entries(rows)) {
+      if (call === 'none') continue
+      const refused = async (options: unknown, message: RegExp) => {
+        const { error, thrown } = await failureOf(() => call(loosely(options)))
+        t.match(error, { code: 'BAD_REQUEST', message }, `${owner}.${method}`)
+        t.equal(thrown, THROWING.includes(method), 'throws or rejects')
+      }
+      await refused({ payload: [2] }, /has no (option|field) "payload"; it has \w+/)
+      await refused({ toString: undefined }, /has no (option|field) "toString"/)
+      if (method !== 'orderBy') {
+        for (const options of [null, 7, ['deadline']]) await refused(options, /come as an object with any of/)
+      }
+      if ([...THROWING.slice(4), 'keep', 'close'].includes(method)) continue
+      for (const deadline of ['1', -1, Number.NaN, null]) await refused({ deadline }, /"deadline".*a number/)
+      await refused({ signal: {} }, /"signal".*an AbortSignal/)
+      await refused(new AbortController().signal, /has no option "aborted"/)
+    }
+  }
+  t.equal(server.requests.length, 0, 'nothing was sent')
+  t.equal(server.connections, 1)
+})
+
+t.test('beginners are told what is right', async (t) => {
+  const server = await start(t)
+  const client = await connect(server.url)
+  t.teardown(() => client.close())
+  const definitions = [
+    numbers,
+    { name: 'texts', keyType: 'string', payloadKind: 'bytes', unique: false },
+    { name: 'wide', keyType: 'u64', payloadKind: 'u64', unique: false },
+    { name: 'rows', keyType: 'f32', payloadKind: 'fixed(3)', unique: false },
+    { name: 'raw', keyType: 'bytes', payloadKind: 'u32', unique: false },
+    { name: 'pairs', keyType: 'tuple(u32,string)', payloadKind: 'u32', unique: false },
+  ] as const
+  for (const definition of definitions) await client.createIndex(definition)
+  await client.createRelation({ name: 'r', columns: [column] })
+  const [ints, texts, wide, fixed, raw, pairs] = definitions.map(({ name }) => client.index(name))
+  const orders = client.relation('r')
+  await texts.insert(['k', 'l'], ['v', 'w'])
+  await ints.insert([1], [10])
+  const batch = () => new WriteBatch<'u32', 'u32'>()
+  function* some() {
+    yield 'k'
+  }
+
+  const cases: readonly (readonly [call: () => unknown, message: RegExp, code?: string])[] = [
+    [() => connect(loosely(undefined)), /connect takes the address.*ws:.*not undefined/],
+    [() => connect(loosely(null)), /not null/],
+    [() => connect('localhost:7070'), /"localhost:7070" is no address of a server; one is ws:/],
+    [() => connect('ftp://127.0.0.1'), /is no address of a server; one is ws:/],
+    [
+      () => connect(server.url, loosely({ tokn: 'x' })),
+      /connect has no option "tokn".*\(did you mean token\?\)/,
+    ],
+    [() => connect(server.url, loosely({ token: 5 })), /"token" of connect is a text, not 5/],
+    [() => connect(server.url, loosely({ reconnect: false })), /connect.reconnect.*attempts/],
+    [() => connect(server.url, loosely({ reconnect: { atempts: 1 } })), /did you mean attempts\?/],
+    [() => connect(server.url, loosely({ connectTimeout: Number.POSITIVE_INFINITY })), /milliseconds from 0/],
+
+    [
+      () => client.index(loosely(undefined)),
+      /index takes the name of an index, such as "orders", not undefined/,
+    ],
+    [() => client.relation(loosely(5)), /takes the name of a relation/],
+    [() => client.createIndex(loosely({ keyType: 'u32' })), /createIndex takes the name of an index/],
+    [() => client.createIndex(loosely({ ...numbers, keyType: undefined, name: 'n' })), /keyType/],
+    [() => client.createIndex(loosely(undefined)), /fields of createIndex come as an object/],
+    [
+      () => client.createIndex(loosely({ ...numbers, uniqe: true })),
+      /no field "uniqe".*did you mean unique\?/,
+    ],
+    [() => client.createIndex(loosely({ ...numbers, unique: 'no' })), /"unique".*true or false, not "no"/],
+    [
+      () => client.createIndex({ ...numbers, of: { relation: 'r', columns: ['k'] } }),
+      /relation\(name\)\.createIndex/,
+    ],
+    [() => client.createRelation(loosely(undefined)), /fields of createRelation come as/],
+    [
+      () => client.createRelation(loosely({ name: 'x', columns: [{ name: 'a', typ: 'u32' }] })),
+      /"type" out of u32/,
+    ],
+    [() => client.dropIndex(loosely(undefined)), /takes the name of an index/],
+    [() => client.snapshot(loosely({ deadline: 5 })), /takes the name of an index.*not an Object/],
+
+    [
+      () => texts.get(loosely('k')),
+      /a list such as \["a"\], not "k"; a single key is a list of one, \["k"\].*getOne/,
+    ],
+    [
+      () => texts.get(loosely(undefined)),
+      /keys of index "texts" \(string\) are .* a list such as \["a"\], not undefined/,
+    ],
+    [() => texts.get(loosely((k: string) => k)), /not a function/],
+    [() => texts.get(loosely(new Set(['k']))), /not a Set; Array\.from makes a list of it/],
+    [() => texts.get(loosely(some())), /Array\.from makes a list of it/],
+    [() => texts.get(loosely(['k', null])), /null is no string: key 1 for index "texts" must be a text/],
+    [() => texts.get(loosely([['k']])), /\["k"\] is no string: key 0/],
+    [() => texts.get(loosely({ bytes: 'k', offsets: [0, 1] })), /are a \{bytes, offsets\}.*not an Object/],
+    [
+      () => texts.getOne(loosely(['k'])),
+      /getOne takes a single key, such as "a", not \["k"\]; get takes a list/,
+    ],
+    [() => texts.getOne(loosely(undefined)), /getOne takes a single key/],
+    [() => raw.get(['k']), /"k" is no bytes.*new TextEncoder\(\)\.encode\(text\)/],
+    [() => raw.get(holed(new Uint8Array(1))), /undefined is no bytes: key 0/],
+    [() => ints.get([1, -1]), /-1 is no u32: key 1 .* a whole number from 0 to 4294967295/],
+    [() => ints.get([1.5]), /1\.5 is no u32/],
+    [() => ints.get([2 ** 32]), /4294967296 is no u32/],
+    [() => ints.get([Number.NaN]), /NaN is no u32/],
+    [() => ints.get([1n]), /1n is no u32.*a whole number/],
+    [() => ints.get(loosely(['1'])), /"1" is no u32/],
+    [() => ints.get(loosely(1)), /a single key is a list of one, \[1\]/],
+    [
+      () => ints.get(loosely(Int32Array.of(1))),
+      /keys are an Int32Array.*a Uint32Array or a list/,
+      'WRONG_KEY_TYPE',
+    ],
+    [() => wide.get([2 ** 60]), /is no u64: key 0 .* a bigint/],
+    [() => wide.get([-1n]), /-1n is no u64/],
+    [() => fixed.get([1e300]), /1e\+300 is no f32/],
+    [() => pairs.get(loosely([1, 'a'])), /1 is no tuple\(u32,string\): key 0 .*such as \[1, "a"\]/],
+    [() => pairs.get([[1, 'a'], [1]]), /\[1\] is no tuple.*key 1/],
+    [() => pairs.get([[1, 'a'], loosely(['a', 1])]), /"a" is no u32, which part 0 of key 1 is/],
+    [() => pairs.get([holed('a')]), /undefined is no u32, which part 0 of key 0/],
+
+    [
+      () => texts.insert(['k'], loosely('v')),
+      /"v" does not fit.*a list of texts or Uint8Arrays, one a key.*\["v"\]/,
+    ],
+    [() => texts.insert(['k'], loosely(undefined)), /undefined does not fit index "texts"/],
+    [() => texts.insert(['k'], loosely(some())), /Array\.from makes a list of it/],
+    [
+      () => texts.insert(['k'], new TextEncoder().encode('v')),
+      /a Uint8Array does not fit.*list of texts or Uint8Arrays/,
+    ],
+    [() => texts.insert(['k'], loosely([{ a: 1 }])), /payload 0 \(an Object\) does not fit/],
+    [() => texts.insert(['k', 'l'], ['v']), /2 keys came with 1 payloads; each needs one/],
+    [() => ints.insert([1, 2], [1, -1]), /payload 1 \(-1\).*whole numbers from 0 to 4294967295/],
+    [() => ints.insert([1], [1n]), /payload 0 \(1n\)/],
+    [() => ints.insert([1], holed(1)), /payload 0 \(undefined\)/],
+    [() => wide.insert([1n], [2 ** 60]), /payload 0 .*bigints from 0n/],
+    [() => fixed.insert([1], ['four']), /payload 0 \("four"\)/],
+    [() => fixed.insert([1], holed('abc')), /payload 0 \(undefined\)/],
+    [() => ints.insert([1], [1], loosely({ modus: 'replace' })), /"modus".*did you mean mode\?/],
+    [
+      () => ints.insert([1], [1], loosely({ mode: 'upsert' })),
+      /one of append, replace, ifAbsent, not "upsert"/,
+    ],
+    [() => ints.insert([1], [1], loosely({ strategy: 'fast' })), /one of sequential/],
+    [
+      () => texts.delete(['k'], loosely({ payload: ['w'] })),
+      /delete has no option "payload".*did you mean payloads\?/,
+    ],
+    [() => texts.delete(['k'], loosely(['w'])), /options of delete come as an object/],
+    ...[null, '', 0, false].map(
+      (payloads) => [() => texts.delete(['k'], loosely({ payloads })), /does not fit index "texts"/] as const,
+    ),
+
+    [
+      () => ints.write(loosely({ ops: ['deleteKey'], keys: [1] })),
+      /op 0 is "deleteKey".*WriteOp\.deleteKey \(3\)/,
+    ],
+    [() => ints.write(loosely({ ops: [256], keys: [1], payloads: [1] })), /op 0 is 256/],
+    [() => ints.write({ ops: Uint8Array.of(5), keys: [1], payloads: [1] }), /op 0 is 5/],
+    [
+      () => ints.write(loosely({ ops: Uint16Array.of(256), keys: [1], payloads: [1] })),
+      /ops are a Uint8Array or a list/,
+    ],
+    [() => ints.write(loosely({ ops: 'deleteKey', keys: [1] })), /ops are a Uint8Array or a list/],
+    [() => ints.write({ ops: [WriteOp.deleteKey], keys: [1, 2] }), /2 keys came with 1 ops/],
+    [() => ints.write(loosely([{ type: 'del', key: 1 }])), /write takes a batch such as new WriteBatch/],
+    [() => ints.write(loosely({ op: [0], keys: [1] })), /write has no field "op".*did you mean ops\?/],
+    [() => ints.write(batch().insert(1, loosely(undefined))), /payload 0 \(undefined\)/],
+    [() => ints.write(batch().deleteKey(1).deletePair(1, loosely(null))), /payload 1 \(null\)/],
+
+    [() => texts.scan(loosely({ gte: 'zz' })), /scan has no option "gte"; it has from, to, prefix/],
+    [() => texts.scan(loosely({ limit: '10' })), /"limit" of scan is a number from 0, not "10"/],
+    [() => texts.scan(loosely({ limit: null })), /"limit"/],
+    [() => texts.scan(loosely({ after: 'x' })), /"after" of scan is a Uint8Array, not "x"/],
+    [() => texts.scan(loosely({ prefix: 5 })), /5 is no string/],
+    [() => texts.scanRanges(loosely(undefined)), /options of scanRanges come as an object/],
+    [() => texts.scanRanges(loosely({ prefix: ['a'], limit: 1 })), /no prefix; scan\(\{prefix\}\)/],
+    [() => texts.scanRanges(loosely({ from: ['a'] })), /limit of ranges/],
+    [() => ints.scanRanges(loosely({ from: [1], to: 0, limit: 1 })), /not 0; a single key is a list/],
+    [() => ints.getNext([1], loosely({ sequences: [1] })), /"sequences".*Uint32Array/],
+    [() => ints.bulkLoad(loosely(undefined)), /bulkLoad takes a batch \{keys, payloads\}/],
+    [() => ints.bulkLoad(loosely({ keys: [1] })), /bulkLoad takes a batch \{keys, payloads\}.*not an Object/],
+    [() => ints.bulkLoad(loosely([{ keys: [1], payload: [1] }])), /bulkLoad takes a batch .*not an Object/],
+    [() => ints.bulkLoad(loosely([1])), /bulkLoad takes a batch .*not 1/],
+    [() => ints.bulkLoad([], loosely({ onprogress: () => {} })), /did you mean onProgress\?/],
+
+    [() => orders.append(loosely([{ k: 1 }])), /values by column, as in \{ k: \[…\] \}, not \[an Object\]/],
+    [() => orders.append(loosely(undefined)), /values by column/],
+    [() => orders.append(loosely({ k: 1 })), /column "k" takes an array/],
+    [() => orders.append(loosely({ k: ['1'] })), /row 0 of column "k" has "1", which is no u32/],
+    [() => orders.read(loosely({ columns: 'k' })), /"columns" of read is a list of texts, not "k"/],
+    [() => orders.read(loosely({ limit: '10' })), /"limit" of read/],
+    [() => orders.createIndex('by k', loosely('k')), /a list of texts, the columns, not "k"/],
+    [() => orders.createIndex(loosely(undefined), ['k']), /takes the name of an index/],
+    [() => orders.appendArrow(loosely({ k: [1] })), /an Arrow table or record batch/],
+    [() => arrowDefinition('x', loosely(undefined)), /an Arrow schema/],
+
+    [
+      () => r.where(loosely('k > 3')),
+      /where takes a condition, such as where\(col\('k'\)\.gt\(3\)\), not "k > 3"/,
+    ],
+    [() => r.where(loosely(true)), /where takes a condition.*not true/],
+    [() => r.where(loosely(undefined)), /not undefined/],
+    [() => r.join(loosely('q'), { on: 'k' }), /join takes a query, such as relation\('orders'\)/],
+    [() => r.join(r, loosely(undefined)), /options of join come as an object with any of on, band/],
+    [() => r.join(r, loosely({ on: 'k', where: 1 })), /join has no option "where"/],
+    [() => r.join(r, loosely({ on: { k: 'k' } })), /on of join is a column's name, or a list/],
+    [() => r.join(r, loosely({ on: 'k', kind: 'outer' })), /one of inner, left/],
+    [() => r.join(r, loosely({ band: { left: 'k', right: 'k', widht: 1 } })), /did you mean width\?/],
+    [() => r.union(r, loosely({ ALL: true })), /union has no option "ALL".*did you mean all\?/],
+    [() => r.except(loosely([])), /except takes a query/],
+    [() => r.select(loosely('k')), /select takes a list of names, or values by their names.*not "k"/],
+    [() => r.select(loosely([col('k')])), /select takes a list of names/],
+    [() => r.select(loosely(col('k'))), /not a Value/],
+    [() => r.groupBy(loosely('k'), { n: count() }), /groupBy takes a list of names/],
+    [
+      () => r.groupBy(['k'], loosely({ n: col('k') })),
+      /aggregates by their names, such as \{total: sum\('a'\)\}/,
+    ],
+    [() => r.groupBy(['k'], loosely(count())), /aggregates by their names/],
+    [() => r.orderBy(loosely(col('k').plus(1))), /orderBy takes names of columns.*not a Value; select/],
+    [() => r.orderBy(loosely({ column: 'k', desc: true })), /no field "desc"/],
+    [() => r.limit(loosely('10')), /rows of limit are a whole number from 0, not "10"/],
+    [() => r.limit(1, -1), /offset of limit/],
+    [() => relation(loosely(undefined)), /takes the name of a relation/],
+    [() => descending(loosely(col('k'))), /descending takes the name of a column/],
+    [() => col(loosely(5)), /col takes the name of a column/],
+    [() => col('k').startsWith(loosely(5)), /startsWith takes a text, not 5/],
+    [() => when(loosely(col('k'))), /when takes a list of branches/],
+    [() => when(loosely([col('k')])), /when takes a list of branches/],
+    [() => client.query(loosely('select 1')), /query takes a query.*not "select 1"/],
+    [() => client.explainQuery(loosely(undefined)), /explainQuery takes a query/],
+    [() => client.query(r).keep(loosely(undefined)), /takes the name of a relation/],
+    [() => client.query(r).keep('x', loosely({ second: 5 })), /did you mean seconds\?/],
+    [
+      () => client.query(new Query(loosely({ op: 'scan', relation: () => 1 }))),
+      /a function is no part of a query/,
+    ],
+    [() => client.query(new Query(loosely(cyclic()))), /at most 64 levels deep/],
+  ]
+  for (const [call, message, code = 'BAD_REQUEST'] of cases) {
+    const { error } = await failureOf(call)
+    t.match(error, { code, message }, call.toString())
+    t.ok(error instanceof WarpdexError)
+  }
+  const byHttp = await connect(server.url.replace('ws:', 'http:'))
+  t.equal((await byHttp.listIndexes()).length, definitions.length, 'an address by http means the same')
+  byHttp.close()
+  t.strictSame([...(await ints.count([1]))], [1], 'nothing was changed')
+  t.strictSame([...(await texts.count(['k', 'l']))], [1, 1])
+  t.equal((await orders.stats()).rows, 0)
+  t.equal(
+    await client.createIndex({ ...(await ints.definition()), name: 'copy' }),
+    true,
+    'a definition is one',
+  )
+  t.equal(await client.createRelation({ ...(await orders.definition()), name: 'copy' }), true)
+  t.strictSame([...(await ints.write({ ops: [WriteOp.deleteKey], keys: [1] }))], [3])
+})
+
+/** A list without a first element, which methods of arrays pass over. */
+function holed(...rest: readonly unknown[]): never {
+  return loosely(new Array(1).concat(rest))
+}
