@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'DISK_FULL',
   'UNKNOWN_RELATION',
   'RELATION_EXISTS',
+  'INDEX_CHANGED',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

@@ -26,6 +26,12 @@ interface IndexRequest {
   readonly index: string
 }
 
+/** A request for what an index holds. */
+interface ContentRequest extends IndexRequest {
+  /** Of the index that is meant, as `stats` tells it: one that was made anew under its name is another. */
+  readonly generation?: number | undefined
+}
+
 /** A request on one index, on one relation, or on all of them. */
 export interface OptionalTarget {
   readonly id: number
@@ -127,20 +133,20 @@ export interface ReadRelationRequest extends RelationRequest {
   readonly limit: number
 }
 
-export interface GetRequest extends IndexRequest, TraversalChoice, KeySections {
+export interface GetRequest extends ContentRequest, TraversalChoice, KeySections {
   readonly op: 'get'
   readonly all: boolean
 }
 
-export interface ExplainRequest extends IndexRequest, TraversalChoice, KeySections {
+export interface ExplainRequest extends ContentRequest, TraversalChoice, KeySections {
   readonly op: 'explain'
 }
 
-export interface CountRequest extends IndexRequest, KeySections {
+export interface CountRequest extends ContentRequest, KeySections {
   readonly op: 'count'
 }
 
-export interface ScanRequest extends IndexRequest, RangeSections {
+export interface ScanRequest extends ContentRequest, RangeSections {
   readonly op: 'scan'
   /** Entries a range. */
   readonly limit: number
@@ -149,14 +155,14 @@ export interface ScanRequest extends IndexRequest, RangeSections {
   readonly toExclusive: boolean
 }
 
-export interface GetNextRequest extends IndexRequest, TraversalChoice, KeySections {
+export interface GetNextRequest extends ContentRequest, TraversalChoice, KeySections {
   readonly op: 'getNext'
   readonly reverse: boolean
   readonly sequences?: Section | undefined
 }
 
 /** A request that changes one index. */
-export interface ChangeRequest extends IndexRequest, WriteIdentity, TraversalChoice, KeySections {}
+export interface ChangeRequest extends ContentRequest, WriteIdentity, TraversalChoice, KeySections {}
 
 export interface InsertRequest extends ChangeRequest, PayloadSections {
   readonly op: 'insert'
@@ -173,7 +179,7 @@ export interface WriteRequest extends ChangeRequest, OptionalPayloadSections {
 }
 
 /** A part of a bulk load: as an insert, but answered by counts. */
-export interface LoadRequest extends IndexRequest, WriteIdentity, KeySections, PayloadSections {
+export interface LoadRequest extends ContentRequest, WriteIdentity, KeySections, PayloadSections {
   readonly op: 'load'
   readonly mode: InsertMode
   /** Write id of the part before it: this one is stored only if that one is. */

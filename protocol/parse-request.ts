@@ -67,14 +67,14 @@ const PARSERS: Parsers = {
   }),
   stats: target,
   get: (r) => {
-    const request = { index: r.indexName('index'), all: r.flag('all'), traversal: traversal(r) }
+    const request = { ...content(r), all: r.flag('all'), traversal: traversal(r) }
     if (!request.all || request.traversal === undefined) return { ...request, ...keySections(r) }
     throw new WarpdexError('BAD_REQUEST', 'get takes no strategy together with all; leave one of them out')
   },
-  explain: (r) => ({ index: r.indexName('index'), traversal: traversal(r), ...keySections(r) }),
-  count: (r) => ({ index: r.indexName('index'), ...keySections(r) }),
+  explain: (r) => ({ ...content(r), traversal: traversal(r), ...keySections(r) }),
+  count: (r) => ({ ...content(r), ...keySections(r) }),
   scan: (r) => ({
-    index: r.indexName('index'),
+    ...content(r),
     limit: r.whole('limit', 1, LIMITS.scanEntries),
     reverse: r.flag('reverse'),
     fromExclusive: r.flag('fromExclusive'),
@@ -87,34 +87,34 @@ const PARSERS: Parsers = {
     tokenOffsets: r.optionalSection('tokenOffsets'),
   }),
   getNext: (r) => ({
-    index: r.indexName('index'),
+    ...content(r),
     reverse: r.flag('reverse'),
     traversal: traversal(r),
     ...keySections(r),
     sequences: r.optionalSection('sequences'),
   }),
   insert: (r) => ({
-    index: r.indexName('index'),
+    ...content(r),
     mode: r.choice('mode', INSERT_MODES),
     ...change(r),
     payloads: r.section('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   delete: (r) => ({
-    index: r.indexName('index'),
+    ...content(r),
     ...change(r),
     payloads: r.optionalSection('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   write: (r) => ({
-    index: r.indexName('index'),
+    ...content(r),
     ops: r.section('ops'),
     ...change(r),
     payloads: r.optionalSection('payloads'),
     payloadOffsets: r.optionalSection('payloadOffsets'),
   }),
   load: (r) => ({
-    index: r.indexName('index'),
+    ...content(r),
     mode: r.choice('mode', INSERT_MODES),
     writeId: r.optionalWhole('writeId'),
     after: r.optionalWhole('after'),
@@ -143,6 +143,11 @@ function target(r: RequestReader): Pick<OptionalTarget, 'index' | 'relation'> {
   const named = { index: r.optionalIndexName('index'), relation: r.optionalIndexName('relation') }
   if (named.index === undefined || named.relation === undefined) return named
   throw new WarpdexError('BAD_REQUEST', 'a request names an index or a relation, not both')
+}
+
+/** The index whose content is meant. */
+function content(r: RequestReader): Pick<ChangeRequest, 'index' | 'generation'> {
+  return { index: r.indexName('index'), generation: r.optionalWhole('generation') }
 }
 
 function keySections(r: RequestReader): KeySections {

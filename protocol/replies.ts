@@ -19,6 +19,8 @@ export interface AdapterInfo {
 }
 
 export interface IndexStats extends IndexDefinition {
+  /** Tells the index from all others that have its name, before or after it. */
+  readonly generation: number
   readonly keys: number
   readonly payloads: number
   readonly deviceBytes: number

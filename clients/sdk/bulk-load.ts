@@ -1,16 +1,17 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
+import { LoadError, type LoadResult, loadParts, NO_ROWS, runLoad } from '../../protocol/load.js'
 import { INSERT_MODES, type InsertMode } from '../../protocol/messages.js'
 import { rowCount } from '../../protocol/rows.js'
 import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
 import { CALLBACK, type Kinds, oneOf } from './check-options.js'
+import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
 import { CALL_OPTIONS, type CallOptions } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
-import { itemWidths } from './write-pieces.js'
+import { itemWidths, writeSections } from './write-pieces.js'
 
 /** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
 export interface LoadBatch<K extends KeyType = KeyType> {
@@ -51,24 +52,44 @@ const PART_LIMITS = { rows: LIMITS.batchItems, bytes: 8 * 2 ** 20 }
 const BYTES_UNDER_WAY = LIMITS.bytesInFlight / 4
 const PARTS_UNDER_WAY = LIMITS.requestsInFlight / 2
 
-/** Stores a part, after the one before it. */
-export type SendPart = (items: WriteItems) => Promise<LoadCounts>
-
 /** As `Index.bulkLoad`. */
-export function bulkLoad<K extends KeyType>(
+export async function bulkLoad<K extends KeyType>(
+  calls: IndexCalls,
   source: LoadSource<K>,
-  definition: IndexDefinition,
-  { mode: _mode, deadline: _deadline, ...options }: LoadOptions,
-  send: SendPart,
+  options: LoadOptions,
 ): Promise<LoadResult> {
+  const { connection } = calls
+  const { mode, deadline, onProgress, signal } = options
+  const definition = await calls.latest(connection.bounds({ signal }))
   const widths = itemWidths(definition)
   const bytesOf = (part: WriteItems) => itemBytes(part, widths, 0, rowCount(part.keys, widths.keys))
-  return runLoad({
-    ...options,
-    parts: loadParts(items(source, definition), widths, PART_LIMITS),
-    share: (part) => Math.max(bytesOf(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
-    send,
-  })
+  let after: number | undefined
+  const load = () =>
+    runLoad({
+      parts: loadParts(items(source, definition), widths, PART_LIMITS),
+      share: (part) => Math.max(bytesOf(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
+      send: async (part) => {
+        const writeId = connection.newWriteId()
+        const fields = { mode, writeId, after }
+        after = writeId
+        // The signal ends the load between its parts, so that it is known which ones are stored.
+        const bounds = connection.partBounds({ deadline })
+        const store = () => calls.request('load', definition, fields, writeSections(part, definition), bounds)
+        return (await calls.goOn(definition, store)).fields
+      },
+      onProgress,
+      signal,
+    })
+  try {
+    return await connection.during(load)
+  } catch (thrown) {
+    throw thrown instanceof LoadError && thrown.code === 'INDEX_CHANGED' ? inVain(thrown) : thrown
+  }
+}
+
+/** What was stored in an index that is no more has gone with it. */
+function inVain({ cause, stored: { seconds } }: LoadError): LoadError {
+  return new LoadError(toWarpdexError(cause), { ...NO_ROWS, seconds })
 }
 
 async function* items<K extends KeyType>(

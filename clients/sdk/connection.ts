@@ -18,11 +18,11 @@ import {
 
 /** A server's answer: its fields, and its columns by name. */
 export class Reply<O extends Op> {
-  readonly #op: O
+  readonly op: O
   readonly #frame: Frame
 
   constructor(op: O, frame: Frame) {
-    this.#op = op
+    this.op = op
     this.#frame = frame
   }
 
@@ -38,7 +38,7 @@ export class Reply<O extends Op> {
   section(name: string): Uint8Array {
     const section = this.#frame.sections.get(name)
     if (section !== undefined) return section.bytes
-    throw new WarpdexError('INTERNAL', `the server's reply to ${this.#op} has no section "${name}"`)
+    throw new WarpdexError('INTERNAL', `the server's reply to ${this.op} has no section "${name}"`)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { IndexDefinition } from '../../protocol/types.js'
+import type { KnownIndex } from './index-calls.js'
 
 /** A batch of answers, by the place of their keys. */
 interface Answers<T> {
@@ -13,15 +13,15 @@ interface Waiting<K, T> {
 
 /** Gathers the keys that are asked for one by one within a turn, and asks for them together. */
 export class GetBatcher<K, T> {
-  readonly #getMany: (keys: readonly K[], definition: IndexDefinition) => Promise<Answers<T>>
+  readonly #getMany: (keys: readonly K[], definition: KnownIndex) => Promise<Answers<T>>
   readonly #gather: (flush: () => void) => void
   #waiting: Waiting<K, T>[] = []
   /** By which the waiting ones are to be asked for. */
-  #definition: IndexDefinition | undefined
+  #definition: KnownIndex | undefined
 
   /** @param gather has `flush` called when what was gathered must leave */
   constructor(
-    getMany: (keys: readonly K[], definition: IndexDefinition) => Promise<Answers<T>>,
+    getMany: (keys: readonly K[], definition: KnownIndex) => Promise<Answers<T>>,
     gather: (flush: () => void) => void,
   ) {
     this.#getMany = getMany
@@ -30,7 +30,7 @@ export class GetBatcher<K, T> {
 
   get(
     key: K,
-    definition: IndexDefinition,
+    definition: KnownIndex,
     resolve: (payload: T | undefined) => void,
     reject: (reason: unknown) => void,
   ): void {
@@ -42,7 +42,7 @@ export class GetBatcher<K, T> {
     this.#waiting.push({ key, resolve, reject })
   }
 
-  async #flush(definition: IndexDefinition): Promise<void> {
+  async #flush(definition: KnownIndex): Promise<void> {
     const batch = this.#waiting
     this.#waiting = []
     try {

@@ -4,12 +4,20 @@ import type { Rows } from '../../protocol/rows.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { ANYTHING, checkOptions, FLAG, type Kinds, NUMBER } from './check-options.js'
 import type { Reply } from './connection.js'
-import { joinBytes, joinOffsets } from './key-parts.js'
 import type { KeyEnd, Keys } from './keys.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions } from './options.js'
 import type { Payloads } from './payloads.js'
 import { askForRanges, pickRanges, type RangeColumns } from './range-columns.js'
-import { columns, readKeys, readPayloads, readTokens } from './reply-columns.js'
+import {
+  each,
+  eachEntry,
+  type Part,
+  readBytes,
+  readGroups,
+  readKeys,
+  readPayloads,
+  readTokens,
+} from './reply-columns.js'
 import { Entries } from './results.js'
 import type { KeyVector } from './stored-keys.js'
 
@@ -78,17 +86,17 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
   readonly #more: Uint8Array
   readonly #next: () => Promise<RangesPage<K, P> | undefined>
 
-  constructor(state: PageState, replies: readonly Reply<'scan'>[]) {
+  constructor(state: PageState, parts: readonly Part<'scan'>[]) {
     const { scan, count, numbers } = state
-    const more = joinBytes(columns(replies, 'more'))
-    const offsets = joinOffsets(columns(replies, 'offsets'))
+    const more = readBytes(parts, 'more', each)
+    const offsets = readGroups(parts)
     this.length = count
-    this.keys = readKeys<K>(replies, scan.definition)
-    this.payloads = readPayloads<P>(replies, scan.definition)
+    this.keys = readKeys<K>(parts, scan.definition, eachEntry)
+    this.payloads = readPayloads<P>(parts, scan.definition, eachEntry)
     this.offsets = spreadOffsets(offsets, numbers, count)
     this.#more = new Uint8Array(count)
     for (let i = 0; i < numbers.length; i++) this.#more[numbers[i]] = more[i]
-    this.#next = () => fetchNext(state, more, readTokens(replies, scan.definition))
+    this.#next = () => fetchNext(state, more, readTokens(parts, scan.definition))
     if (numbers.some((_, i) => more[i] === 1 && offsets[i] === offsets[i + 1])) {
       throw new WarpdexError('INTERNAL', 'the server sent a range without entries and says that it has more')
     }
@@ -145,8 +153,10 @@ async function fetchPage<K extends KeyType, P extends PayloadKind>(
   bounds: Bounds,
 ): Promise<RangesPage<K, P>> {
   const { scan, ranges } = state
-  const replies = await askForRanges(ranges, scan.limit, (part, limit) => scan.ask(part, limit, bounds))
-  return new RangesPage(state, replies)
+  const parts = await askForRanges(ranges, scan.limit, async (part, limit) => {
+    return { reply: await scan.ask(part, limit, bounds), count: part.count, limit }
+  })
+  return new RangesPage(state, parts)
 }
 
 /** Offsets of the entries of some ranges as offsets of all: the others have none. */

@@ -7,6 +7,8 @@ export class RememberedAnswer<T> {
   #answer: Promise<T> | undefined
   /** The answer that has come. */
   #settled: Promise<T> | undefined
+  /** What it is. */
+  #value: T | undefined
   #known: T | undefined
 
   /** @param ask asks without bounds, because all calls share the answer; each waits for it within its own */
@@ -40,9 +42,12 @@ export class RememberedAnswer<T> {
     )
   }
 
-  forget(): void {
+  /** @param answer only this one: what has come in its place stays */
+  forget(answer: T | undefined = this.#value): void {
+    if (answer !== this.#value) return
     this.#answer = undefined
     this.#settled = undefined
+    this.#value = undefined
     this.#known = undefined
   }
 
@@ -52,6 +57,7 @@ export class RememberedAnswer<T> {
       (value) => {
         if (this.#answer !== answer) return
         this.#settled = answer
+        this.#value = value
         afterThis(() => {
           if (this.#answer === answer) this.#known = value
         })

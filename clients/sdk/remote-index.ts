@@ -1,5 +1,5 @@
-import { aligned, asBytes } from '../../protocol/columns.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { asBytes } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
 import type { LoadResult } from '../../protocol/load.js'
@@ -15,12 +15,11 @@ import {
   type PayloadKind,
 } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
-import { BatchError } from './batch-error.js'
-import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource, type SendPart } from './bulk-load.js'
+import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { checkOptions } from './check-options.js'
-import type { Connection, Reply } from './connection.js'
+import type { Connection } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
-import type { IndexCalls } from './index-calls.js'
+import type { IndexCalls, KnownIndex } from './index-calls.js'
 import {
   DELETE_OPTIONS,
   type DeleteOptions,
@@ -30,7 +29,8 @@ import {
   NEXT_OPTIONS,
   type NextOptions,
 } from './index-options.js'
-import { askInParts, joinBytes, joinOffsets } from './key-parts.js'
+import { readCodes, sendWrites } from './index-writes.js'
+import { askInParts } from './key-parts.js'
 import { checkKey, type KeyInput, type Keys, keyColumn, keySections } from './keys.js'
 import {
   type Bounds,
@@ -46,15 +46,27 @@ import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
 import { rangeEnds } from './range-ends.js'
 import { checkRanges, firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
 import type { RememberedAnswer } from './remembered-answer.js'
-import { columns, joinedColumn, readKeys, readPayloads } from './reply-columns.js'
+import {
+  each,
+  eachEntry,
+  type Part,
+  readBitmap,
+  readBytes,
+  readGroups,
+  readKeys,
+  readNumbers,
+  readPayloads,
+  readTokens,
+} from './reply-columns.js'
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, SCAN_OPTIONS, Scan, type ScanOptions } from './scan.js'
 import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
-import { itemWidths, writePieces, writeSections } from './write-pieces.js'
+import { writeSections } from './write-pieces.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
- * compiler, the server has the last word.
+ * compiler, the server has the last word. Where the index was dropped and made anew, calls go on in the new one if its types are the same;
+ * else one call, and those that are under way with it, fail with `INDEX_CHANGED`, and later ones go by the new types.
  *
  * All methods fail with a WarpdexError: with the server's codes, or `WRONG_KEY_TYPE` and `BAD_REQUEST` before anything is
  * sent, `DEADLINE_EXCEEDED`, `CANCELLED`, or `CONNECTION_LOST`.
@@ -63,7 +75,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   readonly name: string
   readonly #calls: IndexCalls
   readonly #connection: Connection
-  readonly #definition: RememberedAnswer<IndexDefinition>
+  readonly #definition: RememberedAnswer<KnownIndex>
   readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
 
   constructor(calls: IndexCalls) {
@@ -106,8 +118,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const sections = keySections(keyColumn(keys, definition), definition)
-    const { fields } = await this.#calls.request('explain', traversalOf(options), sections, bounds)
-    return fields.explanation
+    const fields = traversalOf(options)
+    const reply = await this.#calls.run(definition, (known) =>
+      this.#calls.request('explain', known, fields, sections, bounds),
+    )
+    return reply.fields.explanation
   }
 
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
@@ -130,8 +145,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
-    return this.#askForKeys('get', { all: true }, column, definition, bounds, (replies) => {
-      return new GetAllResult(joinOffsets(columns(replies, 'offsets')), readPayloads(replies, definition))
+    return this.#askForKeys('get', { all: true }, { keys: column }, definition, bounds, (parts) => {
+      return new GetAllResult(readGroups(parts), readPayloads(parts, definition, eachEntry))
     })
   }
 
@@ -141,8 +156,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
-    return this.#askForKeys('count', {}, column, definition, bounds, (replies) =>
-      aligned(joinedColumn(replies, 'counts'), Uint32Array),
+    return this.#askForKeys('count', {}, { keys: column }, definition, bounds, (parts) =>
+      readNumbers(parts, 'counts'),
     )
   }
 
@@ -162,19 +177,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       const message = `${count} keys came with ${sequences.length} sequences; each has one`
       throw new WarpdexError('BAD_REQUEST', message)
     }
-    const items = { keys: column, payloads: sequences && { bytes: asBytes(sequences) } }
-    const widths = { keys: keyWidth(definition.keyType), payloads: SEQUENCE_BYTES }
+    const items = { keys: column, places: sequences && { bytes: asBytes(sequences) } }
     const fields = { reverse, ...traversalOf(options) }
-    const ask = ({ keys, payloads: places }: WriteItems) => {
-      const sections = places && { sequences: { type: 'u32', bytes: places.bytes } as const }
-      return this.#calls.request('getNext', fields, { ...keySections(keys, definition), ...sections }, bounds)
-    }
-    return askInParts(items, widths, ask, (replies) => {
+    return this.#askForKeys('getNext', fields, items, definition, bounds, (parts) => {
       return new NextResult<K, P>(
-        joinedColumn(replies, 'found'),
-        readKeys<K>(replies, definition),
-        readPayloads<P>(replies, definition),
-        aligned(joinedColumn(replies, 'sequences'), Uint32Array),
+        readBitmap(parts, 'found'),
+        readKeys<K>(parts, definition, each),
+        readPayloads<P>(parts, definition, each),
+        readNumbers(parts, 'sequences'),
       )
     })
   }
@@ -182,7 +192,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
   scan(options: ScanOptions<K> = {}): Scan<K, P> {
     checkOptions(options, SCAN_OPTIONS, 'scan')
-    return new Scan<K, P>((limit, after) => this.#scanPage(options, limit, after), options)
+    return new Scan<K, P>((limit, after, of) => this.#scanPage(options, limit, after, of), options)
   }
 
   /**
@@ -194,16 +204,19 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const { limit, reverse, fromExclusive, toExclusive } = options
-    const scan: RangeScan = {
-      definition,
+    const scanOf = (known: KnownIndex): RangeScan => ({
+      definition: known,
       limit,
       ask: (ranges, limit, bounds) => {
         const fields = { limit, reverse, fromExclusive, toExclusive }
-        return this.#calls.request('scan', fields, rangeSections(ranges, definition), bounds)
+        const ask = () => this.#calls.request('scan', known, fields, rangeSections(ranges, known), bounds)
+        return ranges.tokens === undefined ? ask() : this.#calls.goOn(known, ask)
       },
       bounds: () => this.#connection.bounds(options),
-    }
-    return firstPage(scan, rangeColumns(options, definition), bounds)
+    })
+    return this.#calls.run(definition, async (known) =>
+      firstPage<K, P>(scanOf(known), rangeColumns(options, known), bounds),
+    )
   }
 
   /**
@@ -220,7 +233,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const column = keyColumn(keys, definition)
     const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
     const fields = { mode: options.mode, ...traversalOf(options) }
-    return this.#writePieces('insert', fields, items, definition, bounds)
+    return sendWrites(this.#calls, 'insert', fields, items, definition, bounds)
   }
 
   /**
@@ -231,18 +244,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async bulkLoad(source: LoadSource<K>, options: LoadOptions = {}): Promise<LoadResult> {
     checkOptions(options, LOAD_OPTIONS, 'bulkLoad')
-    const definition = await this.#definition.get(this.#connection.bounds({ signal: options.signal }))
-    let after: number | undefined
-    const send: SendPart = async (items) => {
-      const writeId = this.#connection.newWriteId()
-      const fields = { mode: options.mode, writeId, after }
-      after = writeId
-      // The signal ends the load between its parts, so that it is known which ones are stored.
-      const bounds = this.#connection.partBounds({ deadline: options.deadline })
-      const reply = await this.#calls.request('load', fields, writeSections(items, definition), bounds)
-      return reply.fields
-    }
-    return this.#connection.during(() => bulkLoad(source, definition, options, send))
+    return bulkLoad(this.#calls, source, options)
   }
 
   /**
@@ -260,7 +262,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const count = countOf(column, definition)
     const given = options.payloads
     const payloads = given === undefined ? undefined : payloadColumn(given, definition, count)
-    return this.#writePieces('delete', traversalOf(options), { keys: column, payloads }, definition, bounds)
+    const items = { keys: column, payloads }
+    return sendWrites(this.#calls, 'delete', traversalOf(options), items, definition, bounds)
   }
 
   /**
@@ -279,9 +282,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const payloads = filledPayloads(batch.payloads, ops, definition)
     const items = { keys, payloads: payloads && payloadColumn(payloads, definition, count) }
     const sections: Sections = { ops: { type: 'u8', bytes: ops }, ...writeSections(items, definition) }
-    const fields = { writeId: this.#connection.newWriteId(), ...traversalOf(options) }
-    const reply = await this.#calls.request('write', fields, sections, bounds)
-    return reply.section('codes')
+    const reply = await this.#calls.run(definition, (known) => {
+      const fields = { writeId: this.#connection.newWriteId(), ...traversalOf(options) }
+      return this.#calls.request('write', known, fields, sections, bounds)
+    })
+    return readCodes(reply, count)
   }
 
   /** No async function, since these take as long as all else that is done for a small request. */
@@ -292,84 +297,82 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   #getBy(
-    definition: IndexDefinition,
+    definition: KnownIndex,
     keys: Keys<K>,
     traversal: TraversalOptions,
     bounds: Bounds,
   ): Promise<GetResult<P>> {
     const column = keyColumn(keys, definition)
-    return this.#askForKeys('get', traversal, column, definition, bounds, (replies) => {
-      return new GetResult(joinedColumn(replies, 'found'), readPayloads<P>(replies, definition))
+    return this.#askForKeys('get', traversal, { keys: column }, definition, bounds, (parts) => {
+      return new GetResult(readBitmap(parts, 'found'), readPayloads<P>(parts, definition, each))
     })
   }
 
-  #askForKeys<O extends 'get' | 'count', T>(
+  #askForKeys<O extends 'get' | 'count' | 'getNext', T>(
     op: O,
     fields: object,
-    keys: Rows,
-    definition: IndexDefinition,
+    { keys, places }: { readonly keys: Rows; readonly places?: Rows | undefined },
+    definition: KnownIndex,
     bounds: Bounds,
-    join: (replies: readonly Reply<O>[]) => T,
+    join: (parts: readonly Part<O>[]) => T,
   ): Promise<T> {
-    const ask = (part: WriteItems) =>
-      this.#calls.request(op, fields, keySections(part.keys, definition), bounds)
-    return askInParts({ keys, payloads: undefined }, itemWidths(definition), ask, join)
+    const widths = { keys: keyWidth(definition.keyType), payloads: SEQUENCE_BYTES }
+    const askBy = (known: KnownIndex): Promise<T> => {
+      const ask = ({ keys, payloads: places }: WriteItems) => {
+        const sections = places && { sequences: { type: 'u32', bytes: places.bytes } as const }
+        return this.#calls.request(op, known, fields, { ...keySections(keys, known), ...sections }, bounds)
+      }
+      return askInParts({ keys, payloads: places }, widths, ask, join, (error) =>
+        // A place within a key is one among the payloads that it had.
+        places === undefined
+          ? this.#calls.again(error, known, askBy)
+          : this.#calls.goOn(known, () => Promise.reject(error)),
+      )
+    }
+    return askBy(definition)
   }
 
+  /** @param of the index that the pages before were of */
   async #scanPage(
     options: ScanOptions<K>,
     limit: number,
     after: Uint8Array | undefined,
+    of: KnownIndex | undefined,
   ): Promise<FetchedPage<K, P>> {
     const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const { from, to, fromExclusive, toExclusive } = rangeEnds(options, definition)
+    const definition = of ?? this.#definition.known ?? (await this.#definition.get(bounds))
+    const fetch = (known: KnownIndex) => this.#fetchPage({ ...options, limit, after }, known, bounds)
+    if (after === undefined) return this.#calls.run(definition, fetch)
+    return this.#calls.goOn(definition, () => fetch(definition))
+  }
+
+  async #fetchPage(
+    options: ScanOptions<K> & { readonly limit: number },
+    known: KnownIndex,
+    bounds: Bounds,
+  ): Promise<FetchedPage<K, P>> {
+    const { limit, after, reverse } = options
+    const { from, to, fromExclusive, toExclusive } = rangeEnds(options, known)
     const sections: Sections = {
-      ...(from && keySections(from, definition, 'from')),
-      ...(to && keySections(to, definition, 'to')),
-      ...(after && tokenSections(isFixedKeyType(definition.keyType) ? { bytes: after } : rowsOf([after]))),
+      ...(from && keySections(from, known, 'from')),
+      ...(to && keySections(to, known, 'to')),
+      ...(after && tokenSections(isFixedKeyType(known.keyType) ? { bytes: after } : rowsOf([after]))),
     }
-    const fields = { limit, reverse: options.reverse, fromExclusive, toExclusive }
-    const reply = await this.#calls.request('scan', fields, sections, bounds)
+    const fields = { limit, reverse, fromExclusive, toExclusive }
+    const parts = [
+      { reply: await this.#calls.request('scan', known, fields, sections, bounds), count: 1, limit },
+    ]
+    readGroups(parts)
     const page = new ScanPage<K, P>(
-      readKeys<K>([reply], definition),
-      readPayloads<P>([reply], definition),
-      reply.section('tokens'),
+      readKeys<K>(parts, known, eachEntry),
+      readPayloads<P>(parts, known, eachEntry),
+      readTokens(parts, known).bytes,
     )
-    const more = reply.section('more')[0] === 1
+    const more = readBytes(parts, 'more', each)[0] === 1
     if (more && page.length === 0) {
       throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
     }
-    return { page, more }
-  }
-
-  async #writePieces(
-    op: 'insert' | 'delete',
-    fields: object,
-    items: WriteItems,
-    definition: IndexDefinition,
-    bounds: Bounds,
-  ): Promise<Uint8Array> {
-    const pieces = [...writePieces(items, definition)]
-    const withId = () => ({ ...fields, writeId: this.#connection.newWriteId() })
-    if (pieces.length === 1) {
-      const reply = await this.#calls.request(op, withId(), writeSections(items, definition), bounds)
-      return reply.section('codes')
-    }
-    const codes: Uint8Array[] = []
-    try {
-      await this.#connection.order.sendPieces(this.name, bounds, async (sent) => {
-        for (const [i, piece] of pieces.entries()) {
-          const sections = writeSections(piece, definition)
-          const reply = this.#calls.requestAhead(op, withId(), sections, bounds)
-          if (i === pieces.length - 1) sent()
-          codes.push((await reply).section('codes'))
-        }
-      })
-    } catch (thrown) {
-      throw new BatchError(toWarpdexError(thrown), joinBytes(codes))
-    }
-    return joinBytes(codes)
+    return { page, more, of: known }
   }
 }
 

@@ -2,6 +2,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
 import { ANYTHING, BYTES, FLAG, type Kinds, NUMBER } from './check-options.js'
+import type { KnownIndex } from './index-calls.js'
 import type { Key, KeyEnd, KeyPrefix } from './keys.js'
 import { CALL_OPTIONS, type CallOptions } from './options.js'
 import type { Payload } from './payloads.js'
@@ -49,18 +50,23 @@ export interface ScanEntry<K extends KeyType, P extends PayloadKind> {
 export interface FetchedPage<K extends KeyType, P extends PayloadKind> {
   readonly page: ScanPage<K, P>
   readonly more: boolean
+  /** The index that it is of. */
+  readonly of: KnownIndex
 }
 
+/** Of the index that the pages before were of, if there were any. */
 type FetchPage<K extends KeyType, P extends PayloadKind> = (
   limit: number,
   after: Uint8Array | undefined,
+  of: KnownIndex | undefined,
 ) => Promise<FetchedPage<K, P>>
 
 const PAGE_ENTRIES = 8192
 
 /**
  * A scan: `for await` goes through its entries, `pages()` through its pages without work for each entry. Every loop starts
- * anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once.
+ * anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the index is
+ * dropped and made anew between two pages, the next one fails with `INDEX_CHANGED`.
  */
 export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIterable<ScanEntry<K, P>> {
   readonly #fetch: FetchPage<K, P>
@@ -84,12 +90,14 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
   async *pages(): AsyncGenerator<ScanPage<K, P>, void, undefined> {
     let left = this.#limit
     let after = this.#after
+    let index: KnownIndex | undefined
     while (left > 0) {
-      const { page, more } = await this.#fetchWhatFits(Math.min(left, this.#pageSize), after)
+      const { page, more, of } = await this.#fetchWhatFits(Math.min(left, this.#pageSize), after, index)
       if (page.length > 0) yield page
       if (!more) return
       left -= page.length
       after = page.token
+      index = of
     }
   }
 
@@ -100,13 +108,13 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
   }
 
   /** Large payloads or keys may be too much for one frame: then the page gets smaller. */
-  async #fetchWhatFits(limit: number, after: Uint8Array | undefined): Promise<FetchedPage<K, P>> {
+  async #fetchWhatFits(...[limit, after, of]: Parameters<FetchPage<K, P>>): Promise<FetchedPage<K, P>> {
     try {
-      return await this.#fetch(limit, after)
+      return await this.#fetch(limit, after, of)
     } catch (error) {
       const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
       if (!tooLarge || limit === 1) throw error
-      return this.#fetchWhatFits(limit >> 1, after)
+      return this.#fetchWhatFits(limit >> 1, after, of)
     }
   }
 }

@@ -173,10 +173,13 @@ export class Engine {
     return this.#indexes.list()
   }
 
-  /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
-  index(name: string): Index {
+  /**
+   * @param generation of the index that is meant, as its stats tell it; any that has the name without
+   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED`, `SHUTTING_DOWN`
+   */
+  index(name: string, generation?: number): Index {
     this.#refuse()
-    return this.#indexes.get(name)
+    return this.#indexes.get(name, generation)
   }
 
   /**

@@ -11,6 +11,14 @@ export function unknownIndex(name: string, isRelation = false): WarpdexError {
   return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}${right}`)
 }
 
+/** For a request that means an index of the name which is no more. */
+export function indexChanged(name: string, generation: number): WarpdexError {
+  return new WarpdexError(
+    'INDEX_CHANGED',
+    `index ${JSON.stringify(name)} was dropped and made anew: what the request means, generation ${generation}, is no more; ask for its stats`,
+  )
+}
+
 export function indexExists(definition: IndexDefinition): WarpdexError {
   const { name, keyType, payloadKind, unique } = definition
   const more = [unique ? 'unique' : 'not unique', ...layoutWords(definition)].join(', ')

@@ -8,7 +8,7 @@ import {
   sameDefinition,
   settleDefinition,
 } from './index-definitions.js'
-import { indexExists, notLoaded, unknownIndex } from './index-errors.js'
+import { indexChanged, indexExists, notLoaded, unknownIndex } from './index-errors.js'
 import { Index, type IndexHost } from './named-index.js'
 import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
@@ -93,10 +93,12 @@ export class Indexes {
     return true
   }
 
-  /** @throws WarpdexError `UNKNOWN_INDEX` */
-  get(name: string): Index {
+  /** As `Engine.index`. */
+  get(name: string, generation?: number): Index {
     const index = this.#host.indexes.get(name)
     if (index === undefined) throw this.#unknown(name)
+    // One that is being created has no id yet, so that nobody can mean it.
+    if (generation !== undefined && generation !== index.id) throw indexChanged(name, generation)
     return index
   }
 

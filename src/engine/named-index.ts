@@ -257,6 +257,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     const { store } = this.#host
     return {
       ...this.definition,
+      generation: id,
       structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
       ...figures,

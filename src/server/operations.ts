@@ -68,15 +68,18 @@ export async function runRequest(engine: Engine, request: EngineRequest, asker: 
     case 'calibrate':
       return reply<'calibrate'>(await engine.calibration(request.again))
     case 'load':
-      return reply<'load'>(await load(engine.index(request.index), request, asker))
+      return reply<'load'>(await load(engine.index(request.index, request.generation), request, asker))
     case 'explain':
-      return reply<'explain'>(await explain(engine.index(request.index), request, asker))
+      return reply<'explain'>(await explain(engine.index(request.index, request.generation), request, asker))
     case 'query':
     case 'queryNext':
     case 'queryEnd':
       return runQuery(engine.queries, request, asker)
     default:
-      return { fields: {}, sections: await runOnIndex(engine.index(request.index), request, asker) }
+      return {
+        fields: {},
+        sections: await runOnIndex(engine.index(request.index, request.generation), request, asker),
+      }
   }
 }
 

@@ -23,9 +23,10 @@ interface Member {
   readonly reject: (error: unknown) => void
 }
 
-/** Gets of one index whose keys are of one type. */
+/** Gets of one index whose keys are of one type, and that mean the same generation of it. */
 interface Group {
   readonly index: string
+  readonly generation: number | undefined
   readonly type: SectionType
   readonly waiting: Member[]
   underWay: number
@@ -71,11 +72,12 @@ export class GetGroups {
     }
   }
 
-  #group({ index, keys }: GetRequest): Group {
+  #group({ index, generation, keys }: GetRequest): Group {
     const { type } = keys
-    if (this.#last?.index === index && this.#last.type === type) return this.#last
-    const name = `${type} ${index}`
-    const group = this.#groups.get(name) ?? { index, type, waiting: [], underWay: 0 }
+    const last = this.#last
+    if (last?.index === index && last.generation === generation && last.type === type) return last
+    const name = nameOf({ index, generation, type })
+    const group = this.#groups.get(name) ?? { index, generation, type, waiting: [], underWay: 0 }
     this.#groups.set(name, group)
     this.#last = group
     return group
@@ -84,7 +86,7 @@ export class GetGroups {
   #advance(group: Group): void {
     while (group.waiting.length > 0 && group.underWay < GROUPS_UNDER_WAY) this.#send(group)
     if (group.waiting.length > 0 || group.underWay > 0) return
-    this.#groups.delete(`${group.type} ${group.index}`)
+    this.#groups.delete(nameOf(group))
     if (this.#last === group) this.#last = undefined
   }
 
@@ -110,6 +112,10 @@ export class GetGroups {
       else for (const { reject } of members) reject(error)
     }
   }
+}
+
+function nameOf({ index, generation, type }: Pick<Group, 'index' | 'generation' | 'type'>): string {
+  return `${type} ${generation} ${index}`
 }
 
 function isPlainGet(request: EngineRequest): request is GetRequest {

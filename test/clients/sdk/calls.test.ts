@@ -282,3 +282,46 @@ t.test('reads whose answer is too large are asked for in smaller parts', async (
     message: /40 keys came with 39/,
   })
 })
+
+t.test('replies that are no answers to what was asked are refused', async (t) => {
+  const { client, server } = await open(t, numbers, texts)
+  const index = client.index<'u32', 'u32'>('numbers')
+  const blobs = client.index<'u64', 'bytes'>('texts')
+  await index.insert([1, 1, 2], [10, 11, 20])
+  await blobs.insert([1n, 2n], ['one', 'two'])
+  const page = (of: { scan(): { pages(): AsyncGenerator } }) => of.scan().pages().next()
+  const ranges = { from: [1, 2], limit: 2 }
+  const wrong: Record<string, () => Promise<unknown>> = {
+    'found payloads': () => index.get([1, 2]),
+    'found payloads payloadOffsets': () => blobs.get([1n, 2n]),
+    'offsets payloads': () => index.getAll([1, 2]),
+    counts: () => index.count([1, 2]),
+    'found keys payloads sequences': () => index.getNext([1, 2]),
+    'offsets keys payloads more tokens': () => page(index),
+    'offsets keys payloads payloadOffsets more tokens': () => page(blobs),
+    'keys offsets payloads more tokens': async () => (await index.scanRanges(ranges)).next(),
+    codes: () => index.delete([1, 3]),
+    ' codes': () => index.write(new WriteBatch<'u32', 'u32'>().deleteKey(1)),
+  }
+  for (const [names, call] of Object.entries(wrong)) {
+    for (const name of names.trim().split(' ')) {
+      server.alter = (sections) => {
+        const { [name]: column, ...others } = sections
+        return { ...others, [name]: { type: 'bytes', bytes: new Uint8Array(column.bytes.length + 8) } }
+      }
+      const message = new RegExp(
+        `reply to \\w+ does not fit the request: .*"${name === 'payloadOffsets' ? '' : name}`,
+      )
+      await t.rejects(call(), { code: 'INTERNAL', message }, `${name} of ${call}`)
+    }
+  }
+  server.alter = ({ offsets, ...others }) => {
+    const broken = new Uint8Array(Uint32Array.of(0, 5, 3).buffer)
+    return offsets === undefined ? others : { ...others, offsets: { ...offsets, bytes: broken } }
+  }
+  await t.rejects(index.getAll([1, 2]), { code: 'INTERNAL', message: /number 1 of "offsets" has -2/ })
+  await t.rejects(index.scanRanges(ranges), {
+    code: 'INTERNAL',
+    message: /number 0 of "offsets" has 5 of at most 2/,
+  })
+})

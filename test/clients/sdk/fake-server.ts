@@ -52,6 +52,8 @@ export class FakeServer {
   connections = 0
   /** Decides what happens to a request. */
   intervene: (request: Request) => Intervention | WarpdexError = () => 'none'
+  /** Makes other columns of a reply's. */
+  alter: (sections: Sections) => Sections = (sections) => sections
   token: string | undefined
   /** Bytes of payloads that a reply may have. */
   replyBytes: number = LIMITS.frameBytes
@@ -111,7 +113,7 @@ export class FakeServer {
         if ((sections.payloads?.bytes.length ?? 0) > this.replyBytes) {
           throw new WarpdexError('TOO_LARGE', 'the reply is too large')
         }
-        frame = encodeFrame({ id: request.id, ok: true, ...fields }, sections)
+        frame = encodeFrame({ id: request.id, ok: true, ...fields }, this.alter(sections))
       } catch (error) {
         frame = encodeFrame(errorHeader(request.id, toWarpdexError(error)))
       }

@@ -121,6 +121,24 @@ t.test('a lone get goes at once, and no more than two requests of an index are u
   await Promise.all(answers)
 })
 
+t.test('gets that mean different generations of an index do not go together', async (t) => {
+  const asked = new Asked()
+  const groups = new GetGroups(asked.ask)
+  const meant = [1, 2, undefined, 2, 1]
+  const answers = meant.map((generation, key) => groups.offer(question([key], 'n', { generation }))!)
+  groups.flush('n')
+  t.strictSame(
+    asked.requests.map(({ generation, keys }) => [generation, ...new Uint32Array(keys.bytes.slice().buffer)]),
+    [
+      [1, 0, 4],
+      [2, 1, 3],
+      [undefined, 2],
+    ],
+  )
+  await asked.answerAll()
+  await Promise.all(answers)
+})
+
 t.test('what waits goes before a write of its index', async (t) => {
   const asked = new Asked()
   const groups = new GetGroups(asked.ask)
