@@ -157,8 +157,10 @@ t.test('errors are counted by code, and do not end the test', async (t) => {
 
 t.test('an open loop sends at its rate; requests that it cannot send are counted', async (t) => {
   const slow = testOptions({ workload: 'c', operations: undefined, seconds: 0.3, rate: 100 })
-  const { requests } = sum(t, await run(slow))
-  t.equal(requests, 30)
+  const results = await run(slow)
+  // On a slow machine some of those that are due come too late.
+  const unsent = results.reduce((total, each) => total + each.unsent, 0)
+  t.equal(sum(t, results).requests + unsent, 30)
   const fast = await run({ ...slow, rate: 1e6, depth: 1, connections: 1 })
   sum(t, fast)
   t.ok(fast[0].unsent > 1000)
