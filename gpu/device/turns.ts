@@ -16,8 +16,8 @@ export interface TurnsDevice {
 
 /**
  * Shares a device among operations with much work and everybody else. Each operation has a lane. What is recorded in it goes to the queue in slices, lanes by
- * turns, each when what is under way leaves room for it. A slice is what is expected to take 10 ms by what others took (`rates.ts`); a dispatch that takes
- * longer is divided. Operations with little work never wait.
+ * turns, each when what is under way leaves room for it. A slice is what is expected to take half of `queryUnderWayMilliseconds`, by what others took
+ * (`rates.ts`); a dispatch that takes longer is divided. Little work goes at once where nothing else is under way.
  */
 export class Turns {
   readonly #device: TurnsDevice
@@ -29,6 +29,7 @@ export class Turns {
   #underWay: ReadonlyMap<object, number>[] = []
   /** When the first of these began; no sooner, if that is exact. */
   #began = { time: 0, exact: true }
+
   /** @param groupsPerDimension workgroups that a dimension of a dispatch holds */
   constructor(device: TurnsDevice, groupsPerDimension: number) {
     this.#device = device

@@ -81,6 +81,7 @@ export class QueryMemory {
   }
 
   enter(result: QueryResultState = NO_RESULT): QueryShare {
+    for (const share of this.#shares) if (share.isOver && share.bytes === 0) this.#shares.delete(share)
     const share = new QueryShare(this, this.#arrived++, result)
     this.#shares.add(share)
     return share
@@ -123,10 +124,7 @@ export class QueryMemory {
   /** What is set aside for others than one, and waits of their results. */
   #taken(than: QueryShare): number {
     let sum = 0
-    for (const share of this.#shares) {
-      if (share.isOver && share.bytes === 0) this.#shares.delete(share)
-      else if (share !== than) sum += share.reserved + share.resultBytes
-    }
+    for (const share of this.#shares) if (share !== than) sum += share.reserved + share.resultBytes
     return sum
   }
 }
