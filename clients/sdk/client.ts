@@ -47,11 +47,18 @@ export interface CloseOptions {
 }
 
 const CLOSE_OPTIONS: Kinds<CloseOptions> = { now: FLAG }
-const RELATION_FIELDS: Kinds<RelationDefinition> = { name: TEXT, columns: ANYTHING }
+/** Also what `listRelations` tells beside the definition. */
+const RELATION_FIELDS: Kinds<RelationInfo> = {
+  name: TEXT,
+  columns: ANYTHING,
+  indexes: ANYTHING,
+  kept: ANYTHING,
+}
 
 /**
  * A server's client. Any number of calls may be under way; those to one index are carried out in their order. (A read
- * whose answer turns out too large for a frame is asked for again in halves, after what was sent meanwhile.) After a lost connection it
+ * whose answer turns out too large for a frame is asked for again in halves, after what was sent meanwhile; between the parts of a bulk load other
+ * calls go.) After a lost connection it
  * connects again: reads are sent again, writes once more under the same write id (which the server applies once), and createIndex and
  * dropIndex fail with `CONNECTION_LOST`.
  */
@@ -69,7 +76,7 @@ export class Client {
     return this.#connection.server
   }
 
-  /** Resolves when the client is closed for good: with the error that it gave up on, or undefined after `close()`. */
+  /** Resolves when the client is closed for good: with the error that it gave up on, also while it was being closed, or undefined. */
   get closed(): Promise<WarpdexError | undefined> {
     return this.#connection.closed
   }
@@ -144,7 +151,7 @@ export class Client {
    * @throws WarpdexError `RELATION_EXISTS`
    */
   async createRelation(definition: RelationDefinition, options: CreateOptions = {}): Promise<boolean> {
-    checkOptions(definition, RELATION_FIELDS, 'createRelation', 'field')
+    checkOptions<Partial<RelationInfo>>(definition, RELATION_FIELDS, 'createRelation', 'field')
     checkName(definition.name, 'createRelation', 'a relation')
     checkOptions(options, CREATE_OPTIONS, 'createRelation')
     const columns = parseColumns(definition.columns)
@@ -256,12 +263,15 @@ export class Client {
     options: CallOptions,
   ): Promise<ReplyFields[O]> {
     const bounds = this.#connection.bounds(options)
-    const turn = this.#indexes.get(fields.index ?? '')?.calls.turn(bounds)
+    const calls = this.#indexes.get(fields.index ?? '')?.calls
+    const turn = calls?.turn(bounds)
     try {
       if (turn !== undefined) await turn
     } catch {
       // Told to the calls that need what they waited for.
     }
+    // Later calls ask what is there then.
+    if (op === 'dropIndex') calls?.definition.forget()
     return (await this.#connection.request(op, fields, {}, bounds)).fields
   }
 

@@ -54,7 +54,7 @@ const CURSOR_SENDS = 1
 
 /** A client's lasting connection: links to the server one after the other, and the calls that outlive them. */
 export class Connection {
-  /** Resolves when the client is closed for good: with why, or undefined after `close()`. */
+  /** Resolves when the client is closed for good: with what it gave up on, if it has. */
   readonly closed: Promise<WarpdexError | undefined>
   readonly #url: string
   readonly #options: ConnectOptions
@@ -68,6 +68,10 @@ export class Connection {
   readonly #closing = new AbortController()
   /** Calls that are under way, whether they have sent anything yet or not. */
   #tasks = 0
+  /** Aborted when the client is closed for good: an attempt to connect that is under way ends. */
+  readonly #finished = new AbortController()
+  /** Resolves when nothing is under way, for whoever closes the client. */
+  #idling: Promise<void> | undefined
   /** Called when there is less to wait for. */
   #onLess: (() => void) | undefined
   #onClosed: (reason: WarpdexError | undefined) => void = () => {}
@@ -183,7 +187,10 @@ export class Connection {
    */
   async close(now: boolean): Promise<void> {
     this.#closing.abort()
-    if (!now) await this.#idle()
+    if (!now) {
+      this.#idling ??= this.#idle()
+      await this.#idling
+    }
     this.#finish(closed(), undefined)
     await this.#lost
   }
@@ -205,6 +212,7 @@ export class Connection {
     if (this.#end !== undefined) return
     this.#end = reason
     this.#closing.abort()
+    this.#finished.abort()
     this.#lost = this.#link?.lost
     this.#link?.close()
     this.#link = undefined
@@ -220,6 +228,7 @@ export class Connection {
       token: this.#options.token,
       ca: this.#options.ca,
       timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
+      signal: this.#finished.signal,
       onReply: (reply) => this.#receive(reply),
     })
     this.#server = link.server

@@ -23,6 +23,8 @@ export interface LinkOptions {
   readonly ca: string | Uint8Array | undefined
   /** Milliseconds for connecting and hello together. */
   readonly timeout: number
+  /** Aborting it ends the attempt. */
+  readonly signal: AbortSignal
   readonly onReply: (reply: Frame) => void
 }
 
@@ -31,14 +33,19 @@ const HELLO_ID = 0
 export const FIRST_ID = HELLO_ID + 1
 
 /** @throws WarpdexError `CONNECTION_LOST`, or the server's answer to hello, or `BAD_REQUEST` for a URL that is none */
-export function openLink({ url, client, token, ca, timeout, onReply }: LinkOptions): Promise<Link> {
+export function openLink({ url, client, token, ca, timeout, signal, onReply }: LinkOptions): Promise<Link> {
   return new Promise((resolve, reject) => {
     let lose: (reason: WarpdexError) => void = () => {}
     const lost = new Promise<WarpdexError>((resolveLost) => {
       lose = resolveLost
     })
-    const fail = (reason: WarpdexError) => {
+    const giveUp = () => fail(connectionLost(url, 'the client was closed'))
+    const settle = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', giveUp)
+    }
+    const fail = (reason: WarpdexError) => {
+      settle()
       socket.close()
       lose(reason)
       reject(reason)
@@ -49,7 +56,7 @@ export function openLink({ url, client, token, ca, timeout, onReply }: LinkOptio
         return fail(error ?? connectionLost(url, 'the server sent a reply without an id'))
       if (frame.id !== HELLO_ID) return onReply(frame)
       if (error !== undefined) return fail(error)
-      clearTimeout(timer)
+      settle()
       resolve({
         server: replyFields<'hello'>(frame),
         lost,
@@ -77,6 +84,7 @@ export function openLink({ url, client, token, ca, timeout, onReply }: LinkOptio
       () => fail(connectionLost(url, `no answer within ${timeout} milliseconds`)),
       timeout,
     )
+    signal.addEventListener('abort', giveUp)
   })
 }
 

@@ -36,7 +36,8 @@ export interface CommandTaker {
 /** Lists commands, for whoever records them piece by piece. */
 export class CommandRecorder implements Recorder {
   readonly #taker: CommandTaker
-  readonly #work: (Command | Settle)[] = []
+  readonly #work: Command[] = []
+  readonly #calls: Settle[] = []
 
   constructor(taker: CommandTaker) {
     this.#taker = taker
@@ -76,11 +77,11 @@ export class CommandRecorder implements Recorder {
   }
 
   onSubmitted(call: () => void): void {
-    this.#work.push(() => call())
+    this.#calls.push(() => call())
   }
 
   submit(): void {
-    this.#taker.take(this.#work.splice(0))
+    this.#taker.take([...this.#work.splice(0), ...this.#calls.splice(0)])
   }
 
   submitted(): Promise<void> | undefined {

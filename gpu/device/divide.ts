@@ -11,6 +11,7 @@ const OTHER_NUMBERING = /\b(?:id|groups?)\.[xy]\b/
 /**
  * Has the kernels of a linked module take the number of their first workgroup behind their parameters, so that a dispatch can be divided into several over
  * neighbouring workgroups. Those cannot that know their place, or how many workgroups there are, by other means than `grid.wesl`.
+ * Comments are in the code: no struct `Params` may have one with a brace in it, or one behind its last member.
  */
 export function divisible(code: string): { readonly code: string; readonly divides: boolean } {
   const divides =

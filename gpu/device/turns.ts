@@ -7,6 +7,9 @@ import type { DirectRecorder } from './recorder.js'
 /** A slice is this part of what may be under way, so that the device has the next one at hand when it has done one. */
 const SLICE_PART = 1 / 2
 
+/** It takes so long to hear of a device that has nothing to do. */
+const IDLE_MS = 2
+
 /** What turns need of their device. */
 export interface TurnsDevice {
   readonly facts: { readonly software: boolean }
@@ -26,9 +29,7 @@ export class Turns {
   /** Lanes with work, in the order of their turns. */
   readonly #waiting: SlicedLane[] = []
   /** Of each slice that is submitted and not yet done: milliseconds that are expected of each kind of work. */
-  #underWay: ReadonlyMap<object, number>[] = []
-  /** When the first of these began; no sooner, if that is exact. */
-  #began = { time: 0, exact: true }
+  readonly #underWay = new Set<ReadonlyMap<object, number>>()
 
   /** @param groupsPerDimension workgroups that a dimension of a dispatch holds */
   constructor(device: TurnsDevice, groupsPerDimension: number) {
@@ -73,28 +74,30 @@ export class Turns {
   #submit({ parts }: Slice, expected: ReadonlyMap<object, number>): void {
     const recorder = this.#device.record()
     for (const { command, range } of parts) command.record(recorder, range)
-    const isFirst = this.#underWay.push(expected) === 1
-    if (isFirst) this.#began = { time: performance.now(), exact: true }
+    let began = performance.now()
+    let exact = true
+    this.#underWay.add(expected)
+    // What was submitted before, by others too, is not the slice's.
+    this.#whenDone(() => {
+      const now = performance.now()
+      if (now - began < IDLE_MS) return
+      began = now
+      exact = false
+    })
     try {
       recorder.submit()
     } finally {
-      if (isFirst) this.#watch()
+      this.#whenDone(() => {
+        this.#underWay.delete(expected)
+        this.#rates.learn(expected, performance.now() - began, exact)
+        this.#goOn()
+      })
     }
   }
 
-  /** Waits for the slices that are under way now, which nobody waits for yet. */
-  #watch(): void {
-    const watched = this.#underWay.length
-    const done = () => {
-      const now = performance.now()
-      const expected = new Map<object, number>()
-      for (const slice of this.#underWay.splice(0, watched)) addTo(expected, slice)
-      this.#rates.learn(expected, now - this.#began.time, this.#began.exact)
-      this.#began = { time: now, exact: false }
-      if (this.#underWay.length > 0) this.#watch()
-      this.#goOn()
-    }
-    this.#device.workDone().then(done, done)
+  /** Calls back when all that was submitted is done. */
+  #whenDone(call: () => void): void {
+    this.#device.workDone().then(call, call)
   }
 
   /** Milliseconds of all that is under way. */

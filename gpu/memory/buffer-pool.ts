@@ -30,7 +30,7 @@ export class BufferPool {
 
   /** A buffer of at least `bytes` bytes. */
   acquire(bytes: number): GPUBuffer {
-    const size = this.#sizeClass(bytes)
+    const size = this.sizeOf(bytes)
     const buffer = this.#free.get(size)?.pop()
     if (buffer !== undefined) {
       this.#freeBytes -= size
@@ -66,7 +66,8 @@ export class BufferPool {
     return this.#ages.get(buffer) ?? 0
   }
 
-  #sizeClass(bytes: number): number {
+  /** Bytes of the buffer that `acquire` gives. */
+  sizeOf(bytes: number): number {
     const power = 2 ** Math.ceil(Math.log2(Math.max(bytes, SMALLEST)))
     return bytes <= this.#largest ? Math.min(power, this.#largest) : power
   }

@@ -2,9 +2,11 @@ import type { Lane } from '../device/lane.js'
 import type { Recorder } from '../device/recorder.js'
 import type { BufferPool } from './buffer-pool.js'
 
-/** Bytes of all buffers that are held by those who share it. */
+/** What is held by those who share it. */
 interface Account {
+  /** Of buffers that are held, or were given back and wait for the work that uses them to be submitted. */
   bytes: number
+  readonly buffers: Set<GPUBuffer>
 }
 
 /** Storage buffers that one operation needs for its duration, given back together, and recorders for what it does with them. */
@@ -23,7 +25,7 @@ export class Scratch {
     pool: BufferPool,
     lane: Lane,
     admit: (bytes: number) => void = () => {},
-    account: Account = { bytes: 0 },
+    account: Account = { bytes: 0, buffers: new Set() },
   ) {
     this.#pool = pool
     this.#lane = lane
@@ -48,9 +50,10 @@ export class Scratch {
 
   /** A storage buffer of at least this many bytes with undefined content. */
   bytes(bytes: number): GPUBuffer {
-    this.#admit(this.#account.bytes + bytes)
+    this.#admit(this.#account.bytes + this.#pool.sizeOf(bytes))
     const buffer = this.#pool.acquire(bytes)
     this.#account.bytes += buffer.size
+    this.#account.buffers.add(buffer)
     this.#buffers.push(buffer)
     return buffer
   }
@@ -77,9 +80,19 @@ export class Scratch {
 
   /** The same, for an operation of several steps: what later ones still need stays. */
   releaseAllBut(kept: ReadonlySet<GPUBuffer>): void {
-    const released = this.#buffers.filter((buffer) => !kept.has(buffer))
-    if (released.length === 0) return
+    this.#giveBack(this.#buffers.filter((buffer) => !kept.has(buffer)))
     this.#buffers = this.#buffers.filter((buffer) => kept.has(buffer))
+  }
+
+  /** Gives back what all parts hold, too: the operation is over, however it came to its end. */
+  end(): void {
+    this.#giveBack([...this.#account.buffers])
+  }
+
+  #giveBack(buffers: readonly GPUBuffer[]): void {
+    // At the end of the operation those of parts may have been given back.
+    const released = buffers.filter((buffer) => this.#account.buffers.delete(buffer))
+    if (released.length === 0) return
     this.#lane.whenSubmitted(() => {
       for (const buffer of released) {
         this.#account.bytes -= buffer.size

@@ -181,7 +181,8 @@ export class DeviceBudget {
       }
       const missing = this.#bytes + (head?.pageable.deviceBytes ?? 0) - this.limit
       if (head?.state !== 'away' || (missing > 0 && this.#mayLeave())) {
-        this.#makeWay(missing)
+        // One that is too large by what its reads have made would come back for the next read.
+        this.#makeWay(missing, head === undefined ? this.#latest : undefined)
         return
       }
       this.#queue.shift()
@@ -196,20 +197,23 @@ export class DeviceBudget {
     return this.#bytes > kept
   }
 
-  /** Sends members away until that many bytes are on their way: idle ones at once, others when they are not used any more. */
-  #makeWay(bytes: number): void {
+  /**
+   * Sends members away until that many bytes are on their way: idle ones at once, others when they are not used any more.
+   * @param spared stays in any case
+   */
+  #makeWay(bytes: number, spared: Member | undefined): void {
     let missing = bytes
     if (missing <= 0) return
     for (const { state, bytes } of this.#recent) if (isGoing(state)) missing -= bytes
     for (const member of this.#recent) {
       if (missing <= 0) return
-      if (!isIdle(member)) continue
+      if (!isIdle(member) || member === spared) continue
       missing -= member.bytes
       this.#send(member)
     }
     for (const member of this.#recent) {
       if (missing <= 0) return
-      if (member.state !== 'here' || this.#kept.has(member)) continue
+      if (member.state !== 'here' || member === spared || this.#kept.has(member)) continue
       missing -= member.bytes
       member.state = 'draining'
     }

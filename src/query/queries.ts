@@ -331,7 +331,7 @@ export class Queries {
         } finally {
           // Its relations may change from now on.
           lane.stop()
-          scratch.release()
+          scratch.end()
         }
       },
       reader,

@@ -91,6 +91,11 @@ export class SharedInflow {
     this.#turns.delete(one)
   }
 
+  /** Whoever has enough of its own does not wait for others. */
+  leaveLine(one: Inflow): void {
+    this.#waiting.delete(one)
+  }
+
   /** Lets in who may go on. */
   wake(): void {
     for (const one of this.#waiting) {
@@ -100,7 +105,7 @@ export class SharedInflow {
   }
 
   leave(one: Inflow): void {
-    this.#waiting.delete(one)
+    this.leaveLine(one)
     this.endTurn(one)
   }
 
@@ -132,6 +137,8 @@ export class Inflow {
   #wasRead = true
   /** Seconds by which the present message lags behind the slowest client that is borne with. */
   #behind = 0
+  /** Seconds of the present period of `stallSeconds` in which the message was read, and those that its bytes are worth at the slowest rate. */
+  #period = { seconds: 0, worth: 0 }
   #turnTaken = false
 
   /** @param setPaused stops reading from the client, or goes on */
@@ -198,7 +205,7 @@ export class Inflow {
     if (inTurn) this.#turnTaken = true
     this.#setPartial(0)
     this.#came = 0
-    this.#behind = 0
+    this.#forgetLag()
     this.#complete += bytes
     this.#shared.count(bytes, 1)
     this.#held.push({ bytes, inTurn, prepare })
@@ -214,8 +221,8 @@ export class Inflow {
   }
 
   /**
-   * Time goes by. What came before is no excuse for who sends nothing now; and while others wait for the room that its message takes,
-   * each second in which it is too slow counts in full.
+   * Time goes by. What came before is no excuse for who sends nothing now. While others wait for the room that its message takes, it also has
+   * to be fast enough in each period of `stallSeconds`.
    * @returns whether the client takes too long to send a message that it has begun
    */
   tick(seconds: number): boolean {
@@ -224,12 +231,26 @@ export class Inflow {
     const wasRead = this.#wasRead
     this.#came = 0
     this.#wasRead = !this.#paused
-    if (this.#partial === 0) this.#behind = 0
+    if (this.#partial === 0) this.#forgetLag()
     else if (wasRead) {
-      const caughtUp = worth < seconds && this.#shared.crowded ? 0 : worth
-      this.#behind = Math.max(0, this.#behind + seconds - caughtUp)
+      this.#behind = Math.max(0, this.#behind + seconds - worth)
+      this.#period.seconds += seconds
+      this.#period.worth += worth
     }
-    return this.#behind > stallSeconds
+    return this.#behind > stallSeconds || this.#hasBeenSlow()
+  }
+
+  /** Whether a period is over in which too little came, and others wait. */
+  #hasBeenSlow(): boolean {
+    const { seconds, worth } = this.#period
+    if (seconds < this.#limits.stallSeconds) return false
+    this.#period = { seconds: 0, worth: 0 }
+    return worth < seconds && this.#shared.crowded
+  }
+
+  #forgetLag(): void {
+    this.#behind = 0
+    this.#period = { seconds: 0, worth: 0 }
   }
 
   /** Stops reading, or goes on. */
@@ -237,6 +258,7 @@ export class Inflow {
     if (this.#closed) return
     // Half is a distance from the bound that keeps the socket from being stopped and started for every message.
     const enough = this.#stopped || this.#load() >= (this.#paused ? 0.5 : 1)
+    if (enough) this.#shared.leaveLine(this)
     const paused = enough || !this.#shared.admits(this)
     if (paused === this.#paused) return
     this.#paused = paused

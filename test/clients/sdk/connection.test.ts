@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import {
@@ -304,6 +304,17 @@ t.test('a client goes on trying for as long as it takes', async (t) => {
   await client.close()
 })
 
+t.test('what is called after an index is dropped and made anew is for the new one', async (t) => {
+  const { client, index } = await open(t)
+  await index.count([1])
+  const calls = [
+    client.dropIndex(numbers.name),
+    client.createIndex({ ...numbers, keyType: 'u64' }),
+    client.index<'u64', 'u32'>(numbers.name).insert([7n], [70]),
+  ] as const
+  t.strictSame([...(await Promise.all(calls))[2]], [0])
+})
+
 t.test('closing now ends everything', async (t) => {
   const { server, client, index } = await open(t)
   server.intervene = () => 'hold'
@@ -321,6 +332,21 @@ t.test('closing now ends everything', async (t) => {
   await other.server.start()
 })
 
+t.test('closing ends an attempt to connect', async (t) => {
+  const { server, client } = await open(t)
+  const { port } = new URL(server.url)
+  await server.stop()
+  const silent = createTcpServer()
+  const attempt = once(silent, 'connection')
+  silent.listen(Number(port), '127.0.0.1')
+  const [socket] = await attempt
+  const ended = once(socket.resume(), 'close')
+  await client.close({ now: true })
+  await ended
+  await new Promise((resolve) => silent.close(resolve))
+  await server.start()
+})
+
 t.test('closing waits for answers, but not for a server that is gone', async (t) => {
   const { server, client, index } = await open(t)
   server.intervene = first('count', 'hold')
@@ -329,8 +355,10 @@ t.test('closing waits for answers, but not for a server that is gone', async (t)
   const closed = client.close()
   await t.rejects(index.count([1]), { code: 'CANCELLED', message: /closed/ }, 'new calls are refused')
   t.equal(await Promise.race([closed, setTimeout(20, 'waits')]), 'waits')
+  const again = client.close()
   await t.rejects(held, { code: 'DEADLINE_EXCEEDED' })
   await closed
+  await again
   const back = await open(t, { reconnect: { firstDelay: 60_000, maxDelay: 60_000 } })
   await back.server.stop()
   const answered = back.index.count([1])

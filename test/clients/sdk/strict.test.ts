@@ -382,6 +382,8 @@ t.test('beginners are told what is right', async (t) => {
     'a definition is one',
   )
   t.equal(await client.createRelation({ ...(await orders.definition()), name: 'copy' }), true)
+  const [info] = await client.listRelations()
+  t.equal(await client.createRelation({ ...info, name: 'another copy' }), true)
   t.strictSame([...(await ints.write({ ops: [WriteOp.deleteKey], keys: [1] }))], [3])
 })
 

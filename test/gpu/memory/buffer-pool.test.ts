@@ -1,5 +1,6 @@
 import t from 'tap'
 import { BufferPool } from '../../../gpu/memory/buffer-pool.js'
+import { Scratch } from '../../../gpu/memory/scratch.js'
 import { openDevice } from '../open-device.js'
 
 t.test('operations that are alike get the same buffers in the same places', async (t) => {
@@ -35,3 +36,35 @@ t.test('operations that are alike get the same buffers in the same places', asyn
   t.not(pool.acquire(2 ** 20), large, 'what is past the bytes to keep was destroyed')
   pool.destroy()
 })
+
+t.test(
+  'at the end of an operation all is given back that it holds, also by its parts, and once',
+  async (t) => {
+    const device = await openDevice(t)
+    const released: GPUBuffer[] = []
+    const pool = new BufferPool(
+      (size) => device.gpu.createBuffer({ size, usage: GPUBufferUsage.STORAGE }),
+      2 ** 20,
+      0,
+    )
+    pool.release = (buffer) => released.push(buffer)
+    const waiting: (() => void)[] = []
+    const lane = {
+      record: () => device.record(),
+      whenSubmitted: (call: () => void) => waiting.push(call),
+      submitted: async () => {},
+    }
+    const asked: number[] = []
+    const scratch = new Scratch(pool, lane, (bytes) => asked.push(bytes))
+    const part = scratch.part()
+    const held = [scratch.bytes(300), part.bytes(5000), part.bytes(10)]
+    t.same(asked, [512, 512 + 8192, 512 + 8192 + 256], 'what buffers really have is admitted')
+    scratch.end()
+    part.release()
+    t.same(released, [])
+    for (const call of waiting) call()
+    t.same(new Set(released), new Set(held))
+    t.equal(released.length, 3)
+    t.equal(scratch.heldBytes, 0)
+  },
+)

@@ -108,6 +108,27 @@ t.test('what a use has derived counts from its end on', async (t) => {
   t.equal(budget.bytes, 20)
 })
 
+t.test(
+  'one that alone has more than the budget by what its reads have derived stays until another is asked for',
+  async (t) => {
+    const { budget, members } = budgetOf(30, 28, 10)
+    await rest()
+    const [large, small] = members
+    for (let i = 0; i < 3; i++) {
+      await use(budget, large, async () => {
+        large.deviceBytes = 33
+        large.derivedBytes = 5
+      })
+      await rest()
+    }
+    t.equal(here(members), 'x.')
+    t.equal(large.pagedIn, large.pagedOut)
+    t.ok(large.pagedOut <= 1)
+    await use(budget, small)
+    t.equal(here(members), '.x')
+  },
+)
+
 t.test('members without device memory count for nothing and stay', async (t) => {
   const { budget, members } = budgetOf(10, 0, 10, 0)
   await use(budget, members[0], async () => {

@@ -132,7 +132,7 @@ t.test('a heavy query leaves the device to others, and is given up with its clie
 
   const leave = async (client: Client, before: number) => {
     await underWay(before)
-    client.close()
+    await client.close({ now: true })
   }
   for (const [name, options, end, code] of [
     ['its client leaves', {}, leave, 'CANCELLED'],

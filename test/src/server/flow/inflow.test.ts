@@ -233,22 +233,27 @@ t.test('a message that takes too long is noticed, but not while nobody reads it'
 })
 
 t.test('who sends too slowly has less time while others wait', async (t) => {
-  const { flows, reads } = connections(3, { bytesReserved: 1000 })
+  const { flows, reads, rooms } = connections(3, { bytesReserved: 1000 })
   const [slow, holder, waiting] = flows
-  /** Seconds for which it may send at half of the least rate. */
-  const endures = () => {
+  /** Seconds for which it may send at these rates, by turns; 10 is the least. */
+  const endures = (...rates: readonly number[]) => {
     begin(slow, 10).end()
-    for (let seconds = 1; seconds < 1000; seconds++) {
-      slow.received(5)
+    for (let seconds = 1; seconds < 90; seconds++) {
+      slow.received(rates[seconds % rates.length]!)
       if (slow.tick(1)) return seconds
     }
     return undefined
   }
-  t.equal(endures(), 61)
+  t.equal(endures(5), 61)
   holder.received(2500)
   waiting.received(1001)
   t.strictSame(reads, [true, true, false])
-  t.equal(endures(), 31)
+  t.equal(endures(5), 30)
+  t.equal(endures(9), 30)
+  t.equal(endures(8, 13), undefined, 'who is fast enough on average goes on')
+  rooms[2].load = 1
+  waiting.repliesMoved()
+  t.equal(endures(5), 61, 'who has enough of its own does not wait for others')
 })
 
 t.test(
