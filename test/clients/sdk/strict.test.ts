@@ -372,7 +372,7 @@ t.test('beginners are told what is right', async (t) => {
   }
   const byHttp = await connect(server.url.replace('ws:', 'http:'))
   t.equal((await byHttp.listIndexes()).length, definitions.length, 'an address by http means the same')
-  byHttp.close()
+  await byHttp.close()
   t.strictSame([...(await ints.count([1]))], [1], 'nothing was changed')
   t.strictSame([...(await texts.count(['k', 'l']))], [1, 1])
   t.equal((await orders.stats()).rows, 0)
