@@ -51,7 +51,9 @@ export function checkOptions<T extends object>(
   }
   for (const name in options) {
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
-    if (kind === undefined) throw unknown(name, Object.keys(kinds), `${what} has no ${word}`)
+    if (kind === undefined) {
+      throw bad(`${what} has no ${word} ${shown(name)}; it has ${Object.keys(kinds).join(', ')}`)
+    }
     const value: unknown = options[name]
     if (value === undefined || kind.is(value)) continue
     throw bad(`${word} "${name}" of ${what} is ${kind.right}, not ${shown(value)}`)
@@ -66,30 +68,6 @@ export function checkOptions<T extends object>(
 export function checkName(name: unknown, what: string, of: string): void {
   if (typeof name === 'string') return
   throw bad(`${what} takes the name of ${of}, such as "orders", not ${titleOf(name)}`)
-}
-
-function unknown(name: string, names: readonly string[], hasNo: string): WarpdexError {
-  const changes = names.map((right) => changesBetween(name.slice(0, 40).toLowerCase(), right.toLowerCase()))
-  const least = Math.min(...changes)
-  const meant = names[changes.indexOf(least)]
-  const question = least <= 2 && 2 * least <= name.length ? ` (did you mean ${meant}?)` : ''
-  return bad(`${hasNo} ${shown(name)}; it has ${names.join(', ')}${question}`)
-}
-
-/** How many letters one has to change, add, take away, or exchange with the next one, to make one name of the other. */
-function changesBetween(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const isSame = a[i - 1] === b[j - 1]
-      row[j] = Math.min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + (isSame ? 0 : 1))
-      const isExchanged = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      if (isExchanged) row[j] = Math.min(row[j], rows[i - 2][j - 2] + 1)
-    }
-    rows.push(row)
-  }
-  return rows[a.length][b.length]
 }
 
 function bad(message: string): WarpdexError {

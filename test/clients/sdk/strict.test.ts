@@ -170,13 +170,10 @@ t.test('beginners are told what is right', async (t) => {
     [() => connect(loosely(null)), /not null/],
     [() => connect('localhost:7070'), /"localhost:7070" is no address of a server; one is ws:/],
     [() => connect('ftp://127.0.0.1'), /is no address of a server; one is ws:/],
-    [
-      () => connect(server.url, loosely({ tokn: 'x' })),
-      /connect has no option "tokn".*\(did you mean token\?\)/,
-    ],
+    [() => connect(server.url, loosely({ tokn: 'x' })), /connect has no option "tokn"; it has .*\btoken\b/],
     [() => connect(server.url, loosely({ token: 5 })), /"token" of connect is a text, not 5/],
     [() => connect(server.url, loosely({ reconnect: false })), /connect.reconnect.*attempts/],
-    [() => connect(server.url, loosely({ reconnect: { atempts: 1 } })), /did you mean attempts\?/],
+    [() => connect(server.url, loosely({ reconnect: { atempts: 1 } })), /it has .*\battempts\b/],
     [() => connect(server.url, loosely({ connectTimeout: Number.POSITIVE_INFINITY })), /milliseconds from 0/],
 
     [
@@ -187,10 +184,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.createIndex(loosely({ keyType: 'u32' })), /createIndex takes the name of an index/],
     [() => client.createIndex(loosely({ ...numbers, keyType: undefined, name: 'n' })), /keyType/],
     [() => client.createIndex(loosely(undefined)), /fields of createIndex come as an object/],
-    [
-      () => client.createIndex(loosely({ ...numbers, uniqe: true })),
-      /no field "uniqe".*did you mean unique\?/,
-    ],
+    [() => client.createIndex(loosely({ ...numbers, uniqe: true })), /no field "uniqe".*it has .*\bunique\b/],
     [() => client.createIndex(loosely({ ...numbers, unique: 'no' })), /"unique".*true or false, not "no"/],
     [
       () => client.createIndex({ ...numbers, of: { relation: 'r', columns: ['k'] } }),
@@ -263,7 +257,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => wide.insert([1n], [2 ** 60]), /payload 0 .*bigints from 0n/],
     [() => fixed.insert([1], ['four']), /payload 0 \("four"\)/],
     [() => fixed.insert([1], holed('abc')), /payload 0 \(undefined\)/],
-    [() => ints.insert([1], [1], loosely({ modus: 'replace' })), /"modus".*did you mean mode\?/],
+    [() => ints.insert([1], [1], loosely({ modus: 'replace' })), /"modus".*it has .*\bmode\b/],
     [
       () => ints.insert([1], [1], loosely({ mode: 'upsert' })),
       /one of append, replace, ifAbsent, not "upsert"/,
@@ -271,7 +265,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => ints.insert([1], [1], loosely({ strategy: 'fast' })), /one of sequential/],
     [
       () => texts.delete(['k'], loosely({ payload: ['w'] })),
-      /delete has no option "payload".*did you mean payloads\?/,
+      /delete has no option "payload".*it has .*\bpayloads\b/,
     ],
     [() => texts.delete(['k'], loosely(['w'])), /options of delete come as an object/],
     ...[null, '', 0, false].map(
@@ -291,7 +285,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => ints.write(loosely({ ops: 'deleteKey', keys: [1] })), /ops are a Uint8Array or a list/],
     [() => ints.write({ ops: [WriteOp.deleteKey], keys: [1, 2] }), /2 keys came with 1 ops/],
     [() => ints.write(loosely([{ type: 'del', key: 1 }])), /write takes a batch such as new WriteBatch/],
-    [() => ints.write(loosely({ op: [0], keys: [1] })), /write has no field "op".*did you mean ops\?/],
+    [() => ints.write(loosely({ op: [0], keys: [1] })), /write has no field "op".*it has .*\bops\b/],
     [() => ints.write(batch().insert(1, loosely(undefined))), /payload 0 \(undefined\)/],
     [() => ints.write(batch().deleteKey(1).deletePair(1, loosely(null))), /payload 1 \(null\)/],
 
@@ -309,7 +303,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => ints.bulkLoad(loosely({ keys: [1] })), /bulkLoad takes a batch \{keys, payloads\}.*not an Object/],
     [() => ints.bulkLoad(loosely([{ keys: [1], payload: [1] }])), /bulkLoad takes a batch .*not an Object/],
     [() => ints.bulkLoad(loosely([1])), /bulkLoad takes a batch .*not 1/],
-    [() => ints.bulkLoad([], loosely({ onprogress: () => {} })), /did you mean onProgress\?/],
+    [() => ints.bulkLoad([], loosely({ onprogress: () => {} })), /it has .*\bonProgress\b/],
 
     [() => orders.append(loosely([{ k: 1 }])), /values by column, as in \{ k: \[…\] \}, not \[an Object\]/],
     [() => orders.append(loosely(undefined)), /values by column/],
@@ -333,8 +327,8 @@ t.test('beginners are told what is right', async (t) => {
     [() => r.join(r, loosely({ on: 'k', where: 1 })), /join has no option "where"/],
     [() => r.join(r, loosely({ on: { k: 'k' } })), /on of join is a column's name, or a list/],
     [() => r.join(r, loosely({ on: 'k', kind: 'outer' })), /one of inner, left/],
-    [() => r.join(r, loosely({ band: { left: 'k', right: 'k', widht: 1 } })), /did you mean width\?/],
-    [() => r.union(r, loosely({ ALL: true })), /union has no option "ALL".*did you mean all\?/],
+    [() => r.join(r, loosely({ band: { left: 'k', right: 'k', widht: 1 } })), /it has .*\bwidth\b/],
+    [() => r.union(r, loosely({ ALL: true })), /union has no option "ALL".*it has .*\ball\b/],
     [() => r.except(loosely([])), /except takes a query/],
     [() => r.select(loosely('k')), /select takes a list of names, or values by their names.*not "k"/],
     [() => r.select(loosely([col('k')])), /select takes a list of names/],
@@ -358,7 +352,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.query(loosely('select 1')), /query takes a query.*not "select 1"/],
     [() => client.explainQuery(loosely(undefined)), /explainQuery takes a query/],
     [() => client.query(r).keep(loosely(undefined)), /takes the name of a relation/],
-    [() => client.query(r).keep('x', loosely({ second: 5 })), /did you mean seconds\?/],
+    [() => client.query(r).keep('x', loosely({ second: 5 })), /it has .*\bseconds\b/],
     [
       () => client.query(new Query(loosely({ op: 'scan', relation: () => 1 }))),
       /a function is no part of a query/,
