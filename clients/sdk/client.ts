@@ -263,15 +263,12 @@ export class Client {
     options: CallOptions,
   ): Promise<ReplyFields[O]> {
     const bounds = this.#connection.bounds(options)
-    const calls = this.#indexes.get(fields.index ?? '')?.calls
-    const turn = calls?.turn(bounds)
+    const turn = this.#indexes.get(fields.index ?? '')?.calls.turn(bounds)
     try {
       if (turn !== undefined) await turn
     } catch {
       // Told to the calls that need what they waited for.
     }
-    // Later calls ask what is there then.
-    if (op === 'dropIndex') calls?.definition.forget()
     return (await this.#connection.request(op, fields, {}, bounds)).fields
   }
 

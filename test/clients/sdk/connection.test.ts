@@ -304,17 +304,6 @@ t.test('a client goes on trying for as long as it takes', async (t) => {
   await client.close()
 })
 
-t.test('what is called after an index is dropped and made anew is for the new one', async (t) => {
-  const { client, index } = await open(t)
-  await index.count([1])
-  const calls = [
-    client.dropIndex(numbers.name),
-    client.createIndex({ ...numbers, keyType: 'u64' }),
-    client.index<'u64', 'u32'>(numbers.name).insert([7n], [70]),
-  ] as const
-  t.strictSame([...(await Promise.all(calls))[2]], [0])
-})
-
 t.test('closing now ends everything', async (t) => {
   const { server, client, index } = await open(t)
   server.intervene = () => 'hold'
