@@ -12,6 +12,7 @@ import { drawCharts } from './joins/charts.js'
 import { benchJoins } from './joins/joins.js'
 import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
+import { benchPath } from './path/path.js'
 import { benchPeers } from './peers/peers.js'
 import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
@@ -41,6 +42,7 @@ interface Setting {
   /** Millions of u32 and of u64 keys. */
   readonly millions: readonly number[] | undefined
   readonly quick: boolean
+  readonly list: boolean
   readonly figures: readonly Figure[]
   /** Program of the Redis server. */
   readonly redisServer: string
@@ -115,6 +117,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
     return undefined
   },
+  path: ({ adapter, device, list }) => {
+    device.destroy()
+    return benchPath(adapter, list)
+  },
   fairness: ({ adapter, device, quick }) => {
     device.destroy()
     return benchFairness(adapter, quick)
@@ -162,6 +168,11 @@ const options = await yargs(hideBin(process.argv))
     describe:
       "speculation, joins, relational, select: a run of seconds; fairness, peers: one of minutes; cold-payloads: a data file of 1 GiB, not 3, in the system's temporary folder; kept only with --json",
   })
+  .option('list', {
+    type: 'boolean',
+    default: false,
+    describe: 'path: print the files and functions too, in the order of their first calls',
+  })
   .option('figures', {
     choices: FIGURES,
     array: true,
@@ -184,7 +195,7 @@ const options = await yargs(hideBin(process.argv))
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes, millions, quick, figures, redisServer } = options
+const { adapter, max, seconds, minutes, millions, quick, list, figures, redisServer } = options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
@@ -197,6 +208,7 @@ const rows = await SUITES[suite]({
   minutes,
   millions,
   quick,
+  list,
   figures,
   redisServer,
   path,
