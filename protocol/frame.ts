@@ -1,6 +1,5 @@
 import { Packr } from 'msgpackr'
 import { WarpdexError } from './errors.js'
-import { FrameHeads } from './frame-heads.js'
 import { LIMITS } from './limits.js'
 import { checkPlain } from './plain-msgpack.js'
 
@@ -11,7 +10,7 @@ export type SectionType = (typeof SECTION_TYPES)[number]
 export interface Section {
   readonly type: SectionType
   readonly bytes: Uint8Array
-  /** CRC-32 of the bytes, if whoever had the section before made it; not a part of frames. */
+  /** CRC-32 of the bytes, where another thread has made it already; no part of frames. */
   readonly checksum?: number | undefined
 }
 
@@ -33,7 +32,7 @@ export interface FrameLayout {
   readonly sections: readonly SectionPlace[]
 }
 
-/** A decoded frame. Sections are views of the frame's memory. */
+/** A decoded control frame. Sections are views of the frame's memory. */
 export interface Frame {
   /** Number that ties a reply to its request; null in the reply to a frame that could not be read. */
   readonly id: number | null
@@ -113,31 +112,22 @@ export function writeFrame(layout: FrameLayout, target: Uint8Array): Uint8Array[
 
 /** A whole frame from its header and sections. The `sections` table is made here. */
 export function encodeFrame(header: object, sections: Sections = {}): Uint8Array<ArrayBuffer> {
-  const layout = () => {
-    const entries = Object.entries(sections)
-    return layoutFrame(
-      header,
-      entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength })),
-    )
-  }
-  const known = heads.encode(header, sections, () => withHead(layout()))
-  if (known !== undefined) return known
-  const settled = layout()
-  const frame = new Uint8Array(settled.byteLength)
-  const rooms = writeFrame(settled, frame)
-  Object.values(sections).forEach(({ bytes }, i) => {
+  const entries = Object.entries(sections)
+  const layout = layoutFrame(
+    header,
+    entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength })),
+  )
+  const frame = new Uint8Array(layout.byteLength)
+  const rooms = writeFrame(layout, frame)
+  entries.forEach(([, { bytes }], i) => {
     rooms[i]!.set(bytes)
   })
   return frame
 }
 
-const heads = new FrameHeads()
-
-/** A layout, and all that comes before the first section. */
-function withHead(layout: FrameLayout): { layout: FrameLayout; head: Uint8Array } {
-  const head = new Uint8Array(layout.sections[0]?.offset ?? layout.byteLength)
-  writeFrame({ ...layout, sections: [] }, head)
-  return { layout, head }
+/** Whether a message is a control frame, as opposed to a data frame: its header has a length. */
+export function isControlFrame(bytes: Uint8Array): boolean {
+  return bytes[0] !== 0 || bytes[1] !== 0 || bytes[2] !== 0 || bytes[3] !== 0
 }
 
 /**
@@ -225,10 +215,14 @@ export function sectionElementBytes(type: SectionType): 1 | 4 | 8 {
   return type.endsWith('64') ? 8 : 4
 }
 
+/** @throws WarpdexError `TOO_LARGE` */
+export function checkFrameLength(frame: number): void {
+  if (frame <= LIMITS.frameBytes) return
+  throw new WarpdexError('TOO_LARGE', `the frame has ${frame} bytes; ${LIMITS.frameBytes} are allowed`)
+}
+
 function checkSizes(header: number, frame: number, headerLimit: number): void {
-  if (frame > LIMITS.frameBytes) {
-    throw new WarpdexError('TOO_LARGE', `the frame has ${frame} bytes; ${LIMITS.frameBytes} are allowed`)
-  }
+  checkFrameLength(frame)
   if (header > headerLimit) {
     throw new WarpdexError('TOO_LARGE', `the frame header has ${header} bytes; ${headerLimit} are allowed`)
   }

@@ -1,18 +1,13 @@
-import type { Section } from './frame.js'
-import type { KeySections, RangeSections } from './key-sections.js'
+import type { DataRequest } from './data-frame.js'
 import type { ConstantList } from './query/constant-lists.js'
 import type { Keep } from './query/keep.js'
 import type { ColumnDefinition } from './relation.js'
 import type { ColumnSections } from './relation-sections.js'
-import type { Traversal, TreeLayout } from './traversal.js'
+import type { TreeLayout } from './traversal.js'
 import type { KeyType, PayloadKind } from './types.js'
 
 /** Version of the protocol; hello names it, and the server refuses another. */
-export const PROTOCOL_VERSION = 1
-
-/** What an insert does with a key that is there already; the first is the default. */
-export const INSERT_MODES = ['append', 'replace', 'ifAbsent'] as const
-export type InsertMode = (typeof INSERT_MODES)[number]
+export const PROTOCOL_VERSION = 2
 
 /** A request on one relation. */
 interface RelationRequest {
@@ -20,16 +15,10 @@ interface RelationRequest {
   readonly relation: string
 }
 
-/** A request on the columns of one index. */
+/** A request on one index by its name. */
 interface IndexRequest {
   readonly id: number
   readonly index: string
-}
-
-/** A request for what an index holds. */
-interface ContentRequest extends IndexRequest {
-  /** Of the index that is meant, as `stats` tells it: one that was made anew under its name is another. */
-  readonly generation?: number | undefined
 }
 
 /** A request on one index, on one relation, or on all of them. */
@@ -39,26 +28,9 @@ export interface OptionalTarget {
   readonly relation?: string | undefined
 }
 
-/** A request that may say how its keys are to be found. */
-interface TraversalChoice {
-  readonly traversal?: Traversal | undefined
-}
-
 interface WriteIdentity {
   /** A write of the same client with the same number is applied once, however often it is sent. */
   readonly writeId?: number | undefined
-}
-
-/** One payload an item; `payloadOffsets` (u32, items + 1) cuts `payloads` where the index's payloads are of kind `bytes`. */
-interface PayloadSections {
-  readonly payloads: Section
-  readonly payloadOffsets?: Section | undefined
-}
-
-/** Payloads of a write that can do without: a deletion of keys needs none. */
-interface OptionalPayloadSections {
-  readonly payloads?: Section | undefined
-  readonly payloadOffsets?: Section | undefined
 }
 
 export interface HelloRequest {
@@ -75,6 +47,11 @@ export interface CreateIndexRequest extends IndexRequest, TreeLayout {
   readonly payloadKind: PayloadKind
   readonly unique: boolean
   readonly ifNotExists: boolean
+}
+
+/** Asks for the handle by which requests for data name an index. */
+export interface OpenRequest extends IndexRequest {
+  readonly op: 'open'
 }
 
 export interface DropIndexRequest extends IndexRequest {
@@ -133,59 +110,6 @@ export interface ReadRelationRequest extends RelationRequest {
   readonly limit: number
 }
 
-export interface GetRequest extends ContentRequest, TraversalChoice, KeySections {
-  readonly op: 'get'
-  readonly all: boolean
-}
-
-export interface ExplainRequest extends ContentRequest, TraversalChoice, KeySections {
-  readonly op: 'explain'
-}
-
-export interface CountRequest extends ContentRequest, KeySections {
-  readonly op: 'count'
-}
-
-export interface ScanRequest extends ContentRequest, RangeSections {
-  readonly op: 'scan'
-  /** Entries a range. */
-  readonly limit: number
-  readonly reverse: boolean
-  readonly fromExclusive: boolean
-  readonly toExclusive: boolean
-}
-
-export interface GetNextRequest extends ContentRequest, TraversalChoice, KeySections {
-  readonly op: 'getNext'
-  readonly reverse: boolean
-  readonly sequences?: Section | undefined
-}
-
-/** A request that changes one index. */
-export interface ChangeRequest extends ContentRequest, WriteIdentity, TraversalChoice, KeySections {}
-
-export interface InsertRequest extends ChangeRequest, PayloadSections {
-  readonly op: 'insert'
-  readonly mode: InsertMode
-}
-
-export interface DeleteRequest extends ChangeRequest, OptionalPayloadSections {
-  readonly op: 'delete'
-}
-
-export interface WriteRequest extends ChangeRequest, OptionalPayloadSections {
-  readonly op: 'write'
-  readonly ops: Section
-}
-
-/** A part of a bulk load: as an insert, but answered by counts. */
-export interface LoadRequest extends ContentRequest, WriteIdentity, KeySections, PayloadSections {
-  readonly op: 'load'
-  readonly mode: InsertMode
-  /** Write id of the part before it: this one is stored only if that one is. */
-  readonly after?: number | undefined
-}
-
 export interface SnapshotRequest extends OptionalTarget {
   readonly op: 'snapshot'
 }
@@ -239,8 +163,10 @@ export interface CancelRequest {
   readonly target: number
 }
 
-export type Request =
+/** What travels as msgpack: all but requests for data. */
+export type ControlRequest =
   | HelloRequest
+  | OpenRequest
   | CreateIndexRequest
   | DropIndexRequest
   | ListIndexesRequest
@@ -251,15 +177,6 @@ export type Request =
   | AppendRequest
   | ReadRelationRequest
   | StatsRequest
-  | GetRequest
-  | ExplainRequest
-  | CountRequest
-  | ScanRequest
-  | GetNextRequest
-  | InsertRequest
-  | DeleteRequest
-  | WriteRequest
-  | LoadRequest
   | SnapshotRequest
   | BackupRequest
   | CalibrateRequest
@@ -268,4 +185,7 @@ export type Request =
   | QueryEndRequest
   | CancelRequest
 
+export type Request = ControlRequest | DataRequest
+
+export type ControlOp = ControlRequest['op']
 export type Op = Request['op']

@@ -1,13 +1,10 @@
 import { aligned } from './columns.js'
 import { WarpdexError } from './errors.js'
-import type { Section } from './frame.js'
 
 /** What rows of any length must be like. */
 export interface RowRules {
-  /** Name of the section with the rows. */
-  readonly section: string
-  /** Name of the section with their offsets. */
-  readonly offsets: string
+  /** Name of the column. */
+  readonly column: string
   /** What one row is. */
   readonly row: string
   readonly least?: number
@@ -15,18 +12,16 @@ export interface RowRules {
 }
 
 /**
- * The offsets that cut a section into rows: as many as there are rows and one, from 0 to the section's end.
+ * The offsets that cut a column into rows: as many as there are rows and one, from 0 to the column's end.
  *
  * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for a row that is too long
  */
-export function requireOffsets(rows: Section, { bytes }: Section, rules: RowRules): Uint32Array {
-  const name = rules.offsets
-  if (bytes.byteLength < 4 || bytes.byteLength % 4 !== 0) {
-    throw bad(
-      `section "${name}" has ${bytes.byteLength} bytes; it needs u32 offsets, one more than there are rows`,
-    )
+export function requireOffsets(rows: Uint8Array, cuts: Uint8Array, rules: RowRules): Uint32Array {
+  const name = `the offsets of column "${rules.column}"`
+  if (cuts.byteLength < 4 || cuts.byteLength % 4 !== 0) {
+    throw bad(`${name} have ${cuts.byteLength} bytes; they are u32, one more than there are rows`)
   }
-  const offsets = aligned(bytes, Uint32Array)
+  const offsets = aligned(cuts, Uint32Array)
   const { row, least = 0, most } = rules
   if (offsets[0] !== 0) throw bad(`${name} must start with 0, not ${offsets[0]}`)
   for (let i = 1; i < offsets.length; i++) {
@@ -37,9 +32,9 @@ export function requireOffsets(rows: Section, { bytes }: Section, rules: RowRule
     }
     if (length < least) throw bad(`${row} ${i - 1} has ${length} bytes; it needs ${least}`)
   }
-  const end = rows.bytes.byteLength
+  const end = rows.byteLength
   const last = offsets[offsets.length - 1]
-  if (last !== end) throw bad(`${name} end with ${last}; section "${rules.section}" has ${end} bytes`)
+  if (last !== end) throw bad(`${name} end with ${last}; its values have ${end} bytes`)
   return offsets
 }
 

@@ -1,27 +1,19 @@
 import { WarpdexError } from './errors.js'
 import type { Frame } from './frame.js'
-import type { KeySections } from './key-sections.js'
 import { LIMITS } from './limits.js'
-import {
-  type ChangeRequest,
-  INSERT_MODES,
-  type Op,
-  type OptionalTarget,
-  type QueryRequest,
-  type Request,
-} from './messages.js'
+import type { ControlOp, ControlRequest, OptionalTarget, QueryRequest } from './messages.js'
 import { readLists } from './query/constant-lists.js'
 import { parseKeep } from './query/keep.js'
 import { parseColumns } from './relation.js'
 import { columnNames, columnSections } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
-import type { Traversal, TreeLayout } from './traversal.js'
-import { parseLayout, parseTraversal } from './traversal-options.js'
+import type { TreeLayout } from './traversal.js'
+import { parseLayout } from './traversal-options.js'
 import { parseKeyType, parsePayloadKind } from './types.js'
 
-type Unnumbered<R> = R extends { readonly op: Op } ? Omit<R, 'id' | 'op'> : never
+type Unnumbered<R> = R extends { readonly op: ControlOp } ? Omit<R, 'id' | 'op'> : never
 type Parsers = {
-  readonly [O in Op]: (reader: RequestReader) => Unnumbered<Extract<Request, { readonly op: O }>>
+  readonly [O in ControlOp]: (reader: RequestReader) => Unnumbered<Extract<ControlRequest, { readonly op: O }>>
 }
 
 const PARSERS: Parsers = {
@@ -37,6 +29,7 @@ const PARSERS: Parsers = {
     ifNotExists: r.flag('ifNotExists'),
     ...layout(r),
   }),
+  open: (r) => ({ index: r.indexName('index') }),
   dropIndex: (r) => ({ index: r.indexName('index'), ifExists: r.flag('ifExists') }),
   listIndexes: () => ({}),
   createRelation: (r) => ({
@@ -66,62 +59,6 @@ const PARSERS: Parsers = {
     limit: r.whole('limit', 0, LIMITS.batchItems),
   }),
   stats: target,
-  get: (r) => {
-    const request = { ...content(r), all: r.flag('all'), traversal: traversal(r) }
-    if (!request.all || request.traversal === undefined) return { ...request, ...keySections(r) }
-    throw new WarpdexError('BAD_REQUEST', 'get takes no strategy together with all; leave one of them out')
-  },
-  explain: (r) => ({ ...content(r), traversal: traversal(r), ...keySections(r) }),
-  count: (r) => ({ ...content(r), ...keySections(r) }),
-  scan: (r) => ({
-    ...content(r),
-    limit: r.whole('limit', 1, LIMITS.scanEntries),
-    reverse: r.flag('reverse'),
-    fromExclusive: r.flag('fromExclusive'),
-    toExclusive: r.flag('toExclusive'),
-    from: r.optionalSection('from'),
-    fromOffsets: r.optionalSection('fromOffsets'),
-    to: r.optionalSection('to'),
-    toOffsets: r.optionalSection('toOffsets'),
-    tokens: r.optionalSection('tokens'),
-    tokenOffsets: r.optionalSection('tokenOffsets'),
-  }),
-  getNext: (r) => ({
-    ...content(r),
-    reverse: r.flag('reverse'),
-    traversal: traversal(r),
-    ...keySections(r),
-    sequences: r.optionalSection('sequences'),
-  }),
-  insert: (r) => ({
-    ...content(r),
-    mode: r.choice('mode', INSERT_MODES),
-    ...change(r),
-    payloads: r.section('payloads'),
-    payloadOffsets: r.optionalSection('payloadOffsets'),
-  }),
-  delete: (r) => ({
-    ...content(r),
-    ...change(r),
-    payloads: r.optionalSection('payloads'),
-    payloadOffsets: r.optionalSection('payloadOffsets'),
-  }),
-  write: (r) => ({
-    ...content(r),
-    ops: r.section('ops'),
-    ...change(r),
-    payloads: r.optionalSection('payloads'),
-    payloadOffsets: r.optionalSection('payloadOffsets'),
-  }),
-  load: (r) => ({
-    ...content(r),
-    mode: r.choice('mode', INSERT_MODES),
-    writeId: r.optionalWhole('writeId'),
-    after: r.optionalWhole('after'),
-    ...keySections(r),
-    payloads: r.section('payloads'),
-    payloadOffsets: r.optionalSection('payloadOffsets'),
-  }),
   snapshot: target,
   backup: (r) => ({ name: r.optionalText('name') }),
   calibrate: (r) => ({ again: r.flag('again') }),
@@ -145,23 +82,6 @@ function target(r: RequestReader): Pick<OptionalTarget, 'index' | 'relation'> {
   throw new WarpdexError('BAD_REQUEST', 'a request names an index or a relation, not both')
 }
 
-/** The index whose content is meant. */
-function content(r: RequestReader): Pick<ChangeRequest, 'index' | 'generation'> {
-  return { index: r.indexName('index'), generation: r.optionalWhole('generation') }
-}
-
-function keySections(r: RequestReader): KeySections {
-  return { keys: r.section('keys'), keyOffsets: r.optionalSection('keyOffsets') }
-}
-
-function change(r: RequestReader): Pick<ChangeRequest, 'writeId' | 'traversal' | keyof KeySections> {
-  return { writeId: r.optionalWhole('writeId'), traversal: traversal(r), ...keySections(r) }
-}
-
-function traversal(r: RequestReader): Traversal | undefined {
-  return parseTraversal({ strategy: r.value('strategy'), resolution: r.value('resolution') })
-}
-
 function layout(r: RequestReader): TreeLayout {
   return parseLayout({
     structure: r.value('structure'),
@@ -172,29 +92,28 @@ function layout(r: RequestReader): TreeLayout {
   })
 }
 
-/** Names of all operations. */
-export const OPS = Object.keys(PARSERS) as readonly Op[]
+/** Names of all operations that travel as msgpack. */
+export const CONTROL_OPS = Object.keys(PARSERS) as readonly ControlOp[]
 
-function isOp(value: unknown): value is Op {
+function isOp(value: unknown): value is ControlOp {
   return typeof value === 'string' && Object.hasOwn(PARSERS, value)
 }
 
 /**
- * Reads a request: its fields' types and ranges, and that it has the sections it needs and no others. What depends on the
- * index (widths and lengths of columns) is checked by `request-columns.ts`.
+ * Reads a control request: its fields' types and ranges, and that it has the sections it needs and no others.
  *
  * @throws WarpdexError `BAD_REQUEST` that names what is allowed
  */
-export function parseRequest(frame: Frame): Request {
+export function parseControlRequest(frame: Frame): ControlRequest {
   const { id, header } = frame
   if (id === null)
     throw new WarpdexError('BAD_REQUEST', 'a request needs an id, a whole number from 0 to 2^53 - 1')
   const op = isOp(header.op) ? header.op : undefined
   if (op === undefined) {
-    throw new WarpdexError('BAD_REQUEST', `unknown or missing op; use one of ${OPS.join(', ')}`)
+    throw new WarpdexError('BAD_REQUEST', `unknown or missing op; use one of ${CONTROL_OPS.join(', ')}`)
   }
   const reader = new RequestReader(op, frame)
   const body = PARSERS[op](reader)
   reader.finish()
-  return { id, op, ...body } as Request
+  return { id, op, ...body } as ControlRequest
 }

@@ -1,15 +1,14 @@
 import { ERROR_CODES, WarpdexError } from './errors.js'
+import type { IndexHandle } from './data-frame.js'
 import type { Frame } from './frame.js'
 import type { LIMITS } from './limits.js'
-import type { LoadCounts } from './load.js'
-import type { Op } from './messages.js'
+import type { ControlOp } from './messages.js'
 import type { PlacedBatch } from './query/batch-section.js'
 import type { QueryExplanation } from './query/explanation.js'
 import type { KeptRelation } from './query/keep.js'
 import type { SelectionCosts } from './query/selection-costs.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
-import type { Explanation } from './traversal.js'
 import type { IndexDefinition } from './types.js'
 
 export interface AdapterInfo {
@@ -27,6 +26,9 @@ export interface IndexStats extends IndexDefinition {
   /** Further figures; they may differ between versions. */
   readonly [figure: string]: unknown
 }
+
+/** An index, and the handle by which requests for its data name it. */
+export interface OpenedIndex extends IndexDefinition, IndexHandle {}
 
 export interface RelationStats extends RelationInfo {
   readonly rows: number
@@ -78,6 +80,7 @@ export interface ReplyFields {
       'frameBytes' | 'batchItems' | 'scanEntries' | 'keyBytes' | 'payloadBytes'
     >
   }
+  readonly open: OpenedIndex
   readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly dropIndex: { readonly dropped: boolean }
   readonly listIndexes: { readonly indexes: readonly IndexDefinition[] }
@@ -97,15 +100,6 @@ export interface ReplyFields {
     readonly rows: number
     readonly total: number
   }
-  readonly get: NoFields
-  readonly explain: { readonly explanation: Explanation }
-  readonly count: NoFields
-  readonly scan: NoFields
-  readonly getNext: NoFields
-  readonly insert: NoFields
-  readonly delete: NoFields
-  readonly write: NoFields
-  readonly load: LoadCounts
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
   readonly backup: BackupInfo
   readonly calibrate: {
@@ -132,7 +126,7 @@ export interface ReplyFields {
 }
 
 /** Header of a successful reply. */
-export function replyHeader<O extends Op>(id: number, fields: ReplyFields[O]): object {
+export function replyHeader<O extends ControlOp>(id: number, fields: ReplyFields[O]): object {
   return { id, ok: true, ...fields }
 }
 
@@ -153,7 +147,7 @@ export function replyError({ header }: Frame): WarpdexError | undefined {
 }
 
 /** The fields of a successful reply. The server is trusted to keep to the protocol: they are not checked one by one. */
-export function replyFields<O extends Op>({ header }: Frame): ReplyFields[O] {
+export function replyFields<O extends ControlOp>({ header }: Frame): ReplyFields[O] {
   const { id: _id, ok: _ok, ...fields } = header
   return fields as unknown as ReplyFields[O]
 }

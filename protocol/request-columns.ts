@@ -1,17 +1,8 @@
+import type { DataRequest, WireColumn } from './data-frame.js'
 import { WarpdexError } from './errors.js'
-import type { Section } from './frame.js'
-import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key-sections.js'
+import type { InsertMode } from './insert-mode.js'
+import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key-column.js'
 import { LIMITS } from './limits.js'
-import type {
-  DeleteRequest,
-  ExplainRequest,
-  GetNextRequest,
-  InsertMode,
-  InsertRequest,
-  LoadRequest,
-  ScanRequest,
-  WriteRequest,
-} from './messages.js'
 import { requireOffsets } from './offsets.js'
 import { type Rows, rowCount } from './rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from './types.js'
@@ -53,12 +44,7 @@ export interface ScanColumns {
   readonly tokenOffsets?: Uint32Array | undefined
 }
 
-const PAYLOAD_RULES = {
-  section: 'payloads',
-  offsets: 'payloadOffsets',
-  row: 'payload',
-  most: LIMITS.payloadBytes,
-} as const
+const PAYLOAD_RULES = { column: 'payloads', row: 'payload', most: LIMITS.payloadBytes } as const
 
 /** What an insert of each mode does with an item. */
 export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
@@ -73,49 +59,41 @@ export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
  * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for a payload of kind `bytes` over `payloadBytes`
  */
 export function requirePayloads(
-  payloads: Section,
-  payloadOffsets: Section | undefined,
+  { bytes, offsets }: WireColumn,
   { name, payloadKind }: IndexDefinition,
   count: number,
 ): PayloadColumn {
   const width = payloadBytes(payloadKind)
   if (width !== undefined) {
-    if (payloadOffsets !== undefined) {
-      throw bad(`index "${name}" has ${payloadKind} payloads, which take no section "payloadOffsets"`)
-    }
-    requireLength(payloads, 'payloads', count * width, `${count} payloads of ${payloadKind}`)
-    return { bytes: payloads.bytes, offsets: undefined }
+    if (offsets !== undefined) throw bad(`index "${name}" has ${payloadKind} payloads, which take no offsets`)
+    requireLength(bytes, 'payloads', count * width, `${count} payloads of ${payloadKind}`)
+    return { bytes, offsets: undefined }
   }
-  if (payloadOffsets === undefined) {
-    throw bad(`index "${name}" has payloads of kind bytes, which need a section "payloadOffsets"`)
-  }
-  requireLength(payloadOffsets, 'payloadOffsets', (count + 1) * 4, `${count + 1} u32 offsets`)
-  return { bytes: payloads.bytes, offsets: requireOffsets(payloads, payloadOffsets, PAYLOAD_RULES) }
+  if (offsets === undefined) throw bad(`index "${name}" has payloads of kind bytes, which need offsets`)
+  const cuts = requireOffsets(bytes, offsets, PAYLOAD_RULES)
+  if (cuts.length === count + 1) return { bytes, offsets: cuts }
+  throw bad(`column "payloads" has ${cuts.length - 1} rows; ${count} are needed, one an item`)
+}
+
+/** The keys of a request, as many as its head says. */
+export function requestKeys(request: DataRequest, definition: IndexDefinition): Rows {
+  const keys = requireKeys(request.columns, definition)
+  requireCount(request, rowCount(keys, keyWidth(definition.keyType)))
+  return keys
 }
 
 /** The columns of any write. */
-export function writeColumns(
-  request: InsertRequest | DeleteRequest | WriteRequest | LoadRequest,
-  definition: IndexDefinition,
-): WriteColumns {
-  const column = requireKeys(request, definition)
-  const count = rowCount(column, keyWidth(definition.keyType))
-  const checksums = { keys: request.keys?.checksum, payloads: request.payloads?.checksum }
-  const keys = { keys: column.bytes, keyOffsets: column.offsets, checksums }
-  if (request.payloads === undefined && request.payloadOffsets !== undefined) {
-    throw bad('section "payloadOffsets" needs a section "payloads"')
+export function writeColumns(request: DataRequest, definition: IndexDefinition): WriteColumns {
+  const { op, columns, count } = request
+  const { bytes: keys, offsets: keyOffsets } = requestKeys(request, definition)
+  const checksums = { keys: columns.keys?.checksum, payloads: columns.payloads?.checksum }
+  const payloads = columns.payloads && requirePayloads(columns.payloads, definition, count)
+  const items = { keys, keyOffsets, checksums, payloads }
+  if (columns.ops !== undefined) return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
+  if (op === 'delete') {
+    return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, ...items }
   }
-  const payloads =
-    request.payloads && requirePayloads(request.payloads, request.payloadOffsets, definition, count)
-  switch (request.op) {
-    case 'insert':
-    case 'load':
-      return { ops: MODE_OPS[request.mode], ...keys, payloads }
-    case 'delete':
-      return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, ...keys, payloads }
-    case 'write':
-      return { ops: requireOps(request.ops, count, payloads !== undefined), ...keys, payloads }
-  }
+  return { ops: MODE_OPS[request.mode ?? 'append'], ...items }
 }
 
 /**
@@ -123,10 +101,14 @@ export function writeColumns(
  *
  * @throws WarpdexError `TOO_LARGE` when the ranges' limits add up to more than `scanEntries`
  */
-export function scanColumns(request: ScanRequest, definition: IndexDefinition): ScanColumns {
-  const low = optionalEnds(request, 'from', definition)
-  const high = optionalEnds(request, 'to', definition)
-  const places = optionalTokens(request, definition)
+export function scanColumns(request: DataRequest, definition: IndexDefinition): ScanColumns {
+  const { columns, limit = 0 } = request
+  if (limit < 1 || limit > LIMITS.scanEntries) {
+    throw bad(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
+  }
+  const low = optionalEnds(columns, 'from', definition)
+  const high = optionalEnds(columns, 'to', definition)
+  const places = optionalTokens(columns, definition)
   const width = keyWidth(definition.keyType)
   const tokenBytes = width && width + SEQUENCE_BYTES
   const ranges = low
@@ -138,10 +120,11 @@ export function scanColumns(request: ScanRequest, definition: IndexDefinition): 
         : 1
   requireRows(high, width, 'to', ranges)
   requireRows(places, tokenBytes, 'tokens', ranges)
-  if (ranges * request.limit > LIMITS.scanEntries) {
+  requireCount(request, ranges)
+  if (ranges * limit > LIMITS.scanEntries) {
     throw new WarpdexError(
       'TOO_LARGE',
-      `${ranges} ranges of ${request.limit} entries are more than ${LIMITS.scanEntries}; lower the limit and continue by tokens`,
+      `${ranges} ranges of ${limit} entries are more than ${LIMITS.scanEntries}; lower the limit and continue by tokens`,
     )
   }
   return {
@@ -157,31 +140,36 @@ export function scanColumns(request: ScanRequest, definition: IndexDefinition): 
 
 /** The columns of getNext: keys, and where given a sequence number for each. */
 export function getNextColumns(
-  request: GetNextRequest,
+  request: DataRequest,
   definition: IndexDefinition,
 ): Pick<WriteColumns, 'keys' | 'keyOffsets'> & { readonly sequences: Uint8Array | undefined } {
-  const { bytes: keys, offsets: keyOffsets } = requireKeys(request, definition)
-  const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(definition.keyType))
-  if (request.sequences)
-    requireLength(request.sequences, 'sequences', count * 4, `${count} u32 sequence numbers`)
-  return { keys, keyOffsets, sequences: request.sequences?.bytes }
+  const { bytes: keys, offsets: keyOffsets } = requestKeys(request, definition)
+  const { count } = request
+  const sequences = request.columns.sequences?.bytes
+  if (sequences) requireLength(sequences, 'sequences', count * 4, `${count} u32 sequence numbers`)
+  return { keys, keyOffsets, sequences }
 }
 
 /** The keys whose search is to be explained, one at least. */
-export function explainColumns(request: ExplainRequest, definition: IndexDefinition): Rows {
-  const keys = requireKeys(request, definition)
-  if (rowCount(keys, keyWidth(definition.keyType)) > 0) return keys
+export function explainColumns(request: DataRequest, definition: IndexDefinition): Rows {
+  if (request.count > 0) return requestKeys(request, definition)
   throw bad('explain needs a key at least; send those of the get that is to be explained')
 }
 
-function requireOps(section: Section, count: number, withPayloads: boolean): Uint8Array {
-  requireLength(section, 'ops', count, `${count} u8 kinds of write`)
-  for (const op of section.bytes) {
+/** The head counts what the columns have. */
+function requireCount({ op, count }: DataRequest, found: number): void {
+  if (found === count) return
+  throw bad(`${op} says that it has ${count} ${op === 'scan' ? 'ranges' : 'keys'}; its columns have ${found}`)
+}
+
+function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean): Uint8Array {
+  requireLength(bytes, 'ops', count, `${count} u8 kinds of write`)
+  for (const op of bytes) {
     if (op > WriteOp.deletePair) throw bad(`${op} is no kind of write; they are 0 to ${WriteOp.deletePair}`)
     if (!withPayloads && op !== WriteOp.deleteKey)
-      throw bad('a write needs a section "payloads" unless all of it is deleteKey')
+      throw bad('a write needs a column "payloads" unless all of it is deleteKey')
   }
-  return section.bytes
+  return bytes
 }
 
 /** One row a range. */
@@ -189,15 +177,15 @@ function requireRows(rows: Rows | undefined, width: number | undefined, name: st
   if (rows === undefined || rowCount(rows, width) === ranges) return
   if (width === undefined) {
     const count = rowCount(rows, width)
-    throw bad(`section "${name}" has ${count} rows; ${ranges} are needed, one a range`)
+    throw bad(`column "${name}" has ${count} rows; ${ranges} are needed, one a range`)
   }
   const { byteLength } = rows.bytes
-  throw bad(`section "${name}" has ${byteLength} bytes; ${ranges * width} are needed, ${width} a range`)
+  throw bad(`column "${name}" has ${byteLength} bytes; ${ranges * width} are needed, ${width} a range`)
 }
 
-function requireLength(section: Section, name: string, length: number, meaning: string): void {
-  if (section.bytes.byteLength !== length) {
-    throw bad(`section "${name}" has ${section.bytes.byteLength} bytes; ${length} are needed, ${meaning}`)
+function requireLength({ byteLength }: Uint8Array, name: string, length: number, meaning: string): void {
+  if (byteLength !== length) {
+    throw bad(`column "${name}" has ${byteLength} bytes; ${length} are needed, ${meaning}`)
   }
 }
 

@@ -1,0 +1,443 @@
+import { aligned, asBytes } from './columns.js'
+import { WarpdexError } from './errors.js'
+import {
+  checkFrameLength,
+  FrameError,
+  isControlFrame,
+  SECTION_TYPES,
+  type Section,
+  sectionElementBytes,
+} from './frame.js'
+import { INSERT_MODES, type InsertMode } from './insert-mode.js'
+import { RESOLUTIONS, STRATEGIES, type Traversal } from './traversal.js'
+
+/*
+ * A data frame, all of it little-endian:
+ *
+ *   0        4    5     6      7     8         16       20      24      28      32      36         40        48
+ *   | 0 u32  | op | str | res  | n   | id u64  | handle | gen   | flags | count | limit | deadline | write id | n entries | columns
+ *
+ * An entry is 12 bytes: kind u8, type u8, 0 u16, bytes of the offsets u32 (0: none), bytes of the values u32. Columns follow in the order of
+ * their entries, each part at a multiple of 8: first its offsets, then its values. Zeros fill the gaps. A control frame begins with the
+ * length of its header, which is never 0; that tells the two apart.
+ */
+
+/** Operations by code, from 1 on. A code never changes its meaning. */
+export const DATA_OPS = [
+  'get',
+  'getAll',
+  'count',
+  'getNext',
+  'scan',
+  'explain',
+  'insert',
+  'delete',
+  'write',
+  'load',
+] as const
+export type DataOp = (typeof DATA_OPS)[number]
+
+/** Columns by kind, from 1 on. Kinds 32 to 39 are kept for sequence, read version, log position, expiry, conditions and handles. */
+export const COLUMNS = [
+  'keys',
+  'from',
+  'to',
+  'tokens',
+  'sequences',
+  'ops',
+  'payloads',
+  'after',
+  'found',
+  'offsets',
+  'counts',
+  'more',
+  'codes',
+] as const
+export type ColumnName = (typeof COLUMNS)[number]
+
+/** A column as it travels: values of one type and, where values have no common width, the offsets that cut them. */
+export interface WireColumn extends Section {
+  /** u32, one more than there are values; value i is bytes offsets[i] to offsets[i + 1]. */
+  readonly offsets?: Uint8Array | undefined
+}
+
+export type WireColumns = { readonly [Name in ColumnName]?: WireColumn | undefined }
+
+/** What a request for data may say beside its columns; each operation takes some of it, see `OPERATIONS`. */
+export interface DataOptions {
+  /** Entries a range, of a scan. */
+  readonly limit?: number | undefined
+  /** Milliseconds from its arrival after which nobody waits for the answer; 0 or absent: for ever. */
+  readonly deadline?: number | undefined
+  readonly reverse?: boolean | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+  readonly mode?: InsertMode | undefined
+  readonly traversal?: Traversal | undefined
+  /** A write of the same client with the same number is applied once, however often it is sent. */
+  readonly writeId?: number | undefined
+}
+
+/** Which index is meant: the id under which it is stored, and how often its name has come to mean something else. */
+export interface IndexHandle {
+  readonly handle: number
+  readonly generation: number
+}
+
+/** A request for the data of one index. */
+export interface DataRequest extends IndexHandle, DataOptions {
+  readonly id: number
+  readonly op: DataOp
+  /** Keys, items or ranges. */
+  readonly count: number
+  readonly columns: WireColumns
+}
+
+/** The successful answer to one. */
+export interface DataReply {
+  readonly id: number
+  readonly op: DataOp
+  readonly columns: WireColumns
+}
+
+/** What an operation takes beside keys, handle and deadline. */
+interface Operation {
+  readonly needs: readonly ColumnName[]
+  readonly may: readonly ColumnName[]
+  readonly options: readonly (keyof DataOptions)[]
+}
+
+export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
+  get: { needs: ['keys'], may: [], options: ['traversal'] },
+  getAll: { needs: ['keys'], may: [], options: [] },
+  count: { needs: ['keys'], may: [], options: [] },
+  getNext: { needs: ['keys'], may: ['sequences'], options: ['reverse', 'traversal'] },
+  scan: {
+    needs: [],
+    may: ['from', 'to', 'tokens'],
+    options: ['limit', 'reverse', 'fromExclusive', 'toExclusive'],
+  },
+  explain: { needs: ['keys'], may: [], options: ['traversal'] },
+  insert: { needs: ['keys', 'payloads'], may: [], options: ['mode', 'writeId', 'traversal'] },
+  delete: { needs: ['keys'], may: ['payloads'], options: ['writeId', 'traversal'] },
+  write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
+  load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
+}
+
+const HEAD_BYTES = 48
+const ENTRY_BYTES = 12
+
+const AT = {
+  op: 4,
+  strategy: 5,
+  resolution: 6,
+  columns: 7,
+  id: 8,
+  handle: 16,
+  generation: 20,
+  flags: 24,
+  count: 28,
+  limit: 32,
+  deadline: 36,
+  writeId: 40,
+} as const
+
+const FLAGS = { reply: 1, reverse: 2, fromExclusive: 4, toExclusive: 8, writeId: 16 } as const
+/** The insert mode is a number in these bits. */
+const MODE_SHIFT = 8
+const MODE_MASK = 3 << MODE_SHIFT
+const KNOWN_FLAGS = 31 | MODE_MASK
+
+/** Up to this size columns are copied into one piece with the head. */
+const ONE_PIECE_BYTES = 64 * 1024
+
+/** A frame for a request, in one piece. @throws WarpdexError `TOO_LARGE` */
+export function encodeDataRequest(request: DataRequest): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(frameBytes(request.columns))
+  writeHead(frame, request, flagsOf(request))
+  placeColumns(request.columns, (bytes, offset) => frame.set(bytes, offset))
+  return frame
+}
+
+/**
+ * A frame for a reply, in pieces that follow each other. The columns of a large one are pieces themselves, so that they are not copied; they
+ * must not change before the frame has left.
+ *
+ * @throws WarpdexError `TOO_LARGE`
+ */
+export function encodeDataReply(reply: DataReply): readonly Uint8Array[] {
+  const { columns } = reply
+  const length = frameBytes(columns)
+  if (length <= ONE_PIECE_BYTES) {
+    const frame = new Uint8Array(length)
+    writeHead(frame, reply, FLAGS.reply)
+    placeColumns(columns, (bytes, offset) => frame.set(bytes, offset))
+    return [frame]
+  }
+  const head = new Uint8Array(headBytes(columns))
+  writeHead(head, reply, FLAGS.reply)
+  const pieces: Uint8Array[] = [head]
+  let end = head.byteLength
+  placeColumns(columns, (bytes, offset) => {
+    if (offset > end) pieces.push(new Uint8Array(offset - end))
+    pieces.push(bytes)
+    end = offset + bytes.byteLength
+  })
+  return pieces
+}
+
+/**
+ * Reads a request for data: what its operation needs is there, and nothing else is. Widths and lengths of columns depend on the index, and are
+ * checked by `request-columns.ts`.
+ *
+ * @throws FrameError `BAD_REQUEST`, `TOO_LARGE`
+ */
+export function decodeDataRequest(frame: Uint8Array): DataRequest {
+  const head = readHead(frame)
+  const { id, op, flags, view } = head
+  return orFrameError(id, () => {
+    if ((flags & FLAGS.reply) !== 0) throw bad('a request has the flag of a reply')
+    const request: DataRequest = {
+      id,
+      op,
+      handle: view.getUint32(AT.handle, true),
+      generation: view.getUint32(AT.generation, true),
+      count: view.getUint32(AT.count, true),
+      deadline: view.getUint32(AT.deadline, true),
+      limit: view.getUint32(AT.limit, true),
+      reverse: (flags & FLAGS.reverse) !== 0,
+      fromExclusive: (flags & FLAGS.fromExclusive) !== 0,
+      toExclusive: (flags & FLAGS.toExclusive) !== 0,
+      mode: modeOf(flags),
+      traversal: traversalOf(frame),
+      writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.writeId, 'write id'),
+      columns: readColumns(frame, view),
+    }
+    checkOperation(request)
+    return request
+  })
+}
+
+/** Reads a reply with data. @throws FrameError */
+export function decodeDataReply(frame: Uint8Array): DataReply {
+  const { id, op, flags, view } = readHead(frame)
+  return orFrameError(id, () => {
+    if ((flags & FLAGS.reply) === 0) throw bad('a reply lacks its flag')
+    return { id, op, columns: readColumns(frame, view) }
+  })
+}
+
+/** A column of numbers, or of rows that offsets cut. */
+export function wireColumn(
+  type: Section['type'],
+  values: ArrayBufferView,
+  offsets?: Uint32Array | undefined,
+): WireColumn {
+  const bytes = asBytes(values)
+  return offsets === undefined ? { type, bytes } : { type, bytes, offsets: asBytes(offsets) }
+}
+
+interface Head {
+  readonly id: number
+  readonly op: DataOp
+  readonly flags: number
+  readonly view: DataView
+}
+
+function readHead(frame: Uint8Array): Head {
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
+  return orFrameError(null, () => {
+    checkFrameLength(frame.byteLength)
+    if (isControlFrame(frame) || frame.byteLength < HEAD_BYTES) {
+      throw bad(`a frame of ${frame.byteLength} bytes has no head of ${HEAD_BYTES}`)
+    }
+    const id = readWhole(view, AT.id, 'id')
+    return orFrameError(id, () => {
+      const op = DATA_OPS[frame[AT.op]! - 1]
+      if (op === undefined) throw bad(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
+      const flags = view.getUint32(AT.flags, true)
+      if ((flags & ~KNOWN_FLAGS) !== 0) throw bad(`flags ${flags & ~KNOWN_FLAGS} are unknown`)
+      return { id, op, flags, view }
+    })
+  })
+}
+
+function modeOf(flags: number): InsertMode {
+  const mode = INSERT_MODES[(flags & MODE_MASK) >> MODE_SHIFT]
+  if (mode !== undefined) return mode
+  throw bad(`insert mode 3 is unknown; they are ${INSERT_MODES.join(', ')}, from 0 on`)
+}
+
+function traversalOf(frame: Uint8Array): Traversal | undefined {
+  const [strategy, resolution] = [frame[AT.strategy]!, frame[AT.resolution]!]
+  if (strategy === 0 && resolution === 0) return undefined
+  const traversal = { strategy: STRATEGIES[strategy - 1], resolution: RESOLUTIONS[resolution - 1] }
+  const isKnown = traversal.strategy !== undefined && (resolution === 0 || traversal.resolution !== undefined)
+  if (!isKnown || (traversal.strategy === 'sequential' && resolution > 0)) {
+    throw bad(`strategy ${strategy} with resolution ${resolution} is none`)
+  }
+  return { strategy: traversal.strategy!, resolution: traversal.resolution }
+}
+
+function checkOperation({ op, columns, ...options }: DataRequest): void {
+  const { needs, may, options: takes } = OPERATIONS[op]
+  for (const name of needs) if (columns[name] === undefined) throw bad(`${op} needs a column "${name}"`)
+  for (const name in columns) {
+    const column = name as ColumnName
+    if (needs.includes(column) || may.includes(column)) continue
+    throw bad(`${op} takes no column "${name}"; its columns are ${[...needs, ...may].join(', ')}`)
+  }
+  for (const option of OPTIONS) {
+    const value = options[option]
+    const isGiven = option === 'mode' ? value !== INSERT_MODES[0] : Boolean(value)
+    if (isGiven && !takes.includes(option)) throw bad(`${op} takes no ${option}`)
+  }
+}
+
+const OPTIONS: readonly (keyof DataOptions)[] = [
+  'limit',
+  'reverse',
+  'fromExclusive',
+  'toExclusive',
+  'mode',
+  'traversal',
+  'writeId',
+]
+
+function flagsOf(request: DataRequest): number {
+  const { reverse, fromExclusive, toExclusive, writeId, mode = INSERT_MODES[0] } = request
+  return (
+    (reverse ? FLAGS.reverse : 0) |
+    (fromExclusive ? FLAGS.fromExclusive : 0) |
+    (toExclusive ? FLAGS.toExclusive : 0) |
+    (writeId === undefined ? 0 : FLAGS.writeId) |
+    (INSERT_MODES.indexOf(mode) << MODE_SHIFT)
+  )
+}
+
+function writeHead(frame: Uint8Array, message: DataRequest | DataReply, flags: number): void {
+  const view = new DataView(frame.buffer, frame.byteOffset)
+  const { id, op, columns } = message
+  frame[AT.op] = DATA_OPS.indexOf(op) + 1
+  writeWhole(view, AT.id, id)
+  view.setUint32(AT.flags, flags, true)
+  if ('handle' in message) {
+    const { traversal, writeId = 0 } = message
+    if (traversal !== undefined) {
+      frame[AT.strategy] = STRATEGIES.indexOf(traversal.strategy) + 1
+      frame[AT.resolution] = traversal.resolution ? RESOLUTIONS.indexOf(traversal.resolution) + 1 : 0
+    }
+    view.setUint32(AT.handle, message.handle, true)
+    view.setUint32(AT.generation, message.generation, true)
+    view.setUint32(AT.count, message.count, true)
+    view.setUint32(AT.limit, message.limit ?? 0, true)
+    view.setUint32(AT.deadline, message.deadline ?? 0, true)
+    writeWhole(view, AT.writeId, writeId)
+  }
+  let at = HEAD_BYTES
+  for (const name in columns) {
+    const column = columns[name as ColumnName]
+    if (column === undefined) continue
+    frame[at] = COLUMNS.indexOf(name as ColumnName) + 1
+    frame[at + 1] = SECTION_TYPES.indexOf(column.type)
+    view.setUint32(at + 4, column.offsets?.byteLength ?? 0, true)
+    view.setUint32(at + 8, column.bytes.byteLength, true)
+    at += ENTRY_BYTES
+  }
+  frame[AT.columns] = (at - HEAD_BYTES) / ENTRY_BYTES
+}
+
+/** Calls `place` for each part of the columns with where it begins. @returns where the last one ends */
+function placeColumns(columns: WireColumns, place: (bytes: Uint8Array, offset: number) => void): number {
+  let end = headBytes(columns)
+  for (const name in columns) {
+    const column = columns[name as ColumnName]
+    if (column === undefined) continue
+    for (const part of [column.offsets, column.bytes]) {
+      if (part === undefined) continue
+      const offset = align8(end)
+      place(part, offset)
+      end = offset + part.byteLength
+    }
+  }
+  return end
+}
+
+function headBytes(columns: WireColumns): number {
+  let count = 0
+  for (const name in columns) if (columns[name as ColumnName] !== undefined) count++
+  return align8(HEAD_BYTES + ENTRY_BYTES * count)
+}
+
+function frameBytes(columns: WireColumns): number {
+  const length = placeColumns(columns, () => {})
+  checkFrameLength(length)
+  return length
+}
+
+function readColumns(frame: Uint8Array, view: DataView): WireColumns {
+  const count = frame[AT.columns]!
+  let end = HEAD_BYTES + ENTRY_BYTES * count
+  const columns: { [Name in ColumnName]?: WireColumn } = {}
+  const take = (name: string, length: number): Uint8Array => {
+    const offset = align8(end)
+    end = offset + length
+    if (end <= frame.byteLength) return frame.subarray(offset, end)
+    throw bad(`column "${name}" ends at ${end}, after the frame's ${frame.byteLength} bytes`)
+  }
+  if (end > frame.byteLength) throw bad(`${count} columns have entries up to ${end}, after the frame's end`)
+  for (let at = HEAD_BYTES; at < HEAD_BYTES + ENTRY_BYTES * count; at += ENTRY_BYTES) {
+    const name = COLUMNS[frame[at]! - 1]
+    const type = SECTION_TYPES[frame[at + 1]!]
+    if (name === undefined) throw bad(`a column of kind ${frame[at]} is unknown`)
+    if (type === undefined || view.getUint16(at + 2, true) !== 0) throw bad(`column "${name}" has no type`)
+    if (columns[name] !== undefined) throw bad(`column "${name}" is there twice`)
+    const cut = view.getUint32(at + 4, true)
+    const length = view.getUint32(at + 8, true)
+    if (length % sectionElementBytes(type) !== 0 || cut % 4 !== 0) {
+      throw bad(`the lengths of column "${name}" are no multiples of its elements'`)
+    }
+    const offsets = cut === 0 ? undefined : take(name, cut)
+    const bytes = take(name, length)
+    columns[name] = offsets === undefined ? { type, bytes } : { type, bytes, offsets }
+  }
+  if (end !== frame.byteLength && align8(end) !== frame.byteLength) {
+    throw bad(`the frame has ${frame.byteLength} bytes; its columns end at ${end}`)
+  }
+  return columns
+}
+
+/** A u64 that JavaScript can count to. */
+function readWhole(view: DataView, at: number, what: string): number {
+  const value = view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32
+  if (Number.isSafeInteger(value)) return value
+  throw bad(`the ${what} must be below 2^53`)
+}
+
+function writeWhole(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value >>> 0, true)
+  view.setUint32(at + 4, Math.floor(value / 2 ** 32), true)
+}
+
+/** The one number of a column of u64. */
+export function numberIn(column: WireColumn, name: string): number {
+  const [value, ...others] = aligned(column.bytes, BigUint64Array)
+  if (value !== undefined && others.length === 0 && value <= Number.MAX_SAFE_INTEGER) return Number(value)
+  throw bad(`column "${name}" is one u64 below 2^53`)
+}
+
+function orFrameError<T>(id: number | null, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof WarpdexError && !(error instanceof FrameError) ? new FrameError(error, id) : error
+  }
+}
+
+function align8(length: number): number {
+  return (length + 7) & ~7
+}
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}
