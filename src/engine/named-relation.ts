@@ -213,10 +213,6 @@ export class Relation extends NamedStructure<
     this.#indexes.remove(index)
   }
 
-  protected override async enterNames(): Promise<void> {}
-
-  protected override leaveNames(): void {}
-
   protected override unknown(): WarpdexError {
     return unknownRelation(this.definition.name)
   }

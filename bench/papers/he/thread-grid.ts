@@ -1,6 +1,7 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** Invocations that a workgroup of a thread grid may have; `thread-share.wesl` has the same numbers. */
 export const GRID_INVOCATIONS = [32, 64, 128, 256, 512, 1024] as const
@@ -34,7 +35,12 @@ export class ThreadGrid {
   }
 
   static async create(device: Device, shape: GridShape): Promise<ThreadGrid> {
-    const common = { module: 'primitives/thread-grid', params: 1, conditions: gridConditions(shape) }
+    const common = {
+      folder: PAPER_KERNELS,
+      module: 'he/thread-grid',
+      params: 1,
+      conditions: gridConditions(shape),
+    }
     const bindings = ['read', 'write', 'read'] as const
     const [map, gather, scatter] = await Promise.all([
       device.kernel({ ...common, entryPoint: 'map_words', bindings: ['read', 'write'] }),

@@ -1,8 +1,9 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
-import type { Primitives } from './primitives.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import type { Primitives } from '../../../gpu/primitives/primitives.js'
+import { PAPER_KERNELS } from '../kernels.js'
 import { type GridInvocations, type GridShape, gridConditions } from './thread-grid.js'
 
 /** Parts, by the lowest bits of keys; `thread-split.wesl` has the same number. */
@@ -43,7 +44,7 @@ export class ThreadSplit {
   /** @param shape whose counters fit, if they are to be in workgroup memory */
   static async create(device: Device, primitives: Primitives, shape: ThreadSplitShape): Promise<ThreadSplit> {
     const conditions = { ...gridConditions(shape), workgroup_memory: shape.workgroupMemory }
-    const common = { module: 'primitives/thread-split', params: 1, conditions, bindings: [] }
+    const common = { folder: PAPER_KERNELS, module: 'he/thread-split', params: 1, conditions, bindings: [] }
     const [countParts, scatterParts] = await Promise.all([
       device.kernel({
         ...common,

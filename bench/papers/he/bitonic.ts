@@ -1,9 +1,16 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
-import { type ColumnShape, type Columns, columnBuffers, columnConditions, ifPayload } from './columns.js'
-import { groupsFor, type Strategy } from './strategy.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import {
+  type ColumnShape,
+  type Columns,
+  columnBuffers,
+  columnConditions,
+  ifPayload,
+} from '../../../gpu/primitives/columns.js'
+import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of the longest segment that is sorted in workgroup memory, and positions of a window; as in `bitonic.wesl`. */
 export const LONGEST_SEGMENT = 1024
@@ -29,7 +36,8 @@ export class BitonicSort {
 
   static async create(device: Device, strategy: Strategy, shape: ColumnShape): Promise<BitonicSort> {
     const sortSegments = await device.kernel({
-      module: 'primitives/bitonic',
+      folder: PAPER_KERNELS,
+      module: 'he/bitonic',
       entryPoint: 'sort_segments',
       params: 3,
       bindings: [],

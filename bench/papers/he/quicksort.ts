@@ -1,10 +1,16 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
-import { type BitonicSort, LONGEST_SEGMENT } from './bitonic.js'
-import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
-import type { Split } from './split.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import {
+  type ColumnShape,
+  type Columns,
+  columnConditions,
+  scratchColumns,
+} from '../../../gpu/primitives/columns.js'
+import type { Primitives, Split } from '../../../gpu/primitives/primitives.js'
+import { PAPER_KERNELS } from '../kernels.js'
+import { BitonicSort, LONGEST_SEGMENT } from './bitonic.js'
 
 /** Keys of which each is a pivot; parts are four times as long before they no longer fit into workgroup memory. */
 const KEYS_PER_PIVOT = 256
@@ -22,7 +28,7 @@ interface Kernels {
 }
 
 /** What sorts columns of one shape: the split of elements by their parts, and the sort of each part. */
-export interface QuicksortSteps {
+interface QuicksortSteps {
   readonly split: Split
   readonly bitonic: BitonicSort
 }
@@ -50,16 +56,11 @@ export class Quicksort {
     this.#kernels = kernels
   }
 
-  /** @param sampleSteps for keys of the shape's width without payloads */
-  static async create(
-    device: Device,
-    shape: ColumnShape,
-    steps: QuicksortSteps,
-    sampleSteps: QuicksortSteps,
-  ): Promise<Quicksort> {
+  static async create(device: Device, primitives: Primitives, shape: ColumnShape): Promise<Quicksort> {
     const { keyWords } = shape
     const common = {
-      module: 'primitives/quicksort',
+      folder: PAPER_KERNELS,
+      module: 'he/quicksort',
       params: 4,
       conditions: columnConditions({ keyWords, payloadWords: 0 }),
     }
@@ -76,7 +77,12 @@ export class Quicksort {
         ],
       }),
     ])
-    return new Quicksort(shape, steps, sampleSteps, { sampleKeys, pickPivots, numberParts })
+    const stepsOf = async (shape: ColumnShape): Promise<QuicksortSteps> => ({
+      split: await primitives.split(shape),
+      bitonic: await BitonicSort.create(device, primitives.strategy, shape),
+    })
+    const sampleSteps = await stepsOf({ keyWords, payloadWords: 0 })
+    return new Quicksort(shape, await stepsOf(shape), sampleSteps, { sampleKeys, pickPivots, numberParts })
   }
 
   /** @returns scratch columns, sorted by key; those of equal keys stay in order */

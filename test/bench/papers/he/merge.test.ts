@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { ColumnShape } from '../../../gpu/primitives/primitives.js'
-import { anySeed, check, type Run, withBothForms } from './bed.js'
+import { Merge } from '../../../../bench/papers/he/merge.js'
+import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
+import { anySeed, check, type Run, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   ALL_SHAPES,
   anyKeyKind,
@@ -13,7 +14,7 @@ import {
   sameColumns,
   sortedColumns,
   uploadColumns,
-} from './columns.js'
+} from '../../../gpu/primitives/columns.js'
 
 const U32: ColumnShape = { keyWords: 1, payloadWords: 1 }
 
@@ -31,8 +32,8 @@ async function mergeAndCompare(
   const [first, second] = counts.map((count, i) =>
     sortedColumns(makeColumns(kind, seed + 10 * i, count, shape), shape),
   ) as [HostColumns, HostColumns]
-  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const merge = await primitives.merge(shape)
+  const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
+    const merge = await Merge.create(device, primitives.strategy, shape)
     const merged = merge.record(
       recorder,
       scratch,

@@ -1,10 +1,11 @@
-import { asBytes } from '../../protocol/columns.js'
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import { GROUP_SIZE, type Recorder } from '../device/recorder.js'
-import { KeyNormaliser, type NormalKeys } from '../keys/normalise.js'
-import type { Scratch } from '../memory/scratch.js'
-import { Primitives } from '../primitives/primitives.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import { GROUP_SIZE, type Recorder } from '../../../gpu/device/recorder.js'
+import { KeyNormaliser, type NormalKeys } from '../../../gpu/keys/normalise.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import { Primitives } from '../../../gpu/primitives/primitives.js'
+import { asBytes } from '../../../protocol/columns.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** Keys of a matrix; `naive-index.wesl` has the same number. */
 const MATRIX_KEYS = 512
@@ -148,7 +149,7 @@ export class NaiveIndex {
 }
 
 async function createParts(device: Device): Promise<Parts> {
-  const common = { module: 'naive-index/naive-index', params: 4 }
+  const common = { folder: PAPER_KERNELS, module: 'volk/naive-index', params: 4 }
   const [normaliser, fillMatrices, compareKeys] = await Promise.all([
     KeyNormaliser.create(device, await Primitives.create(device), 'terminated'),
     device.kernel({ ...common, entryPoint: 'fill_matrices', bindings: ['write', 'read', 'read'] }),

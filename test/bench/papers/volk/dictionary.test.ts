@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { DeviceDictionary } from '../../../gpu/dictionary/dictionary.js'
-import { Random, seedOfRun } from '../../random.js'
-import { openDevice } from '../open-device.js'
+import { DeviceDictionary } from '../../../../bench/papers/volk/dictionary.js'
+import { openDevice } from '../../../gpu/open-device.js'
+import { Random, seedOfRun } from '../../../random.js'
 
 const device = await openDevice(t)
 

@@ -1,8 +1,9 @@
-import { WarpdexError } from '../../protocol/errors.js'
-import { LIMITS } from '../../protocol/limits.js'
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import { Region } from '../memory/region.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import { Region } from '../../../gpu/memory/region.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** Words of a name, padded with zeros. */
 const NAME_WORDS = LIMITS.indexNameBytes / 4
@@ -36,7 +37,8 @@ export class DeviceDictionary {
    */
   static async create(device: Device): Promise<DeviceDictionary> {
     const findName = await device.kernel({
-      module: 'dictionary/dictionary',
+      folder: PAPER_KERNELS,
+      module: 'volk/dictionary',
       entryPoint: 'find_name',
       bindings: ['read', 'read', 'write'],
       params: 2,

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { NaiveIndex } from '../../../gpu/naive-index/naive-index.js'
-import { Random, seedOfRun } from '../../random.js'
-import { columnOf, makeKeys } from '../keys/bed.js'
-import { openDevice } from '../open-device.js'
+import { NaiveIndex } from '../../../../bench/papers/volk/naive-index.js'
+import { columnOf, makeKeys } from '../../../gpu/keys/bed.js'
+import { openDevice } from '../../../gpu/open-device.js'
+import { Random, seedOfRun } from '../../../random.js'
 
 const device = await openDevice(t)
 

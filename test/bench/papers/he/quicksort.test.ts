@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { ColumnShape } from '../../../gpu/primitives/primitives.js'
-import { anyLength, anySeed, check, type Run, withBothForms } from './bed.js'
+import { Quicksort } from '../../../../bench/papers/he/quicksort.js'
+import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
+import { anyLength, anySeed, check, type Run, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   anyKeyKind,
   columnOutputs,
@@ -12,7 +13,7 @@ import {
   sameColumns,
   sortedColumns,
   uploadColumns,
-} from './columns.js'
+} from '../../../gpu/primitives/columns.js'
 
 const U32: ColumnShape = { keyWords: 1, payloadWords: 1 }
 
@@ -25,8 +26,8 @@ async function sortAndCompare(
   shape: ColumnShape,
 ): Promise<void> {
   const input = makeColumns(kind, seed, count, shape)
-  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const quicksort = await primitives.quicksort(shape)
+  const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
+    const quicksort = await Quicksort.create(device, primitives, shape)
     const columns = uploadColumns(upload, input, shape)
     const sorted = quicksort.record(recorder, scratch, columns, count)
     const again = primitives.sortColumns(recorder, scratch, columns, count, shape)

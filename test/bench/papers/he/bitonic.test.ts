@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { ColumnShape } from '../../../gpu/primitives/primitives.js'
-import { anySeed, check, type Run, randomWords, withBothForms } from './bed.js'
+import { BitonicSort } from '../../../../bench/papers/he/bitonic.js'
+import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
+import { anySeed, check, type Run, randomWords, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   ALL_SHAPES,
   anyKeyKind,
@@ -13,7 +14,7 @@ import {
   sameColumns,
   sortedColumns,
   uploadColumns,
-} from './columns.js'
+} from '../../../gpu/primitives/columns.js'
 
 const U32: ColumnShape = { keyWords: 1, payloadWords: 1 }
 
@@ -45,8 +46,8 @@ async function sortAndCompare(
     wanted.keys.set(sorted.keys, starts[i]! * shape.keyWords)
     wanted.payloads.set(sorted.payloads, starts[i]! * shape.payloadWords)
   })
-  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const bitonic = await primitives.bitonicSort(shape)
+  const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
+    const bitonic = await BitonicSort.create(device, primitives.strategy, shape)
     const columns = uploadColumns(upload, input, shape)
     const segments = { starts: upload(starts), count: lengths.length, settledOdd }
     bitonic.record(recorder, scratch, columns, count, segments)

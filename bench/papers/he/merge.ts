@@ -1,7 +1,7 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
 import {
   type ColumnShape,
   type Columns,
@@ -9,8 +9,9 @@ import {
   columnConditions,
   ifPayload,
   scratchColumns,
-} from './columns.js'
-import { groupsFor, type Strategy } from './strategy.js'
+} from '../../../gpu/primitives/columns.js'
+import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of a tile of the output; as in `merge.wesl`. */
 const TILE = { cooperative: 2048, serial: 512 }
@@ -44,7 +45,8 @@ export class Merge {
   static async create(device: Device, strategy: Strategy, shape: ColumnShape): Promise<Merge> {
     const serial = strategy === 'serial'
     const common = {
-      module: 'primitives/merge',
+      folder: PAPER_KERNELS,
+      module: 'he/merge',
       params: 3,
       conditions: { ...columnConditions(shape), serial },
     }

@@ -1,6 +1,7 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** A move of `count` elements of `words` u32 words each. */
 export interface PassedMove {
@@ -26,7 +27,7 @@ export class MovementInPasses {
 
   static async create(device: Device): Promise<MovementInPasses> {
     const bindings = ['read', 'read', 'write'] as const
-    const common = { module: 'primitives/move-in-passes', params: 4, bindings }
+    const common = { folder: PAPER_KERNELS, module: 'he/move-in-passes', params: 4, bindings }
     const [gather, scatter] = await Promise.all([
       device.kernel({ ...common, entryPoint: 'gather_window' }),
       device.kernel({ ...common, entryPoint: 'scatter_window' }),

@@ -1,8 +1,8 @@
-import type { Access, NumberedBinding } from '../device/kernel.js'
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
-import type { DeviceWord } from './device-count.js'
-import type { Primitives, Strategy } from './primitives.js'
+import type { Access, NumberedBinding } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceWord } from '../../primitives/device-count.js'
+import type { Primitives, Strategy } from '../../primitives/primitives.js'
 
 /** Tiles of a group; as in `tile-sums.wesl`. */
 const GROUP = 256
