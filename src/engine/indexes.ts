@@ -1,4 +1,4 @@
-import type { StoredIndex } from '../../persistence/dictionary.js'
+import type { StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'

@@ -7,8 +7,8 @@ import type {
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import type { Make, StoredIndex } from '../../persistence/dictionary.js'
-import type { Answer } from '../../persistence/write-outcomes.js'
+import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
+import type { Answer } from '../../persistence/log/write-outcomes.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'

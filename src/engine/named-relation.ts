@@ -1,6 +1,10 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
-import type { Make, StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
+import type {
+  Make,
+  StoredRelation as StoredDefinition,
+  StoredIndex,
+} from '../../persistence/disk/dictionary.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
