@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ShardedTree } from '../../../gpu/shards/sharded-tree.js'
+import { ShardedTree } from '../../../gpu/index/shards/sharded-tree.js'
 import type { WriteLog } from '../../../persistence/log/write-log.js'
 import { Store } from '../../../persistence/store.js'
 import { LIMITS } from '../../../protocol/limits.js'
