@@ -3,7 +3,7 @@
 import { chmodSync, cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-for (const folder of ['gpu', 'persistence']) {
+for (const folder of ['gpu', 'persistence', 'bench']) {
   for (const name of readdirSync(folder, { recursive: true })) {
     if (/\.(wesl|wat)$/.test(name)) cpSync(join(folder, name), join('dist', folder, name))
   }

@@ -25,7 +25,6 @@ import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
 import type { RelationIndexDefinition } from './index-definitions.js'
-import { IndexNames } from './index-names.js'
 import type { Reader } from './index-requests.js'
 import { type CreatedIndex, Indexes } from './indexes.js'
 import type { KeptResult } from './kept-result.js'
@@ -46,7 +45,6 @@ export class Engine {
   readonly #store: Store
   readonly #options: EngineOptions
   readonly #budget: DeviceBudget
-  readonly #names: IndexNames
   readonly #structures: StructureFactory
   readonly #calibrations: Calibrations
   readonly #host: IndexHost & RelationHost & KeptHost
@@ -70,7 +68,6 @@ export class Engine {
     this.#store = store
     this.#options = options
     this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
-    this.#names = new IndexNames(device)
     const { structures = prefixTrees, meter } = options
     this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
     this.#calibrations = new Calibrations(options, this.#structures)
@@ -78,7 +75,6 @@ export class Engine {
     this.#host = {
       store,
       budget: this.#budget,
-      names: this.#names,
       structures: this.#structures,
       calibrator: this.#calibrations.traversals,
       turns: new FairTurns(LIMITS.readsUnderWay),
@@ -180,15 +176,6 @@ export class Engine {
   index(name: string, generation?: number): Index {
     this.#refuse()
     return this.#indexes.get(name, generation)
-  }
-
-  /**
-   * The id of an index, looked up by name on the device (Volk §4.1).
-   * @throws WarpdexError `UNKNOWN_INDEX`, `DEVICE_LOST`, `INTERNAL` when the device has not what the engine has
-   */
-  async locate(name: string): Promise<number> {
-    this.#refuse()
-    return this.#indexes.locate(name)
   }
 
   /**
@@ -372,8 +359,7 @@ export class Engine {
         this.#options.meter?.happened('deviceLoss')
         this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
       },
-      move: (device) => {
-        this.#names.move(device)
+      move: () => {
         this.#relations.kept.lose()
         // Every rebuild reports a failure itself.
         const own = this.#indexes.all().filter(({ isDerived }) => !isDerived)

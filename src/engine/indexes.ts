@@ -1,5 +1,5 @@
-import type { StoredIndex } from '../../persistence/dictionary.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import type { StoredIndex } from '../../persistence/disk/dictionary.js'
+import type { WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import {
@@ -104,24 +104,6 @@ export class Indexes {
 
   #unknown(name: string): WarpdexError {
     return unknownIndex(name, this.#relations.has(name))
-  }
-
-  /** As `Engine.locate`. */
-  async locate(name: string): Promise<number> {
-    const { indexes, names } = this.#host
-    const index = indexes.get(name)
-    await (index?.ready() ?? indexes.dropOf(name))
-    if (indexes.get(name) !== index) return this.locate(name)
-    const expected = index?.id
-    const id = await names.find(name)
-    if (id !== expected) {
-      throw new WarpdexError(
-        'INTERNAL',
-        `the dictionary on the device has ${id ?? 'no id'} for ${JSON.stringify(name)}, not ${expected ?? 'none'}; restart the server`,
-      )
-    }
-    if (id === undefined) throw unknownIndex(name)
-    return id
   }
 
   all(): readonly Index[] {

@@ -7,8 +7,8 @@ import type {
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import type { Make, StoredIndex } from '../../persistence/dictionary.js'
-import type { Answer } from '../../persistence/write-outcomes.js'
+import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
+import type { Answer } from '../../persistence/log/write-outcomes.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
@@ -23,7 +23,6 @@ import type { FairTurns } from './fair-turns.js'
 import { GetCoalescer, SMALL_READ } from './get-coalescer.js'
 import { unknownIndex } from './index-errors.js'
 import { type FillStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
-import type { IndexNames } from './index-names.js'
 import type {
   Cancellation,
   IndexScan,
@@ -46,8 +45,6 @@ import { runWrites } from './write-run.js'
 /** What an index needs of its engine. */
 export interface IndexHost extends StructureHost {
   readonly structures: StructureFactory
-  /** Where indexes are entered as long as they exist. */
-  readonly names: IndexNames
   readonly calibrator: Calibrator
   /** In which large reads of all indexes go to the device. */
   readonly turns: FairTurns
@@ -274,14 +271,6 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
 
   protected override leaveStore(id: number): Promise<void> {
     return this.#host.store.drop(id)
-  }
-
-  protected override enterNames(id: number): Promise<void> {
-    return this.#host.names.enter(this.definition.name, id)
-  }
-
-  protected override leaveNames(): void {
-    this.#host.names.leave(this.definition.name)
   }
 
   protected override unknown(): WarpdexError {
