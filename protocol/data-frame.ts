@@ -254,7 +254,8 @@ function readHead(frame: Uint8Array): Head {
     const id = readWhole(view, AT.id, 'id')
     return orFrameError(id, () => {
       const op = DATA_OPS[frame[AT.op]! - 1]
-      if (op === undefined) throw bad(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
+      if (op === undefined)
+        throw bad(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
       const flags = view.getUint32(AT.flags, true)
       if ((flags & ~KNOWN_FLAGS) !== 0) throw bad(`flags ${flags & ~KNOWN_FLAGS} are unknown`)
       return { id, op, flags, view }

@@ -89,7 +89,8 @@ export function writeColumns(request: DataRequest, definition: IndexDefinition):
   const checksums = { keys: columns.keys?.checksum, payloads: columns.payloads?.checksum }
   const payloads = columns.payloads && requirePayloads(columns.payloads, definition, count)
   const items = { keys, keyOffsets, checksums, payloads }
-  if (columns.ops !== undefined) return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
+  if (columns.ops !== undefined)
+    return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
   if (op === 'delete') {
     return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, ...items }
   }

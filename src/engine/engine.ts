@@ -1,6 +1,7 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { Store } from '../../persistence/store.js'
+import type { IndexHandle } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
@@ -169,13 +170,19 @@ export class Engine {
     return this.#indexes.list()
   }
 
-  /**
-   * @param generation of the index that is meant, as its stats tell it; any that has the name without
-   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED`, `SHUTTING_DOWN`
-   */
-  index(name: string, generation?: number): Index {
+  /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
+  index(name: string): Index {
     this.#refuse()
-    return this.#indexes.get(name, generation)
+    return this.#indexes.get(name)
+  }
+
+  /**
+   * The index that a handle stands for, as `Index.handle` gives it.
+   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED` for another generation, `SHUTTING_DOWN`
+   */
+  openedIndex(handle: IndexHandle): Index {
+    this.#refuse()
+    return this.#indexes.opened(handle)
   }
 
   /**

@@ -9,6 +9,7 @@ import type {
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
+import type { IndexHandle } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
@@ -41,6 +42,9 @@ import type { Followers } from './request-queue.js'
 import { structureOf, structureReason } from './structure-choice.js'
 import type { StructureFactory } from './structures.js'
 import { runWrites } from './write-run.js'
+
+/** Of all indexes, since nothing gives a handle another meaning. */
+const FIRST_GENERATION = 1
 
 /** What an index needs of its engine. */
 export interface IndexHost extends StructureHost {
@@ -241,6 +245,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     }
   }
 
+  /** By which requests name it, whatever it is called. @throws WarpdexError `UNKNOWN_INDEX` until it is created */
+  get handle(): IndexHandle {
+    const { id } = this
+    if (id === undefined) throw this.unknown()
+    return { handle: id, generation: FIRST_GENERATION }
+  }
+
   stats(): IndexStats & PagedStats {
     const { regions } = this.live().structure.stats()
     return { ...this.summary(), regions }
@@ -254,7 +265,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     const { store } = this.#host
     return {
       ...this.definition,
-      generation: id,
+      ...this.handle,
       structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
       ...figures,

@@ -1,19 +1,23 @@
-import { WarpdexError } from '../../protocol/errors.js'
-import type { Request } from '../../protocol/messages.js'
-import { encodeBatch } from '../../protocol/query/batch-section.js'
-import type { ResultBatch } from '../../protocol/query/result.js'
-import type { ReplyFields } from '../../protocol/replies.js'
-import type { Right } from '../../protocol/rights.js'
-import type { Keeper } from '../engine/kept-results.js'
-import type { Queries } from '../query/queries.js'
-import type { QueryReader } from '../query/query-host.js'
-import type { Asker, Reply } from './asker.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { Request } from '../../../protocol/messages.js'
+import { encodeBatch } from '../../../protocol/query/batch-section.js'
+import type { ResultBatch } from '../../../protocol/query/result.js'
+import type { ReplyFields } from '../../../protocol/replies.js'
+import type { Right } from '../../../protocol/rights.js'
+import type { Keeper } from '../../engine/kept-results.js'
+import type { Queries } from '../../query/queries.js'
+import type { QueryReader } from '../../query/query-host.js'
+import type { RequestContext, Result } from './context.js'
 
 type QueryRequest = Extract<Request, { op: 'query' | 'queryNext' | 'queryEnd' }>
 
 /** Begins, goes on with, ends or keeps the result of a query. */
-export async function runQuery(queries: Queries, request: QueryRequest, asker: Asker): Promise<Reply> {
-  const reader = readerOf(asker)
+export async function handleQuery(
+  queries: Queries,
+  request: QueryRequest,
+  context: RequestContext,
+): Promise<Result> {
+  const reader = readerOf(context)
   if (request.op === 'queryEnd') {
     queries.end(request.cursor, reader)
     return { fields: {} }
@@ -36,9 +40,9 @@ export async function runQuery(queries: Queries, request: QueryRequest, asker: A
 }
 
 /** A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one. */
-function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
+function readerOf({ reader, grant }: RequestContext): QueryReader & Keeper {
   const require = (right: Right, relation: string, what: string) => {
-    if (rights.may(right, relation)) return
+    if (grant.rights.may(right, relation)) return
     const name = JSON.stringify(relation)
     throw new WarpdexError(
       'UNAUTHORISED',
@@ -47,11 +51,11 @@ function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
   }
   return {
     get cancelled() {
-      return cancellation.cancelled
+      return reader.cancelled
     },
-    owner: cancellation.owner,
+    owner: reader.owner,
     authorise: (relation) => require('read', relation, 'query'),
-    maySee: (index) => rights.may('stats', index),
+    maySee: (index) => grant.rights.may('stats', index),
     authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),
   }
 }
@@ -59,7 +63,7 @@ function readerOf({ cancellation, rights }: Asker): QueryReader & Keeper {
 function batchReply<O extends 'query' | 'queryNext'>(
   rows: ResultBatch,
   fieldsOf: (batch: ReplyFields['queryNext']['batch']) => ReplyFields[O],
-): Reply {
+): Result {
   const { batch, data } = encodeBatch(rows)
   return { fields: fieldsOf(batch), sections: { data: { type: 'bytes', bytes: data } } }
 }
