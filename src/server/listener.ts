@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import {
   createServer,
   type IncomingMessage,
@@ -7,7 +8,7 @@ import {
   STATUS_CODES,
 } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
-import type { ListenOptions } from 'node:net'
+import { connect, type ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { SUBPROTOCOL } from '../../protocol/bearer.js'
@@ -85,17 +86,29 @@ export class Listener {
       address.path === undefined
         ? { host: address.host, port: this.#port, reusePort: shared }
         : { path: address.path }
-    await new Promise<void>((resolve, reject) => {
-      const fail = (error: Error) => reject(listenError(error, address))
-      this.#http.once('error', fail)
-      this.#http.listen(where, () => {
-        this.#http.off('error', fail)
-        resolve()
-      })
-    })
+    try {
+      await this.#bind(where)
+    } catch (thrown) {
+      const error = thrown as NodeJS.ErrnoException
+      const isLeftBehind = error.code === 'EADDRINUSE' && address.path && !(await answers(address.path))
+      if (!isLeftBehind) throw listenError(error, address)
+      // A server that was killed leaves its socket behind.
+      rmSync(address.path, { force: true })
+      await this.#bind(where)
+    }
     const bound = this.#http.address()
     this.#port = typeof bound === 'object' && bound !== null ? bound.port : 0
     return this.#port
+  }
+
+  #bind(where: ListenOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#http.once('error', reject)
+      this.#http.listen(where, () => {
+        this.#http.off('error', reject)
+        resolve()
+      })
+    })
   }
 
   /** Leaves those who come to other threads; the connections stay. */
@@ -173,6 +186,18 @@ function createWebSocketServer(): WebSocketServer {
     maxBufferedChunks: LIMITS.messageChunks,
     // A token that came as a subprotocol is not sent back.
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+  })
+}
+
+/** Whether somebody listens on a Unix socket. */
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
   })
 }
 
