@@ -7,7 +7,7 @@ import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './mete
 import { itemCount } from './request-items.js'
 
 /** Operations, and what could not be read as one. */
-export const METERED_OPS = [...OPS, 'unknown'] as const
+const METERED_OPS = [...OPS, 'unknown'] as const
 export type MeteredOp = Op | 'unknown'
 
 export const OUTCOMES = ['OK', ...ERROR_CODES] as const
