@@ -58,7 +58,7 @@ export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
  *
  * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for a payload of kind `bytes` over `payloadBytes`
  */
-export function requirePayloads(
+function requirePayloads(
   { bytes, offsets }: WireColumn,
   { name, payloadKind }: IndexDefinition,
   count: number,

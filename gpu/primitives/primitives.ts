@@ -22,7 +22,7 @@ export { leadingBits } from './leading-sort.js'
 export type { AffineFunction } from './map.js'
 export type { PairReduction, Reduction, SegmentedReduce, SegmentStarts } from './segmented-reduce.js'
 export type { KeyWords, SortedPairs, SortOptions } from './sort.js'
-export type { Split, SplitColumns, SplitShape } from './split.js'
+export type { Split, SplitShape } from './split.js'
 export type { Strategy } from './strategy.js'
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unusable } from '../disk/directory-error.js'
+import { unusable } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
 import { DATA_FILE, MANIFEST_FILE, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE } from '../disk/store-files.js'
 

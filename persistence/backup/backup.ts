@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { WarpdexError } from '../../protocol/errors.js'
 import { lockStore, syncDirectory } from '../disk/data-directory.js'
 import { DirectoryLock, LOCK_FILE } from '../disk/directory-lock.js'
-import { fileError } from '../disk/disk-error.js'
+import { fileError } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
 import { DATA_FILE, SNAPSHOT_DIRECTORY, UNFINISHED_FILE } from '../disk/store-files.js'
 import {

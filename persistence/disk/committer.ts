@@ -1,7 +1,7 @@
 import type { Database, RootDatabase } from 'lmdb'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { commitError } from './disk-error.js'
+import { commitError } from './errors.js'
 import { FileRoom } from './file-room.js'
 import { keysOfIndex } from './keys.js'
 

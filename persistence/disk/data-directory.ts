@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { directoryError } from './directory-error.js'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
+import { directoryError } from './errors.js'
 import { damaged } from './record.js'
 import { MANIFEST_FILE } from './store-files.js'
 

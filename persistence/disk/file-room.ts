@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import koffi from 'koffi'
 import type { RootDatabase } from 'lmdb'
 import type { Change } from './committer.js'
-import { isRoomErrno } from './disk-error.js'
+import { isRoomErrno } from './errors.js'
 import { PAGE_HEADER } from './lmdb-file.js'
 import { DATA_FILE } from './store-files.js'
 

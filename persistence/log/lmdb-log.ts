@@ -1,36 +1,16 @@
-import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { WriteOp } from '../../protocol/types.js'
 import { type Change, type Committer, type Keyspace, valueBytes } from '../disk/committer.js'
 import { keysOfIndex, numberedKey, numberOf } from '../disk/keys.js'
-import { damaged, decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
+import { damaged } from '../disk/record.js'
 import type { PayloadStore } from '../payloads/payload-store.js'
-import { decodeAppend, encodeAppend } from './append-record.js'
+import { decodeAppend, decodeBatch, encodeAppend, encodeBatch } from './log-records.js'
 import { SpareBuffers } from './spare-buffers.js'
-import type {
-  AppendEntry,
-  AppendRecord,
-  LogBatch,
-  LogEntry,
-  LogPosition,
-  LogRecord,
-  WriteLog,
-} from './write-log.js'
+import type { AppendEntry, AppendRecord, LogEntry, LogPosition, LogRecord, WriteLog } from './write-log.js'
 import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
 
 /** Records that one transaction removes. */
 const REMOVALS = 4096
-
-/** What a record's sections are; the meta object of a record. */
-interface BatchMeta {
-  /** The kind of all items; without it the first section holds one byte an item. */
-  readonly op?: WriteOp
-  /** Whether a section after the keys holds payloads. */
-  readonly payloads: boolean
-  /** Whether the last section holds the keys' offsets. */
-  readonly keyOffsets?: boolean
-}
 
 /** A record as it is stored, and how messages name it. */
 interface StoredValue {
@@ -183,39 +163,5 @@ function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]
       'TOO_LARGE',
       `a write of ${bytes} bytes does not fit in one transaction of at most ${LIMITS.transactionBytes}; send smaller batches`,
     )
-  }
-}
-
-function encodeBatch(
-  key: Buffer,
-  { ops, keys, keyOffsets, payloads, checksums }: LogRecord,
-  allocate: (bytes: number) => Buffer,
-): Buffer {
-  const isMixed = typeof ops !== 'number'
-  const meta: BatchMeta = {
-    ...(isMixed ? {} : { op: ops }),
-    payloads: payloads !== undefined,
-    ...(keyOffsets && { keyOffsets: true }),
-  }
-  const sections = [...(isMixed ? [ops] : []), keys]
-  const known = [...(isMixed ? [undefined] : []), checksums?.keys]
-  if (payloads !== undefined) {
-    sections.push(payloads)
-    known.push(checksums?.payloads)
-  }
-  if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
-  return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
-}
-
-/** @throws WarpdexError `DAMAGED_FILE` */
-export function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
-  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
-  const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
-  const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
-  return {
-    ops: meta.op ?? sections[0],
-    keys,
-    keyOffsets: keyOffsets && aligned(keyOffsets, Uint32Array),
-    payloads: meta.payloads ? others[0] : undefined,
   }
 }

@@ -97,10 +97,8 @@ export class PayloadArena {
     const bytes = Math.min(MOST_BYTES, HEAP + 2 * capacity + TARGET_BYTES)
     const pages = Math.ceil(bytes / PAGE_BYTES)
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages })
-    const { default: wabt } = await import('wabt')
-    const text = await readFile(new URL('./payload-arena.wat', import.meta.url), 'utf8')
-    const { buffer } = (await wabt()).parseWat('payload-arena.wat', text, { bulk_memory: true }).toBinary({})
-    const module = new WebAssembly.Module(new Uint8Array(buffer))
+    const binary = await readFile(new URL('./payload-arena.wasm', import.meta.url))
+    const module = new WebAssembly.Module(binary)
     const { exports } = new WebAssembly.Instance(module, { host: { memory } })
     // The module exports these two functions and nothing else.
     return new PayloadArena(memory, exports as unknown as Functions, capacity)

@@ -4,7 +4,7 @@ import { damaged, decodeRecord, encodeRecord, RecordKind } from '../disk/record.
 import type { PayloadSegment } from '../log/write-log.js'
 
 /** Bytes that a segment is cut to, and merged to: what has to be read for one row that is not in memory. */
-export const SEGMENT_BYTES = 64 * 1024
+const SEGMENT_BYTES = 64 * 1024
 /** Rows of a segment at most, for payloads of a few bytes. */
 const SEGMENT_ROWS = 8192
 

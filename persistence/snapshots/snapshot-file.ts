@@ -1,6 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { unusable } from '../disk/directory-error.js'
-import { fileError } from '../disk/disk-error.js'
+import { fileError, unusable } from '../disk/errors.js'
 import { numberedKey } from '../disk/keys.js'
 import { damaged, decodeRecord, RecordKind, recordParts } from '../disk/record.js'
 

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { WarpdexError } from '../../protocol/errors.js'
-import { fileError } from '../disk/disk-error.js'
+import { fileError } from '../disk/errors.js'
 import { draftOf, piecesOf, type SnapshotIdentity, type SnapshotParts } from './snapshot-file.js'
 import type { FromSnapshotProgram, SnapshotJob, ToSnapshotProgram } from './snapshot-program.js'
 

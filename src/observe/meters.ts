@@ -6,7 +6,7 @@ import { type HistogramData, LogHistogram } from './log-histogram.js'
 import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
 
 /** Operations, and what could not be read as one. */
-export const METERED_OPS = [...CONTROL_OPS, ...DATA_OPS, 'unknown'] as const
+const METERED_OPS = [...CONTROL_OPS, ...DATA_OPS, 'unknown'] as const
 export type MeteredOp = Op | 'unknown'
 
 export const OUTCOMES = ['OK', ...ERROR_CODES] as const

@@ -82,7 +82,7 @@ export function costName({ strategy, resolution }: Traversal, kind: keyof Featur
  * What a traversal takes that waits for so long and works for so long: the greater of the two where one is much greater, and more than
  * either where they are alike, since waiting queries are overlapped but not all of the time.
  */
-export function combined(waiting: number, work: number): number {
+function combined(waiting: number, work: number): number {
   return Math.hypot(waiting, work)
 }
 

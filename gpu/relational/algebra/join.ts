@@ -235,6 +235,6 @@ export class Join {
 }
 
 /** Workgroups that share a tile, given the most results that one has. */
-export function partsOf(mostOfTile: number): number {
+function partsOf(mostOfTile: number): number {
   return Math.max(1, Math.min(MOST_PARTS, Math.ceil(mostOfTile / PART_ROWS)))
 }

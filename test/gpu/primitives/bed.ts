@@ -126,7 +126,7 @@ export function randomWords(seed: number, count: number): Uint32Array {
 }
 
 /** The place of the first difference, or undefined; quicker than a deep comparison of long columns. */
-export function firstDifference(found: ArrayLike<number>, wanted: ArrayLike<number>): string | undefined {
+function firstDifference(found: ArrayLike<number>, wanted: ArrayLike<number>): string | undefined {
   if (found.length !== wanted.length) return `${found.length} words instead of ${wanted.length}`
   for (let i = 0; i < wanted.length; i++) {
     if (found[i] !== wanted[i]) return `word ${i} is ${found[i]} instead of ${wanted[i]}`

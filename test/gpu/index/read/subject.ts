@@ -80,7 +80,7 @@ function listEntries(shape: IndexShape, random: Random): HostEntry[] {
 }
 
 /** Wire keys: clustered, scattered, extreme. */
-export function randomColumn(type: KeyType, random: Random, count: number): Uint8Array[] {
+function randomColumn(type: KeyType, random: Random, count: number): Uint8Array[] {
   const width = keyWidth(type) ?? 0
   const heads = Array.from({ length: 4 }, () => random.bytes(width))
   return Array.from({ length: count }, () => {

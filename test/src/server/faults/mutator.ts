@@ -85,7 +85,7 @@ const REQUESTS: readonly (readonly [header: object, sections?: Sections])[] = [
 ]
 
 /** A right frame of every operation. */
-export const FRAMES: readonly Uint8Array[] = REQUESTS.map(([header, sections], i) =>
+const FRAMES: readonly Uint8Array[] = REQUESTS.map(([header, sections], i) =>
   encodeFrame({ id: 10 + i, ...header }, sections),
 )
 

@@ -1,6 +1,53 @@
 import { aligned, asBytes } from '../../protocol/columns.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
+import type { WriteOp } from '../../protocol/types.js'
 import { decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
+import type { LogBatch, LogRecord } from './write-log.js'
+
+/** What the sections of a batch's record are; its meta object. */
+interface BatchMeta {
+  /** The kind of all items; without it the first section holds one byte an item. */
+  readonly op?: WriteOp
+  /** Whether a section after the keys holds payloads. */
+  readonly payloads: boolean
+  /** Whether the last section holds the keys' offsets. */
+  readonly keyOffsets?: boolean
+}
+
+/** @param allocate gives the record's buffer, of so many bytes */
+export function encodeBatch(
+  key: Buffer,
+  { ops, keys, keyOffsets, payloads, checksums }: LogRecord,
+  allocate: (bytes: number) => Buffer,
+): Buffer {
+  const isMixed = typeof ops !== 'number'
+  const meta: BatchMeta = {
+    ...(isMixed ? {} : { op: ops }),
+    payloads: payloads !== undefined,
+    ...(keyOffsets && { keyOffsets: true }),
+  }
+  const sections = [...(isMixed ? [ops] : []), keys]
+  const known = [...(isMixed ? [undefined] : []), checksums?.keys]
+  if (payloads !== undefined) {
+    sections.push(payloads)
+    known.push(checksums?.payloads)
+  }
+  if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
+  return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
+}
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
+  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
+  const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
+  const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
+  return {
+    ops: meta.op ?? sections[0],
+    keys,
+    keyOffsets: keyOffsets && aligned(keyOffsets, Uint32Array),
+    payloads: meta.payloads ? others[0] : undefined,
+  }
+}
 
 /**
  * The meta object of a record of rows that were appended to a relation. Its sections are, for each column, values, validity if it
