@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { WireColumns } from '../../protocol/data-frame.js'
+import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import type { Answer } from '../http/answer.js'
@@ -15,9 +17,9 @@ export interface Visit {
 /** HTTP status for a WebSocket that is not let in. */
 export type Refusal = 401 | 403 | 503
 
-/** The number of a connection that may be opened, or why it may not. */
+/** The number of a connection that may be opened, and whose it is: all of that name may do the same. Or why it may not. */
 export type Admission =
-  | { readonly connection: number; readonly status?: undefined }
+  | { readonly connection: number; readonly who: string; readonly status?: undefined }
   | { readonly status: Refusal; readonly connection?: undefined }
 
 /** Somebody gave up waiting for a reply: its request is dropped if its turn has not come. */
@@ -49,11 +51,18 @@ export interface Call {
   readonly cancellation: Cancellation
 }
 
-/** A reply as a frame in pieces that follow each other. */
+/** What a request is answered with: the columns of a data frame, or the fields and sections of a control frame. */
+export type Result = { readonly columns: WireColumns; readonly fields?: undefined } | FieldsResult
+
+export interface FieldsResult {
+  readonly fields: object
+  readonly sections?: Sections | undefined
+  readonly columns?: undefined
+}
+
+/** The answer to a call. */
 export interface Reply {
-  readonly pieces: readonly Uint8Array[]
-  /** Keys, entries or rows that were asked for, for the metrics. */
-  readonly items: number
+  readonly result: Result
   /** To be called once the reply has left, or never will: the columns' memory is used again. */
   readonly release?: (() => void) | undefined
 }

@@ -1,16 +1,17 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
+import { type DataOp, encodeDataReply } from '../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { encodeFrame, FrameError } from '../../protocol/frame.js'
+import { controlPieces, encodeFrame, FrameError } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
 import { readRequest } from '../../protocol/read-request.js'
-import { errorHeader, replyHeader } from '../../protocol/replies.js'
+import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/replies.js'
 import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
-import { type Backend, Cancellation, type Reply } from './backend.js'
+import { type Backend, Cancellation, type FieldsResult, type Reply, type Result } from './backend.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
 import type { ReplyExpectation } from './flow/reply-sizes.js'
@@ -148,7 +149,7 @@ export class Connection {
     const { request, milliseconds } = message
     meter.decoded(request, milliseconds)
     try {
-      return success(await this.#run(request, message.frame, overloaded), meter)
+      return success(request, await this.#run(request, message.frame, overloaded), meter)
     } catch (thrown) {
       return refusal(request.id, toWarpdexError(thrown), meter)
     }
@@ -157,7 +158,7 @@ export class Connection {
   async #run(request: Request, frame: Uint8Array, overloaded: boolean): Promise<Reply> {
     const { id } = request
     if (request.op === 'hello') return this.#hello(request)
-    if (request.op === 'cancel') return controlReply(id, { cancelled: this.#cancel(request.target) })
+    if (request.op === 'cancel') return { result: { fields: { cancelled: this.#cancel(request.target) } } }
     if (overloaded) {
       throw new WarpdexError('OVERLOADED', 'too many requests of all clients wait; try again after a pause')
     }
@@ -174,7 +175,7 @@ export class Connection {
     }
   }
 
-  #hello({ id, protocol, client }: HelloRequest): Reply {
+  #hello({ protocol, client }: HelloRequest): Reply {
     if (protocol !== PROTOCOL_VERSION) {
       throw new WarpdexError(
         'BAD_REQUEST',
@@ -183,12 +184,13 @@ export class Connection {
     }
     this.#client = client
     const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS
-    return controlReply(id, {
+    const fields: ReplyFields['hello'] = {
       server: VERSION,
       protocol: PROTOCOL_VERSION,
       adapter: this.#context.backend.adapter,
       limits: { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes },
-    })
+    }
+    return { result: { fields } }
   }
 
   #cancel(target: number): boolean {
@@ -236,15 +238,33 @@ function readMessage(frame: Uint8Array, binary: boolean): Message {
   }
 }
 
-function controlReply(id: number, fields: object): Reply {
-  return { pieces: [encodeFrame(replyHeader(id, fields))], items: 0 }
+/** @throws WarpdexError `TOO_LARGE` for what does not fit into a frame */
+function success(request: Request, { result, release }: Reply, meter: RequestMeter): Answer {
+  meter.ran(itemsOf(request, result))
+  try {
+    const outgoing = { pieces: encodeResult(request, result), onLeft: release }
+    meter.answered(undefined, bytesOf(outgoing))
+    return { outgoing, ok: true }
+  } catch (thrown) {
+    release?.()
+    throw thrown
+  }
 }
 
-function success({ pieces, items, release }: Reply, meter: RequestMeter): Answer {
-  meter.ran(items)
-  const outgoing = { pieces, onLeft: release }
-  meter.answered(undefined, bytesOf(outgoing))
-  return { outgoing, ok: true }
+/** The frame of a result, in pieces. */
+function encodeResult({ id, op }: Request, { columns, ...result }: Result): readonly Uint8Array[] {
+  if (columns !== undefined) return encodeDataReply({ id, op: op as DataOp, columns })
+  const { fields = {}, sections } = result as FieldsResult
+  return controlPieces(replyHeader(id, fields), sections)
+}
+
+/** Keys of a request, entries of a scan's answer, or rows of an append. */
+function itemsOf(request: Request, { columns }: Result): number {
+  if (request.op === 'append') return request.rows
+  if (request.op !== 'scan') return 'handle' in request ? request.count : 0
+  const offsets = columns?.offsets?.bytes
+  if (offsets === undefined) return 0
+  return new DataView(offsets.buffer, offsets.byteOffset).getUint32(offsets.byteLength - 4, true)
 }
 
 function refusal(id: number | null, error: WarpdexError, meter: RequestMeter): Answer {

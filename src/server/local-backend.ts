@@ -7,8 +7,7 @@ import type { Monitor } from '../observe/monitor.js'
 import type { Access } from './access/access.js'
 import type { Grant } from './access/rights.js'
 import type { Admission, Backend, Call, Reply, Visit } from './backend.js'
-import type { Result } from './handlers/context.js'
-import { type EngineRequest, encodeResult, handle } from './handlers/handle.js'
+import { type EngineRequest, handle } from './handlers/handle.js'
 import type { ReplyMemory } from './reply-memory.js'
 
 interface Options {
@@ -73,7 +72,7 @@ export class LocalBackend implements Backend {
     const number = this.#next++
     this.#grants.set(number, grant)
     monitor.opened()
-    return { connection: number }
+    return { connection: number, who: grant.who }
   }
 
   left(connection: number): void {
@@ -98,13 +97,8 @@ export class LocalBackend implements Backend {
       owner: connection,
     }
     try {
-      const asked = request as EngineRequest
-      const result = await handle(engine, asked, { grant, client, reader })
-      return {
-        pieces: encodeResult(asked, result),
-        items: itemsOf(asked, result),
-        release: () => lent.release(),
-      }
+      const result = await handle(engine, request as EngineRequest, { grant, client, reader })
+      return { result, release: () => lent.release() }
     } catch (thrown) {
       lent.release()
       const error = toWarpdexError(thrown)
@@ -124,13 +118,4 @@ export class LocalBackend implements Backend {
 function deadlineOf(request: EngineRequest): number {
   const { deadline = 0 } = 'handle' in request ? request : {}
   return deadline === 0 ? Number.POSITIVE_INFINITY : performance.now() + deadline
-}
-
-/** Keys of a request, entries of a scan's answer, or rows of an append. */
-function itemsOf(request: EngineRequest, { columns }: Result): number {
-  if (request.op === 'append') return request.rows
-  if (request.op !== 'scan') return 'handle' in request ? request.count : 0
-  const offsets = columns?.offsets?.bytes
-  if (offsets === undefined) return 0
-  return new DataView(offsets.buffer, offsets.byteOffset).getUint32(offsets.byteLength - 4, true)
 }

@@ -1,10 +1,9 @@
-import type { WireColumns } from '../../../protocol/data-frame.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Sections } from '../../../protocol/frame.js'
 import type { ControlOp } from '../../../protocol/messages.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
 import type { Reader, WriteId } from '../../engine/index-requests.js'
 import type { Grant } from '../access/rights.js'
+import type { FieldsResult } from '../backend.js'
 
 /** Who asks, and whether the answer is still wanted. */
 export interface RequestContext {
@@ -12,15 +11,6 @@ export interface RequestContext {
   /** The client's name, known after hello. */
   readonly client: string | undefined
   readonly reader: Reader
-}
-
-/** What a request is answered with: fields and sections, or the columns of a data frame. */
-export type Result = FieldsResult | { readonly columns: WireColumns }
-
-interface FieldsResult {
-  readonly fields: object
-  readonly sections?: Sections | undefined
-  readonly columns?: undefined
 }
 
 /** A result of fields only. */

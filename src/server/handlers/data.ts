@@ -19,7 +19,8 @@ import type { Engine } from '../../engine/engine.js'
 import type { Index } from '../../engine/named-index.js'
 import type { PayloadColumns } from '../../engine/payload-reader.js'
 import { authoriseData } from '../access/rights.js'
-import { type RequestContext, type Result, writeIdOf } from './context.js'
+import type { Result } from '../backend.js'
+import { type RequestContext, writeIdOf } from './context.js'
 
 /** Requests for the data of one index. */
 export async function handleData(

@@ -1,12 +1,11 @@
-import { encodeDataReply } from '../../../protocol/data-frame.js'
-import { controlPieces } from '../../../protocol/frame.js'
 import type { Request, SnapshotRequest, StatsRequest } from '../../../protocol/messages.js'
-import { replyHeader, type SnapshotInfo } from '../../../protocol/replies.js'
+import type { SnapshotInfo } from '../../../protocol/replies.js'
 import type { Engine } from '../../engine/engine.js'
 import type { EngineStats } from '../../engine/engine-stats.js'
 import { authorise, type Rights } from '../access/rights.js'
 import { visibleStats } from '../access/visible-stats.js'
-import { fields, type RequestContext, type Result } from './context.js'
+import type { Result } from '../backend.js'
+import { fields, type RequestContext } from './context.js'
 import { handleData } from './data.js'
 import { handleQuery } from './queries.js'
 import { handleRelation } from './relations.js'
@@ -67,14 +66,6 @@ export async function handle(
     case 'queryEnd':
       return handleQuery(engine.queries, request, context)
   }
-}
-
-/** The frame of a result, in pieces. @throws WarpdexError `TOO_LARGE` */
-export function encodeResult(request: EngineRequest, result: Result): readonly Uint8Array[] {
-  if (result.columns === undefined)
-    return controlPieces(replyHeader(request.id, result.fields), result.sections)
-  if ('handle' in request) return encodeDataReply({ id: request.id, op: request.op, columns: result.columns })
-  throw new Error(`${request.op} is answered by fields`)
 }
 
 /** Figures of one index or relation, or of all. */

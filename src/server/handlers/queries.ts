@@ -7,7 +7,8 @@ import type { Right } from '../../../protocol/rights.js'
 import type { Keeper } from '../../engine/kept-results.js'
 import type { Queries } from '../../query/queries.js'
 import type { QueryReader } from '../../query/query-host.js'
-import type { RequestContext, Result } from './context.js'
+import type { Result } from '../backend.js'
+import type { RequestContext } from './context.js'
 
 type QueryRequest = Extract<Request, { op: 'query' | 'queryNext' | 'queryEnd' }>
 

@@ -4,7 +4,8 @@ import { batchFromSections, sectionsOfBatch } from '../../../protocol/relation-s
 import type { Engine } from '../../engine/engine.js'
 import type { Rights } from '../access/rights.js'
 import { visibleRelations } from '../access/visible-stats.js'
-import { fields, type RequestContext, type Result, writeIdOf } from './context.js'
+import type { Result } from '../backend.js'
+import { fields, type RequestContext, writeIdOf } from './context.js'
 
 /** The requests that concern relations only. */
 export type RelationRequest = Extract<

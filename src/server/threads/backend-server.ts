@@ -1,9 +1,10 @@
-import type { DataRequest, WireColumns } from '../../../protocol/data-frame.js'
+import type { DataRequest, WireColumn, WireColumns } from '../../../protocol/data-frame.js'
 import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
+import type { Sections } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import type { Request } from '../../../protocol/messages.js'
 import { readRequest } from '../../../protocol/read-request.js'
-import { type Backend, Cancellation, type Reply } from '../backend.js'
+import { type Backend, Cancellation, type Reply, type Result } from '../backend.js'
 import type { LentMemory, ReplyMemory } from '../reply-memory.js'
 import type { Mailbox } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
@@ -104,17 +105,19 @@ export class BackendServer {
     this.#options.outbox.send({ kind: 'refusal', number, code, message })
   }
 
-  #send(number: number, { pieces, items, release }: Reply): void {
+  #send(number: number, { result, release }: Reply): void {
     const further = this.#options.memory.lend()
-    const portable = pieces.map((piece) => portablePiece(piece, further))
-    const lent = portable.some(isShared)
+    const portable = portableResult(result, further)
+    const lent = Object.values(portable.columns ?? portable.sections ?? {}).some(
+      (column) => column !== undefined && isShared(column.bytes),
+    )
     const giveBack = () => {
       release?.()
       further.release()
     }
     if (lent && !this.#ended) this.#lent.set(number, giveBack)
     else giveBack()
-    this.#options.outbox.send({ kind: 'reply', number, pieces: portable, items, lent })
+    this.#options.outbox.send({ kind: 'reply', number, result: portable, lent })
   }
 }
 
@@ -132,13 +135,30 @@ function withChecksums(
   return { ...request, columns } satisfies DataRequest
 }
 
+/** The result with its columns where the other thread can read them. */
+function portableResult(result: Result, memory: LentMemory): Result {
+  const move = <T extends WireColumn>(columns: { readonly [name: string]: T | undefined }) =>
+    Object.fromEntries(
+      Object.entries(columns).map(([name, column]) => [name, column && portableColumn(column, memory)]),
+    )
+  if (result.columns !== undefined) return { columns: move(result.columns) }
+  const { fields, sections } = result
+  return sections === undefined ? { fields } : { fields, sections: move(sections) as Sections }
+}
+
+function portableColumn({ type, bytes, offsets }: WireColumn, memory: LentMemory): WireColumn {
+  const moved = { type, bytes: portable(bytes, memory) }
+  return offsets === undefined ? moved : { ...moved, offsets: portable(offsets, memory) }
+}
+
 /** With a view of memory that is not shared all of that would be copied. */
-function portablePiece(piece: Uint8Array, memory: LentMemory): Uint8Array {
-  if (isShared(piece)) return piece
-  if (piece.byteLength < SHARED_BYTES)
-    return piece.byteLength === piece.buffer.byteLength ? piece : piece.slice()
-  const copy = memory.allocate(piece.byteLength)
-  copy.set(piece)
+function portable(bytes: Uint8Array, memory: LentMemory): Uint8Array {
+  if (isShared(bytes)) return bytes
+  if (bytes.byteLength < SHARED_BYTES) {
+    return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
+  }
+  const copy = memory.allocate(bytes.byteLength)
+  copy.set(bytes)
   return copy
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Answer } from '../../http/answer.js'
 import type { MeterCounts } from '../../observe/meters.js'
-import type { Admission, Backend, Visit } from '../backend.js'
+import type { Admission, Backend, Result, Visit } from '../backend.js'
 import type { FlowLimits } from '../flow/flow-limits.js'
 import type { ListenerOptions } from '../listener.js'
 
@@ -64,9 +64,8 @@ export type ToListener =
   | {
       readonly kind: 'reply'
       readonly number: number
-      readonly pieces: readonly Uint8Array[]
-      readonly items: number
-      /** Whether pieces lie in memory that is lent until the reply has left. */
+      readonly result: Result
+      /** Whether columns lie in memory that is lent until the reply has left. */
       readonly lent: boolean
     }
   | { readonly kind: 'refusal'; readonly number: number; readonly code: ErrorCode; readonly message: string }

@@ -5,6 +5,7 @@ import { IdMap } from '../../../protocol/id-map.js'
 import type { Request } from '../../../protocol/messages.js'
 import type { Answer } from '../../http/answer.js'
 import type { Admission, Backend, Call, Reply, Visit } from '../backend.js'
+import { GetGroups } from './get-groups.js'
 import type { Mailbox } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
 
@@ -25,17 +26,23 @@ export class RemoteBackend implements Backend {
   adapter: Backend['adapter'] = { name: '', software: true }
   readonly #outbox: Mailbox<ToEngine>
   readonly #waiting = new IdMap<Waiting>()
+  readonly #gets = new GetGroups((call) => this.#send(call))
+  /** Who is at each connection. */
+  readonly #who = new Map<number, string>()
   #next = 0
 
   constructor(outbox: Mailbox<ToEngine>) {
     this.#outbox = outbox
   }
 
-  admit(visit: Visit): Promise<Admission> {
-    return this.#ask((number) => ({ kind: 'admit', number, visit }))
+  async admit(visit: Visit): Promise<Admission> {
+    const admission = await this.#ask<Admission>((number) => ({ kind: 'admit', number, visit }))
+    if (admission.connection !== undefined) this.#who.set(admission.connection, admission.who)
+    return admission
   }
 
   left(connection: number): void {
+    this.#who.delete(connection)
     this.#outbox.send({ kind: 'left', connection })
   }
 
@@ -43,7 +50,11 @@ export class RemoteBackend implements Backend {
     return this.#ask((number) => ({ kind: 'visit', number, visit }))
   }
 
-  call({ request, frame, connection, client, cancellation }: Call): Promise<Reply> {
+  call(call: Call): Promise<Reply> {
+    return this.#gets.offer(call, this.#who.get(call.connection) ?? '') ?? this.#send(call)
+  }
+
+  #send({ request, frame, connection, client, cancellation }: Call): Promise<Reply> {
     // With a view all of the memory that it is part of would be sent.
     const own = frame.byteLength === frame.buffer.byteLength ? frame : frame.slice()
     const checksums = checksumsOf(request)
@@ -63,10 +74,9 @@ export class RemoteBackend implements Backend {
     else if (message.kind === 'answer') resolve(message.answer)
     else if (message.kind === 'refusal') waiting.reject(new WarpdexError(message.code, message.message))
     else {
-      const { pieces, items, lent } = message
+      const { result, lent } = message
       resolve({
-        pieces,
-        items,
+        result,
         release: lent ? () => this.#outbox.send({ kind: 'release', number }) : undefined,
       })
     }
