@@ -3,10 +3,18 @@ import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { aligned, asBytes } from '../../protocol/columns.js'
+import {
+  type ColumnName,
+  type DataRequest,
+  encodeDataReply,
+  type WireColumns,
+  wireColumn,
+} from '../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { decodeFrame, encodeFrame, type Frame, layoutFrame, writeFrame } from '../../protocol/frame.js'
+import { encodeFrame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
+import { readRequest } from '../../protocol/read-request.js'
 import { errorHeader } from '../../protocol/replies.js'
 import { parsePayloadKind, payloadBytes } from '../../protocol/types.js'
 import { HashTable } from './hash-table.js'
@@ -15,77 +23,72 @@ const payloadKind = parsePayloadKind(process.argv[2])
 const width = payloadBytes(payloadKind) ?? 0
 const table = new HashTable(width / 4, Number(process.argv[3]))
 
-function section(frame: Frame, name: string): Uint32Array {
-  const found = frame.sections.get(name)
-  if (found === undefined) throw new WarpdexError('BAD_REQUEST', `section "${name}" is missing`)
-  return aligned(found.bytes, Uint32Array)
+function column({ columns }: DataRequest, name: ColumnName): Uint32Array {
+  const found = columns[name]
+  if (found !== undefined) return aligned(found.bytes, Uint32Array)
+  throw new WarpdexError('BAD_REQUEST', `column "${name}" is missing`)
 }
 
-/** The answer is written into the frame that is sent, once. */
-function get(frame: Frame): Uint8Array {
-  const keys = section(frame, 'keys')
+function get(request: DataRequest): WireColumns {
+  const keys = column(request, 'keys')
   const count = keys.length / 2
-  const layout = layoutFrame({ id: frame.id, ok: true }, [
-    { name: 'found', type: 'u8', length: Math.ceil(count / 8) },
-    { name: 'payloads', type: payloadKind === 'u64' ? 'u64' : 'bytes', length: count * width },
-  ])
-  const reply = new Uint8Array(layout.byteLength)
-  const [found, payloads] = writeFrame(layout, reply)
-  table.get(keys, new Uint32Array(payloads.buffer, payloads.byteOffset, payloads.length / 4), found)
-  return reply
+  const found = new Uint8Array(Math.ceil(count / 8))
+  const payloads = new Uint32Array((count * width) / 4)
+  table.get(keys, payloads, found)
+  return { found: wireColumn('u8', found), payloads: wireColumn('bytes', payloads) }
 }
 
-function insert(frame: Frame): Uint8Array {
-  const keys = section(frame, 'keys')
-  table.set(keys, section(frame, 'payloads'))
-  return encodeFrame(
-    { id: frame.id, ok: true },
-    { codes: { type: 'u8', bytes: new Uint8Array(keys.length / 2) } },
-  )
+function insert(request: DataRequest): WireColumns {
+  const keys = column(request, 'keys')
+  table.set(keys, column(request, 'payloads'))
+  return { codes: wireColumn('u8', new Uint8Array(keys.length / 2)) }
 }
 
-function answer(frame: Frame): Uint8Array {
-  const { op } = frame.header
-  if (op === 'get') return get(frame)
-  if (op === 'insert') return insert(frame)
-  if (op === 'hello') {
-    const adapter = { name: 'hash table', software: true }
-    return encodeFrame({
-      id: frame.id,
-      ok: true,
-      server: '0',
-      protocol: PROTOCOL_VERSION,
-      adapter,
-      limits: LIMITS,
-    })
-  }
+/** A message in pieces. */
+type Message = readonly Uint8Array[]
+
+function answer(request: Request): Message {
+  const { id, op } = request
+  if (op === 'get') return encodeDataReply({ id, op, columns: get(request) })
+  if (op === 'insert') return encodeDataReply({ id, op, columns: insert(request) })
+  return [encodeFrame({ id, ok: true, ...fields(op) })]
+}
+
+function fields(op: Request['op']): object {
   const index = { name: 'hash', keyType: 'u64', payloadKind, unique: true }
-  return encodeFrame({ id: frame.id, ok: true, server: {}, indexes: [index] })
+  if (op === 'open') return { ...index, handle: 1, generation: 1 }
+  if (op !== 'hello') return { server: {}, indexes: [index] }
+  const adapter = { name: 'hash table', software: true }
+  return { server: '0', protocol: PROTOCOL_VERSION, adapter, limits: LIMITS }
 }
 
 /** Replies of up to this size leave in one system call with the others of their turn. */
 const CORKED_BYTES = 16 * 1024
 
 function serve(socket: WebSocket, stream: Duplex): void {
-  let ready: Uint8Array[] = []
+  let ready: Message[] = []
   const flush = () => {
     const replies = ready
     ready = []
-    const corked = replies.length > 1 && replies[0].length <= CORKED_BYTES
+    const corked = replies.length > 1 && replies[0][0].length <= CORKED_BYTES
     if (corked) stream.cork()
-    for (const reply of replies) socket.send(reply)
+    for (const reply of replies) {
+      reply.forEach((piece, i) => {
+        socket.send(piece, { binary: true, fin: i === reply.length - 1 })
+      })
+    }
     if (corked) stream.uncork()
   }
-  const send = (reply: Uint8Array) => {
+  const send = (reply: Message) => {
     if (ready.length === 0) setImmediate(flush)
     ready.push(reply)
   }
   socket.on('message', (data) => {
     const bytes = data instanceof Uint8Array ? asBytes(data) : new Uint8Array(0)
     try {
-      send(answer(decodeFrame(bytes)))
+      send(answer(readRequest(bytes)))
     } catch (error) {
-      send(encodeFrame(errorHeader(null, toWarpdexError(error))))
+      send([encodeFrame(errorHeader(null, toWarpdexError(error)))])
     }
   })
 }
