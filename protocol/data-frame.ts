@@ -257,7 +257,7 @@ function readHead(frame: Uint8Array): Head {
       if (op === undefined)
         throw bad(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
       const flags = view.getUint32(AT.flags, true)
-      if ((flags & ~KNOWN_FLAGS) !== 0) throw bad(`flags ${flags & ~KNOWN_FLAGS} are unknown`)
+      if ((flags & ~KNOWN_FLAGS) !== 0) throw bad(`flags ${(flags & ~KNOWN_FLAGS) >>> 0} are unknown`)
       return { id, op, flags, view }
     })
   })
@@ -290,7 +290,8 @@ function checkOperation({ op, columns, ...options }: DataRequest): void {
   }
   for (const option of OPTIONS) {
     const value = options[option]
-    const isGiven = option === 'mode' ? value !== INSERT_MODES[0] : Boolean(value)
+    // A write id may be 0.
+    const isGiven = option === 'writeId' ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
     if (isGiven && !takes.includes(option)) throw bad(`${op} takes no ${option}`)
   }
 }
@@ -436,7 +437,7 @@ function orFrameError<T>(id: number | null, read: () => T): T {
 }
 
 function align8(length: number): number {
-  return (length + 7) & ~7
+  return Math.ceil(length / 8) * 8
 }
 
 function bad(message: string): WarpdexError {

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Section, type SectionType } from '../../protocol/frame.js'
-import { LIMITS } from '../../protocol/limits.js'
-import { OPS, parseRequest } from '../../protocol/parse-request.js'
+import { CONTROL_OPS, parseControlRequest } from '../../protocol/parse-request.js'
 import { errorHeader, replyError, replyFields, replyHeader } from '../../protocol/replies.js'
 import { seedOfRun } from '../random.js'
 
@@ -12,7 +11,7 @@ function section(type: SectionType, length: number): Section {
 }
 
 function parse(header: object, sections: Record<string, Section> = {}) {
-  return parseRequest(decodeFrame(encodeFrame({ id: 1, ...header }, sections)))
+  return parseControlRequest(decodeFrame(encodeFrame({ id: 1, ...header }, sections)))
 }
 
 const keys = section('u32', 8)
@@ -24,22 +23,11 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'dropIndex', index: 'a' }), { ifExists: false })
   t.match(parse({ op: 'listIndexes' }), { op: 'listIndexes' })
   t.match(parse({ op: 'stats' }), { index: undefined })
-  t.match(parse({ op: 'get', index: 'a' }, { keys }), { all: false, keys })
-  t.match(parse({ op: 'count', index: 'a' }, { keys }), { keys })
-  t.match(parse({ op: 'scan', index: 'a', limit: 3 }), { limit: 3, reverse: false, fromExclusive: false })
-  t.match(parse({ op: 'getNext', index: 'a' }, { keys }), { reverse: false, sequences: undefined })
-  t.match(parse({ op: 'insert', index: 'a' }, { keys, payloads: keys }), {
-    mode: 'append',
-    writeId: undefined,
-  })
-  t.match(parse({ op: 'delete', index: 'a', writeId: 7 }, { keys }), { payloads: undefined, writeId: 7 })
-  t.match(parse({ op: 'write', index: 'a' }, { keys, ops: section('u8', 2) }), { keys })
-  t.match(parse({ op: 'load', index: 'a' }, { keys, payloads: keys }), { mode: 'append', after: undefined })
+  t.match(parse({ op: 'open', index: 'a' }), { op: 'open', index: 'a' })
   t.match(parse({ op: 'snapshot' }), { index: undefined })
   t.match(parse({ op: 'backup', name: 'monday' }), { name: 'monday' })
   t.match(parse({ op: 'calibrate' }), { again: false })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
-  t.match(parse({ op: 'explain', index: 'a' }, { keys }), { traversal: undefined, keys })
   t.match(parse({ op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] }), {
     columns: [{ name: 'c', type: 'u32', nullable: false }],
     ifNotExists: false,
@@ -59,7 +47,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'query', query: { node: 'scan' } }), { query: { node: 'scan' }, explain: false })
   t.match(parse({ op: 'queryNext', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
-  t.equal(OPS.length, 27)
+  t.equal(CONTROL_OPS.length, 19)
 })
 
 t.test('a layout is read in its one form', async (t) => {
@@ -73,39 +61,23 @@ t.test('a layout is read in its one form', async (t) => {
   t.strictSame(parse({ ...create, ...full, partitionLevels: 'auto' }), { ...plain, ...full })
 })
 
-t.test('a traversal is read where keys are looked for', async (t) => {
-  const sections = { keys, payloads: keys, ops: section('u8', 2) }
-  const takes: [string, (keyof typeof sections)[]][] = [
-    ['get', ['keys']],
-    ['getNext', ['keys']],
-    ['explain', ['keys']],
-    ['insert', ['keys', 'payloads']],
-    ['delete', ['keys']],
-    ['write', ['ops', 'keys', 'payloads']],
-  ]
-  for (const [op, names] of takes) {
-    const own = Object.fromEntries(names.map((name) => [name, sections[name]]))
-    const named = { strategy: 'hierarchical', resolution: 'reversed' }
-    t.match(parse({ op, index: 'a', ...named }, own), { op, traversal: named })
-    t.match(parse({ op, index: 'a' }, own), { op, traversal: undefined })
-    t.throws(() => parse({ op, index: 'a', strategy: 'x' }, own), { message: /unknown strategy "x"/ })
-  }
-  t.throws(() => parse({ op: 'count', index: 'a', strategy: 'directed' }, { keys }), {
-    message: /count has no option "strategy"/,
-  })
-})
-
 t.test('what is wrong with a request is said, and what would be right', async (t) => {
   const cases: [object, Record<string, Section>, RegExp][] = [
     [{ id: null, op: 'stats' }, {}, /needs an id/],
     [{}, {}, /use one of hello, createIndex/],
     [{ op: 'toString' }, {}, /use one of hello/],
     [{ op: 7 }, {}, /use one of hello/],
-    [{ op: 'get' }, { keys }, /get needs a field "index"/],
-    [{ op: 'get', index: 'a' }, {}, /get needs a section "keys"/],
-    [{ op: 'get', index: 'a', al: true }, { keys }, /no option "al"; its fields are .*, generation, all/],
-    [{ op: 'get', index: 'a', all: 1 }, { keys }, /"all" that is true or false/],
-    [{ op: 'get', index: 'a' }, { keys, payloads: keys }, /no section "payloads"; its sections are keys/],
+    [{ op: 'open' }, {}, /open needs a field "index"/],
+    [{ op: 'open', index: 'a', al: true }, {}, /no option "al"; its fields are .*index/],
+    [{ op: 'open', index: 'a' }, { keys }, /no section "keys"; it takes none/],
+    [{ op: 'get', index: 'a' }, { keys }, /unknown or missing op; use one of hello/],
+    [{ op: 'dropIndex', index: 'a', ifExists: 1 }, {}, /"ifExists" that is true or false/],
+    [
+      { op: 'append', relation: 'r', rows: 1, columns: [], writeId: -1 },
+      {},
+      /"writeId" that is a whole number/,
+    ],
+    [{ op: 'readRelation', relation: 'r', limit: 1.5 }, {}, /whole number/],
     [{ op: 'stats' }, { keys }, /no section "keys"; it takes none/],
     [{ op: 'stats', index: '' }, {}, /"index" that is of 1 to 128 bytes/],
     [{ op: 'stats', index: 'a\n' }, {}, /without control characters/],
@@ -117,16 +89,6 @@ t.test('what is wrong with a request is said, and what would be right', async (t
     [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'fixed(65)' }, {}, /n from 1 to 64/],
     [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32', layout: 'x' }, {}, /compact, full/],
     [{ op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32', linked: 1 }, {}, /true or false/],
-    [{ op: 'get', index: 'a', all: true, strategy: 'sequential' }, { keys }, /no strategy together with all/],
-    [{ op: 'get', index: 'a', resolution: 'serial' }, { keys }, /a resolution needs a strategy/],
-    [{ op: 'explain', index: 'a' }, {}, /explain needs a section "keys"/],
-    [{ op: 'scan', index: 'a' }, {}, /field "limit"/],
-    [{ op: 'scan', index: 'a', limit: 0 }, {}, /"limit" that is a whole number from 1/],
-    [{ op: 'scan', index: 'a', limit: LIMITS.scanEntries + 1 }, {}, /from 1 to 262144/],
-    [{ op: 'scan', index: 'a', limit: 1.5 }, {}, /whole number/],
-    [{ op: 'insert', index: 'a', mode: 'upsert' }, { keys, payloads: keys }, /append, replace, ifAbsent/],
-    [{ op: 'insert', index: 'a', writeId: -1 }, { keys, payloads: keys }, /"writeId" that is a whole number/],
-    [{ op: 'insert', index: 'a' }, { keys }, /section "payloads"/],
     [{ op: 'hello', protocol: 1, client: 'a b' }, {}, /printable ASCII/],
     [{ op: 'cancel', target: 'x' }, {}, /"target"/],
   ]
@@ -168,7 +130,7 @@ t.test('no header makes the parser fail otherwise than with a code', async (t) =
     'linked',
   ]
   const header = fc
-    .tuple(fc.constantFrom(...OPS), fc.dictionary(fc.constantFrom(...names), value))
+    .tuple(fc.constantFrom(...CONTROL_OPS), fc.dictionary(fc.constantFrom(...names), value))
     .map(([op, fields]) => ({ ...fields, op }))
   fc.assert(
     fc.property(header, fc.boolean(), (fields, withKeys) => {

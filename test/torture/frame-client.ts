@@ -1,24 +1,30 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { decodeFrame, encodeFrame, type Frame, type Sections } from '../../protocol/frame.js'
+import type { Frame, Sections } from '../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { type RequestFields, Wire } from '../wire.js'
 
 /** The fields of a request. */
-export type RequestHeader = Readonly<Record<string, unknown>> & { readonly id: number }
+export type RequestHeader = RequestFields & { readonly id: number }
 
 /** A client that speaks the protocol frame by frame, and learns of the end of its connection. */
 export class FrameClient {
   readonly #socket: WebSocket
+  readonly #wire: Wire
   readonly #waiting = new Map<number, (frame: Frame | undefined) => void>()
   #isLost = false
 
   private constructor(socket: WebSocket) {
     this.#socket = socket
-    socket.on('message', (data: Buffer) => {
-      const frame = decodeFrame(data)
-      const resolve = this.#waiting.get(Number(frame.id))
-      this.#waiting.delete(Number(frame.id))
-      resolve?.(frame)
-    })
+    this.#wire = new Wire(
+      (frame) => socket.send(frame, () => {}),
+      (reply) => {
+        const resolve = this.#waiting.get(Number(reply.id))
+        this.#waiting.delete(Number(reply.id))
+        resolve?.(reply)
+      },
+    )
+    socket.on('message', (data: Buffer) => this.#wire.received(data))
     socket.on('error', () => {})
     socket.on('close', () => {
       this.#isLost = true
@@ -32,7 +38,7 @@ export class FrameClient {
     const socket = new WebSocket(url, { perMessageDeflate: false })
     await once(socket, 'open')
     const client = new FrameClient(socket)
-    await client.ask({ id: 0, op: 'hello', protocol: 1, client: name })
+    await client.ask({ id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: name })
     return client
   }
 
@@ -41,7 +47,7 @@ export class FrameClient {
     if (this.#isLost) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#waiting.set(header.id, resolve)
-      this.#socket.send(encodeFrame(header, sections), () => {})
+      this.#wire.send(header, sections)
     })
   }
 

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { type ClientOptions, WebSocket } from 'ws'
 import { encodeFrame } from '../../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
 import { openLog } from '../../../src/observe/log.js'
 import { modelStructures } from '../../model-structure.js'
 import { RawClient } from '../server/raw-client.js'
@@ -53,7 +54,7 @@ t.test('tokens, right and wrong, are in no log and no answer, wherever they are 
       await heard.fetch(`${http}${path}`, { method: 'POST', body: token, headers: { cookie: token } })
       await heard.fetch(`${http}${path}`, { headers: { 'x-token': token, authorization: token } })
     }
-    const hello = { id: 1, op: 'hello', protocol: 1, client: 'me' }
+    const hello = { id: 1, op: 'hello', protocol: PROTOCOL_VERSION, client: 'me' }
     const hellos = [
       { ...hello, token },
       { ...hello, token: { token } },

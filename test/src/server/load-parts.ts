@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import type { Section } from '../../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
 import { u32, values } from '../engine/open-engine.js'
 import { RawClient } from './raw-client.js'
 
@@ -27,7 +28,7 @@ export function column(bytes: Uint8Array): Section {
 
 export async function loader(t: Test, url: string): Promise<RawClient> {
   const client = await RawClient.connect(t, url)
-  await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'loader' })
+  await client.ask({ id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: 'loader' })
   return client
 }
 

@@ -1,20 +1,26 @@
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import { type ClientOptions, WebSocket } from 'ws'
-import { decodeFrame, encodeFrame, type Frame, type Sections } from '../../../protocol/frame.js'
+import type { Frame, Sections } from '../../../protocol/frame.js'
+import { type Opened, type RequestFields, Wire } from '../../wire.js'
 
 /** A client that speaks the protocol frame by frame, and may speak it badly. */
 export class RawClient {
   readonly socket: WebSocket
+  readonly #wire: Wire
   readonly #replies: Frame[] = []
   #wake: () => void = () => {}
 
   private constructor(socket: WebSocket) {
     this.socket = socket
-    socket.on('message', (data: Buffer) => {
-      this.#replies.push(decodeFrame(data))
-      this.#wake()
-    })
+    this.#wire = new Wire(
+      (frame) => socket.send(frame),
+      (reply) => {
+        this.#replies.push(reply)
+        this.#wake()
+      },
+    )
+    socket.on('message', (data: Buffer) => this.#wire.received(data))
   }
 
   static async connect(
@@ -30,8 +36,8 @@ export class RawClient {
     return client
   }
 
-  send(header: object, sections: Sections = {}): void {
-    this.socket.send(encodeFrame(header, sections))
+  send(header: RequestFields, sections: Sections = {}): void {
+    this.#wire.send(header, sections)
   }
 
   /** The next reply that came. */
@@ -44,8 +50,18 @@ export class RawClient {
     return this.#replies.shift()!
   }
 
-  async ask(header: object, sections?: Sections): Promise<Frame> {
+  /** Sends a request and takes the next reply. An index that is created is opened at once. */
+  async ask(header: RequestFields, sections?: Sections): Promise<Frame> {
     this.send(header, sections)
-    return this.reply()
+    const reply = await this.reply()
+    if (header.op === 'createIndex' && reply.header.ok === true) await this.#wire.open(String(header.index))
+    return reply
+  }
+
+  /** @throws Error where there is no such index */
+  async open(index: string): Promise<Opened> {
+    const opened = await this.#wire.open(index)
+    if (opened !== undefined) return opened
+    throw new Error(`index "${index}" cannot be opened`)
   }
 }

@@ -6,10 +6,12 @@ import { WebSocket } from 'ws'
 import type { IndexStructure } from '../../../gpu/index-structure.js'
 import type { Section } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
+import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
 import { rowsOf } from '../../../protocol/rows.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
 import { banner, loadConfig } from '../../../src/server/index.js'
 import { modelStructures } from '../../model-structure.js'
+import { requestFrame } from '../../wire.js'
 import { u32, values } from '../engine/open-engine.js'
 import { RawClient } from './raw-client.js'
 import { start } from './start.js'
@@ -21,11 +23,11 @@ const numbers = { op: 'createIndex', index: 'numbers', keyType: 'u32', payloadKi
 t.test('a conversation', async (t) => {
   const { url } = await start(t)
   const client = await RawClient.connect(t, url)
-  const hello = await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'me' })
+  const hello = await client.ask({ id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: 'me' })
   t.match(hello.header, {
     id: 0,
     ok: true,
-    protocol: 1,
+    protocol: PROTOCOL_VERSION,
     adapter: { software: true },
     limits: { batchItems: 1048576 },
   })
@@ -68,7 +70,7 @@ t.test('an index over columns whose drop comes right behind its creation', async
 t.test('keys of variable length, frame by frame', async (t) => {
   const { url } = await start(t)
   const client = await RawClient.connect(t, url)
-  const hello = await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'me' })
+  const hello = await client.ask({ id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: 'me' })
   t.match(hello.header, { limits: { keyBytes: 4096 } })
   const keyType = 'tuple( u32, string )'
   const created = await client.ask({ ...numbers, id: 1, index: 'pairs', keyType })
@@ -147,13 +149,16 @@ t.test('bad requests are answered, and harm nothing else', async (t) => {
   await client.ask({ id: 1, ...numbers })
   const refused = async (reply: Promise<{ header: object }>, id: number | null, code: string) =>
     t.match((await reply).header, { id, ok: false, error: { code } })
-  for (const garbage of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(100, 0xff), Buffer.alloc(100)]) {
-    client.socket.send(garbage)
-    await refused(
-      client.reply(),
-      null,
-      garbage.length === 100 && garbage[0] === 0xff ? 'TOO_LARGE' : 'BAD_REQUEST',
-    )
+  const garbage: readonly (readonly [Buffer, number | null, string])[] = [
+    [Buffer.alloc(0), null, 'BAD_REQUEST'],
+    [Buffer.alloc(3), null, 'BAD_REQUEST'],
+    [Buffer.alloc(47), null, 'BAD_REQUEST'],
+    [Buffer.alloc(100), 0, 'BAD_REQUEST'],
+    [Buffer.alloc(100, 0xff), null, 'TOO_LARGE'],
+  ]
+  for (const [bytes, id, code] of garbage) {
+    client.socket.send(bytes)
+    await refused(client.reply(), id, code)
   }
   client.socket.send('text')
   await refused(client.reply(), null, 'BAD_REQUEST')
@@ -168,12 +173,42 @@ t.test('bad requests are answered, and harm nothing else', async (t) => {
   const writeWithId = { id: 6, op: 'insert', index: 'numbers', writeId: 1 }
   const columns = { keys: column(1), payloads: blob(u32(1)) }
   await refused(client.ask(writeWithId, columns), 6, 'BAD_REQUEST')
-  await refused(client.ask({ id: 7, op: 'hello', protocol: 2, client: 'me' }), 7, 'BAD_REQUEST')
+  const older = await client.ask({ id: 7, op: 'hello', protocol: 1, client: 'me' })
+  t.match(older.header, { id: 7, ok: false, error: { code: 'BAD_REQUEST', message: /protocol.* 2\b/ } })
   const many = { keys: { type: 'u32', bytes: new Uint8Array(4 * (LIMITS.batchItems + 1)) } } as const
   await refused(client.ask({ id: 8, op: 'get', index: 'numbers' }, many), 8, 'TOO_LARGE')
   t.match((await client.ask({ id: 9, op: 'count', index: 'numbers' }, { keys: column(1) })).header, {
     ok: true,
   })
+})
+
+t.test('a handle stands for its index for as long as there is one', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 1, ...numbers })
+  const opened = await client.open('numbers')
+  const { header } = await client.ask({ id: 2, op: 'open', index: 'numbers' })
+  t.match(header, { ok: true, name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false })
+  t.match(header, { handle: opened.handle, generation: opened.generation })
+  const count = async (meant: object) => {
+    const fields = { id: 3, op: 'count', index: 'numbers' }
+    client.socket.send(requestFrame(fields, { keys: column(1) }, { ...opened, ...meant }))
+    return (await client.reply()).header
+  }
+  t.match(await count({}), { ok: true })
+  const code = (code: string) => ({ id: 3, ok: false, error: { code } })
+  t.match(await count({ handle: opened.handle + 1000 }), code('UNKNOWN_INDEX'))
+  t.match(await count({ generation: opened.generation + 1 }), code('INDEX_CHANGED'))
+  const other = await RawClient.connect(t, url)
+  t.match(await other.open('numbers'), { handle: opened.handle }, 'the same for all connections')
+  await client.ask({ id: 4, op: 'dropIndex', index: 'numbers' })
+  t.match(await count({}), code('UNKNOWN_INDEX'))
+  await client.ask({ id: 5, ...numbers })
+  t.match(await count({}), code('UNKNOWN_INDEX'), 'another index of its name has another one')
+  const none = await client.ask({ id: 6, op: 'open', index: 'none' })
+  t.match(none.header, { id: 6, ok: false, error: { code: 'UNKNOWN_INDEX' } })
+  const miscounted = { id: 7, op: 'count', index: 'numbers', count: 2 }
+  t.match((await client.ask(miscounted, { keys: column(1) })).header, { error: { code: 'BAD_REQUEST' } })
 })
 
 t.test('a message over the frame limit ends the connection, and that one only', async (t) => {
@@ -271,7 +306,7 @@ t.test('a token is asked for', async (t) => {
   })
   const client = await RawClient.connect(t, url, { headers: { authorization: 'Bearer secret' } })
   t.match((await client.ask({ id: 3, op: 'listIndexes' })).header, { ok: true })
-  const hello = { id: 2, op: 'hello', protocol: 1, client: 'me', token: 'secret' }
+  const hello = { id: 2, op: 'hello', protocol: PROTOCOL_VERSION, client: 'me', token: 'secret' }
   t.match((await client.ask(hello)).header, { error: { code: 'BAD_REQUEST', message: /no option "token"/ } })
 })
 

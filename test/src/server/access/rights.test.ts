@@ -1,8 +1,10 @@
 import t from 'tap'
-import type { Request } from '../../../../protocol/messages.js'
-import { OPS } from '../../../../protocol/parse-request.js'
+import { DATA_OPS, type DataRequest } from '../../../../protocol/data-frame.js'
+import { WarpdexError } from '../../../../protocol/errors.js'
+import type { ControlRequest } from '../../../../protocol/messages.js'
+import { CONTROL_OPS } from '../../../../protocol/parse-request.js'
 import { RIGHTS } from '../../../../protocol/rights.js'
-import { authorise, Rights } from '../../../../src/server/access/rights.js'
+import { authorise, authoriseData, Rights } from '../../../../src/server/access/rights.js'
 
 const on = (index: string) => new Rights([{ index, allow: ['read'] }])
 
@@ -30,12 +32,12 @@ t.test('patterns', async (t) => {
 t.test('every operation on an index needs one right, and a missing one is named', async (t) => {
   const needs = new Map<string, string>()
   // That one needs two, see below.
-  for (const op of OPS.filter((op) => op !== 'createRelationIndex')) {
+  for (const op of CONTROL_OPS.filter((op) => op !== 'createRelationIndex')) {
     for (const right of RIGHTS) {
       const rights = new Rights([{ index: 'a*', allow: [right] }])
-      const asked = { id: 1, op, index: 'ab', relation: 'ab', keyType: 'u32' } as unknown as Request
+      const asked = { id: 1, op, index: 'ab', relation: 'ab', keyType: 'u32' } as unknown as ControlRequest
       try {
-        authorise(rights, 'the token "x"', asked)
+        authorise({ rights, who: 'the token "x"' }, asked)
         needs.set(op, needs.has(op) ? 'any' : right)
       } catch (error) {
         t.match(error, {
@@ -45,9 +47,9 @@ t.test('every operation on an index needs one right, and a missing one is named'
       }
     }
     if (needs.get(op) === 'any') continue
-    const elsewhere = { id: 1, op, index: 'b', relation: 'b' } as unknown as Request
+    const elsewhere = { id: 1, op, index: 'b', relation: 'b' } as unknown as ControlRequest
     const onOthers = new Rights([{ index: 'a*', allow: RIGHTS }])
-    t.throws(() => authorise(onOthers, 'x', elsewhere), { code: 'UNAUTHORISED' })
+    t.throws(() => authorise({ rights: onOthers, who: 'x' }, elsewhere), { code: 'UNAUTHORISED' })
   }
   t.strictSame(Object.fromEntries(needs), {
     hello: 'any',
@@ -64,26 +66,19 @@ t.test('every operation on an index needs one right, and a missing one is named'
     backup: 'backup',
     // A new one needs the right to snapshots of all indexes.
     calibrate: 'any',
-    get: 'read',
-    explain: 'read',
-    count: 'read',
-    scan: 'read',
-    getNext: 'read',
-    insert: 'write',
-    delete: 'write',
-    write: 'write',
-    load: 'write',
+    // Whoever has any right on an index may open it.
+    open: 'any',
     createRelation: 'create',
     dropRelation: 'drop',
     listRelations: 'any',
     append: 'write',
     readRelation: 'read',
   })
-  const over = { id: 1, op: 'createRelationIndex', index: 'a', relation: 'b' } as unknown as Request
+  const over = { id: 1, op: 'createRelationIndex', index: 'a', relation: 'b' } as unknown as ControlRequest
   const creator = { index: 'a', allow: ['create'] } as const
-  authorise(new Rights([creator, { index: 'b', allow: ['read'] }]), 'x', over)
-  t.throws(() => authorise(new Rights([creator]), 'x', over), { message: /"read" on "b"/ })
-  t.throws(() => authorise(new Rights([{ index: '*', allow: ['read'] }]), 'x', over), {
+  authorise({ rights: new Rights([creator, { index: 'b', allow: ['read'] }]), who: 'x' }, over)
+  t.throws(() => authorise({ rights: new Rights([creator]), who: 'x' }, over), { message: /"read" on "b"/ })
+  t.throws(() => authorise({ rights: new Rights([{ index: '*', allow: ['read'] }]), who: 'x' }, over), {
     message: /"create" on "a"/,
   })
   const kept = {
@@ -94,35 +89,82 @@ t.test('every operation on an index needs one right, and a missing one is named'
     explain: false,
     keep: { name: 'a', seconds: 1 },
   } as const
-  authorise(new Rights([creator]), 'x', kept)
-  t.throws(() => authorise(new Rights([{ index: 'a', allow: ['read'] }]), 'x', kept), {
+  authorise({ rights: new Rights([creator]), who: 'x' }, kept)
+  t.throws(() => authorise({ rights: new Rights([{ index: 'a', allow: ['read'] }]), who: 'x' }, kept), {
     message: /query needs the right "create" on "a"/,
   })
 })
 
 t.test('requests about all indexes', async (t) => {
   const one = new Rights([{ index: 'a', allow: ['snapshot'] }])
-  authorise(one, 'x', { id: 1, op: 'snapshot' })
-  authorise(Rights.none, 'x', { id: 1, op: 'stats' })
-  authorise(Rights.none, 'x', { id: 1, op: 'listIndexes' })
-  t.throws(() => authorise(on('*'), 'x', { id: 1, op: 'snapshot' }), {
+  authorise({ rights: one, who: 'x' }, { id: 1, op: 'snapshot' })
+  authorise({ rights: Rights.none, who: 'x' }, { id: 1, op: 'stats' })
+  authorise({ rights: Rights.none, who: 'x' }, { id: 1, op: 'listIndexes' })
+  t.throws(() => authorise({ rights: on('*'), who: 'x' }, { id: 1, op: 'snapshot' }), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "snapshot" on any index/,
   })
   const backup = { id: 1, op: 'backup' } as const
-  authorise(Rights.all, 'x', backup)
-  t.throws(() => authorise(new Rights([{ index: 'a', allow: ['backup'] }]), 'x', backup), {
+  authorise({ rights: Rights.all, who: 'x' }, backup)
+  t.throws(() => authorise({ rights: new Rights([{ index: 'a', allow: ['backup'] }]), who: 'x' }, backup), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "backup" on all indexes/,
   })
-  authorise(Rights.none, 'x', { id: 1, op: 'calibrate', again: false })
+  authorise({ rights: Rights.none, who: 'x' }, { id: 1, op: 'calibrate', again: false })
   const again = { id: 1, op: 'calibrate', again: true } as const
-  authorise(new Rights([{ index: '*', allow: ['snapshot'] }]), 'x', again)
-  t.throws(() => authorise(one, 'x', again), {
+  authorise({ rights: new Rights([{ index: '*', allow: ['snapshot'] }]), who: 'x' }, again)
+  t.throws(() => authorise({ rights: one, who: 'x' }, again), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "snapshot" on all indexes/,
+  })
+  t.throws(() => authorise({ rights: one, who: 'x' }, { id: 1, op: 'open', index: 'b' }), {
+    code: 'UNAUTHORISED',
   })
   t.ok(Rights.all.mayEverywhere('drop'))
   t.notOk(one.mayEverywhere('snapshot'))
   t.ok(on('*').mayEverywhere('stats'), 'a right to read is one to figures')
+})
+
+t.test('whoever may not touch an index is not told whether there is one', async (t) => {
+  const asked = (op: DataRequest['op']): DataRequest => ({
+    ...{ id: 1, op, handle: 7, generation: 1, count: 0 },
+    columns: {},
+  })
+  const found = { definition: { name: 'ab' } }
+  const missing = (code: 'UNKNOWN_INDEX' | 'INDEX_CHANGED') => () => {
+    throw new WarpdexError(code, 'no index has the handle 7')
+  }
+  for (const op of DATA_OPS) {
+    const right = ['insert', 'delete', 'write', 'load'].includes(op) ? 'write' : 'read'
+    const other = right === 'read' ? 'write' : 'read'
+    const grant = (index: string, allow: typeof right) => ({
+      who: 'the token "x"',
+      rights: new Rights([{ index, allow: [allow] }]),
+    })
+    t.equal(
+      authoriseData(grant('a*', right), asked(op), () => found),
+      found,
+    )
+    t.equal(
+      authoriseData(grant('*', right), asked(op), () => found),
+      found,
+    )
+    t.throws(() => authoriseData(grant('*', right), asked(op), missing('INDEX_CHANGED')), {
+      code: 'INDEX_CHANGED',
+    })
+    const told = [
+      () => authoriseData(grant('b*', right), asked(op), () => found),
+      () => authoriseData(grant('a*', other), asked(op), () => found),
+      () => authoriseData(grant('a*', right), asked(op), missing('UNKNOWN_INDEX')),
+      () => authoriseData(grant('a*', right), asked(op), missing('INDEX_CHANGED')),
+    ].map((ask) => {
+      try {
+        return String(ask())
+      } catch (error) {
+        t.match(error, { code: 'UNAUTHORISED', message: new RegExp(`right "${right}".*"x" lacks it`) })
+        return String(error)
+      }
+    })
+    t.equal(new Set(told).size, 1, `${op}: the same words`)
+  }
 })

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { encodeFrame, type Section } from '../../../../protocol/frame.js'
+import type { Section } from '../../../../protocol/frame.js'
+import { type Opened, requestFrame } from '../../../wire.js'
 import { u32 } from '../../engine/open-engine.js'
 import { RawClient } from '../raw-client.js'
 import { serveModel } from './model-server.js'
@@ -11,8 +12,13 @@ const MIB = 2 ** 20
 const REQUESTS = 256
 const numbers = { op: 'createIndex', index: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
 const keys: Section = { type: 'u32', bytes: u32(1) }
-const request = (id: number) => encodeFrame({ id, op: 'count', index: 'numbers' }, { keys })
-const burst = Buffer.concat(Array.from({ length: REQUESTS }, (_, id) => frameOf(Lead.binary, request(id))))
+const ask = (id: number) => ({ id, op: 'count', index: 'numbers' })
+const burst = (opened: Opened) =>
+  Buffer.concat(
+    Array.from({ length: REQUESTS }, (_, id) =>
+      frameOf(Lead.binary, requestFrame(ask(id), { keys }, opened)),
+    ),
+  )
 
 /** Peak of a process' memory in MiB. */
 const peakOf = (pid: number | undefined) =>
@@ -25,7 +31,7 @@ t.test('a burst of requests with large replies is answered whole', async (t) => 
   const { url } = await serveModel(t, { flags, countBytes: MIB + MIB / 4 })
   const client = await RawClient.connect(t, url)
   await client.ask({ id: 0, ...numbers })
-  for (let id = 1; id <= REQUESTS; id++) client.send({ id, op: 'count', index: 'numbers' }, { keys })
+  for (let id = 1; id <= REQUESTS; id++) client.send(ask(id), { keys })
   const answered = new Set<unknown>()
   for (let i = 0; i < REQUESTS; i++) {
     const { header } = await client.reply()
@@ -41,11 +47,12 @@ t.test('who reads slowly but steadily gets all, in bounded memory', { skip: !lin
   const { child, url } = await serveModel(t, { flags, limits, countBytes })
   const first = await RawClient.connect(t, url)
   t.match((await first.ask({ id: 0, ...numbers })).header, { ok: true })
+  const requests = burst(await first.open('numbers'))
   const before = peakOf(child.pid)
   const total = REQUESTS * countBytes
   const readSlowly = async () => {
     const socket = await bareWebSocket(t, url)
-    socket.write(burst)
+    socket.write(requests)
     let read = 0
     for await (const { length } of socket) {
       if (Math.floor(read / MIB) < Math.floor((read + length) / MIB)) await setTimeout(10)

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { connect } from '../../../../clients/sdk/index.js'
 import type { Section } from '../../../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../../../protocol/messages.js'
 import { Random } from '../../../random.js'
 import { u32, values } from '../../engine/open-engine.js'
 import { RawClient } from '../raw-client.js'
@@ -29,7 +30,7 @@ t.test('a clock that jumps ends no wait early and none late, and forgets nothing
   const server = await start(t, {}, { limits })
   const endOfWatch = await witness(t, server.url, new Random(1))
   const client = await RawClient.connect(t, server.url)
-  await client.ask({ id: 0, op: 'hello', protocol: 1, client: 'somebody' })
+  await client.ask({ id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: 'somebody' })
   const numbers = { index: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
   await client.ask({ id: 0, op: 'createIndex', ...numbers })
   const keys: Section = { type: 'u32', bytes: u32(1) }

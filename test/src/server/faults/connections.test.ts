@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { encodeFrame } from '../../../../protocol/frame.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { requestFrame } from '../../../wire.js'
 import { u32 } from '../../engine/open-engine.js'
+import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
 import { bareWebSocket, frameHead, frameOf, Lead, tcp, UPGRADE } from './raw-socket.js'
 import { witness } from './witness.js'
@@ -17,7 +18,10 @@ t.test('thousands of connections that are opened and dropped leave nothing behin
   const { url, load } = await start(t)
   const endOfWatch = await witness(t, url, new Random(seed))
   const keys = { type: 'u32', bytes: u32(1, 2, 3) } as const
-  const get = frameOf(Lead.binary, encodeFrame({ id: 1, op: 'get', index: 'witness' }, { keys }))
+  const opener = await RawClient.connect(t, url)
+  const opened = await opener.open('witness')
+  opener.socket.terminate()
+  const get = frameOf(Lead.binary, requestFrame({ id: 1, op: 'get', index: 'witness' }, { keys }, opened))
   const begun = [
     () => tcp(t, url),
     async () => {

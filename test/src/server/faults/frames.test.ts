@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { Random, seedOfRun } from '../../../random.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
-import { INDEXES, mutated, outcomeOf } from './mutator.js'
+import { Handles, INDEXES, mutated, outcomeOf } from './mutator.js'
 import { witness } from './witness.js'
 
 const FRAMES = 100_000
@@ -19,6 +19,7 @@ const TOKENS = {
 
 /** Sends broken frames, and counts what comes back by its outcome; each of them is answered once. */
 async function attack(t: Test, url: string, random: Random, frames: number): Promise<Map<string, number>> {
+  const handles = new Handles()
   const options = { headers: { authorization: `Bearer ${TOKENS.hostile}` } }
   const { socket } = await RawClient.connect(t, url, options)
   socket.removeAllListeners('message')
@@ -28,16 +29,17 @@ async function attack(t: Test, url: string, random: Random, frames: number): Pro
   const done = new Promise<void>((resolve, reject) => {
     socket.on('close', (code) => reject(new Error(`closed with ${code} after ${answered} answers`)))
     socket.on('message', (data: Buffer) => {
+      handles.note(data)
       const outcome = outcomeOf(data) ?? 'nonsense'
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
       answered++
       if (answered === frames) resolve()
-      else if (sent < frames) socket.send(mutated(random), { binary: true }, () => {})
+      else if (sent < frames) socket.send(mutated(random, handles), { binary: true }, () => {})
       sent++
     })
   })
   while (sent < Math.min(WINDOW, frames)) {
-    socket.send(mutated(random), { binary: true })
+    socket.send(mutated(random, handles), { binary: true })
     sent++
   }
   await done

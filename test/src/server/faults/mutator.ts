@@ -1,6 +1,8 @@
 import { Packr } from 'msgpackr'
-import { decodeFrame, encodeFrame, type Section, type Sections } from '../../../../protocol/frame.js'
+import { isControlFrame, type Section, type Sections } from '../../../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../../../protocol/messages.js'
 import type { Random } from '../../../random.js'
+import { dataIndex, type Opened, type RequestFields, replyFrame, requestFrame } from '../../../wire.js'
 import { u32 } from '../../engine/open-engine.js'
 
 const packr = new Packr({ useRecords: false })
@@ -30,8 +32,9 @@ export const INDEXES = [
   { index: 'x-tuples', keyType: 'tuple(u32,string)', payloadKind: 'u32', unique: false },
 ]
 
-const REQUESTS: readonly (readonly [header: object, sections?: Sections])[] = [
-  [{ op: 'hello', protocol: 1, client: 'somebody' }],
+const REQUESTS: readonly (readonly [fields: RequestFields, sections?: Sections])[] = [
+  [{ op: 'hello', protocol: PROTOCOL_VERSION, client: 'somebody' }],
+  ...INDEXES.map(({ index }) => [{ op: 'open', index }] as const),
   [{ op: 'listIndexes' }],
   [{ op: 'stats' }],
   [{ op: 'stats', index: 'x-numbers' }],
@@ -79,15 +82,33 @@ const REQUESTS: readonly (readonly [header: object, sections?: Sections])[] = [
     { ops: column('u8', Uint8Array.of(0, 3, 4)), keys, ...words },
   ],
   [
-    { op: 'load', index: 'x-numbers', writeId: 2 },
+    { op: 'load', index: 'x-numbers', writeId: 2, after: 1, deadline: 60_000 },
     { keys, ...words },
   ],
 ]
 
-/** A right frame of every operation. */
-const FRAMES: readonly Uint8Array[] = REQUESTS.map(([header, sections], i) =>
-  encodeFrame({ id: 10 + i, ...header }, sections),
-)
+/** The handles of the indexes, as far as somebody was told. */
+export class Handles {
+  readonly #opened = new Map<string, Opened>()
+
+  /** Indexes come and go: the answers to those who open one tell its handle. */
+  note(reply: Uint8Array): void {
+    const { header } = replyFrame(reply)
+    if ('handle' in header) this.#opened.set(String(header.name), header as object as Opened)
+  }
+
+  /** A right frame of any operation. */
+  frame(random: Random): Uint8Array {
+    const i = random.below(REQUESTS.length)
+    const [fields, sections] = REQUESTS[i]!
+    const opened = this.#opened.get(dataIndex(fields) ?? '')
+    return requestFrame(
+      { id: 10 + i, ...fields },
+      sections,
+      opened ?? { handle: 1, generation: 1, keyType: 'u32' },
+    )
+  }
+}
 
 /** What stands in a header in the place of something right. */
 const ODD_VALUES: readonly unknown[] = [
@@ -130,12 +151,13 @@ const HOSTILE_HEADERS: readonly Uint8Array[] = [
 ]
 
 /** A frame with something wrong about it, or about nothing that matters. */
-export function mutated(random: Random): Uint8Array {
-  const frame = random.pick(FRAMES).slice()
-  return random.pick(MUTATIONS)(frame, random)
+export function mutated(random: Random, handles: Handles): Uint8Array {
+  const frame = handles.frame(random)
+  const own = isControlFrame(frame) ? HEADER_MUTATIONS : HEAD_MUTATIONS
+  return random.pick(random.chance(0.5) ? MUTATIONS : own)(frame, random, handles)
 }
 
-type Mutation = (frame: Uint8Array, random: Random) => Uint8Array
+type Mutation = (frame: Uint8Array, random: Random, handles: Handles) => Uint8Array
 
 const flipAnywhere: Mutation = (frame, random) => {
   for (let flips = 1 + random.below(8); flips > 0; flips--)
@@ -160,10 +182,10 @@ const lieAboutHeader: Mutation = (frame, random) => {
   return frame
 }
 
-const concatenate: Mutation = (frame, random) => Buffer.concat([frame, random.pick(FRAMES)])
+const concatenate: Mutation = (frame, random, handles) => Buffer.concat([frame, handles.frame(random)])
 
-const splice: Mutation = (frame, random) => {
-  const other = random.pick(FRAMES)
+const splice: Mutation = (frame, random, handles) => {
+  const other = handles.frame(random)
   return Buffer.concat([
     frame.subarray(0, random.below(frame.length)),
     other.subarray(random.below(other.length)),
@@ -189,21 +211,93 @@ const oddField: Mutation = (frame, random) => {
 const oddSections: Mutation = (frame, random) => {
   const header = headerOf(frame)
   const table: Record<string, unknown>[] = Array.isArray(header.sections) ? header.sections : []
-  const other = headerOf(random.pick(FRAMES)).sections
   header.sections = random.pick([
     [...table].reverse(),
     [...table, ...table],
     table.map((entry) => ({ ...entry, offset: table[0].offset })),
     table.map((entry) => ({ ...entry, name: 'keys' })),
     Array.from({ length: 17 }, (_, i) => ({ ...table[0], name: `s${i}`, length: 0 })),
-    other,
+    [{ name: 'keys', type: 'u32', offset: 8, length: 8 }],
   ])
   return withHeader(packr.pack(header), frame)
 }
 
+/** Fields of the head of a data frame, and of an entry: where they are, and their bytes. */
+const HEAD_FIELDS = [
+  ...[0, 16, 20, 24, 28, 32, 36].map((at) => [at, 4] as const),
+  ...[4, 5, 6, 7].map((at) => [at, 1] as const),
+  ...[8, 40].map((at) => [at, 8] as const),
+]
+const ENTRY_FIELDS = [
+  [0, 1],
+  [1, 1],
+  [2, 2],
+  [4, 4],
+  [8, 4],
+] as const
+const HEAD_BYTES = 48
+const ENTRY_BYTES = 12
+
+/** One number is another: a little off, a bound of its type, or anything. */
+function changeNumber(frame: Uint8Array, [at, bytes]: readonly [number, number], random: Random): Uint8Array {
+  const changed = Buffer.from(frame)
+  if (at + bytes > changed.length) return changed
+  const width = Math.min(bytes, 4)
+  const most = 2 ** (8 * width) - 1
+  const part = at + random.below(bytes / width) * width
+  const old = changed.readUIntLE(part, width)
+  const odd = [
+    0,
+    1,
+    2,
+    old + 1,
+    old - 1,
+    old * 2,
+    most,
+    most - 1,
+    (most + 1) / 2,
+    1 << random.below(8),
+    random.word(),
+  ]
+  changed.writeUIntLE(((random.pick(odd) % (most + 1)) + most + 1) % (most + 1), part, width)
+  return changed
+}
+
+const oddHead: Mutation = (frame, random) => changeNumber(frame, random.pick(HEAD_FIELDS), random)
+
+const oddEntry: Mutation = (frame, random) => {
+  const [at, bytes] = random.pick(ENTRY_FIELDS)
+  return changeNumber(
+    frame,
+    [HEAD_BYTES + ENTRY_BYTES * random.below(Math.max(1, frame[7]!)) + at, bytes],
+    random,
+  )
+}
+
+/** Two entries change places, or one is there twice, or there is one more or one less of them than the head says. */
+const oddEntries: Mutation = (frame, random) => {
+  const count = frame[7]!
+  const changed = Buffer.from(frame)
+  if (count === 0 || random.chance(0.5)) {
+    changed[7] = random.pick([count + 1, Math.max(0, count - 1), 255])
+    return changed
+  }
+  const entry = () => HEAD_BYTES + ENTRY_BYTES * random.below(count)
+  const [one, other] = [entry(), entry()]
+  changed.set(frame.subarray(one, one + ENTRY_BYTES), other)
+  if (random.chance(0.5)) changed.set(frame.subarray(other, other + ENTRY_BYTES), one)
+  return changed
+}
+
+/** A word of a column, which may be an offset. */
+const oddWord: Mutation = (frame, random) => {
+  const start = HEAD_BYTES + ENTRY_BYTES * frame[7]!
+  const words = Math.floor((frame.length - start) / 4)
+  return words > 0 ? changeNumber(frame, [start + 4 * random.below(words), 4], random) : frame
+}
+
 const MUTATIONS: readonly Mutation[] = [
   flipAnywhere,
-  flipInHeader,
   truncate,
   extend,
   lieAboutHeader,
@@ -211,10 +305,11 @@ const MUTATIONS: readonly Mutation[] = [
   splice,
   noise,
   hostileHeader,
-  oddField,
-  oddField,
-  oddSections,
 ]
+/** Of control frames. */
+const HEADER_MUTATIONS: readonly Mutation[] = [flipInHeader, oddField, oddField, oddSections]
+/** Of data frames. */
+const HEAD_MUTATIONS: readonly Mutation[] = [oddHead, oddHead, oddEntry, oddEntries, oddWord]
 
 function headerLength(frame: Uint8Array): number {
   return new DataView(frame.buffer, frame.byteOffset).getUint32(0, true)
@@ -236,7 +331,7 @@ function withHeader(header: Uint8Array, frame: Uint8Array): Uint8Array {
 
 /** The error's code, `ok`, or undefined for what is no reply. */
 export function outcomeOf(reply: Uint8Array): string | undefined {
-  const { ok, error } = decodeFrame(reply).header
+  const { ok, error } = replyFrame(reply).header
   if (ok === true) return 'ok'
   const code: unknown = Object(error).code
   return typeof code === 'string' ? code : undefined

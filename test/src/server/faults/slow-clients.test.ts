@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { encodeFrame, type Section, type Sections } from '../../../../protocol/frame.js'
+import type { Section, Sections } from '../../../../protocol/frame.js'
 import type { StructureFactory } from '../../../../src/engine/index.js'
 import { modelStructures } from '../../../model-structure.js'
 import { Random } from '../../../random.js'
+import { requestFrame } from '../../../wire.js'
 import { u32 } from '../../engine/open-engine.js'
 import { scrape, total } from '../../http/scrape.js'
 import { RawClient } from '../raw-client.js'
@@ -18,8 +19,6 @@ import { witness } from './witness.js'
 const MIB = 2 ** 20
 const numbers = { op: 'createIndex', index: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
 const keys: Section = { type: 'u32', bytes: u32(1) }
-const count = (id: number) =>
-  frameOf(Lead.binary, encodeFrame({ id, op: 'count', index: 'numbers' }, { keys }))
 
 function countingBy(count: () => Promise<Uint32Array>): StructureFactory {
   return {
@@ -49,6 +48,13 @@ async function createNumbers(t: Test, url: string): Promise<RawClient> {
   return client
 }
 
+/** So many requests, as they stand in a socket. */
+async function counts(client: RawClient, requests: number): Promise<Buffer> {
+  const opened = await client.open('numbers')
+  const count = (id: number) => requestFrame({ id, op: 'count', index: 'numbers' }, { keys }, opened)
+  return Buffer.concat(Array.from({ length: requests }, (_, id) => frameOf(Lead.binary, count(id))))
+}
+
 t.test(
   'clients that never read leave the server its memory',
   { skip: process.platform !== 'linux' },
@@ -61,11 +67,11 @@ t.test(
       slowestBytesPerSecond: 64 * MIB,
     }
     const { child, url } = await serveModel(t, { flags: { directory: t.testdir() }, limits, countBytes: MIB })
-    await createNumbers(t, url)
+    const client = await createNumbers(t, url)
     const peak = () =>
       Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024
     const before = peak()
-    const requests = Buffer.concat(Array.from({ length: 1000 }, (_, i) => count(i)))
+    const requests = await counts(client, 1000)
     const sockets: Socket[] = []
     for (let i = 0; i < 12; i++) {
       const socket = await bareWebSocket(t, url)
@@ -87,9 +93,10 @@ t.test(
 t.test('who leaves replies unread for too long is closed, also far below the bound of bytes', async (t) => {
   const limits = { stallSeconds: 0.2, slowestBytesPerSecond: 2 ** 40 }
   const { url, load } = await start(t, {}, { structures: answering(4 * MIB), limits })
-  await createNumbers(t, url)
+  const client = await createNumbers(t, url)
   const [stalled, reading] = [await bareWebSocket(t, url), await RawClient.connect(t, url)]
-  stalled.write(Buffer.concat(Array.from({ length: 8 }, (_, i) => count(i))))
+  await reading.open('numbers')
+  stalled.write(await counts(client, 8))
   while (load().replyBytes < MIB) await setTimeout(5)
   for (let i = 0; i < 20; i++)
     t.match((await reading.ask({ id: i, op: 'count', index: 'numbers' }, { keys })).header, { ok: true })
@@ -198,6 +205,7 @@ t.test(
     const { url } = await start(t, {}, { structures, limits: { requestsInAll: 4 } })
     await createNumbers(t, url)
     const [full, other] = await Promise.all([RawClient.connect(t, url), RawClient.connect(t, url)])
+    await Promise.all([full.open('numbers'), other.open('numbers')])
     const ask = (id: number) => ({ id, op: 'count', index: 'numbers' }) as const
     for (let id = 1; id <= 6; id++) full.send(ask(id), { keys })
     for (const id of [5, 6])
@@ -219,15 +227,10 @@ t.test(
 t.test('who vanishes in the middle of its requests leaves nothing behind', async (t) => {
   const { url, load } = await start(t, {}, { structures: answering(MIB) })
   const client = await createNumbers(t, url)
+  const requests = await counts(client, 40)
   for (let round = 0; round < 10; round++) {
     const socket = await bareWebSocket(t, url)
-    socket.write(
-      Buffer.concat([
-        ...Array.from({ length: 40 }, (_, i) => count(i)),
-        frameHead(Lead.binary, MIB),
-        Buffer.alloc(1000),
-      ]),
-    )
+    socket.write(Buffer.concat([requests, frameHead(Lead.binary, MIB), Buffer.alloc(1000)]))
     if (round % 2 === 0) await setTimeout(2)
     socket.resetAndDestroy()
   }
@@ -239,9 +242,9 @@ t.test('who vanishes in the middle of its requests leaves nothing behind', async
 t.test('who does not read does not hold up a stop', async (t) => {
   const limits = { requestsInFlight: 2, replyBytesQueued: 32 * MIB }
   const server = await start(t, {}, { structures: answering(8 * MIB), limits })
-  await createNumbers(t, server.url)
+  const client = await createNumbers(t, server.url)
   const socket = await bareWebSocket(t, server.url)
-  socket.write(Buffer.concat(Array.from({ length: 20 }, (_, i) => count(i))))
+  socket.write(await counts(client, 20))
   while (server.load().replyBytes < 16 * MIB) await setTimeout(5)
   t.ok(server.load().requests > 0, 'some have not begun')
   const stop = server.close().then(() => 'stopped')

@@ -3,23 +3,24 @@ import { LIMITS } from '../../../../protocol/limits.js'
 import type { Request } from '../../../../protocol/messages.js'
 import { ReplySizes } from '../../../../src/server/flow/reply-sizes.js'
 
-const get = (index: string, keys: number): Request => ({
+const get = (handle: number, keys: number): Request => ({
   id: 1,
   op: 'get',
-  index,
-  all: false,
-  keys: { type: 'u64', bytes: new Uint8Array(8 * keys) },
+  handle,
+  generation: 1,
+  count: keys,
+  columns: { keys: { type: 'u64', bytes: new Uint8Array(8 * keys) } },
 })
 
 t.test('sizes are learned by operation and index, in proportion to the request', async (t) => {
   const sizes = new ReplySizes()
-  t.equal(sizes.expect(get('a', 1000)).bytes, LIMITS.frameBytes / 2, 'nothing is known')
-  t.equal(sizes.expect(get('a', 2)).bytes, 256 + 4 * LIMITS.payloadBytes, 'but the most that it may be')
-  sizes.learn(sizes.expect(get('a', 10)), 256 + 160)
-  t.equal(sizes.expect(get('a', 10)).bytes, 416)
-  t.equal(sizes.expect(get('a', 1000)).bytes, 256 + 16_000)
-  t.equal(sizes.expect(get('a', 2 ** 23)).bytes, LIMITS.frameBytes, 'no reply is larger than a frame')
-  t.equal(sizes.expect(get('b', 1000)).bytes, LIMITS.frameBytes / 2)
+  t.equal(sizes.expect(get(1, 1000)).bytes, LIMITS.frameBytes / 2, 'nothing is known')
+  t.equal(sizes.expect(get(1, 2)).bytes, 256 + 4 * LIMITS.payloadBytes, 'but the most that it may be')
+  sizes.learn(sizes.expect(get(1, 10)), 256 + 160)
+  t.equal(sizes.expect(get(1, 10)).bytes, 416)
+  t.equal(sizes.expect(get(1, 1000)).bytes, 256 + 16_000)
+  t.equal(sizes.expect(get(1, 2 ** 23)).bytes, LIMITS.frameBytes, 'no reply is larger than a frame')
+  t.equal(sizes.expect(get(2, 1000)).bytes, LIMITS.frameBytes / 2)
   const query: Request = { id: 1, op: 'queryNext', cursor: 3 }
   sizes.learn(sizes.expect(query), 1000)
   t.equal(sizes.expect({ ...query, cursor: 4 }).bytes, 1000)
@@ -27,7 +28,7 @@ t.test('sizes are learned by operation and index, in proportion to the request',
 
 t.test('growth is believed at once, and shrinking by and by', async (t) => {
   const sizes = new ReplySizes()
-  const request = get('a', 100)
+  const request = get(1, 100)
   sizes.learn(sizes.expect(request), 256 + 800)
   sizes.learn(sizes.expect(request), 256 + 80_000)
   t.equal(sizes.expect(request).bytes, 256 + 80_000)
@@ -54,6 +55,6 @@ t.test('what may return much and returns little is not taken for what returns al
 })
 
 t.test('changes are answered by a code for each key', async (t) => {
-  const keys = { type: 'u32' as const, bytes: new Uint8Array(4000) }
-  t.equal(new ReplySizes().expect({ id: 1, op: 'delete', index: 'a', keys }).bytes, 4256)
+  const remove = { ...get(1, 500), op: 'delete' } as Request
+  t.equal(new ReplySizes().expect(remove).bytes, 4256)
 })

@@ -1,0 +1,374 @@
+// Writes protocol/golden/*.json: node --import=./test/typescript.mjs test/protocol/make-golden.ts, then npx biome format --write protocol/golden
+import { writeFileSync } from 'node:fs'
+import { toWarpdexError } from '../../protocol/errors.js'
+import { encodeFrame } from '../../protocol/frame.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { readRequest } from '../../protocol/read-request.js'
+import { encodeGolden, type GoldenColumn, type GoldenData, type GoldenMessage, refusedId } from './golden.js'
+
+const LARGEST = 2 ** 53 - 1
+const hex = (text: string) => Buffer.from(text).toString('hex')
+
+const u32 = (name: string, ...values: number[]): GoldenColumn => ({ name, type: 'u32', values })
+const bytes = (name: string, ...rows: string[]): GoldenColumn => {
+  const offsets = [0]
+  for (const row of rows) offsets.push(offsets.at(-1)! + row.length / 2)
+  return { name, type: 'bytes', bytes: rows.join(''), offsets }
+}
+const blob = (name: string, content: string): GoldenColumn => ({ name, type: 'bytes', bytes: content })
+
+const control = (header: object, ...sections: GoldenColumn[]): GoldenMessage => ({
+  header: { ...header },
+  sections,
+})
+const ask = (
+  id: number,
+  op: GoldenData['op'],
+  count: number,
+  columns: GoldenColumn[],
+  more: Partial<GoldenData> = {},
+) => ({
+  ...{ id, op, handle: 3, generation: 1, count },
+  ...more,
+  columns,
+})
+const answer = (id: number, op: GoldenData['op'], ...columns: GoldenColumn[]): GoldenMessage => ({
+  id,
+  op,
+  columns,
+})
+
+const CREATE = { op: 'createIndex', index: 'cities', keyType: 'u32', payloadKind: 'u32' }
+const DEFINITION = { name: 'cities', keyType: 'u32', payloadKind: 'u32', unique: true }
+
+const controlRequests: Record<string, GoldenMessage> = {
+  hello: control({ id: 0, op: 'hello', protocol: 2, client: 'golden' }),
+  'hello of version 1, which is read and refused by the server': control({
+    id: 0,
+    op: 'hello',
+    protocol: 1,
+    client: 'golden',
+  }),
+  open: control({ id: 1, op: 'open', index: 'cities' }),
+  createIndex: control({ id: 127, ...CREATE }),
+  'createIndex with everything': control({
+    ...{
+      id: 128,
+      ...CREATE,
+      keyType: 'tuple(u32,string)',
+      payloadKind: 'fixed(12)',
+      unique: true,
+      ifNotExists: true,
+    },
+    ...{ structure: 'prefix', layout: 'full', allocation: 'coalesced', partitionLevels: 16, linked: true },
+  }),
+  dropIndex: control({ id: 65_536, op: 'dropIndex', index: 'cities', ifExists: true }),
+  'listIndexes with the largest id': control({ id: LARGEST, op: 'listIndexes' }),
+  stats: control({ id: 2, op: 'stats', index: 'Städte' }),
+  createRelation: control({
+    ...{ id: 3, op: 'createRelation', relation: 'r' },
+    columns: [
+      { name: 'id', type: 'u64' },
+      { name: 'name', type: 'string', nullable: true },
+    ],
+  }),
+  dropRelation: control({ id: 4, op: 'dropRelation', relation: 'r' }),
+  createRelationIndex: control({
+    id: 5,
+    op: 'createRelationIndex',
+    relation: 'r',
+    index: 'by id',
+    columns: ['id'],
+  }),
+  listRelations: control({ id: 6, op: 'listRelations' }),
+  append: control(
+    { id: 7, op: 'append', relation: 'r', rows: 2, columns: ['id', 'name'], writeId: LARGEST },
+    { name: '0.values', type: 'u64', values: ['7', '18446744073709551615'] },
+    u32('1.values', 0, 0),
+    { name: '1.validity', type: 'u8', values: [1] },
+    blob('1.strings', hex('Köln')),
+    u32('1.offsets', 0, 5),
+  ),
+  readRelation: control({ id: 8, op: 'readRelation', relation: 'r', columns: ['id'], from: 2, limit: 100 }),
+  snapshot: control({ id: 9, op: 'snapshot', relation: 'r' }),
+  backup: control({ id: 10, op: 'backup', name: 'monday' }),
+  calibrate: control({ id: 11, op: 'calibrate', again: true }),
+  query: control(
+    {
+      ...{ id: 12, op: 'query', lists: 1 },
+      query: {
+        op: 'where',
+        input: { op: 'scan', relation: 'r' },
+        condition: { op: 'in', args: [{ column: 'id' }, { value: 5 }], lists: [0] },
+      },
+    },
+    { name: '0.values', type: 'i64', values: ['-9223372036854775808', '7'] },
+  ),
+  queryNext: control({ id: 13, op: 'queryNext', cursor: 1 }),
+  queryEnd: control({ id: 14, op: 'queryEnd', cursor: 1 }),
+  cancel: control({ id: 15, op: 'cancel', target: 14 }),
+}
+
+const dataRequests: Record<string, GoldenMessage> = {
+  get: ask(5, 'get', 2, [u32('keys', 7, 42)]),
+  'get of strings, with a strategy and a deadline': ask(
+    6,
+    'get',
+    3,
+    [bytes('keys', hex('Köln'), '', hex('a'))],
+    {
+      deadline: 1500,
+      traversal: { strategy: 'directed', resolution: 'reversed' },
+    },
+  ),
+  'get by one thread a key': ask(6, 'get', 1, [u32('keys', 7)], { traversal: { strategy: 'sequential' } }),
+  'get of nothing': ask(0, 'get', 0, [u32('keys')]),
+  'getAll of tuples (u32, string, i32), the largest id, handle and generation': ask(
+    LARGEST,
+    'getAll',
+    1,
+    [bytes('keys', '00000007' + '6100ff620000' + '7fffffff')],
+    { handle: 2 ** 32 - 1, generation: 2 ** 32 - 1 },
+  ),
+  'count of floats': ask(8, 'count', 2, [{ name: 'keys', type: 'f64', values: [-1.5, 1e300] }]),
+  'getNext, downwards from entries': ask(9, 'getNext', 2, [u32('keys', 7, 42), u32('sequences', 0, 3)], {
+    reverse: true,
+  }),
+  'scan of all': ask(10, 'scan', 1, [], { limit: 100 }),
+  'scan of two ranges, downwards, without their ends': ask(
+    11,
+    'scan',
+    2,
+    [u32('from', 0, 100), u32('to', 50, 200)],
+    {
+      ...{ limit: 10, reverse: true, fromExclusive: true, toExclusive: true },
+    },
+  ),
+  'scan of strings that goes on; the second range is finished': ask(
+    12,
+    'scan',
+    2,
+    [bytes('from', hex('a'), hex('b')), bytes('tokens', `${hex('ab')}01000000`, 'ffffffff')],
+    { limit: 10 },
+  ),
+  explain: ask(13, 'explain', 1, [u32('keys', 7)], {
+    traversal: { strategy: 'speculative', resolution: 'serial' },
+  }),
+  'insert of u64 payloads': ask(14, 'insert', 2, [
+    { name: 'keys', type: 'i64', values: ['-1', '9223372036854775807'] },
+    { name: 'payloads', type: 'u64', values: ['0', '18446744073709551615'] },
+  ]),
+  'insert of payloads of any length, in the place of others, once': ask(
+    15,
+    'insert',
+    2,
+    [u32('keys', 7, 42), bytes('payloads', hex('one'), '')],
+    { mode: 'replace', writeId: LARGEST },
+  ),
+  'delete of keys': ask(16, 'delete', 1, [u32('keys', 7)]),
+  'delete of pairs, with write id 0': ask(17, 'delete', 1, [u32('keys', 7), u32('payloads', 1000)], {
+    writeId: 0,
+  }),
+  'write of an insert, a delete of a key and one of a pair': ask(18, 'write', 3, [
+    { name: 'ops', type: 'u8', values: [0, 3, 4] },
+    u32('keys', 7, 7, 42),
+    u32('payloads', 1, 0, 1000),
+  ]),
+  'load of the first part': ask(19, 'load', 1, [u32('keys', 7), u32('payloads', 1)], {
+    mode: 'ifAbsent',
+    writeId: 1,
+  }),
+  'load of the second part': ask(
+    20,
+    'load',
+    1,
+    [u32('keys', 8), u32('payloads', 2), { name: 'after', type: 'u64', values: ['1'] }],
+    { mode: 'ifAbsent', writeId: 2 },
+  ),
+}
+
+const replies: Record<string, GoldenMessage> = {
+  hello: control({
+    ...{ id: 0, ok: true, server: '0.1.0', protocol: 2, adapter: { name: 'SwiftShader', software: true } },
+    limits: {
+      frameBytes: 67_108_864,
+      batchItems: 1_048_576,
+      scanEntries: 262_144,
+      keyBytes: 4096,
+      payloadBytes: 1_048_576,
+    },
+  }),
+  open: control({ id: 1, ok: true, ...DEFINITION, handle: 3, generation: 1 }),
+  createIndex: control({ id: 127, ok: true, definition: DEFINITION, created: true }),
+  'an error': control({
+    id: 6,
+    ok: false,
+    error: { code: 'INDEX_CHANGED', message: 'open the index again' },
+  }),
+  'an error of a frame that could not be read': control({
+    id: null,
+    ok: false,
+    error: { code: 'BAD_REQUEST', message: 'no' },
+  }),
+  'get: the second key has the payload 1000': answer(
+    5,
+    'get',
+    { name: 'found', type: 'u8', values: [2] },
+    u32('payloads', 0, 1000),
+  ),
+  'get of payloads of any length': answer(
+    6,
+    'get',
+    { name: 'found', type: 'u8', values: [5] },
+    bytes('payloads', hex('one'), '', hex('two')),
+  ),
+  'getAll: two payloads, and none': answer(LARGEST, 'getAll', u32('offsets', 0, 2, 2), u32('payloads', 1, 2)),
+  count: answer(8, 'count', u32('counts', 0, 2)),
+  getNext: answer(
+    9,
+    'getNext',
+    { name: 'found', type: 'u8', values: [1] },
+    u32('keys', 6, 0),
+    u32('payloads', 60, 0),
+    u32('sequences', 4, 0),
+  ),
+  'scan of two ranges, of which the first goes on': answer(
+    11,
+    'scan',
+    u32('offsets', 0, 1, 2),
+    u32('keys', 7, 42),
+    u32('payloads', 1, 2),
+    { name: 'more', type: 'u8', values: [1, 0] },
+    blob('tokens', '07000000000000002a00000001000000'),
+  ),
+  'scan of strings': answer(
+    12,
+    'scan',
+    u32('offsets', 0, 1, 1),
+    bytes('keys', hex('abc')),
+    u32('payloads', 1),
+    { name: 'more', type: 'u8', values: [1, 0] },
+    bytes('tokens', `${hex('abc')}00000000`, ''),
+  ),
+  'explain, which is no data': control({
+    ...{ id: 13, ok: true },
+    explanation: {
+      strategy: 'sequential',
+      batch: 1,
+      digits: 8,
+      partitions: null,
+      reason: 'no partitions',
+      costs: [],
+      tables: null,
+    },
+  }),
+  insert: answer(14, 'insert', { name: 'codes', type: 'u8', values: [0, 2] }),
+  delete: answer(16, 'delete', { name: 'codes', type: 'u8', values: [4] }),
+  write: answer(18, 'write', { name: 'codes', type: 'u8', values: [0, 3, 4] }),
+  'load: rows, inserted, replaced, existing, refused': answer(19, 'load', u32('counts', 5, 3, 0, 1, 1)),
+}
+
+const get = Buffer.from(encodeGolden(dataRequests.get!))
+const write = Buffer.from(
+  encodeGolden(dataRequests['write of an insert, a delete of a key and one of a pair']!),
+)
+const hello = Buffer.from(encodeGolden(controlRequests.hello!))
+/** A frame with bytes from one place on in another way. */
+const changed = (frame: Buffer, at: number, ...values: number[]) => {
+  const other = Buffer.from(frame)
+  other.set(values, at)
+  return other
+}
+const headed = (...header: number[]) => Buffer.from([header.length, 0, 0, 0, ...header])
+
+const refusals: Record<string, Uint8Array> = {
+  nothing: Buffer.alloc(0),
+  'a control frame without its header': hello.subarray(0, 10),
+  'a header that is too long': Buffer.from(Uint32Array.of(LIMITS.headerBytes + 1).buffer),
+  'a header that is no map': headed(0x91, 0x01),
+  'a header with binary data': headed(0x81, 0xa2, 0x69, 0x64, 0xc4, 0x00),
+  'a header without an id': Buffer.from(encodeFrame({ op: 'listIndexes' })),
+  'an id that is no whole number': Buffer.from(encodeFrame({ id: 1.5, op: 'listIndexes' })),
+  'an operation that is unknown': Buffer.from(encodeFrame({ id: 1, op: 'dance' })),
+  'an operation on data, as a control frame': Buffer.from(encodeFrame({ id: 1, op: 'get', index: 'cities' })),
+  'a field that is missing': Buffer.from(encodeFrame({ id: 1, op: 'open' })),
+  'a field too many': Buffer.from(encodeFrame({ id: 1, op: 'open', index: 'a', indx: 'a' })),
+  'a head that is cut off': get.subarray(0, 47),
+  'an id of 2^53': changed(get, 14, 0x20),
+  'operation 0': changed(get, 4, 0),
+  'operation 11': changed(get, 4, 11),
+  'a resolution without a strategy': changed(get, 6, 1),
+  'strategy 5': changed(get, 5, 5),
+  'a flag that is unknown': changed(get, 24, 32),
+  'the flag of a reply': changed(get, 24, 1),
+  'insert mode 3': changed(write, 25, 3),
+  'a limit of what has none': changed(get, 32, 1),
+  'a write id of what is no write': changed(get, 24, 16),
+  'a write id of 2^53': changed(
+    write,
+    24,
+    16,
+    0,
+    0,
+    0,
+    3,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0x20,
+  ),
+  'no column keys': changed(get.subarray(0, 48), 7, 0),
+  'a column of a kind that is kept': changed(get, 48, 32),
+  'a column of a type that is unknown': changed(get, 49, 8),
+  'bytes of an entry that must be zero': changed(get, 50, 1),
+  'half an element': changed(get, 56, 7),
+  'a column twice': changed(write, 48, 1),
+  'a column the operation does not take': changed(write, 4, 1),
+  'a column that ends after the frame': get.subarray(0, 68),
+  'bytes behind the last column': Buffer.concat([get, Buffer.alloc(8)]),
+}
+
+function refusal([name, frame]: [string, Uint8Array]): object {
+  try {
+    readRequest(frame)
+  } catch (error) {
+    const { code } = toWarpdexError(error)
+    return { name, hex: Buffer.from(frame).toString('hex'), id: refusedId(frame, error), code }
+  }
+  throw new Error(`${name} is read`)
+}
+
+function save(file: string, entries: readonly object[]): void {
+  const url = new URL(`../../protocol/golden/${file}.json`, import.meta.url)
+  writeFileSync(url, `${JSON.stringify(entries, null, 2)}\n`)
+}
+
+for (const [file, messages] of Object.entries({
+  'control-requests': controlRequests,
+  'data-requests': dataRequests,
+  replies,
+})) {
+  save(
+    file,
+    Object.entries(messages).map(([name, message]) => ({
+      name,
+      hex: Buffer.from(encodeGolden(message)).toString('hex'),
+      message,
+    })),
+  )
+}
+save('refused-requests', Object.entries(refusals).map(refusal))
