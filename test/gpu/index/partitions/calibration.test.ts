@@ -65,7 +65,7 @@ function watchSubmissions(device: Device): string[][] {
     const { dispatchGroups, stamp, submit } = recorder
     const kernels = new Set<string>()
     recorder.dispatchGroups = (kernel, ...rest) => {
-      kernels.add(kernel.description.module)
+      kernels.add(kernel.label.split(' ')[0]!)
       dispatchGroups.call(recorder, kernel, ...rest)
     }
     recorder.stamp = (...stamped) => {
