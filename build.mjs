@@ -1,19 +1,37 @@
-// Second half of `npm run build`: puts the kernels (*.wesl) and the WebAssembly beside the compiled modules that load them, and the
-// status page's files beside its modules; and makes the command line executable, which npm does only once.
+// `npm run build`: makes dist/ and says what it does. With `--start` only what a server needs, without a check of types, which takes most of the time
+// and which `npm run typecheck` does.
+import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { assemble } from './assemble.mjs'
 
-for (const folder of ['gpu', 'bench']) {
+const start = process.argv.includes('--start')
+
+async function step(what, work) {
+  // Not on standard output, which belongs to what is built and run.
+  console.error(`${(performance.now() / 1000).toFixed(1).padStart(5)} s  ${what}`)
+  await work()
+}
+
+/** Copies files of these kinds to where the compiled modules look for them. */
+function copy(folder, kinds) {
   for (const name of readdirSync(folder, { recursive: true })) {
-    if (name.endsWith('.wesl')) cpSync(join(folder, name), join('dist', folder, name))
+    if (kinds.test(name)) cpSync(join(folder, name), join('dist', folder, name))
   }
 }
-await assemble('persistence', join('dist', 'persistence'))
 
-const page = join('src', 'http', 'page')
-for (const name of readdirSync(page)) {
-  if (/\.(html|css|svg)$/.test(name)) cpSync(join(page, name), join('dist', page, name))
-}
-
-chmodSync(join('dist', 'clients', 'cli', 'main.js'), 0o755)
+await step('compiling TypeScript', () => {
+  const compiler = join('node_modules', 'typescript', 'bin', 'tsc')
+  const project = start ? 'tsconfig.start.json' : 'tsconfig.build.json'
+  const { status } = spawnSync(process.execPath, [compiler, '-p', project], { stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+})
+await step('assembling WebAssembly', () => assemble('persistence', join('dist', 'persistence')))
+await step('copying kernels and the status page', () => {
+  copy('gpu', /\.wesl$/)
+  if (!start) copy('bench', /\.wesl$/)
+  copy(join('src', 'http', 'page'), /\.(html|css|svg)$/)
+  // npm does this only once.
+  chmodSync(join('dist', 'clients', 'cli', 'main.js'), 0o755)
+})
+await step('built', () => {})

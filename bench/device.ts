@@ -4,7 +4,7 @@ import type { Recorder } from '../gpu/device/recorder.js'
 import { Arena } from '../gpu/index/arena.js'
 import { treeShape } from '../gpu/index/layout.js'
 import { DirectoryBuilder } from '../gpu/index/main/directory.js'
-import { TreeReader } from '../gpu/index/read/tree-reader.js'
+import { createReads, type Reads } from '../gpu/index/read/reads.js'
 import { uploadItems } from '../gpu/index/write/items.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../gpu/index-structure.js'
@@ -104,7 +104,7 @@ class TreeBench {
   readonly #shape: IndexShape
   readonly #count: number
   readonly #writer: TreeWriter
-  readonly #reader: TreeReader
+  readonly #reader: Reads
   readonly #primitives: Primitives
   /** Builds the directory that a write may put off; only of CSS-trees. */
   readonly #separators: DirectoryBuilder | undefined
@@ -116,7 +116,7 @@ class TreeBench {
     count: number,
     primitives: Primitives,
     writer: TreeWriter,
-    reader: TreeReader,
+    reader: Reads,
     separators: DirectoryBuilder | undefined,
   ) {
     this.#device = device
@@ -131,7 +131,7 @@ class TreeBench {
   static async create(device: Device, shape: IndexShape, count: number): Promise<TreeBench> {
     const primitives = await Primitives.create(device)
     const writer = await TreeWriter.create(device, primitives, shape)
-    const reader = await TreeReader.create(device, primitives, shape)
+    const reader = await createReads(device, primitives, shape)
     const tree = treeShape(shape)
     const separators = tree.conditions.css ? await DirectoryBuilder.create(device, tree) : undefined
     return new TreeBench(device, shape, count, primitives, writer, reader, separators)
@@ -258,7 +258,7 @@ class TreeBench {
     const dispatches = Math.max(1, Math.min(16, MOST_QUERIES / count))
     const seconds = await this.#time((recorder) => {
       for (let i = 0; i < dispatches; i++) {
-        this.#reader.recordGet(
+        this.#reader.get.record(
           recorder,
           scratch,
           this.#arena!,
@@ -293,7 +293,7 @@ class TreeBench {
       await warmUp(this.#device, this.#primitives)
       const { microseconds } = await kernelTime(this.#device, EFFORT, (recorder, scratch) => {
         const [found, payloads] = [scratch.bytes(count / 8), scratch.words(count * payloadWords)]
-        this.#reader.recordGet(recorder, scratch, this.#arena!, queries, found, payloads, count)
+        this.#reader.get.record(recorder, scratch, this.#arena!, queries, found, payloads, count)
       })
       column.release()
       figures[`get 2^${logarithm}, µs of the kernel`] = microseconds
@@ -310,7 +310,11 @@ class TreeBench {
     await warmUp(this.#device, this.#primitives)
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const start = performance.now()
-      const { offsets } = await this.#reader.scan(this.#arena!, { ranges, from: keys, limit })
+      const { offsets } = await this.#reader.scan.run(
+        { arena: this.#arena! },
+        { ranges, limit },
+        { from: { bytes: keys } },
+      )
       seconds.push((performance.now() - start) / 1000)
       entries = offsets[ranges]!
     }
@@ -326,7 +330,7 @@ class TreeBench {
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const scratch = this.#device.scratch()
       const recorder = this.#device.record()
-      this.#reader.recordScan(recorder, scratch, this.#arena!, { ranges, from: keys, limit })
+      this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from: { bytes: keys }, limit })
       await this.#device.gpu.queue.onSubmittedWorkDone()
       const start = performance.now()
       recorder.submit()
@@ -346,7 +350,7 @@ class TreeBench {
       for (let repeat = 0; repeat < REPEATS; repeat++) {
         const scratch = this.#device.scratch()
         const recorder = this.#device.record()
-        this.#reader.recordScan(recorder, scratch, this.#arena!, { ranges, from: keys, limit })
+        this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from: { bytes: keys }, limit })
         recorder.submit()
         await this.#device.gpu.queue.onSubmittedWorkDone()
         scratch.release()

@@ -29,7 +29,7 @@ export async function benchMerge(device: Device, logarithm: number): Promise<Row
   const { keys } = sampledKeys(1, entries, KEYS)
   const get = async () => {
     const begin = performance.now()
-    await tree.get(keys)
+    await tree.read({ op: 'get' }, { keys: { bytes: keys } })
     return performance.now() - begin
   }
   const alone: number[] = []

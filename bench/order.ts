@@ -1,6 +1,7 @@
 import type { Device } from '../gpu/device/device.js'
 import { treeShape } from '../gpu/index/layout.js'
-import type { IndexShape, ScanRequest } from '../gpu/index-structure.js'
+import type { RangeColumns } from '../gpu/index/read/scan-ranges.js'
+import type { IndexShape } from '../gpu/index-structure.js'
 import { SEQUENCE_BYTES } from '../protocol/key-column.js'
 import { LIMITS } from '../protocol/limits.js'
 import { type Rows, sliceRows } from '../protocol/rows.js'
@@ -142,10 +143,10 @@ class OrderBench {
   }
 
   async #scans(ranges: number, limit: number): Promise<Row['figures']> {
-    const { bytes, offsets } = this.#sample(ranges)
-    const forward = { ranges, limit, from: bytes, fromOffsets: offsets }
-    const backward = { ranges, limit, to: bytes, toOffsets: offsets, reverse: true }
-    const walk = (request: ScanRequest) => this.#repeat(() => this.#both((tree) => tree.walk(request)))
+    const keys = this.#sample(ranges)
+    const forward = { ranges, limit, from: keys }
+    const backward = { ranges, limit, to: keys, reverse: true }
+    const walk = (request: RangeColumns) => this.#repeat(() => this.#both((tree) => tree.walk(request)))
     const entries = ranges * limit
     return {
       ...rates('walk Mentries/s', entries, await walk(forward)),
@@ -155,7 +156,7 @@ class OrderBench {
   }
 
   /** A scan in the form that the tree without links chooses, against a walk along the links. */
-  async #scanBoth(request: ScanRequest): Promise<[number, number]> {
+  async #scanBoth(request: RangeColumns): Promise<[number, number]> {
     const [plain, linked] = this.#trees
     const expected = await plain.scan(request)
     const found = await linked.scan(request, 'walk')

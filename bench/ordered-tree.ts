@@ -2,22 +2,22 @@ import type { Device } from '../gpu/device/device.js'
 import { Arena } from '../gpu/index/arena.js'
 import { treeShape } from '../gpu/index/layout.js'
 import { ReadContext } from '../gpu/index/read/read-context.js'
+import { createReads, type Reads } from '../gpu/index/read/reads.js'
 import type { SearchForm } from '../gpu/index/read/scan.js'
-import { ScanRanges } from '../gpu/index/read/scan-ranges.js'
-import { TreeReader } from '../gpu/index/read/tree-reader.js'
+import { type RangeColumns, ScanRanges } from '../gpu/index/read/scan-ranges.js'
 import { Walk } from '../gpu/index/read/walk.js'
 import { Compactor } from '../gpu/index/write/compact.js'
 import { uploadItems } from '../gpu/index/write/items.js'
 import { LiveOrder } from '../gpu/index/write/live-order.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
-import type { IndexShape, ScanRequest } from '../gpu/index-structure.js'
+import type { IndexShape } from '../gpu/index-structure.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { type Rows, rowCount } from '../protocol/rows.js'
 import { keyWidth, type WriteOp } from '../protocol/types.js'
 import { numberedPayloads } from './keys.js'
 
 interface Parts {
-  readonly reader: TreeReader
+  readonly reader: Reads
   readonly writer: TreeWriter
   readonly compactor: Compactor
   readonly liveOrder: LiveOrder | undefined
@@ -58,7 +58,7 @@ export class OrderedTree {
     const { form } = tree
     const context = await ReadContext.create(device, primitives, shape)
     const parts = {
-      reader: await TreeReader.create(device, primitives, shape),
+      reader: await createReads(device, primitives, shape),
       writer: await TreeWriter.create(device, primitives, shape),
       compactor: await Compactor.create(device, primitives, tree),
       liveOrder: form && (await LiveOrder.create(device, primitives, tree, form)),
@@ -100,13 +100,13 @@ export class OrderedTree {
     const keys = this.#keys
     this.#arena = await compactor.compact(source, keys, async (recorder, scratch) => {
       if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, source, keys)
-      return { recorder, tuples: reader.order(recorder, scratch, source, keys) }
+      return { recorder, tuples: reader.breadthFirst!.order(recorder, scratch, source, keys) }
     })
     source.destroy()
   }
 
   /** Seconds for the entries of ranges to be found by walking, and nothing else. */
-  async walk(request: ScanRequest): Promise<number> {
+  async walk(request: RangeColumns): Promise<number> {
     const { ranges: count, limit, reverse = false } = request
     const { ranges, walk } = this.#parts
     const { queue } = this.#device.gpu
@@ -126,16 +126,17 @@ export class OrderedTree {
   }
 
   /** Seconds of a whole scan, results read back, and the keys that it finds. */
-  async scan(request: ScanRequest, form?: SearchForm): Promise<{ seconds: number; keys: Uint8Array }> {
+  async scan(request: RangeColumns, form?: SearchForm): Promise<{ seconds: number; keys: Uint8Array }> {
     const start = performance.now()
-    const { keys } = await this.#parts.reader.scan(this.#arena, request, form)
+    const { keys } = await this.#parts.reader.scan.run({ arena: this.#arena }, request, request, form)
     return { seconds: (performance.now() - start) / 1000, keys }
   }
 
   /** Seconds of a whole getNext, results read back. */
-  async getNext({ bytes: keys, offsets: keyOffsets }: Rows, reverse: boolean): Promise<number> {
+  async getNext(keys: Rows, reverse: boolean): Promise<number> {
     const start = performance.now()
-    await this.#parts.reader.getNext(this.#arena, { keys, keyOffsets, reverse })
+    const tree = { arena: this.#arena, keys: this.#keys, ready: () => undefined }
+    await this.#parts.reader.operations.getNext.run(tree, { op: 'getNext', reverse }, { keys })
     return (performance.now() - start) / 1000
   }
 

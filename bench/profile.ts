@@ -2,7 +2,7 @@ import type { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
 import { Arena } from '../gpu/index/arena.js'
 import { treeShape } from '../gpu/index/layout.js'
-import { TreeReader } from '../gpu/index/read/tree-reader.js'
+import { createReads } from '../gpu/index/read/reads.js'
 import { uploadItems } from '../gpu/index/write/items.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../gpu/index-structure.js'
@@ -94,7 +94,7 @@ async function profileTree(
   const primitives = await Primitives.create(device)
   const shape = treeShape(indexShape)
   const writer = await TreeWriter.create(device, primitives, indexShape)
-  const reader = await TreeReader.create(device, primitives, indexShape)
+  const reader = await createReads(device, primitives, indexShape)
   const empty = { nodes: 1, tuples: 1, extentWords: 1 }
   const count = 2 ** logarithm
   const batch = Math.max(1, count / 16)
@@ -135,7 +135,7 @@ async function profileTree(
   const payloads = scratch.words(batch * shape.payloadWords)
   await profile(`${name}, get of 1/16`, async () => {
     const recorder = device.record()
-    reader.recordGet(recorder, scratch, arena, queries, found, payloads, batch)
+    reader.get.record(recorder, scratch, arena, queries, found, payloads, batch)
     recorder.submit()
   })
   scratch.release()

@@ -2,7 +2,7 @@ import type { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
 import { Arena } from '../gpu/index/arena.js'
 import { treeShape } from '../gpu/index/layout.js'
-import { TreeReader } from '../gpu/index/read/tree-reader.js'
+import { createReads, type Reads } from '../gpu/index/read/reads.js'
 import { uploadItems } from '../gpu/index/write/items.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../gpu/index-structure.js'
@@ -55,7 +55,7 @@ class StringBench {
   readonly #shape: IndexShape
   readonly #primitives: Primitives
   readonly #writer: TreeWriter
-  readonly #reader: TreeReader
+  readonly #reader: Reads
   readonly #normaliser: KeyNormaliser
 
   private constructor(
@@ -63,7 +63,7 @@ class StringBench {
     shape: IndexShape,
     primitives: Primitives,
     writer: TreeWriter,
-    reader: TreeReader,
+    reader: Reads,
     normaliser: KeyNormaliser,
   ) {
     this.#device = device
@@ -78,7 +78,7 @@ class StringBench {
     const primitives = await Primitives.create(device)
     const [writer, reader, normaliser] = await Promise.all([
       TreeWriter.create(device, primitives, shape),
-      TreeReader.create(device, primitives, shape),
+      createReads(device, primitives, shape),
       KeyNormaliser.create(device, primitives, 'terminated'),
     ])
     return new StringBench(device, shape, primitives, writer, reader, normaliser)
@@ -136,12 +136,12 @@ class StringBench {
     const { records, heap } = this.#normaliser.record(preparing, scratch, wire)
     preparing.submit()
     const fromNormal = await this.#time((recorder, own) => {
-      this.#reader.recordGet(recorder, own, arena, { keys: records, heap }, found, payloads, queries)
+      this.#reader.get.record(recorder, own, arena, { keys: records, heap }, found, payloads, queries)
     })
     const fromWire = await this.#time((recorder, own) => {
       const normal = this.#normaliser.record(recorder, own, wire)
       const keys = { keys: normal.records, heap: normal.heap }
-      this.#reader.recordGet(recorder, own, arena, keys, found, payloads, queries)
+      this.#reader.get.record(recorder, own, arena, keys, found, payloads, queries)
     })
     const bits = await device.read(found, Math.ceil(queries / 8), (view) => view.slice())
     if (!bits.every((byte) => byte === 255)) throw new Error('a key was not found')

@@ -148,7 +148,7 @@ async function movesInPasses({ device, count, keys, order, output }: Fixture): P
 
 /** Splits u32 keys with a u32 payload: three words go in for each and two come out. */
 async function splits({ primitives, count, keys, order, upload }: Fixture): Promise<Steps> {
-  const split = await primitives.split({ keyWords: 1, payloadWords: 1 })
+  const split = primitives.split({ keyWords: 1, payloadWords: 1 })
   const random = new Uint32Array(scatteredKeys(1, 0, count).buffer)
   const steps: Record<string, Step> = {}
   for (const fanOut of FAN_OUTS) {
@@ -223,7 +223,7 @@ async function merges({ device, primitives, count, order, upload }: Fixture): Pr
 
 /** Reduces segments of alternating lengths. */
 async function reductions({ primitives, count, keys, output, upload }: Fixture): Promise<Steps> {
-  const reduce = await primitives.segmentedReduce()
+  const reduce = primitives.segmentedReduce()
   const steps: Record<string, Step> = {}
   for (const length of [...SEGMENT_LENGTHS.filter((length) => length < count), count]) {
     const segments = count / length

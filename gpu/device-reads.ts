@@ -3,14 +3,14 @@ import type { Recorder } from './device/recorder.js'
 import type { KeyColumn } from './index/partitions/result-table.js'
 import type { RecordedGetAll } from './index/read/get-all.js'
 import type { ScanColumns } from './index/read/scan-result.js'
-import type { ScanRequest } from './index-structure.js'
+import type { ReadColumns } from './index-structure.js'
 import type { Scratch } from './memory/scratch.js'
 
 /** Ranges whose ends belong to them. */
-export type InclusiveRanges = Pick<
-  ScanRequest,
-  'ranges' | 'from' | 'fromOffsets' | 'to' | 'toOffsets' | 'limit'
->
+export interface InclusiveRanges extends Pick<ReadColumns, 'from' | 'to'> {
+  readonly ranges: number
+  readonly limit: number
+}
 
 /** Records reads of a tree whose answers stay on the device. The tree has keys. */
 export interface TreeReads {

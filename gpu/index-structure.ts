@@ -1,4 +1,5 @@
 import type { WarpdexError } from '../protocol/errors.js'
+import type { Rows } from '../protocol/rows.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType, WriteOp } from '../protocol/types.js'
 import type { DeviceReads } from './device-reads.js'
@@ -29,31 +30,69 @@ export interface GetAllResult {
 }
 
 /**
- * A batch of ranges. Columns hold one key a range; a missing column leaves that end of every range open. Ends of ranges, and the
- * keys of positions, may be any bytes where keys are of variable length, also leading parts of an encoded tuple: they stand
- * before all keys that begin with them.
+ * The columns of a read. Ends of ranges, and the keys of positions, may be any bytes where keys are of variable length, also leading
+ * parts of an encoded tuple: they stand before all keys that begin with them.
  */
-export interface ScanRequest {
-  readonly ranges: number
-  readonly from?: Uint8Array | undefined
-  readonly fromOffsets?: Uint32Array | undefined
-  readonly to?: Uint8Array | undefined
-  readonly toOffsets?: Uint32Array | undefined
-  readonly fromExclusive?: boolean | undefined
-  readonly toExclusive?: boolean | undefined
+export interface ReadColumns {
+  /** What to find, of all reads but scans. */
+  readonly keys?: Rows | undefined
+  /** For `getNext`: sequence numbers (u32) to continue after within each key; without them it continues after the whole key. */
+  readonly sequences?: Uint8Array | undefined
+  /** For scans: one key a range; without the column that end of every range is open. */
+  readonly from?: Rows | undefined
+  readonly to?: Rows | undefined
   /**
-   * Positions to continue after, one a range, key bytes then sequence number (u32): they replace `from`, or `to` of a reverse
+   * For scans: positions to continue after, one a range, key bytes then sequence number (u32): they replace `from`, or `to` of a reverse
    * scan. A position of all ones (0xff bytes) is past the end: that range yields nothing. With keys of variable length a
    * position of four bytes, all ones, is.
    */
-  readonly tokens?: Uint8Array | undefined
-  readonly tokenOffsets?: Uint32Array | undefined
+  readonly tokens?: Rows | undefined
+}
+
+export interface ScanOptions {
+  readonly ranges: number
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
   readonly reverse?: boolean | undefined
   /** Entries to return for each range. */
   readonly limit: number
   /** Where the columns of the result may go; memory of their own without it. */
   readonly memory?: ResultMemory | undefined
 }
+
+/** What a read is given beside its columns, by operation. */
+export interface ReadOptions {
+  /** The first payload of each key. */
+  readonly get: {
+    readonly traversal?: Traversal | undefined
+    /** Where the result may go; memory of its own without it. */
+    readonly memory?: ResultMemory | undefined
+  }
+  /** All payloads of each key, `limit` at most: more are `TOO_LARGE`. */
+  readonly getAll: { readonly limit: number }
+  /** The number of payloads of each key. */
+  readonly count: object
+  /** The entry after each key or position, or before it. */
+  readonly getNext: { readonly reverse?: boolean | undefined; readonly traversal?: Traversal | undefined }
+  /** The entries of each range in order. */
+  readonly scan: ScanOptions
+  /** How a get of these keys, one at least, would be done. */
+  readonly explain: { readonly traversal?: Traversal | undefined }
+}
+
+export interface ReadResults {
+  readonly get: GetResult
+  readonly getAll: GetAllResult
+  /** u32, one a key. */
+  readonly count: Uint8Array
+  readonly getNext: GetNextResult
+  readonly scan: ScanResult
+  readonly explain: Explanation
+}
+
+export type ReadOp = keyof ReadOptions
+
+export type ReadRequest<Op extends ReadOp> = { readonly op: Op } & ReadOptions[Op]
 
 export interface ScanResult {
   /** Entries of range i are offsets[i] to offsets[i + 1] of `keys` and `payloads`. */
@@ -66,15 +105,6 @@ export interface ScanResult {
   /** One position a range, of its last entry; zeros, or of no bytes, for a range without entries. */
   readonly tokens: Uint8Array
   readonly tokenOffsets?: Uint32Array | undefined
-}
-
-export interface GetNextRequest {
-  readonly keys: Uint8Array
-  readonly keyOffsets?: Uint32Array | undefined
-  /** Sequence numbers (u32) to continue after within each key; without them the search continues after the whole key. */
-  readonly sequences?: Uint8Array | undefined
-  readonly reverse?: boolean | undefined
-  readonly traversal?: Traversal | undefined
 }
 
 export interface GetNextResult {
@@ -173,28 +203,16 @@ export interface CompactionOptions {
  * A column of keys of variable length comes with its offsets: key i is bytes offsets[i] to offsets[i + 1]. Strings are UTF-8, tuples
  * are encoded as `protocol/tuple-key.ts` says; structures take both for granted. Columns of fixed-width keys have no offsets.
  *
- * Operations that take a traversal find keys that way, or as the structure thinks best without one.
+ * Requests that name a traversal have keys found that way, or as the structure thinks best without one.
  * @throws WarpdexError `BAD_REQUEST` for a traversal that needs partitions where the structure has none
  */
 export interface IndexStructure {
   readonly shape: IndexShape
-  /** @param memory where the result may go; memory of its own without it */
-  get(
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
-    traversal?: Traversal,
-    memory?: ResultMemory,
-  ): Promise<GetResult>
-  /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
-  getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult>
-  /** Payloads of each key, u32. */
-  count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array>
-  /** @throws WarpdexError `TOO_LARGE` when the result's keys of variable length, or its tokens, have more than `frameBytes` bytes */
-  scan(request: ScanRequest): Promise<ScanResult>
-  /** @throws WarpdexError `TOO_LARGE` as `scan` does */
-  getNext(request: GetNextRequest): Promise<GetNextResult>
-  /** Says how a get of these keys, one at least, would be done. */
-  explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation>
+  /**
+   * @throws WarpdexError `TOO_LARGE` when a result has more than its limit, or its keys of variable length, or its tokens, have more
+   * than `frameBytes` bytes
+   */
+  read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]>
   /**
    * Reads what is on the device with answers that stay there; structures that lie elsewhere have none. What is read stays as it is until
    * what `use` returns has settled.

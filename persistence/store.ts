@@ -7,14 +7,14 @@ import type { RelationDefinition } from '../protocol/relation.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import { type BackupOptions, type WrittenBackup, writeBackup } from './backup/backup.js'
 import type { CopyOptions } from './backup/checked-copy.js'
+import { checkDataFile } from './check/checker.js'
 import { Committer, type Keyspace } from './disk/committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './disk/data-directory.js'
-import { checkDataFile } from './disk/data-file-check.js'
 import { Dictionary, type Make, type StoredIndex, type StoredRelation } from './disk/dictionary.js'
 import { DirectoryLock } from './disk/directory-lock.js'
-import { directoryError } from './disk/errors.js'
+import { directoryError, unusable } from './disk/errors.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './disk/record.js'
-import { DATA_FILE, SNAPSHOT_DIRECTORY } from './disk/store-files.js'
+import { DATA_FILE, ENCODING, FORMAT_KEY, LMDB_LOCK_FILE, SNAPSHOT_DIRECTORY } from './disk/store-files.js'
 import { LmdbLog } from './log/lmdb-log.js'
 import type { WriteLog } from './log/write-log.js'
 import { type StoredOutcome, WriteOutcomes } from './log/write-outcomes.js'
@@ -33,10 +33,6 @@ export interface StoreOptions {
 
 const PAYLOAD_CACHE_BYTES = 256 * 1024 * 1024
 const COPY_PROGRESS_MS = 500
-const LMDB_LOCK_FILE = 'lock.mdb'
-const FORMAT_KEY = Buffer.from('warpdex')
-
-const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const
 
 /** A data directory: everything about indexes and relations that survives the process. One process has it open at a time. */
 export class Store {
@@ -79,8 +75,8 @@ export class Store {
     const directory = resolve(path)
     const lock = await lockedDirectory(directory)
     try {
-      if (await holdsStore(directory)) await checkFiles(directory)
-      else await markAsStore(directory)
+      if (!(await holdsStore(directory))) await markAsStore(directory)
+      await checkFiles(directory)
       lock.takeDataFile()
       const root = openRoot(directory)
       try {
@@ -319,17 +315,21 @@ interface StoreParts {
   readonly snapshots: Snapshots
 }
 
-/** A crash while the directory was made may have left no data, but then there is nothing else yet. */
+/**
+ * Has the files of a directory checked before LMDB opens them in this process.
+ * A crash while the directory was made may have left no data, but then there is nothing else yet.
+ */
 async function checkFiles(directory: string): Promise<void> {
+  // LMDB crashes the process where it may not open this file.
+  closeSync(openSync(join(directory, LMDB_LOCK_FILE), constants.O_RDWR | constants.O_CREAT, 0o664))
   const file = join(directory, DATA_FILE)
-  if (!(await checkDataFile(file)) && existsSync(join(directory, SNAPSHOT_DIRECTORY))) {
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  if (bytes > 0) await checkDataFile(directory)
+  else if (existsSync(join(directory, SNAPSHOT_DIRECTORY)))
     throw damaged(`${file} is missing or empty; bring the data directory back from a backup`)
-  }
 }
 
 function openRoot(directory: string): RootDatabase<Buffer, Buffer> {
-  // LMDB crashes the process where it may not open this file.
-  closeSync(openSync(join(directory, LMDB_LOCK_FILE), constants.O_RDWR | constants.O_CREAT, 0o664))
   try {
     return open<Buffer, Buffer>({
       ...ENCODING,
@@ -342,7 +342,7 @@ function openRoot(directory: string): RootDatabase<Buffer, Buffer> {
       eventTurnBatching: false,
     })
   } catch (error) {
-    throw damaged(`${join(directory, DATA_FILE)} cannot be opened: ${String(error)}`, error)
+    throw unusable(join(directory, DATA_FILE), error)
   }
 }
 
@@ -353,12 +353,11 @@ async function checkFormat(
   directory: string,
 ): Promise<void> {
   const value = root.getBinary(FORMAT_KEY)
-  const what = join(directory, DATA_FILE)
   if (value !== undefined) {
-    decodeRecord(RecordKind.format, FORMAT_KEY, value, `the format record of ${what}`)
+    const what = `the format record of ${join(directory, DATA_FILE)}`
+    decodeRecord(RecordKind.format, FORMAT_KEY, value, what)
     return
   }
-  if ([...root.getKeys({ limit: 1 })].length > 0) throw damaged(`${what} is the data file of another program`)
   const record = encodeRecord(RecordKind.format, FORMAT_KEY, {})
   await committer.commit([{ keyspace: root, key: FORMAT_KEY, value: record }])
 }

@@ -1,17 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type {
-  IndexShape,
-  IndexStructure,
-  ScanRequest,
-  ScanResult,
-  WriteBatch,
-} from '../gpu/index-structure.js'
+import type { IndexShape, IndexStructure, ScanResult, WriteBatch } from '../gpu/index-structure.js'
 import { type Rows, rowAt, rowCount, rowsOf, sliceRows } from '../protocol/rows.js'
 import { LAYOUTS, type Traversal, type TreeLayout } from '../protocol/traversal.js'
 import { FIXED_KEY_TYPES, type KeyType, keyWidth, WriteOp } from '../protocol/types.js'
 import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
 import type { Random } from './random.js'
+import { reads, type ScanRequest } from './reads.js'
 
 /** What a program needs of the structure under test beside its interface. */
 export interface Subject {
@@ -146,7 +141,7 @@ function repeat({ bytes, offsets }: Rows, count: number): Rows {
 
 async function compareWrite(
   structure: IndexStructure,
-  model: IndexStructure,
+  model: ModelStructure,
   batch: WriteBatch,
   step: string,
 ): Promise<void> {
@@ -160,7 +155,7 @@ async function compareWrite(
 
 async function compareReads(
   structure: IndexStructure,
-  model: IndexStructure,
+  model: ModelStructure,
   random: Random,
   keySpace: KeySpace,
   step: string,
@@ -168,14 +163,14 @@ async function compareReads(
   const count = random.pick([1, 31, 257, 1000])
   const column = keySpace.column(count)
   const { bytes: keys, offsets } = column
-  expectEqual(await structure.get(keys, offsets), await model.get(keys, offsets), `${step}: get`)
-  expectEqual(await structure.count(keys, offsets), await model.count(keys, offsets), `${step}: count`)
+  expectEqual(await reads(structure).get(keys, offsets), await model.get(keys, offsets), `${step}: get`)
+  expectEqual(await reads(structure).count(keys, offsets), await model.count(keys, offsets), `${step}: count`)
   const few = sliceRows(column, keyWidth(structure.shape.keyType), 0, Math.min(count, 50))
   const all = [few.bytes, 1e6, few.offsets] as const
-  expectEqual(await structure.getAll(...all), await model.getAll(...all), `${step}: getAll`)
+  expectEqual(await reads(structure).getAll(...all), await model.getAll(...all), `${step}: getAll`)
   for (const reverse of [false, true]) {
     const next = { keys: few.bytes, keyOffsets: few.offsets, reverse }
-    const { sequences: _a, ...ours } = await structure.getNext(next)
+    const { sequences: _a, ...ours } = await reads(structure).getNext(next)
     const { sequences: _b, ...theirs } = await model.getNext(next)
     expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
   }
@@ -185,18 +180,18 @@ async function compareReads(
 /** Every operation that takes a traversal and changes nothing. */
 async function compareTraversal(
   structure: IndexStructure,
-  model: IndexStructure,
+  model: ModelStructure,
   count: number,
   keySpace: KeySpace,
   traversal: Traversal,
   step: string,
 ): Promise<void> {
   const { bytes: keys, offsets: keyOffsets } = keySpace.column(count)
-  const ours = await structure.get(keys, keyOffsets, traversal)
+  const ours = await reads(structure).get(keys, keyOffsets, traversal)
   expectEqual(ours, await model.get(keys, keyOffsets), `${step}: get`)
   for (const reverse of [false, true]) {
     const next = { keys, keyOffsets, reverse }
-    const { sequences: _a, ...ours } = await structure.getNext({ ...next, traversal })
+    const { sequences: _a, ...ours } = await reads(structure).getNext({ ...next, traversal })
     const { sequences: _b, ...theirs } = await model.getNext(next)
     expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
   }
@@ -204,7 +199,7 @@ async function compareTraversal(
 
 async function compareScans(
   structure: IndexStructure,
-  model: IndexStructure,
+  model: ModelStructure,
   random: Random,
   keySpace: KeySpace,
   step: string,
@@ -224,7 +219,7 @@ async function compareScans(
     reverse: random.chance(0.5),
     limit: random.pick([1, 2, 10, ranges === 1 ? 5000 : 100]),
   }
-  let [ours, theirs] = [await structure.scan(request), await model.scan(request)]
+  let [ours, theirs] = [await reads(structure).scan(request), await model.scan(request)]
   for (let page = 0; ; page++) {
     const { tokens: _a, tokenOffsets: _b, ...seen } = ours
     const { tokens: _c, tokenOffsets: _d, ...expected } = theirs
@@ -233,7 +228,7 @@ async function compareScans(
     expectEqual(seen, expected, `${step}: scan page ${page} of ${shown}`)
     if (page === 3 || !theirs.more.includes(1)) return ranges
     const { keyType } = structure.shape
-    ours = await structure.scan({ ...request, ...unfinished(ours, keyType) })
+    ours = await reads(structure).scan({ ...request, ...unfinished(ours, keyType) })
     theirs = await model.scan({ ...request, ...unfinished(theirs, keyType) })
   }
 }

@@ -1,12 +1,15 @@
 import type {
   GetAllResult,
-  GetNextRequest,
   GetNextResult,
   GetResult,
   IndexShape,
   IndexStructure,
   PreparedWrite,
-  ScanRequest,
+  ReadColumns,
+  ReadOp,
+  ReadOptions,
+  ReadRequest,
+  ReadResults,
   ScanResult,
   StructureImage,
   StructureStats,
@@ -20,6 +23,7 @@ import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types
 import type { StructureFactory } from '../src/engine/structures.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
 import { modelExplanation } from './model-explanation.js'
+import type { GetNextRequest, ScanRequest } from './reads.js'
 
 interface Entry {
   readonly sequence: number
@@ -57,7 +61,30 @@ export class ModelStructure implements IndexStructure {
     this.shape = shape
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<GetResult> {
+  async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
+    const { bytes = new Uint8Array(0), offsets } = columns.keys ?? {}
+    const { from, to, tokens, sequences } = columns
+    const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<ReadResults[Op]> } = {
+      get: ({ traversal }) => this.get(bytes, offsets, traversal),
+      getAll: ({ limit }) => this.getAll(bytes, limit, offsets),
+      count: () => this.count(bytes, offsets),
+      explain: ({ traversal }) => this.explain(bytes, offsets, traversal),
+      getNext: (options) => this.getNext({ ...options, keys: bytes, keyOffsets: offsets, sequences }),
+      scan: (options) =>
+        this.scan({
+          ...options,
+          from: from?.bytes,
+          fromOffsets: from?.offsets,
+          to: to?.bytes,
+          toOffsets: to?.offsets,
+          tokens: tokens?.bytes,
+          tokenOffsets: tokens?.offsets,
+        }),
+    }
+    return answers[request.op](request)
+  }
+
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array, _traversal?: Traversal): Promise<GetResult> {
     const ranks = this.#ranks(keys, keyOffsets)
     const found = new Uint8Array(Math.ceil(ranks.length / 8))
     const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)

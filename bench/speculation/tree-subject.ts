@@ -3,7 +3,7 @@ import { Arena } from '../../gpu/index/arena.js'
 import { treeShape } from '../../gpu/index/layout.js'
 import type { Ready } from '../../gpu/index/partitions/locator.js'
 import { partsFor } from '../../gpu/index/parts.js'
-import type { TreeReader } from '../../gpu/index/read/tree-reader.js'
+import type { Get } from '../../gpu/index/read/get.js'
 import type { TreeWriter } from '../../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../../gpu/index-structure.js'
 import { TRAVERSALS, type Traversal, type TreeLayout } from '../../protocol/traversal.js'
@@ -73,24 +73,24 @@ export class TreeSubject implements Subject {
 
   async load(keys: KeyBlob): Promise<Loaded> {
     const { device } = this.#tools
-    const { reader, writer, locator } = await partsFor(device, this.#shape)
+    const { reads, writer, locator } = await partsFor(device, this.#shape)
     const arena = await insertedArena(device, this.#shape, writer, keys)
     try {
       const ready =
         this.#traversal.strategy === 'sequential' ? undefined : await locator?.ready(arena, this.#traversal)
-      return new LoadedDevice(this.#tools, this.#structure(reader, arena, ready))
+      return new LoadedDevice(this.#tools, this.#structure(reads.get, arena, ready))
     } catch (error) {
       arena.destroy()
       throw error
     }
   }
 
-  #structure(reader: TreeReader, arena: Arena, ready: Ready | undefined): DeviceStructure {
+  #structure(get: Get, arena: Arena, ready: Ready | undefined): DeviceStructure {
     return {
       bytes: arena.usedBytes,
       recordGet: (recorder, scratch, { records, heap }, { found, payloads }, count) => {
         const keys = { keys: records, heap }
-        reader.recordGet(recorder, scratch, arena, keys, found, payloads, count, ready)
+        get.record(recorder, scratch, arena, keys, found, payloads, count, ready)
       },
       destroy: () => arena.destroy(),
     }

@@ -1,4 +1,4 @@
-import type { Kernel } from './kernel.js'
+import type { Buffers, Kernel, Params } from './kernel.js'
 import {
   type DirectRecorder,
   type DispatchOptions,
@@ -45,8 +45,8 @@ export class CommandRecorder implements Recorder {
 
   dispatch(
     kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
+    buffers: Buffers,
+    params: Params,
     invocations: number,
     options?: DispatchOptions,
   ): void {
@@ -55,8 +55,8 @@ export class CommandRecorder implements Recorder {
 
   dispatchGroups(
     kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
+    buffers: Buffers,
+    params: Params,
     groups: number,
     { weight = 1 }: DispatchOptions = {},
   ): void {

@@ -9,14 +9,18 @@ import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter }
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
 import { DeviceFull, noRoom } from './device-full.js'
-import { createKernel, type Kernel, type KernelDescription } from './kernel.js'
+import { Kernel, type KernelDescription, kernelInterface, type MadeShader } from './kernel.js'
 import type { Lane } from './lane.js'
 import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
 import { DirectRecorder, type Recorder } from './recorder.js'
+import { type Conditions, linkShader, type ModuleDescription } from './shaders.js'
 import { Turns } from './turns.js'
 
 export type { AdapterFacts, DeviceColumn }
+
+/** Kernels by their entry points. */
+export type Kernels<Name extends string> = Readonly<Record<Name, Kernel>>
 
 /** Every buffer is a whole number of these, so that kernels can bind any column as `array<vec4u>`. */
 const QUAD_BYTES = 16
@@ -55,7 +59,9 @@ export class Device {
   readonly turns: Turns
   readonly #found: FoundAdapter
   readonly #creations: Creations = { buffers: 0, bindGroups: 0, pipelines: 0 }
-  readonly #kernels = new Map<string, Promise<Kernel>>()
+  readonly #shaders = new Map<string, MadeShader>()
+  readonly #kernels = new Map<string, Kernel>()
+  readonly #compiling = new Set<Promise<void>>()
   readonly #scratch: BufferPool
   readonly #readback: Readback
   /** Only where the device is a GPU. */
@@ -138,22 +144,65 @@ export class Device {
   }
 
   /**
-   * The kernel of this description, made once unless it has a generated part. A GPU's driver compiles it at once and on threads of its
-   * own, so that no request waits for that. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
+   * Kernels of a module, made once. A GPU's driver compiles them at once and on threads of its own, so that no request waits for that once
+   * `compiled` has settled. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
+   *
+   * @param folder that the module's path starts from, if not `gpu/`
    */
-  kernel(description: KernelDescription): Promise<Kernel> {
-    const make = () =>
-      this.#waitFor(createKernel(this.gpu, description, this.#creations, this.facts.software))
-    if (description.generated !== undefined) return make()
-    const key = JSON.stringify([description.module, description.entryPoint, description.conditions])
-    let kernel = this.#kernels.get(key)
-    if (kernel === undefined) {
-      kernel = make()
-      this.#kernels.set(key, kernel)
-      // What failed for want of memory may succeed later.
-      kernel.catch(() => this.#kernels.delete(key))
-    }
+  kernels<Name extends string>(
+    module: string,
+    entryPoints: readonly Name[],
+    conditions?: Conditions,
+    folder?: URL,
+  ): Kernels<Name> {
+    const description = { module, conditions, folder }
+    const made = entryPoints.map((entryPoint) => [entryPoint, this.#kernel(description, entryPoint)])
+    return Object.fromEntries(made)
+  }
+
+  /** Settles once all kernels that were made so far are compiled. */
+  compiled(): Promise<void> {
+    return this.#waitFor(Promise.all(this.#compiling).then(() => {}))
+  }
+
+  /** A kernel whose buffers and parameters are told by their places, compiled; made once unless it has a generated part. */
+  async kernel(description: KernelDescription): Promise<Kernel> {
+    const kernel = this.#kernel(description, description.entryPoint, description)
+    await this.#waitFor(kernel.compiled)
     return kernel
+  }
+
+  #kernel(module: ModuleDescription, entryPoint: string, described?: KernelDescription): Kernel {
+    const key = JSON.stringify([module.module, entryPoint, module.conditions, described?.params])
+    const known = module.generated === undefined ? this.#kernels.get(key) : undefined
+    if (known !== undefined) return known
+    const shader = this.#shader(module)
+    const onDemand = this.facts.software
+    const interfaces = kernelInterface(shader, entryPoint, described)
+    const kernel = new Kernel(this.gpu, shader, entryPoint, interfaces, this.#creations, onDemand)
+    if (module.generated === undefined) this.#kernels.set(key, kernel)
+    this.#compiling.add(kernel.compiled)
+    void kernel.compiled.then(() => this.#compiling.delete(kernel.compiled))
+    return kernel
+  }
+
+  /** The linked module, which all its entry points share. */
+  #shader(description: ModuleDescription): MadeShader {
+    const { module, conditions, generated } = description
+    const key = JSON.stringify([module, conditions])
+    const known = generated === undefined ? this.#shaders.get(key) : undefined
+    if (known !== undefined) return known
+    const linked = linkShader(description)
+    let made: GPUShaderModule | undefined
+    const shader = {
+      ...linked,
+      module: () => {
+        made ??= this.gpu.createShaderModule({ label: linked.label, code: linked.code })
+        return made
+      },
+    }
+    if (generated === undefined) this.#shaders.set(key, shader)
+    return shader
   }
 
   /** What was created so far; measurements by clocks and profiles are left out. */

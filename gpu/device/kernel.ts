@@ -1,28 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { CompositeResolver, link, type ModuleResolver, RecordResolver } from 'wesl'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Creations } from './creations.js'
-import { divisible } from './divide.js'
+import { type Access, type Binding, interfaceOf, type KernelInterface } from './kernel-interface.js'
+import type { ModuleDescription, Shader } from './shaders.js'
 
-/** How a kernel uses a binding: `read` is `var<storage, read>`, `write` is `var<storage, read_write>`. */
-export type Access = 'read' | 'write'
+export type { Access }
 
 /** A binding that several kernels have under one number, whatever other bindings they have. */
 export type NumberedBinding = readonly [number: number, access: Access]
 
-/** A module that no file has: its text is made for one kernel, and linked beside the files. */
-export interface GeneratedModule {
-  /** Path below `gpu/` by which the kernel's modules import it. */
-  readonly module: string
-  readonly text: string
-}
-
-export interface KernelDescription {
-  /** Path of the `.wesl` module below `gpu/`, without its ending, e.g. `primitives/prefix-scan`. */
-  readonly module: string
-  /** A folder outside `gpu/` that the module's path starts from; modules of both can be imported. */
-  readonly folder?: URL
+/** A kernel whose buffers and parameters are told by their places. */
+export interface KernelDescription extends ModuleDescription {
   readonly entryPoint: string
   /** Access of each binding of group 0, from `firstBinding` on. */
   readonly bindings: readonly Access[]
@@ -32,87 +19,164 @@ export interface KernelDescription {
   readonly further?: readonly NumberedBinding[]
   /** Number of u32 words in the kernel's `var<immediate>` block; 15 at most. */
   readonly params: number
-  /** Values of `@if` conditions in the module. */
-  readonly conditions?: Readonly<Record<string, boolean>>
-  /** Nobody keeps kernels with a generated part but who asks for them. */
-  readonly generated?: GeneratedModule
+}
+
+/** The buffers of a dispatch by the names that the kernel has for them, whatever others there are beside; or in the order of a description. */
+export type Buffers = Readonly<Record<string, GPUBuffer | undefined>> | readonly GPUBuffer[]
+
+/** The parameters of a dispatch: all members of the kernel's `Params`; or in the order of a description. */
+export type Params = Readonly<Record<string, number>> | readonly number[]
+
+/** A linked module that can be made for the device. */
+export interface MadeShader extends Shader {
+  /** Makes it, once. */
+  readonly module: () => GPUShaderModule
 }
 
 /** A compute pipeline with an explicit layout and a cache of its bind groups. */
 export class Kernel {
-  readonly description: KernelDescription
+  /** Its module and entry point. */
+  readonly label: string
   /** Whether a part of its workgroups can be dispatched by itself. */
   readonly divides: boolean
+  /** Settles, and never rejects, once its pipeline is made, or is to be made when it is first dispatched. */
+  readonly compiled: Promise<void>
   readonly #device: GPUDevice
   readonly #layout: GPUBindGroupLayout
-  readonly #bindings: readonly NumberedBinding[]
+  readonly #bindings: readonly Binding[]
+  readonly #params: readonly string[]
   readonly #creations: Creations
   readonly #bindGroups = new Map<string, GPUBindGroup>()
+  readonly #description: () => GPUComputePipelineDescriptor
   #pipeline: GPUComputePipeline | undefined
-  readonly #createPipeline: () => GPUComputePipeline
+  #isCounted = false
 
-  /** @param createPipeline makes the pipeline, when it is first asked for */
+  /**
+   * @param creations counts its pipeline and its bind groups
+   * @param onDemand whether its pipeline is made, in this thread, when it is first dispatched
+   */
   constructor(
     device: GPUDevice,
-    description: KernelDescription,
-    divides: boolean,
-    createPipeline: () => GPUComputePipeline,
-    layout: GPUBindGroupLayout,
+    shader: MadeShader,
+    entryPoint: string,
+    { bindings, params }: KernelInterface,
     creations: Creations,
+    onDemand: boolean,
   ) {
+    const label = `${shader.name} ${entryPoint}`
+    this.label = label
+    this.divides = shader.divides && params.length > 0
     this.#device = device
-    this.description = description
-    this.divides = divides
-    this.#createPipeline = createPipeline
-    this.#layout = layout
-    this.#bindings = numberedBindings(description)
+    this.#bindings = bindings
+    this.#params = params
     this.#creations = creations
+    this.#layout = device.createBindGroupLayout({
+      label,
+      entries: bindings.map(({ number, access }) => ({
+        binding: number,
+        visibility: COMPUTE_STAGE,
+        buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
+      })),
+    })
+    this.#description = () => ({
+      label,
+      layout: device.createPipelineLayout({
+        label,
+        bindGroupLayouts: [this.#layout],
+        immediateSize: 4 * this.immediates,
+      }),
+      compute: { module: shader.module(), entryPoint },
+    })
+    this.compiled = onDemand ? Promise.resolve() : this.#compile()
   }
 
   /** Words of the `var<immediate>` block: the parameters, and behind them the number of the first workgroup. */
   get immediates(): number {
-    return immediatesOf(this.description, this.divides)
+    return this.#params.length + (this.divides ? 1 : 0)
   }
 
   get pipeline(): GPUComputePipeline {
-    if (this.#pipeline === undefined) {
-      this.#pipeline = this.#createPipeline()
-      this.#creations.pipelines++
-    }
+    this.#pipeline ??= this.#device.createComputePipeline(this.#description())
+    if (!this.#isCounted) this.#creations.pipelines++
+    this.#isCounted = true
     return this.#pipeline
   }
 
-  /** The bind group over whole buffers, in binding order. Making one costs more than a dispatch, so they are kept. */
-  bindGroup(buffers: readonly GPUBuffer[]): GPUBindGroup {
-    const { module, entryPoint } = this.description
-    const bindings = this.#bindings
-    if (buffers.length !== bindings.length) {
-      throw new WarpdexError(
-        'INTERNAL',
-        `${module} ${entryPoint} takes ${bindings.length} buffers, not ${buffers.length}`,
-      )
-    }
+  /** What fails for want of memory may succeed when it is dispatched, and says so if not. */
+  async #compile(): Promise<void> {
+    try {
+      const pipeline = await this.#device.createComputePipelineAsync(this.#description())
+      this.#pipeline ??= pipeline
+    } catch {}
+  }
+
+  /** The bind group over whole buffers. Making one costs more than a dispatch, so they are kept. */
+  bindGroup(given: Buffers): GPUBindGroup {
+    const buffers = this.#inOrder(given)
     const key = buffers.map(bufferNumber).join()
     let group = this.#bindGroups.get(key)
     if (group === undefined) {
       if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
       group = this.#device.createBindGroup({
         layout: this.#layout,
-        entries: bindings.map(([binding], i) => ({ binding, resource: { buffer: buffers[i]! } })),
+        entries: this.#bindings.map(({ number }, i) => ({
+          binding: number,
+          resource: { buffer: buffers[i]! },
+        })),
       })
       this.#creations.bindGroups++
       this.#bindGroups.set(key, group)
     }
     return group
   }
+
+  /** @param first number of the first workgroup */
+  paramBlock(params: Params, first: number): Uint32Array<ArrayBuffer> {
+    const block = new Uint32Array(this.immediates)
+    if (isPlaced(params)) block.set(params)
+    else this.#setNamed(block, params)
+    if (this.divides) block[block.length - 1] = first
+    return block
+  }
+
+  #setNamed(block: Uint32Array, params: Readonly<Record<string, number>>): void {
+    const names = this.#params
+    for (let i = 0; i < names.length; i++) {
+      const value = params[names[i]!]
+      if (value === undefined) throw this.#refusal(`needs the parameter ${names[i]}`)
+      block[i] = value
+    }
+    if (Object.keys(params).length === names.length) return
+    const unknown = Object.keys(params).filter((name) => !names.includes(name))
+    throw this.#refusal(`has no parameter ${unknown.join(', ')}`)
+  }
+
+  #inOrder(given: Buffers): readonly GPUBuffer[] {
+    const bindings = this.#bindings
+    if (isPlaced(given)) {
+      if (given.length === bindings.length) return given
+      throw this.#refusal(`takes ${bindings.length} buffers, not ${given.length}`)
+    }
+    return bindings.map(({ name }) => {
+      const buffer = given[name]
+      if (buffer === undefined) throw this.#refusal(`needs the buffer ${name}`)
+      return buffer
+    })
+  }
+
+  #refusal(what: string): WarpdexError {
+    return new WarpdexError('INTERNAL', `${this.label} ${what}`)
+  }
+}
+
+function isPlaced<T>(
+  given: Readonly<Record<string, T>> | readonly Exclude<T, undefined>[],
+): given is readonly Exclude<T, undefined>[] {
+  return Array.isArray(given)
 }
 
 /** Far more than the buffers that a steady state cycles through; past it the cache starts afresh. */
 const BIND_GROUPS_KEPT = 256
-
-function immediatesOf({ params }: KernelDescription, divides: boolean): number {
-  return divides ? params + 1 : params
-}
 
 const bufferNumbers = new WeakMap<GPUBuffer, number>()
 let buffersNumbered = 0
@@ -126,128 +190,23 @@ function bufferNumber(buffer: GPUBuffer): number {
   return number
 }
 
-function numberedBindings({
-  bindings,
-  firstBinding = 0,
-  further = [],
-}: KernelDescription): readonly NumberedBinding[] {
-  return [...bindings.map((access, i) => [firstBinding + i, access] as const), ...further]
-}
-
-/**
- * Makes a kernel.
- * @param creations counts its pipeline and its bind groups
- * @param onDemand whether its pipeline is made, in this thread, when it is first dispatched
- */
-export async function createKernel(
-  device: GPUDevice,
-  description: KernelDescription,
-  creations: Creations,
-  onDemand: boolean,
-): Promise<Kernel> {
-  const { module, entryPoint, params, generated } = description
-  const label = `${module} ${entryPoint}`
-  const layout = device.createBindGroupLayout({
-    label,
-    entries: numberedBindings(description).map(([binding, access]) => ({
-      binding,
-      visibility: COMPUTE_STAGE,
-      buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
-    })),
-  })
-  const shader =
-    generated === undefined
-      ? await keptShaderModule(device, description)
-      : await shaderModule(device, description)
-  const divides = shader.divides && params > 0
-  const immediateSize = immediatesOf(description, divides) * 4
-  const pipelineOf = (): GPUComputePipelineDescriptor => ({
-    label,
-    layout: device.createPipelineLayout({ label, bindGroupLayouts: [layout], immediateSize }),
-    compute: { module: shader.module(), entryPoint },
-  })
-  const pipeline = onDemand ? undefined : await device.createComputePipelineAsync(pipelineOf())
-  return new Kernel(
-    device,
-    description,
-    divides,
-    () => pipeline ?? device.createComputePipeline(pipelineOf()),
-    layout,
-    creations,
-  )
-}
-
-/** A linked module. */
-interface Shader {
-  /** Makes it for the device, once. */
-  readonly module: () => GPUShaderModule
-  readonly divides: boolean
-}
-
-const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<Shader>>>()
-
-/** The linked module, which all its entry points share. */
-function keptShaderModule(device: GPUDevice, description: KernelDescription): Promise<Shader> {
-  const { module, conditions } = description
-  const modules = shaderModules.get(device) ?? new Map<string, Promise<Shader>>()
-  shaderModules.set(device, modules)
-  const key = `${module} ${JSON.stringify(conditions)}`
-  const shader = modules.get(key) ?? shaderModule(device, description)
-  modules.set(key, shader)
-  return shader
-}
-
-async function shaderModule(device: GPUDevice, description: KernelDescription): Promise<Shader> {
-  const { module, conditions = {} } = description
-  const rootModuleName = moduleName(module)
-  const resolver = resolverOf(description)
-  const { dest } = await link({ rootModuleName, resolver, conditions: { ...conditions } })
-  const { code, divides } = divisible(dest)
-  const label = `${module} ${JSON.stringify(conditions)}`
-  let made: GPUShaderModule | undefined
-  return {
-    module: () => {
-      made ??= device.createShaderModule({ label, code })
-      return made
-    },
-    divides,
+/** What a kernel needs: as its description says, if there is one, or else its code. */
+export function kernelInterface(
+  { code, divides }: Shader,
+  entryPoint: string,
+  described?: KernelDescription,
+): KernelInterface {
+  if (described === undefined) {
+    const found = interfaceOf(code, entryPoint)
+    return divides ? { ...found, params: found.params.slice(0, -1) } : found
   }
-}
-
-function resolverOf({ generated, folder }: KernelDescription): ModuleResolver {
-  const kernels = sourcesBelow(KERNELS)
-  if (generated !== undefined) return new CompositeResolver([recordOf([generated]), kernels])
-  return folder === undefined ? kernels : new CompositeResolver([sourcesBelow(folder), kernels])
+  const { bindings, firstBinding = 0, further = [], params } = described
+  const numbered = [...bindings.map((access, i) => [firstBinding + i, access] as const), ...further]
+  return {
+    bindings: numbered.map(([number, access]) => ({ number, access, name: '' })),
+    params: Array.from({ length: params }, String),
+  }
 }
 
 /** `GPUShaderStage.COMPUTE`; the globals of WebGPU exist only once an adapter was asked for. */
 const COMPUTE_STAGE = 4
-
-/** The folder `gpu/`. */
-const KERNELS = new URL('../', import.meta.url)
-
-const sources = new Map<string, RecordResolver>()
-
-/** Every module below a folder, by its path there, parsed once. */
-function sourcesBelow(folder: URL): RecordResolver {
-  let found = sources.get(folder.href)
-  if (found === undefined) {
-    const names = readdirSync(fileURLToPath(folder), { recursive: true, encoding: 'utf8' })
-    const modules = names
-      .filter((name) => name.endsWith('.wesl'))
-      .map((module) => ({ module, text: readFileSync(new URL(module, folder), 'utf8') }))
-    found = recordOf(modules)
-    sources.set(folder.href, found)
-  }
-  return found
-}
-
-function recordOf(modules: readonly GeneratedModule[]): RecordResolver {
-  const texts = modules.map(({ module, text }) => [moduleName(module), text])
-  return new RecordResolver(Object.fromEntries(texts), { packageName: 'package' })
-}
-
-/** WESL names modules by identifiers, so that `primitives/sort-key.wesl` is `package::primitives::sort_key` to those who import it. */
-function moduleName(path: string): string {
-  return path.replaceAll('\\', '/').replaceAll('-', '_')
-}

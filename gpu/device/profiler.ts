@@ -48,8 +48,7 @@ export class Profiler {
     let lastEnd = 0n
     for (const { querySet, kernels } of this.#pages) {
       const points = await this.#resolve(querySet, kernels.length * 2)
-      for (const [i, { description }] of kernels.entries()) {
-        const kernel = `${description.module} ${description.entryPoint}`
+      for (const [i, { label: kernel }] of kernels.entries()) {
         const begin = points[2 * i]! > lastEnd ? points[2 * i]! : lastEnd
         lastEnd = points[2 * i + 1]!
         const { dispatches, microseconds } = times.get(kernel) ?? { dispatches: 0, microseconds: 0 }

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import type { Kernel } from './kernel.js'
+import type { Buffers, Kernel, Params } from './kernel.js'
 import type { Profiler } from './profiler.js'
 
 /** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
@@ -24,16 +24,16 @@ export interface Recorder {
   /** Runs a kernel with at least `invocations` invocations; the kernel ignores those past its own count. */
   dispatch(
     kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
+    buffers: Buffers,
+    params: Params,
     invocations: number,
     options?: DispatchOptions,
   ): void
   /** Runs a kernel with at least `groups` workgroups; the kernel ignores those past its own count. */
   dispatchGroups(
     kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
+    buffers: Buffers,
+    params: Params,
     groups: number,
     options?: DispatchOptions,
   ): void
@@ -73,36 +73,21 @@ export class DirectRecorder implements Recorder {
     this.#profiler = profiler
   }
 
-  dispatch(
-    kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
-    invocations: number,
-  ): void {
+  dispatch(kernel: Kernel, buffers: Buffers, params: Params, invocations: number): void {
     this.dispatchGroups(kernel, buffers, params, Math.ceil(invocations / GROUP_SIZE))
   }
 
-  dispatchGroups(
-    kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
-    groups: number,
-  ): void {
+  dispatchGroups(kernel: Kernel, buffers: Buffers, params: Params, groups: number): void {
     this.dispatchRange(kernel, buffers, params, { first: 0, count: groups })
   }
 
   /** Runs a part of the workgroups of a kernel that can be divided. More than a dimension holds are a multiple of that, unless they are the last ones. */
-  dispatchRange(
-    kernel: Kernel,
-    buffers: readonly GPUBuffer[],
-    params: readonly number[],
-    { first, count }: GroupRange,
-  ): void {
+  dispatchRange(kernel: Kernel, buffers: Buffers, params: Params, { first, count }: GroupRange): void {
     if (count === 0) return
     const pass = this.#passFor(kernel)
     pass.setPipeline(kernel.pipeline)
     pass.setBindGroup(0, kernel.bindGroup(buffers))
-    if (kernel.immediates > 0) pass.setImmediates(0, paramBlock(kernel, params, first))
+    if (kernel.immediates > 0) pass.setImmediates(0, kernel.paramBlock(params, first))
     const x = Math.min(count, this.#groupsPerDimension)
     pass.dispatchWorkgroups(x, Math.ceil(count / x))
   }
@@ -157,11 +142,4 @@ export class DirectRecorder implements Recorder {
     this.#pass?.end()
     this.#pass = undefined
   }
-}
-
-function paramBlock(kernel: Kernel, params: readonly number[], first: number): Uint32Array<ArrayBuffer> {
-  const block = new Uint32Array(kernel.immediates)
-  block.set(params)
-  if (kernel.divides) block[block.length - 1] = first
-  return block
 }

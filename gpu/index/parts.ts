@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { IndexShape } from '../index-structure.js'
@@ -10,9 +11,9 @@ import { treeShape } from './layout.js'
 import { DirectoryBuilder } from './main/directory.js'
 import { MergeOrder } from './main/merge-order.js'
 import { Locator } from './partitions/locator.js'
-import { TraversalPlanner } from './partitions/traversal-planner.js'
-import { Traversals } from './partitions/traversals.js'
-import { TreeReader } from './read/tree-reader.js'
+import type { Traversals } from './partitions/traversals.js'
+import type { BreadthFirst } from './read/breadth-first.js'
+import { createReads, type Reads } from './read/reads.js'
 import { Compactor, type TupleOrder } from './write/compact.js'
 import { Cutter } from './write/cut.js'
 import { LiveOrder } from './write/live-order.js'
@@ -20,7 +21,7 @@ import { TreeWriter } from './write/tree-writer.js'
 
 /** What works on trees of one shape and holds nothing of any. */
 export interface Parts {
-  readonly reader: TreeReader
+  readonly reads: Reads
   readonly writer: TreeWriter
   readonly compactor: Compactor
   /** Made when the first tree is cut, which most never are. */
@@ -55,18 +56,21 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
   const tree = treeShape(shape)
   const { form, partitionLevels } = tree
   const locator = partitionLevels === undefined ? undefined : await Locator.create(device, primitives, tree)
-  const [reader, writer, compactor, directories, liveOrder] = await Promise.all([
-    TreeReader.create(device, primitives, shape, locator),
+  const [reads, writer, compactor, directories, liveOrder] = await Promise.all([
+    createReads(device, primitives, shape, locator),
     TreeWriter.create(device, primitives, shape, locator),
     Compactor.create(device, primitives, tree),
     hasDirectory(tree) ? DirectoryKeeper.create(device) : undefined,
     form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
   ])
-  const traversals = new Traversals(device, locator, new TraversalPlanner(device, tree))
+  const levelOrder = (...given: Parameters<BreadthFirst['order']>) => {
+    if (reads.breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
+    return reads.breadthFirst.order(...given)
+  }
   const hungOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
     liveOrder?.order(recorder, scratch, arena, tuples) ?? {
       recorder,
-      tuples: reader.order(recorder, scratch, arena, tuples),
+      tuples: levelOrder(recorder, scratch, arena, tuples),
     }
   const { css } = tree.conditions
   const [separators, mergeOrder] = await Promise.all([
@@ -80,14 +84,14 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     return cutter
   }
   return {
-    reader,
+    reads,
     writer,
     compactor,
     cutter: provideCutter,
     directories,
     separators,
     locator,
-    traversals,
+    traversals: reads.traversals,
     findOrder,
   }
 }

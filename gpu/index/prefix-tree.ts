@@ -1,36 +1,33 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Explanation, Traversal } from '../../protocol/traversal.js'
-import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
+import type { Traversal } from '../../protocol/traversal.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { TreeReads } from '../device-reads.js'
 import type {
   CompactionOptions,
-  GetAllResult,
-  GetNextRequest,
-  GetNextResult,
-  GetResult,
   IndexShape,
   IndexStructure,
   PreparedWrite,
-  ScanRequest,
-  ScanResult,
+  ReadColumns,
+  ReadOp,
+  ReadRequest,
+  ReadResults,
   StructureImage,
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
 import type { ReadPart } from '../memory/image-parts.js'
-import type { ResultMemory } from '../memory/result-memory.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { Allowance, Arena } from './arena.js'
 import { arenaFromImage } from './image.js'
-import { keyLengths, treeShape } from './layout.js'
+import { treeShape } from './layout.js'
 import type { Ready } from './partitions/locator.js'
 import type { Batch } from './partitions/traversal-planner.js'
 import { type Parts, partsFor } from './parts.js'
 import type { PlaceInColumns } from './read/get.js'
 import type { Queries } from './read/read-context.js'
-import type { TreeReader } from './read/tree-reader.js'
+import { askedFor, keyCount, type ReadOperation, type SearchedTree } from './read/read-operation.js'
+import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
 import { TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
@@ -57,7 +54,6 @@ export class PrefixTree implements IndexStructure {
   readonly shape: IndexShape
   readonly #device: Device
   readonly #parts: Parts
-  readonly #reader: TreeReader
   readonly #state: TreeState
   /** Batches by how their keys were found. */
   readonly #traversals = new Map<string, number>()
@@ -66,7 +62,6 @@ export class PrefixTree implements IndexStructure {
     this.#device = device
     this.shape = shape
     this.#parts = parts
-    this.#reader = parts.reader
     this.#state = new TreeState(device, shape, parts)
   }
 
@@ -106,104 +101,34 @@ export class PrefixTree implements IndexStructure {
     }
   }
 
-  async get(
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
-    traversal?: Traversal,
-    memory?: ResultMemory,
-  ): Promise<GetResult> {
-    this.#parts.traversals.check(traversal)
-    const count = this.#count(keys, keyOffsets)
-    const { searchable: arena } = this.#state
-    if (arena !== undefined && count > 0) {
-      return arena.during(async () => {
-        const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
-        return this.#reader.get(arena, keys, keyOffsets, coming && (await coming), memory)
-      })
+  async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
+    const { operations, context } = this.#parts.reads
+    const operation: ReadOperation<Op> = operations[request.op]
+    if ('traversal' in request) this.#parts.traversals.check(request.traversal)
+    const { searchable: arena, totals } = this.#state
+    if (arena === undefined || askedFor(this.shape.keyType, request, columns) === 0) {
+      return operation.none(request, columns)
     }
-    return {
-      found: new Uint8Array(Math.ceil(count / 8)),
-      payloads: new Uint8Array(count * this.shape.payloadBytes),
+    const tree: SearchedTree = {
+      arena,
+      keys: totals.keys,
+      ready: (keys, traversal) => this.#ready(arena, context.batch(keys), traversal),
     }
-  }
-
-  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
-    const count = this.#count(keys, keyOffsets)
-    const { searchable: arena } = this.#state
-    if (arena !== undefined && count > 0) {
-      return arena.during(() => this.#reader.getAll(arena, keys, limit, keyOffsets))
-    }
-    return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
-  }
-
-  async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
-    const count = this.#count(keys, keyOffsets)
-    const { searchable: arena } = this.#state
-    if (arena !== undefined && count > 0) {
-      return arena.during(() => this.#reader.count(arena, keys, keyOffsets))
-    }
-    return new Uint8Array(count * 4)
-  }
-
-  async scan(request: ScanRequest): Promise<ScanResult> {
-    const { ranges, limit } = request
-    const { searchable: arena } = this.#state
-    if (arena !== undefined && ranges > 0 && limit > 0) {
-      return arena.during(() => this.#reader.scan(arena, request))
-    }
-    return {
-      offsets: new Uint32Array(ranges + 1),
-      ...this.#noKeys(0),
-      payloads: new Uint8Array(0),
-      more: new Uint8Array(ranges),
-      ...this.#noTokens(ranges),
-    }
-  }
-
-  async getNext(request: GetNextRequest): Promise<GetNextResult> {
-    const { keyOffsets, traversal } = request
-    this.#parts.traversals.check(traversal)
-    const count = this.#count(request.keys, keyOffsets)
-    const { searchable: arena } = this.#state
-    if (arena !== undefined && count > 0) {
-      return arena.during(async () => {
-        const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
-        return this.#reader.getNext(arena, request, coming && (await coming))
-      })
-    }
-    return {
-      found: new Uint8Array(Math.ceil(count / 8)),
-      ...this.#noKeys(count),
-      payloads: new Uint8Array(count * this.shape.payloadBytes),
-      sequences: new Uint8Array(count * 4),
-    }
-  }
-
-  async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
-    const { traversals } = this.#parts
-    traversals.check(traversal)
-    const batch = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
-    const { searchable: arena } = this.#state
-    const { keys: keyCount } = this.#state.totals
-    if (arena === undefined) return traversals.explain(arena, keyCount, batch, traversal)
-    return arena.during(async () => {
-      const explanation = await traversals.explain(arena, keyCount, batch, traversal)
-      if (explanation.partitions === null) return explanation
-      return { ...explanation, tables: await this.#reader.tables(arena, keys, keyOffsets) }
-    })
+    return arena.during(() => operation.run(tree, request, columns))
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
     this.#parts.traversals.check(batch.traversal)
-    if (this.#count(batch.keys, batch.keyOffsets) === 0)
+    const { keys: bytes, keyOffsets: offsets, traversal } = batch
+    const keys = { bytes, offsets }
+    if (keyCount(this.shape.keyType, keys) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
-    const { keys, keyOffsets, traversal } = batch
-    const { writer } = this.#parts
+    const { reads, writer } = this.#parts
     return this.#state.prepare({
       bytes: columnBytes(batch),
       prepare: async (arena) => {
-        const items = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
-        return writer.prepare(arena, batch, await this.#ready(arena, items, traversal))
+        const ready = await this.#ready(arena, reads.context.batch(keys), traversal)
+        return writer.prepare(arena, batch, ready)
       },
       remember: () => rememberColumns(writer, batch),
     })
@@ -244,7 +169,7 @@ export class PrefixTree implements IndexStructure {
     return arena.during(async () => {
       const ready = await this.#ready(arena, batch, traversal)
       return use((recorder, scratch, queries, found, payloads, at) =>
-        this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, count, ready, at),
+        this.#parts.reads.get.record(recorder, scratch, arena, queries, found, payloads, count, ready, at),
       )
     })
   }
@@ -256,14 +181,14 @@ export class PrefixTree implements IndexStructure {
   async duringTreeReads<T>(use: (reads: TreeReads | undefined) => Promise<T>): Promise<T> {
     const { searchable: arena, totals } = this.#state
     if (arena === undefined || totals.keys === 0) return use(undefined)
-    return arena.during(() => use(this.#reader.readsOf(arena, totals.payloads)))
+    return arena.during(() => use(deviceReads(this.#parts.reads, arena, totals.payloads)))
   }
 
   /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */
   recordCount(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void {
     const { searchable: arena } = this.#state
     if (arena === undefined) recorder.clear(counts, 0, 4 * count)
-    else this.#reader.recordCount(recorder, arena, queries, counts, count)
+    else this.#parts.reads.count.record(recorder, arena, queries, counts, count)
   }
 
   /**
@@ -327,11 +252,6 @@ export class PrefixTree implements IndexStructure {
     this.#traversals.set(name, (this.#traversals.get(name) ?? 0) + 1)
   }
 
-  #batch(count: number, keyOffsets: Uint32Array | undefined): Batch {
-    const { longest, mean } = keyLengths(treeShape(this.shape), keyOffsets)
-    return { count, digits: longest, meanDigits: mean }
-  }
-
   /** Bytes of device memory that it may take; whoever owns it may lower them. */
   set allowance(allowance: Allowance) {
     this.#state.allowance = allowance
@@ -364,33 +284,5 @@ export class PrefixTree implements IndexStructure {
 
   destroy(): void {
     this.#state.destroy()
-  }
-
-  /** Keys of a column, by its length or its offsets. */
-  #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
-    const { keyType } = this.shape
-    if (!isFixedKeyType(keyType)) {
-      if (keyOffsets !== undefined && keyOffsets.length > 0) return keyOffsets.length - 1
-      throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys needs its offsets`)
-    }
-    const size = keyBytes(keyType)
-    if (keys.byteLength % size === 0) return keys.byteLength / size
-    throw new WarpdexError(
-      'WRONG_KEY_TYPE',
-      `${keys.byteLength} bytes are no column of ${keyType} keys, which take ${size} bytes each`,
-    )
-  }
-
-  /** What comes in the place of keys that were not found. */
-  #noKeys(count: number): { keys: Uint8Array; keyOffsets?: Uint32Array } {
-    const { keyType } = this.shape
-    if (isFixedKeyType(keyType)) return { keys: new Uint8Array(count * keyBytes(keyType)) }
-    return { keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) }
-  }
-
-  #noTokens(ranges: number): { tokens: Uint8Array; tokenOffsets?: Uint32Array } {
-    const { keyType } = this.shape
-    if (isFixedKeyType(keyType)) return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
-    return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
   }
 }

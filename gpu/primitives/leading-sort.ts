@@ -1,5 +1,4 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord } from './device-count.js'
@@ -17,31 +16,11 @@ const SETTLING_GROUPS = 2048
  */
 export class LeadingSort {
   readonly #sort: Sort
-  readonly #findTies: Kernel
-  readonly #settleTies: Kernel
+  readonly #kernels: Kernels<'find_ties' | 'settle_ties'>
 
-  private constructor(sort: Sort, findTies: Kernel, settleTies: Kernel) {
+  constructor(device: Device, sort: Sort) {
     this.#sort = sort
-    this.#findTies = findTies
-    this.#settleTies = settleTies
-  }
-
-  static async create(device: Device, sort: Sort): Promise<LeadingSort> {
-    const common = { module: 'primitives/leading-sort', params: 3 }
-    const [findTies, settleTies] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'find_ties', bindings: ['read', 'write', 'write'] }),
-      device.kernel({
-        ...common,
-        entryPoint: 'settle_ties',
-        firstBinding: 1,
-        bindings: ['write'],
-        further: [
-          [3, 'write'],
-          [4, 'write'],
-        ],
-      }),
-    ])
-    return new LeadingSort(sort, findTies, settleTies)
+    this.#kernels = device.kernels('primitives/leading-sort', ['find_ties', 'settle_ties'])
   }
 
   /**
@@ -63,10 +42,17 @@ export class LeadingSort {
     // Of each two pairs one can begin a tie.
     const ties = scratch.words(2 + 2 * Math.ceil(count / 2))
     recorder.clear(ties, 0, 4)
-    const params = [count, firstBit, unsettled.index]
-    recorder.dispatch(this.#findTies, [sorted.keys, ties, unsettled.buffer], params, count)
+    const params = { count, firstBit, flag: unsettled.index }
+    const buffers = {
+      keys: sorted.keys,
+      tiedKeys: sorted.keys,
+      values: sorted.values,
+      ties,
+      flags: unsettled.buffer,
+    }
+    recorder.dispatch(this.#kernels.find_ties, buffers, params, count)
     const groups = Math.min(Math.ceil(count / 512), SETTLING_GROUPS)
-    recorder.dispatchGroups(this.#settleTies, [ties, sorted.keys, sorted.values], params, groups)
+    recorder.dispatchGroups(this.#kernels.settle_ties, buffers, params, groups)
     return sorted
   }
 }

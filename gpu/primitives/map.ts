@@ -1,5 +1,4 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 
 /** An affine function of u32 words, modulo 2^32. */
@@ -10,21 +9,12 @@ export interface AffineFunction {
 
 /** Affine maps of columns (`map.wesl`). */
 export class AffineMap {
-  readonly #mapColumn: Kernel
-  readonly #mapPositions: Kernel
+  readonly #column: Kernels<'map_affine'>
+  readonly #positions: Kernels<'map_affine'>
 
-  private constructor(mapColumn: Kernel, mapPositions: Kernel) {
-    this.#mapColumn = mapColumn
-    this.#mapPositions = mapPositions
-  }
-
-  static async create(device: Device): Promise<AffineMap> {
-    const common = { module: 'primitives/map', entryPoint: 'map_affine', params: 3 }
-    const [mapColumn, mapPositions] = await Promise.all([
-      device.kernel({ ...common, bindings: ['read', 'write'] }),
-      device.kernel({ ...common, firstBinding: 1, bindings: ['write'], conditions: { positions: true } }),
-    ])
-    return new AffineMap(mapColumn, mapPositions)
+  constructor(device: Device) {
+    this.#column = device.kernels('primitives/map', ['map_affine'])
+    this.#positions = device.kernels('primitives/map', ['map_affine'], { positions: true })
   }
 
   /** Maps a column, or the positions 0…count-1 where there is no input. */
@@ -35,9 +25,7 @@ export class AffineMap {
     count: number,
     { multiplier, addend }: AffineFunction,
   ): void {
-    const params = [count, multiplier, addend]
-    const quads = Math.ceil(count / 4)
-    if (input === undefined) recorder.dispatch(this.#mapPositions, [output], params, quads)
-    else recorder.dispatch(this.#mapColumn, [input, output], params, quads)
+    const { map_affine: map } = input === undefined ? this.#positions : this.#column
+    recorder.dispatch(map, { input, output }, { count, multiplier, addend }, Math.ceil(count / 4))
   }
 }

@@ -1,32 +1,19 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
-import { type DeviceWord, unboundedCount } from './device-count.js'
+import type { DeviceWord } from './device-count.js'
 
 /** Gather and scatter (`move.wesl`). */
 export class Movement {
-  readonly #gather: Kernel
-  readonly #scatter: Kernel
+  readonly #kernels: Kernels<'gather' | 'scatter'>
   readonly #unbounded: DeviceWord
 
-  private constructor(gather: Kernel, scatter: Kernel, unbounded: DeviceWord) {
-    this.#gather = gather
-    this.#scatter = scatter
+  constructor(device: Device, unbounded: DeviceWord) {
+    this.#kernels = device.kernels('primitives/move', ['gather', 'scatter'])
     this.#unbounded = unbounded
   }
 
-  static async create(device: Device): Promise<Movement> {
-    const bindings = ['read', 'read', 'read', 'write'] as const
-    const common = { module: 'primitives/move', params: 3, bindings }
-    const [gather, scatter, unbounded] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'gather' }),
-      device.kernel({ ...common, entryPoint: 'scatter' }),
-      unboundedCount(device),
-    ])
-    return new Movement(gather, scatter, unbounded)
-  }
-
-  recordGather(
+  record(
+    direction: 'gather' | 'scatter',
     recorder: Recorder,
     source: GPUBuffer,
     indices: GPUBuffer,
@@ -35,20 +22,8 @@ export class Movement {
     words: number,
     live: DeviceWord = this.#unbounded,
   ): void {
-    const buffers = [source, indices, live.buffer, output]
-    recorder.dispatch(this.#gather, buffers, [count, live.index, words], count * words)
-  }
-
-  recordScatter(
-    recorder: Recorder,
-    source: GPUBuffer,
-    indices: GPUBuffer,
-    output: GPUBuffer,
-    count: number,
-    words: number,
-    live: DeviceWord = this.#unbounded,
-  ): void {
-    const buffers = [source, indices, live.buffer, output]
-    recorder.dispatch(this.#scatter, buffers, [count, live.index, words], count * words)
+    const buffers = { source, indices, live: live.buffer, output }
+    const params = { count, liveIndex: live.index, words }
+    recorder.dispatch(this.#kernels[direction], buffers, params, count * words)
   }
 }

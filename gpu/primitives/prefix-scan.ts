@@ -1,14 +1,11 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import { type DeviceWord, readableBeside, unboundedCount } from './device-count.js'
+import { type DeviceWord, readableBeside } from './device-count.js'
 import { groupsFor, type Strategy, subgroupTile } from './strategy.js'
 
 /** Words of a tile; `tile.wesl`, `prefix-scan.wesl` and `compact.wesl` have the same numbers. */
 export const TILE_WORDS = { cooperative: 4096, serial: 256 }
-
-type Kernels = Readonly<Record<'reduce' | 'scan' | 'scanInPlace', Kernel>>
 
 /** Words of an invocation of the kernels for subgroups; `subgroup-scan.wesl` has the same number. */
 const SUBGROUP_WORDS = 16
@@ -17,47 +14,22 @@ const SUBGROUP_WORDS = 16
 export class PrefixScan {
   readonly #strategy: Strategy
   readonly #tileWords: number
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'reduce_tiles' | 'scan_tiles'>
+  readonly #inPlace: Kernels<'scan_tiles'>
   readonly #unbounded: DeviceWord
 
-  private constructor(strategy: Strategy, tileWords: number, kernels: Kernels, unbounded: DeviceWord) {
+  constructor(device: Device, strategy: Strategy, unbounded: DeviceWord) {
+    const tile = strategy === 'subgroups' ? subgroupTile(device, 'scan') : undefined
+    const module = tile === undefined ? 'primitives/prefix-scan' : 'primitives/subgroup-scan'
+    const conditions = tile?.conditions ?? { serial: strategy === 'serial' }
     this.#strategy = strategy
-    this.#tileWords = tileWords
-    this.#kernels = kernels
-    this.#unbounded = unbounded
-  }
-
-  static async create(device: Device, strategy: Strategy): Promise<PrefixScan> {
-    const subgroups = strategy === 'subgroups' ? subgroupTile(device, 'scan') : undefined
-    const module = subgroups === undefined ? 'primitives/prefix-scan' : 'primitives/subgroup-scan'
-    const conditions = subgroups?.conditions ?? { serial: strategy === 'serial' }
-    const tileWords =
+    this.#tileWords =
       strategy === 'subgroups'
         ? subgroupTile(device, 'scan').invocations * SUBGROUP_WORDS
         : TILE_WORDS[strategy]
-    const scanTiles = { module, entryPoint: 'scan_tiles', params: 5 }
-    const [reduce, scan, scanInPlace, unbounded] = await Promise.all([
-      device.kernel({
-        module,
-        entryPoint: 'reduce_tiles',
-        bindings: ['read', 'read', 'write'],
-        params: 5,
-        conditions,
-      }),
-      device.kernel({
-        ...scanTiles,
-        bindings: ['read', 'read', 'read', 'write', 'write'],
-        conditions,
-      }),
-      device.kernel({
-        ...scanTiles,
-        firstBinding: 1,
-        bindings: ['read', 'read', 'write', 'write'],
-        conditions: { ...conditions, in_place: true },
-      }),
-      unboundedCount(device),
-    ])
-    return new PrefixScan(strategy, tileWords, { reduce, scan, scanInPlace }, unbounded)
+    this.#kernels = device.kernels(module, ['reduce_tiles', 'scan_tiles'], conditions)
+    this.#inPlace = device.kernels(module, ['scan_tiles'], { ...conditions, in_place: true })
+    this.#unbounded = unbounded
   }
 
   record(
@@ -74,20 +46,20 @@ export class PrefixScan {
     const tiles = Math.max(1, Math.ceil(count / this.#tileWords))
     const groups = groupsFor(this.#strategy, tiles)
     const sums = tiles > 1 ? scratch.words(tiles) : live.buffer
+    const params = {
+      count,
+      liveIndex: live.index,
+      tiles,
+      totalIndex: total?.index ?? 0,
+      totalInOutput: total?.buffer === output ? 1 : 0,
+    }
     if (tiles > 1) {
-      recorder.dispatchGroups(
-        this.#kernels.reduce,
-        [input, live.buffer, sums],
-        [count, live.index, tiles],
-        groups,
-      )
+      recorder.dispatchGroups(this.#kernels.reduce_tiles, { input, live: live.buffer, sums }, params, groups)
       this.record(recorder, scratch, sums, sums, tiles, total)
     }
-    const totalInOutput = total?.buffer === output
-    const totals = tiles > 1 || totalInOutput ? undefined : total?.buffer
-    const buffers = [live.buffer, sums, output, totals ?? scratch.words(1)]
-    const params = [count, live.index, tiles, total?.index ?? 0, totalInOutput ? 1 : 0]
-    if (input === output) recorder.dispatchGroups(this.#kernels.scanInPlace, buffers, params, groups)
-    else recorder.dispatchGroups(this.#kernels.scan, [input, ...buffers], params, groups)
+    const hasTotals = tiles === 1 && total !== undefined && total.buffer !== output
+    const totals = hasTotals ? total.buffer : scratch.words(1)
+    const { scan_tiles: scan } = input === output ? this.#inPlace : this.#kernels
+    recorder.dispatchGroups(scan, { input, live: live.buffer, bases: sums, output, totals }, params, groups)
   }
 }

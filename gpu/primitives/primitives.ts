@@ -3,11 +3,10 @@ import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { ColumnShape, Columns } from './columns.js'
 import { Compaction } from './compact.js'
-import type { DeviceWord } from './device-count.js'
+import { type DeviceWord, unboundedCount } from './device-count.js'
 import { LeadingSort } from './leading-sort.js'
 import { type AffineFunction, AffineMap } from './map.js'
 import { Movement } from './move.js'
-import { OnDemand } from './on-demand.js'
 import { PrefixScan } from './prefix-scan.js'
 import { SegmentedReduce } from './segmented-reduce.js'
 import { type KeyWords, RadixSort, type Sort, type SortedPairs, type SortOptions } from './sort.js'
@@ -36,51 +35,34 @@ export type { Strategy } from './strategy.js'
  */
 export class Primitives {
   readonly strategy: Strategy
+  readonly #device: Device
+  readonly #unbounded: DeviceWord
   readonly #scan: PrefixScan
   readonly #sort: Sort
   readonly #compact: Compaction
   readonly #movement: Movement
   readonly #map: AffineMap
-  readonly #splits: OnDemand<SplitShape, Split>
-  readonly #leadingSort: OnDemand<undefined, LeadingSort>
-  readonly #segmentedReduce: OnDemand<undefined, SegmentedReduce>
 
-  private constructor(
-    device: Device,
-    strategy: Strategy,
-    scan: PrefixScan,
-    sort: Sort,
-    compact: Compaction,
-    movement: Movement,
-    map: AffineMap,
-  ) {
+  private constructor(device: Device, strategy: Strategy, unbounded: DeviceWord) {
+    this.#device = device
     this.strategy = strategy
-    this.#scan = scan
-    this.#sort = sort
-    this.#compact = compact
-    this.#movement = movement
-    this.#map = map
-    this.#splits = new OnDemand((shape) => Split.create(device, strategy, shape, scan, map))
-    this.#leadingSort = new OnDemand(() => LeadingSort.create(device, sort))
-    this.#segmentedReduce = new OnDemand(() => SegmentedReduce.create(device, strategy, map))
+    this.#unbounded = unbounded
+    this.#scan = new PrefixScan(device, strategy, unbounded)
+    this.#sort =
+      strategy === 'subgroups' ? new SubgroupSort(device) : new RadixSort(device, strategy, this.#scan)
+    this.#compact = new Compaction(device, strategy, this.#scan, unbounded)
+    this.#movement = new Movement(device, unbounded)
+    this.#map = new AffineMap(device)
   }
 
   /**
-   * Makes the pipelines of the primitives that are methods.
+   * Makes the kernels of the primitives that are methods.
    * @param strategy the one that suits the device, unless given
    */
   static async create(device: Device, strategy: Strategy = strategyFor(device)): Promise<Primitives> {
-    const scanning = PrefixScan.create(device, strategy)
-    const [scan, sort, compact, movement, map] = await Promise.all([
-      scanning,
-      strategy === 'subgroups'
-        ? SubgroupSort.create(device)
-        : scanning.then((scan) => RadixSort.create(device, strategy, scan)),
-      scanning.then((scan) => Compaction.create(device, strategy, scan)),
-      Movement.create(device),
-      AffineMap.create(device),
-    ])
-    return new Primitives(device, strategy, scan, sort, compact, movement, map)
+    const primitives = new Primitives(device, strategy, await unboundedCount(device))
+    await device.compiled()
+    return primitives
   }
 
   /**
@@ -136,7 +118,7 @@ export class Primitives {
     if (payloadWords === 1) return { keys: sorted.keys, payloads: sorted.values }
     if (payloadWords === 0 || payloads === undefined) return { keys: sorted.keys, payloads: undefined }
     const moved = scratch.words(count * payloadWords)
-    this.#movement.recordGather(recorder, payloads, sorted.values, moved, count, payloadWords)
+    this.#movement.record('gather', recorder, payloads, sorted.values, moved, count, payloadWords)
     return { keys: sorted.keys, payloads: moved }
   }
 
@@ -163,7 +145,7 @@ export class Primitives {
     words: number,
     deviceCount?: DeviceWord,
   ): void {
-    this.#movement.recordGather(recorder, source, indices, output, count, words, deviceCount)
+    this.#movement.record('gather', recorder, source, indices, output, count, words, deviceCount)
   }
 
   /** output[indices[i]] = source[i] for elements of `words` u32 words each; of equal indices any one wins, word by word. */
@@ -176,7 +158,7 @@ export class Primitives {
     words: number,
     deviceCount?: DeviceWord,
   ): void {
-    this.#movement.recordScatter(recorder, source, indices, output, count, words, deviceCount)
+    this.#movement.record('scatter', recorder, source, indices, output, count, words, deviceCount)
   }
 
   /** output[i] = multiplier * input[i] + addend modulo 2^32. Any other function of an element is a kernel of its own. */
@@ -198,17 +180,17 @@ export class Primitives {
    * Split (He et al. §3.1.4): moves elements to the parts of the output that they are said to belong to, stably. With `positions`
    * it also says where each element came from, by which `scatter` puts results back in the order of the input.
    */
-  split(shape: SplitShape): Promise<Split> {
-    return this.#splits.get(shape)
+  split(shape: SplitShape): Split {
+    return new Split(this.#device, this.strategy, shape, this.#scan, this.#map)
   }
 
   /** For u64 keys that few of their bits tell apart: `leadingBits` says which. */
-  leadingSort(): Promise<LeadingSort> {
-    return this.#leadingSort.get(undefined)
+  leadingSort(): LeadingSort {
+    return new LeadingSort(this.#device, this.#sort)
   }
 
   /** Sum, minimum, maximum or number of the elements of each segment, whatever the lengths of segments. */
-  segmentedReduce(): Promise<SegmentedReduce> {
-    return this.#segmentedReduce.get(undefined)
+  segmentedReduce(): SegmentedReduce {
+    return new SegmentedReduce(this.#device, this.strategy, this.#map, this.#unbounded)
   }
 }

@@ -1,10 +1,8 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import { type DeviceWord, unboundedCount } from './device-count.js'
+import type { DeviceWord } from './device-count.js'
 import type { AffineMap } from './map.js'
-import { OnDemand } from './on-demand.js'
 import { groupsFor, type Strategy } from './strategy.js'
 
 /** Elements of a tile; as in `segmented-reduce.wesl`. */
@@ -43,55 +41,36 @@ export interface SegmentStarts {
   readonly deviceCount?: DeviceWord
 }
 
-interface ReduceKernels {
-  readonly reduceTiles: Kernel
-  readonly finishTiles: Kernel
-}
+type ReduceKernels = Kernels<'reduce_tiles' | 'finish_tiles'>
 
 /** Segmented reduce (`segmented-reduce.wesl`): a dispatch for what lies in a tile, one for what does not. */
 export class SegmentedReduce {
   readonly #strategy: Strategy
   readonly #map: AffineMap
-  readonly #narrow: ReduceKernels
-  readonly #wide: ReduceKernels
-  readonly #further: OnDemand<'pairs' | 'long', ReduceKernels>
-  readonly #measureSegments: Kernel
+  /** By the words of a result, those of pairs of words apart. */
+  readonly #kernels: Readonly<Record<'narrow' | 'wide' | 'pairs' | 'long', ReduceKernels>>
+  readonly #counts: Kernels<'measure_segments'>
   readonly #unbounded: DeviceWord
 
-  private constructor(
-    strategy: Strategy,
-    map: AffineMap,
-    narrow: ReduceKernels,
-    wide: ReduceKernels,
-    further: OnDemand<'pairs' | 'long', ReduceKernels>,
-    measureSegments: Kernel,
-    unbounded: DeviceWord,
-  ) {
+  constructor(device: Device, strategy: Strategy, map: AffineMap, unbounded: DeviceWord) {
+    const module = 'primitives/segmented-reduce'
+    const kernels = (form: 'wide' | 'pairs' | 'long' | undefined) =>
+      device.kernels(module, ['reduce_tiles', 'finish_tiles'], {
+        wide: form === 'wide',
+        pairs: form === 'pairs',
+        long: form === 'long',
+        serial: strategy === 'serial',
+      })
     this.#strategy = strategy
     this.#map = map
-    this.#narrow = narrow
-    this.#wide = wide
-    this.#further = further
-    this.#measureSegments = measureSegments
+    this.#kernels = {
+      narrow: kernels(undefined),
+      wide: kernels('wide'),
+      pairs: kernels('pairs'),
+      long: kernels('long'),
+    }
+    this.#counts = device.kernels(module, ['measure_segments'])
     this.#unbounded = unbounded
-  }
-
-  static async create(device: Device, strategy: Strategy, map: AffineMap): Promise<SegmentedReduce> {
-    const module = 'primitives/segmented-reduce'
-    const [narrow, wide, measureSegments, unbounded] = await Promise.all([
-      createKernels(device, module, strategy, undefined),
-      createKernels(device, module, strategy, 'wide'),
-      device.kernel({
-        module,
-        entryPoint: 'measure_segments',
-        params: 5,
-        firstBinding: 1,
-        bindings: ['read', 'read', 'write'],
-      }),
-      unboundedCount(device),
-    ])
-    const further = new OnDemand((form: 'pairs' | 'long') => createKernels(device, module, strategy, form))
-    return new SegmentedReduce(strategy, map, narrow, wide, further, measureSegments, unbounded)
   }
 
   /**
@@ -110,12 +89,19 @@ export class SegmentedReduce {
   ): void {
     if (reduction === 'count') {
       const { starts, count: most, deviceCount = this.#unbounded } = segments
-      const params = [count, most, deviceCount.index, 0, OPERATIONS.count]
-      recorder.dispatch(this.#measureSegments, [starts, deviceCount.buffer, output], params, most)
+      const params = {
+        count,
+        segments: most,
+        liveIndex: deviceCount.index,
+        tiles: 0,
+        operation: OPERATIONS.count,
+      }
+      const buffers = { starts, live: deviceCount.buffer, output }
+      recorder.dispatch(this.#counts.measure_segments, buffers, params, most)
       return
     }
     const wide = reduction === 'wideSum' || reduction === 'floatSum'
-    const kernels = wide ? this.#wide : this.#narrow
+    const kernels = wide ? this.#kernels.wide : this.#kernels.narrow
     this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, wide ? 2 : 1)
   }
 
@@ -123,7 +109,7 @@ export class SegmentedReduce {
    * @param values `count` pairs of words
    * @param output gets a pair for each segment, as `record`'s; of sums four words, the lowest one first, of which the last means nothing
    */
-  async recordPairs(
+  recordPairs(
     recorder: Recorder,
     scratch: Scratch,
     values: GPUBuffer,
@@ -131,16 +117,16 @@ export class SegmentedReduce {
     segments: SegmentStarts,
     reduction: PairReduction,
     output: GPUBuffer,
-  ): Promise<void> {
+  ): void {
     const isLong = reduction === 'longSum' || reduction === 'signedLongSum'
-    const kernels = await this.#further.get(isLong ? 'long' : 'pairs')
+    const kernels = isLong ? this.#kernels.long : this.#kernels.pairs
     this.#reduce(recorder, scratch, kernels, values, count, segments, reduction, output, isLong ? 4 : 2)
   }
 
   #reduce(
     recorder: Recorder,
     scratch: Scratch,
-    { reduceTiles, finishTiles }: ReduceKernels,
+    kernels: ReduceKernels,
     values: GPUBuffer,
     count: number,
     { starts, count: segments, deviceCount = this.#unbounded }: SegmentStarts,
@@ -150,29 +136,16 @@ export class SegmentedReduce {
   ): void {
     const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
     const tiles = Math.ceil(count / tileSize)
-    const params = [count, segments, deviceCount.index, tiles, OPERATIONS[reduction]]
+    const operation = OPERATIONS[reduction]
+    const params = { count, segments, liveIndex: deviceCount.index, tiles, operation }
     const empty = { multiplier: 0, addend: reduction === 'min' ? 0xffffffff : 0 }
     this.#map.record(recorder, undefined, output, segments * words, empty)
     if (tiles === 0 || segments === 0) return
     const groups = groupsFor(this.#strategy, tiles)
-    const partial = [output, scratch.words(tiles * words), scratch.words(tiles * words)]
-    recorder.dispatchGroups(reduceTiles, [values, starts, deviceCount.buffer, ...partial], params, groups)
-    recorder.dispatchGroups(finishTiles, [starts, deviceCount.buffer, ...partial], params, groups)
+    const heads = scratch.words(tiles * words)
+    const tails = scratch.words(tiles * words)
+    const buffers = { values, starts, live: deviceCount.buffer, output, heads, tails }
+    recorder.dispatchGroups(kernels.reduce_tiles, buffers, params, groups)
+    recorder.dispatchGroups(kernels.finish_tiles, buffers, params, groups)
   }
-}
-
-async function createKernels(
-  device: Device,
-  module: string,
-  strategy: Strategy,
-  form: 'wide' | 'pairs' | 'long' | undefined,
-): Promise<ReduceKernels> {
-  const forms = { wide: form === 'wide', pairs: form === 'pairs', long: form === 'long' }
-  const common = { module, params: 5, conditions: { ...forms, serial: strategy === 'serial' } }
-  const partial = ['read', 'read', 'write', 'write', 'write'] as const
-  const [reduceTiles, finishTiles] = await Promise.all([
-    device.kernel({ ...common, entryPoint: 'reduce_tiles', bindings: ['read', ...partial] }),
-    device.kernel({ ...common, entryPoint: 'finish_tiles', firstBinding: 1, bindings: partial }),
-  ])
-  return { reduceTiles, finishTiles }
 }

@@ -1,10 +1,9 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { PrefixScan } from './prefix-scan.js'
 import { groupsFor, type Strategy } from './strategy.js'
-import { dispatchWithValues, type ValueKernels, withValues } from './value-kernels.js'
+import { ValueKernel } from './value-kernels.js'
 
 /** The strategies that this sort is for; `SubgroupSort` is the one for the third. */
 type PlainStrategy = Exclude<Strategy, 'subgroups'>
@@ -44,11 +43,11 @@ export interface Sort {
 }
 
 /** The kernels for one width of keys. */
-interface Kernels {
-  readonly countDigits: Kernel
-  readonly scatterTiles: ValueKernels
+interface WidthKernels {
+  readonly counts: Kernels<'count_digits'>
+  readonly scatterTiles: ValueKernel<'scatter_tiles'>
   /** Sorts what one tile holds; only where a workgroup shares a tile. */
-  readonly sortTile: ValueKernels | undefined
+  readonly sortTile: ValueKernel<'sort_tile'> | undefined
 }
 
 /**
@@ -58,24 +57,19 @@ interface Kernels {
 export class RadixSort implements Sort {
   readonly #strategy: PlainStrategy
   readonly #scan: PrefixScan
-  readonly #kernels: Readonly<Record<KeyWords, Kernels>>
+  readonly #kernels: Readonly<Record<KeyWords, WidthKernels>>
 
-  private constructor(
-    strategy: PlainStrategy,
-    scan: PrefixScan,
-    kernels: Readonly<Record<KeyWords, Kernels>>,
-  ) {
+  constructor(device: Device, strategy: PlainStrategy, scan: PrefixScan) {
+    const serial = strategy === 'serial'
+    const module = serial ? 'primitives/serial-sort' : 'primitives/sort'
+    const kernels = (wide: boolean) => ({
+      counts: device.kernels(module, ['count_digits'], { wide }),
+      scatterTiles: new ValueKernel(device, module, 'scatter_tiles', { wide }),
+      sortTile: serial ? undefined : new ValueKernel(device, module, 'sort_tile', { wide }),
+    })
     this.#strategy = strategy
     this.#scan = scan
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, strategy: PlainStrategy, scan: PrefixScan): Promise<RadixSort> {
-    const [narrow, wide] = await Promise.all([
-      createKernels(device, strategy, false),
-      createKernels(device, strategy, true),
-    ])
-    return new RadixSort(strategy, scan, { 1: narrow, 2: wide })
+    this.#kernels = { 1: kernels(false), 2: kernels(true) }
   }
 
   record(
@@ -94,45 +88,23 @@ export class RadixSort implements Sort {
     const tiles = Math.ceil(count / TILE_PAIRS[this.#strategy])
     const groups = groupsFor(this.#strategy, tiles)
     if (tiles <= 1 && from === 0 && kernels.sortTile !== undefined) {
-      const buffers = [keys, sorted.keys, sorted.values]
-      dispatchWithValues(recorder, kernels.sortTile, values, buffers, [count, tiles, 0, bits], groups)
+      const buffers = { keys, sortedKeys: sorted.keys, sortedValues: sorted.values }
+      kernels.sortTile.dispatch(recorder, values, buffers, { count, tiles, shift: 0, bits }, groups)
       return sorted
     }
-    const starts = scratch.words(DIGITS * tiles)
+    const histograms = scratch.words(DIGITS * tiles)
     let source = { keys, values }
     let spare: SortedPairs | undefined
     for (let shift = from; shift < bits; shift += DIGIT_BITS) {
-      const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
+      const params = { count, tiles, shift, bits: Math.min(DIGIT_BITS, bits - shift) }
       if (shift > from) [sorted, spare] = [spare ?? allocate(), sorted]
-      recorder.dispatchGroups(kernels.countDigits, [source.keys, starts], params, groups)
-      this.#scan.record(recorder, scratch, starts, starts, DIGITS * tiles)
-      const buffers = [source.keys, sorted.keys, sorted.values, starts]
-      dispatchWithValues(recorder, kernels.scatterTiles, source.values, buffers, params, groups)
+      recorder.dispatchGroups(kernels.counts.count_digits, { keys: source.keys, histograms }, params, groups)
+      this.#scan.record(recorder, scratch, histograms, histograms, DIGITS * tiles)
+      const columns = { keys: source.keys, sortedKeys: sorted.keys, sortedValues: sorted.values }
+      const buffers = { ...columns, starts: histograms, places: histograms }
+      kernels.scatterTiles.dispatch(recorder, source.values, buffers, params, groups)
       source = sorted
     }
     return sorted
   }
-}
-
-async function createKernels(device: Device, strategy: PlainStrategy, wide: boolean): Promise<Kernels> {
-  const serial = strategy === 'serial'
-  const module = serial ? 'primitives/serial-sort' : 'primitives/sort'
-  const common = { module, params: 4, conditions: { wide } }
-  const [countDigits, scatterTiles, sortTile] = await Promise.all([
-    device.kernel({
-      ...common,
-      entryPoint: 'count_digits',
-      firstBinding: 1,
-      bindings: ['read', 'write'],
-    }),
-    withValues(device, {
-      ...common,
-      entryPoint: 'scatter_tiles',
-      bindings: ['read', 'write', 'write', serial ? 'write' : 'read'],
-    }),
-    serial
-      ? undefined
-      : withValues(device, { ...common, entryPoint: 'sort_tile', bindings: ['read', 'write', 'write'] }),
-  ])
-  return { countDigits, scatterTiles, sortTile }
 }

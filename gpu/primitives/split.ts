@@ -1,15 +1,7 @@
-import type { Device } from '../device/device.js'
-import type { Kernel, NumberedBinding } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import {
-  type ColumnShape,
-  type Columns,
-  columnBuffers,
-  columnConditions,
-  ifPayload,
-  scratchColumns,
-} from './columns.js'
+import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
 import type { AffineMap } from './map.js'
 import type { PrefixScan } from './prefix-scan.js'
 import { groupsFor, type Strategy } from './strategy.js'
@@ -32,16 +24,6 @@ export interface SplitColumns extends Columns {
   readonly starts: GPUBuffer
 }
 
-interface Kernels {
-  readonly countParts: Kernel
-  readonly scatterTiles: Kernel
-  /** The pass of several that moves the part numbers too. */
-  readonly carryTiles: Kernel
-  readonly findStarts: Kernel
-  /** Only where a workgroup shares a tile. */
-  readonly splitTile: Kernel | undefined
-}
-
 /** The pass by some bits of the part numbers. */
 interface Pass {
   readonly count: number
@@ -59,30 +41,31 @@ export class Split {
   readonly #shape: SplitShape
   readonly #scan: PrefixScan
   readonly #map: AffineMap
-  readonly #kernels: Kernels
+  readonly #counts: Kernels<'count_parts' | 'find_starts'>
+  readonly #tiles: Kernels<'scatter_tiles'>
+  /** The pass of several that moves the part numbers too. */
+  readonly #carried: Kernels<'scatter_tiles'>
+  /** Only where a workgroup shares a tile. */
+  readonly #single: Kernels<'split_tile'> | undefined
 
-  private constructor(
-    strategy: Strategy,
-    shape: SplitShape,
-    scan: PrefixScan,
-    map: AffineMap,
-    kernels: Kernels,
-  ) {
+  constructor(device: Device, strategy: Strategy, shape: SplitShape, scan: PrefixScan, map: AffineMap) {
+    const module = 'primitives/split'
+    const serial = strategy === 'serial'
+    const positions = shape.positions === true
+    const conditions = (carry: boolean) => ({
+      ...columnConditions(shape),
+      positions: positions && !carry,
+      carry,
+      serial,
+    })
     this.#strategy = strategy
     this.#shape = shape
     this.#scan = scan
     this.#map = map
-    this.#kernels = kernels
-  }
-
-  static async create(
-    device: Device,
-    strategy: Strategy,
-    shape: SplitShape,
-    scan: PrefixScan,
-    map: AffineMap,
-  ): Promise<Split> {
-    return new Split(strategy, shape, scan, map, await createKernels(device, strategy, shape))
+    this.#counts = device.kernels(module, ['count_parts', 'find_starts'], { serial })
+    this.#tiles = device.kernels(module, ['scatter_tiles'], conditions(false))
+    this.#carried = device.kernels(module, ['scatter_tiles'], conditions(true))
+    this.#single = serial ? undefined : device.kernels(module, ['split_tile'], conditions(false))
   }
 
   /**
@@ -104,12 +87,11 @@ export class Split {
     if (bits > MOST_PASS_BITS) return this.#inPasses(recorder, scratch, input, parts, count, fanOut, starts)
     const pass = { count, fanOut, shift: 0, bits }
     const output = scratchColumns(scratch, this.#shape, count)
-    const { splitTile, scatterTiles } = this.#kernels
-    const columns = [parts, ...columnBuffers(input), ...columnBuffers(output)]
-    if (splitTile !== undefined && count <= TILE.cooperative) {
-      recorder.dispatchGroups(splitTile, [...columns, starts], params(pass, 1, 0), 1)
+    const buffers = { parts, ...moved(input, output), starts }
+    if (this.#single !== undefined && count <= TILE.cooperative) {
+      recorder.dispatchGroups(this.#single.split_tile, buffers, params(pass, 1, 0), 1)
     } else {
-      this.#scatter(recorder, scratch, pass, parts, scatterTiles, columns, starts)
+      this.#scatter(recorder, scratch, pass, this.#tiles, buffers)
     }
     return { ...output, starts }
   }
@@ -137,12 +119,13 @@ export class Split {
     for (let shift = 0; shift < bits; shift += passBits) {
       if (shift > 0) [output, spare] = [spare ?? allocate(), output]
       const pass = { count, fanOut, shift, bits: Math.min(passBits, bits - shift) }
-      const columns = [source.parts, ...columnBuffers(source), ...columnBuffers(output)]
-      this.#scatter(recorder, scratch, pass, source.parts, this.#kernels.carryTiles, columns, output.parts)
+      const buffers = { parts: source.parts, ...moved(source, output), splitParts: output.parts }
+      this.#scatter(recorder, scratch, pass, this.#carried, buffers)
       source = output
     }
     const pass = { count, fanOut, shift: 0, bits }
-    recorder.dispatch(this.#kernels.findStarts, [output.parts, starts], params(pass, 0, 0), fanOut + 1)
+    const buffers = { parts: output.parts, starts }
+    recorder.dispatch(this.#counts.find_starts, buffers, params(pass, 0, 0), fanOut + 1)
     return { keys: output.keys, payloads: output.payloads, starts }
   }
 
@@ -150,10 +133,8 @@ export class Split {
     recorder: Recorder,
     scratch: Scratch,
     pass: Pass,
-    parts: GPUBuffer,
-    scatterTiles: Kernel,
-    columns: readonly GPUBuffer[],
-    last: GPUBuffer,
+    { scatter_tiles: scatterTiles }: Kernels<'scatter_tiles'>,
+    columns: Readonly<Record<string, GPUBuffer | undefined>>,
   ): void {
     const passParts = Math.min(pass.fanOut, 2 ** pass.bits)
     const tileSize =
@@ -164,57 +145,23 @@ export class Split {
     const groups = groupsFor(this.#strategy, tiles)
     const block = params(pass, tiles, tileSize)
     const places = scratch.words(passParts * tiles)
-    recorder.dispatchGroups(this.#kernels.countParts, [parts, places], block, groups)
+    const buffers = { ...columns, places }
+    recorder.dispatchGroups(this.#counts.count_parts, buffers, block, groups)
     this.#scan.record(recorder, scratch, places, places, passParts * tiles)
-    recorder.dispatchGroups(scatterTiles, [...columns, places, last], block, groups)
+    recorder.dispatchGroups(scatterTiles, buffers, block, groups)
   }
 }
 
-function params({ count, fanOut, shift, bits }: Pass, tiles: number, tileSize: number): readonly number[] {
-  return [count, tiles, fanOut, shift, bits, tileSize]
+function params(pass: Pass, tiles: number, tileSize: number): Readonly<Record<string, number>> {
+  return { ...pass, tiles, tileSize }
 }
 
-async function createKernels(device: Device, strategy: Strategy, shape: SplitShape): Promise<Kernels> {
-  const serial = strategy === 'serial'
-  const positions = shape.positions === true
-  const common = { module: 'primitives/split', bindings: [], params: 6 }
-  const moving = (entryPoint: string, carry: boolean) => {
-    const given: readonly NumberedBinding[] = positions && !carry ? [] : ifPayload(shape, [2, 'read'])
-    const ends: readonly NumberedBinding[] =
-      entryPoint === 'split_tile'
-        ? [[6, 'write']]
-        : [
-            [5, 'write'],
-            [carry ? 7 : 6, 'write'],
-          ]
-    return device.kernel({
-      ...common,
-      entryPoint,
-      further: [[0, 'read'], [1, 'read'], ...given, [3, 'write'], ...ifPayload(shape, [4, 'write']), ...ends],
-      conditions: { ...columnConditions(shape), positions: positions && !carry, carry, serial },
-    })
+/** Columns that are moved from one place to another. */
+function moved(source: Columns, output: Columns) {
+  return {
+    keys: source.keys,
+    payloads: source.payloads,
+    splitKeys: output.keys,
+    splitPayloads: output.payloads,
   }
-  const [countParts, findStarts, scatterTiles, carryTiles, splitTile] = await Promise.all([
-    device.kernel({
-      ...common,
-      entryPoint: 'count_parts',
-      further: [
-        [0, 'read'],
-        [5, 'write'],
-      ],
-      conditions: { serial },
-    }),
-    device.kernel({
-      ...common,
-      entryPoint: 'find_starts',
-      further: [
-        [0, 'read'],
-        [6, 'write'],
-      ],
-    }),
-    moving('scatter_tiles', false),
-    moving('scatter_tiles', true),
-    serial ? undefined : moving('split_tile', false),
-  ])
-  return { countParts, findStarts, scatterTiles, carryTiles, splitTile }
 }

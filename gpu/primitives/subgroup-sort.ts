@@ -1,10 +1,9 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { KeyWords, Sort, SortedPairs, SortOptions } from './sort.js'
 import { subgroupTile } from './strategy.js'
-import { dispatchWithValues, type ValueKernels, withValues } from './value-kernels.js'
+import { ValueKernel } from './value-kernels.js'
 
 const DIGITS = 256
 const DIGIT_BITS = 8
@@ -22,15 +21,14 @@ const MERGED_PAIRS = 16
 /** The kernels of a pass and their tile. */
 interface PassKernels {
   readonly tile: number
-  readonly countDigits: Kernel
-  readonly scanDigits: Kernel
-  readonly scatterTiles: ValueKernels
+  readonly digits: Kernels<'count_digits' | 'scan_digits'>
+  readonly scatterTiles: ValueKernel<'scatter_tiles'>
 }
 
 /** The kernels for one width of keys. */
-interface Kernels {
-  readonly sortRuns: ValueKernels
-  readonly mergeRuns: Kernel
+interface WidthKernels {
+  readonly sortRuns: ValueKernel<'sort_runs'>
+  readonly runs: Kernels<'merge_runs'>
   readonly short: PassKernels
   readonly long: PassKernels
 }
@@ -43,23 +41,12 @@ export class SubgroupSort implements Sort {
   readonly #runPairs: number
   /** With more tiles than this there are enough of them for every core, and long ones are better. */
   readonly #mostShortTiles: number
-  readonly #kernels: Readonly<Record<KeyWords, Kernels>>
+  readonly #kernels: Readonly<Record<KeyWords, WidthKernels>>
 
-  private constructor(
-    runPairs: number,
-    mostShortTiles: number,
-    kernels: Readonly<Record<KeyWords, Kernels>>,
-  ) {
-    this.#runPairs = runPairs
-    this.#mostShortTiles = mostShortTiles
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device): Promise<SubgroupSort> {
-    const [narrow, wide] = await Promise.all([createKernels(device, 1), createKernels(device, 2)])
-    const runPairs = subgroupTile(device, 'runs').invocations * ROUNDS.runs
-    const mostShortTiles = subgroupTile(device, 'passes').invocations
-    return new SubgroupSort(runPairs, mostShortTiles, { 1: narrow, 2: wide })
+  constructor(device: Device) {
+    this.#runPairs = subgroupTile(device, 'runs').invocations * ROUNDS.runs
+    this.#mostShortTiles = subgroupTile(device, 'passes').invocations
+    this.#kernels = { 1: widthKernels(device, false), 2: widthKernels(device, true) }
   }
 
   record(
@@ -78,17 +65,17 @@ export class SubgroupSort implements Sort {
     const runs = Math.ceil(count / this.#runPairs)
     if (runs <= MOST_RUNS && from === 0) {
       const inRuns = runs > 1 ? allocate() : sorted
-      dispatchWithValues(
-        recorder,
-        kernels.sortRuns,
-        values,
-        [keys, inRuns.keys, inRuns.values],
-        [count, bits],
-        runs,
-      )
+      const columns = { keys, sortedKeys: inRuns.keys, sortedValues: inRuns.values }
+      kernels.sortRuns.dispatch(recorder, values, columns, { count, bits }, runs)
       if (runs > 1) {
-        const buffers = [inRuns.values, inRuns.keys, sorted.keys, sorted.values]
-        recorder.dispatchGroups(kernels.mergeRuns, buffers, [count, bits], Math.ceil(count / MERGED_PAIRS))
+        const merged = {
+          runValues: inRuns.values,
+          keys: inRuns.keys,
+          sortedKeys: sorted.keys,
+          sortedValues: sorted.values,
+        }
+        const groups = Math.ceil(count / MERGED_PAIRS)
+        recorder.dispatchGroups(kernels.runs.merge_runs, merged, { count, bits }, groups)
       }
       return sorted
     }
@@ -120,59 +107,41 @@ function recordPasses(
   const digitCounts = scratch.words(DIGITS)
   let [source, sorted, spare] = [input, first, second]
   for (let shift = from; shift < bits; shift += DIGIT_BITS) {
-    const params = [count, tiles, shift, Math.min(DIGIT_BITS, bits - shift)]
-    recorder.dispatchGroups(kernels.countDigits, [source.keys, counts], params, counted)
-    recorder.dispatchGroups(kernels.scanDigits, [counts, digitCounts], params, DIGITS)
-    const buffers = [source.keys, sorted.keys, sorted.values, counts, digitCounts]
-    dispatchWithValues(recorder, kernels.scatterTiles, source.values, buffers, params, tiles)
+    const params = { count, tiles, shift, bits: Math.min(DIGIT_BITS, bits - shift) }
+    const buffers = {
+      keys: source.keys,
+      sortedKeys: sorted.keys,
+      sortedValues: sorted.values,
+      counts,
+      countsBefore: counts,
+      digitCounts,
+      knownDigitCounts: digitCounts,
+    }
+    recorder.dispatchGroups(kernels.digits.count_digits, buffers, params, counted)
+    recorder.dispatchGroups(kernels.digits.scan_digits, buffers, params, DIGITS)
+    kernels.scatterTiles.dispatch(recorder, source.values, buffers, params, tiles)
     ;[source, sorted, spare] = [sorted, spare, sorted]
   }
   return spare
 }
 
-async function createKernels(device: Device, keyWords: KeyWords): Promise<Kernels> {
-  const wide = keyWords === 2
-  const runs = {
-    module: 'primitives/sort-runs',
-    params: 2,
-    conditions: { ...subgroupTile(device, 'runs').conditions, wide },
-  }
-  const pass = (short: boolean) => {
+function widthKernels(device: Device, wide: boolean): WidthKernels {
+  const module = 'primitives/sort-runs'
+  const conditions = { ...subgroupTile(device, 'runs').conditions, wide }
+  const pass = (short: boolean): PassKernels => {
+    const module = 'primitives/subgroup-sort'
     const { invocations, conditions } = subgroupTile(device, 'passes')
-    const rounds = short ? ROUNDS.short : ROUNDS.long
-    return createPass(device, invocations * rounds, { ...conditions, wide, short_tiles: short })
+    const own = { ...conditions, wide, short_tiles: short }
+    return {
+      tile: invocations * (short ? ROUNDS.short : ROUNDS.long),
+      digits: device.kernels(module, ['count_digits', 'scan_digits'], own),
+      scatterTiles: new ValueKernel(device, module, 'scatter_tiles', own),
+    }
   }
-  const [sortRuns, mergeRuns, short, long] = await Promise.all([
-    withValues(device, { ...runs, entryPoint: 'sort_runs', bindings: ['read', 'write', 'write'] }),
-    device.kernel({ ...runs, entryPoint: 'merge_runs', bindings: ['read', 'read', 'write', 'write'] }),
-    pass(true),
-    pass(false),
-  ])
-  return { sortRuns, mergeRuns, short, long }
-}
-
-async function createPass(
-  device: Device,
-  tile: number,
-  conditions: Readonly<Record<string, boolean>>,
-): Promise<PassKernels> {
-  const common = { module: 'primitives/subgroup-sort', params: 4, conditions }
-  const [countDigits, scanDigits, scatterTiles] = await Promise.all([
-    device.kernel({ ...common, entryPoint: 'count_digits', firstBinding: 1, bindings: ['read', 'write'] }),
-    device.kernel({
-      ...common,
-      entryPoint: 'scan_digits',
-      bindings: [],
-      further: [
-        [2, 'write'],
-        [5, 'write'],
-      ],
-    }),
-    withValues(device, {
-      ...common,
-      entryPoint: 'scatter_tiles',
-      bindings: ['read', 'write', 'write', 'read', 'read'],
-    }),
-  ])
-  return { tile, countDigits, scanDigits, scatterTiles }
+  return {
+    sortRuns: new ValueKernel(device, module, 'sort_runs', conditions),
+    runs: device.kernels(module, ['merge_runs'], conditions),
+    short: pass(true),
+    long: pass(false),
+  }
 }

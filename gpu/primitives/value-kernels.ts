@@ -1,32 +1,28 @@
-import type { Device } from '../device/device.js'
-import type { Kernel, KernelDescription } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { Conditions } from '../device/shaders.js'
 
 /** A kernel of sorts twice: one takes a column of values, the other makes the positions of the keys its values. */
-export interface ValueKernels {
-  readonly given: Kernel
-  readonly positions: Kernel
-}
+export class ValueKernel<Name extends string> {
+  readonly #name: Name
+  readonly #given: Kernels<Name>
+  readonly #positions: Kernels<Name>
 
-/** @param description of a kernel whose bindings begin with 1; its values become binding 0 */
-export async function withValues(device: Device, description: KernelDescription): Promise<ValueKernels> {
-  const { bindings, conditions } = description
-  const [given, positions] = await Promise.all([
-    device.kernel({ ...description, bindings: ['read', ...bindings] }),
-    device.kernel({ ...description, firstBinding: 1, conditions: { ...conditions, positions: true } }),
-  ])
-  return { given, positions }
-}
+  constructor(device: Device, module: string, name: Name, conditions: Conditions) {
+    this.#name = name
+    this.#given = device.kernels(module, [name], conditions)
+    this.#positions = device.kernels(module, [name], { ...conditions, positions: true })
+  }
 
-/** Dispatches the one that suits; `buffers` are those from binding 1 on. */
-export function dispatchWithValues(
-  recorder: Recorder,
-  { given, positions }: ValueKernels,
-  values: GPUBuffer | undefined,
-  buffers: readonly GPUBuffer[],
-  params: readonly number[],
-  groups: number,
-): void {
-  if (values === undefined) recorder.dispatchGroups(positions, buffers, params, groups)
-  else recorder.dispatchGroups(given, [values, ...buffers], params, groups)
+  /** Dispatches the one that suits. */
+  dispatch(
+    recorder: Recorder,
+    values: GPUBuffer | undefined,
+    buffers: Readonly<Record<string, GPUBuffer>>,
+    params: Readonly<Record<string, number>>,
+    groups: number,
+  ): void {
+    const kernels = values === undefined ? this.#positions : this.#given
+    recorder.dispatchGroups(kernels[this.#name], { ...buffers, values }, params, groups)
+  }
 }

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { WarpdexError } from '../../protocol/errors.js'
+import { inspect, snapshotsNamed } from '../check/checker.js'
+import type { Finding, InspectedIndex, InspectedRelation, Inspection } from '../check/inspection.js'
 import { lockStore, syncDirectory } from '../disk/data-directory.js'
 import { DirectoryLock, LOCK_FILE } from '../disk/directory-lock.js'
 import { fileError } from '../disk/errors.js'
@@ -15,13 +17,6 @@ import {
   writeManifest,
 } from './backup-manifest.js'
 import { type CopyOptions, copyChecked, syncFile } from './checked-copy.js'
-import {
-  type Finding,
-  type InspectedIndex,
-  type InspectedRelation,
-  type Inspection,
-  Inspector,
-} from './inspection.js'
 
 /** How far a backup, a restoration or a check is, in bytes. */
 export interface BytesDone {
@@ -141,7 +136,7 @@ async function fill(
   total = done + sizeOf(dataFile) * (PASSES - 1)
   const files: BackupFile[] = [{ path: DATA_FILE, ...(await copyChecked(dataFile, undefined, copying)) }]
   await mkdir(join(draft, SNAPSHOT_DIRECTORY))
-  const named = await new Inspector(draft, { stop }).readDataFile()
+  const named = await snapshotsNamed(draft, { stop })
   total += named.reduce((sum, { bytes }) => sum + bytes * 2, 0)
   for (const { file } of named) {
     const from = join(source.directory, SNAPSHOT_DIRECTORY, file)
@@ -151,10 +146,10 @@ async function fill(
   }
   await syncDirectory(join(draft, SNAPSHOT_DIRECTORY))
   const checked = done
-  const inspection = await new Inspector(draft, {
+  const inspection = await inspect(draft, {
     onProgress: (bytes) => onProgress?.({ done: checked + bytes, total: Math.max(checked + bytes, total) }),
     stop,
-  }).run()
+  })
   requireWhole(inspection)
   const manifest = newManifest({ createdAt, files, ...summary(inspection) })
   await writeManifest(draft, manifest)

@@ -2,6 +2,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { WarpdexError } from '../../protocol/errors.js'
+import { inspect } from '../check/checker.js'
+import type { Finding, Inspection } from '../check/inspection.js'
 import { holdsStore, lockStore, makeDirectory, markAsStore, syncDirectory } from '../disk/data-directory.js'
 import { DirectoryLock } from '../disk/directory-lock.js'
 import { directoryError, fileError } from '../disk/errors.js'
@@ -10,7 +12,6 @@ import { DATA_FILE, SNAPSHOT_DIRECTORY } from '../disk/store-files.js'
 import type { BackupOptions } from './backup.js'
 import { type BackupManifest, isBackup, readManifest } from './backup-manifest.js'
 import { type CopyOptions, copyChecked } from './checked-copy.js'
-import { type Finding, type Inspection, Inspector } from './inspection.js'
 
 /** What a check has found in a data directory or a backup. */
 export interface Verification extends Inspection {
@@ -36,7 +37,7 @@ export async function verify(path: string, { onProgress, stop }: BackupOptions =
   try {
     const total = sizeOf(join(directory, DATA_FILE)) + sizeOf(join(directory, SNAPSHOT_DIRECTORY))
     const progress = (bytes: number) => onProgress?.({ done: Math.min(bytes, total), total })
-    return await new Inspector(directory, { onProgress: progress, stop }).run()
+    return await inspect(directory, { onProgress: progress, stop })
   } catch (error) {
     throw directoryError(directory, error)
   } finally {
@@ -66,10 +67,10 @@ async function verifyBackup(directory: string, { onProgress, stop }: BackupOptio
     }
   }
   const checked = done
-  const inspection = await new Inspector(directory, {
+  const inspection = await inspect(directory, {
     onProgress: (bytes) => onProgress?.({ done: Math.min(checked + bytes, total), total }),
     stop,
-  }).run()
+  })
   return { ...inspection, findings: [...findings, ...inspection.findings], manifest }
 }
 

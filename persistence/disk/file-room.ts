@@ -5,13 +5,14 @@ import koffi from 'koffi'
 import type { RootDatabase } from 'lmdb'
 import type { Change } from './committer.js'
 import { isRoomErrno } from './errors.js'
-import { PAGE_HEADER } from './lmdb-file.js'
 import { DATA_FILE } from './store-files.js'
 
 const MIB = 1024 * 1024
 
 /** Values from a third of a page on have pages of their own. */
 const INLINE_SHARE = 3
+/** Bytes of it before a value that has pages of its own. */
+const PAGE_HEADER = 24
 /** Pages of trees that a change copies: a leaf and what is above it, or for a removal, which has neighbours, a leaf at most. */
 const PAGES_PER_VALUE = 3
 const PAGES_PER_REMOVAL = 1

@@ -1,5 +1,7 @@
 /** What lies in a data directory and in a backup. */
 export const DATA_FILE = 'data.mdb'
+/** LMDB's own, of its readers. */
+export const LMDB_LOCK_FILE = 'lock.mdb'
 export const SNAPSHOT_DIRECTORY = 'snapshots'
 /** Names of the files among the snapshots, finished or not: index, position, something random. */
 export const SNAPSHOT_FILE = /^\d+-\d+-[0-9a-f]{8}\.snapshot(\.tmp)?$/
@@ -7,3 +9,11 @@ export const SNAPSHOT_FILE = /^\d+-\d+-[0-9a-f]{8}\.snapshot(\.tmp)?$/
 export const MANIFEST_FILE = 'warpdex-backup.json'
 /** Of an unfinished backup only, from its begin on: what has it may be removed. */
 export const UNFINISHED_FILE = 'warpdex-backup.unfinished'
+
+/** The tables of the data file. */
+export const TABLES = ['indexes', 'log', 'outcomes', 'payloads', 'snapshots'] as const
+export type TableName = (typeof TABLES)[number]
+/** Where the data file carries its format, beside the tables. */
+export const FORMAT_KEY = Buffer.from('warpdex')
+/** How LMDB is told to treat keys and values: as bytes. */
+export const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const

@@ -8,6 +8,10 @@ const SEGMENT_BYTES = 64 * 1024
 /** Rows of a segment at most, for payloads of a few bytes. */
 const SEGMENT_ROWS = 8192
 
+const NOTHING = new Uint8Array(0)
+/** Bytes of a segment's record beside offsets and payloads. */
+const BARE_RECORD_BYTES = encodeRecord(RecordKind.segment, NOTHING, {}, [NOTHING, NOTHING]).length
+
 /** Payloads in memory: row i of the segment is bytes offsets[i] to offsets[i + 1]. */
 export interface SegmentBody {
   readonly offsets: Uint32Array
@@ -101,6 +105,11 @@ export function parseSegmentKey(key: Buffer): Segment {
     count: key.readUInt32BE(12),
     payloadBytes: key.readUInt32BE(16),
   }
+}
+
+/** Bytes of a segment's record. */
+export function segmentRecordBytes({ count, payloadBytes }: Segment): number {
+  return BARE_RECORD_BYTES + (count + 1) * 4 + payloadBytes
 }
 
 export function decodeSegment(key: Buffer, value: Buffer, what: string): SegmentBody {

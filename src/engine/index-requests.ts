@@ -1,4 +1,4 @@
-import type { ScanRequest, WriteBatch } from '../../gpu/index-structure.js'
+import type { ReadRequest, ScanOptions, WriteBatch } from '../../gpu/index-structure.js'
 import type { ResultMemory } from '../../gpu/memory/result-memory.js'
 import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
 import type { PayloadColumns } from './payload-reader.js'
@@ -37,7 +37,14 @@ export interface LoadPart {
 export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
 
 /** A batch of ranges to scan. */
-export type IndexScan = ScanColumns & Omit<ScanRequest, keyof ScanColumns | 'memory'>
+export type IndexScan = ScanColumns & Omit<ScanOptions, keyof ScanColumns | 'memory'>
+
+/** Keys, or positions within their payloads, whose next entries are asked for. */
+export interface IndexGetNext extends Omit<ReadRequest<'getNext'>, 'op'> {
+  readonly keys: Uint8Array
+  readonly keyOffsets?: Uint32Array | undefined
+  readonly sequences?: Uint8Array | undefined
+}
 
 /** A structure's result with the payloads that clients know. */
 export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns

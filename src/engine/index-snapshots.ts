@@ -5,7 +5,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 
 /** Runs a task when everything that was asked of the index, or relation, before is done, with no write beside it. */
-export type InTurn<S = Pick<IndexStructure, 'image' | 'scan' | 'shape' | 'stats'>> = <T>(
+export type InTurn<S = Pick<IndexStructure, 'image' | 'read' | 'shape' | 'stats'>> = <T>(
   task: (structure: S) => Promise<T>,
 ) => Promise<T>
 

@@ -23,12 +23,11 @@ function metered(structure: IndexStructure, meter: EngineMeter): IndexStructure 
   }
   return {
     shape: structure.shape,
-    get: (...given) => time(performance.now(), structure.get(...given)),
-    getAll: (...given) => time(performance.now(), structure.getAll(...given)),
-    count: (...given) => time(performance.now(), structure.count(...given)),
-    scan: (request) => time(performance.now(), structure.scan(request)),
-    getNext: (request) => time(performance.now(), structure.getNext(request)),
-    explain: (...given) => structure.explain(...given),
+    read: (request, columns) =>
+      // An explanation is no work.
+      request.op === 'explain'
+        ? structure.read(request, columns)
+        : time(performance.now(), structure.read(request, columns)),
     ...(structure.duringReads && { duringReads: structure.duringReads.bind(structure) }),
     prepare: (batch) => time(performance.now(), structure.prepare(batch)),
     compactIfWorthwhile: async (options) => {

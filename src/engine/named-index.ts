@@ -1,6 +1,5 @@
 import type {
   GetAllResult,
-  GetNextRequest,
   GetNextResult,
   GetResult,
   IndexStructure,
@@ -14,7 +13,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
-import { rowCount } from '../../protocol/rows.js'
+import { type Rows, rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { NO_ENGINE_METER } from '../observe/meter.js'
@@ -26,6 +25,7 @@ import { unknownIndex } from './index-errors.js'
 import { type FillStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
 import type {
   Cancellation,
+  IndexGetNext,
   IndexScan,
   IndexWrite,
   LoadPart,
@@ -101,7 +101,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     this.#fill = fill
     const { meter = NO_ENGINE_METER } = host
     this.#gets = new GetCoalescer(
-      ({ bytes, offsets }, memory) => this.live().structure.current.get(bytes, offsets, undefined, memory),
+      (keys, memory) => this.live().structure.current.read({ op: 'get', memory }, { keys }),
       keyWidth(definition.keyType),
       shape.payloadBytes,
       (gets, milliseconds) => meter.dispatched(gets, milliseconds),
@@ -110,59 +110,75 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
 
   /** The first payload of each key. With a traversal the keys are looked up by themselves, and in that way. */
   get(
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
+    bytes: Uint8Array,
+    offsets?: Uint32Array,
     traversal?: Traversal,
     reader?: Reader,
   ): Promise<WithPayloads<GetResult>> {
-    const count = this.#count(keys, keyOffsets)
+    const keys = { bytes, offsets }
+    const count = this.#count(keys)
     return this.#read(reader, count, async (structure, payloads) => {
       // Rows of payloads of kind `bytes` do not leave the process.
       const memory = payloads === undefined ? reader?.memory : undefined
       const { found, payloads: column } =
         traversal === undefined
-          ? await this.#gets.get({ bytes: keys, offsets: keyOffsets }, memory)
-          : await structure.get(keys, keyOffsets, traversal, memory)
+          ? await this.#gets.get(keys, memory)
+          : await structure.read({ op: 'get', traversal, memory }, { keys })
       return { found, ...(await readAll(payloads, column, found)) }
     })
   }
 
   /** How a get of these keys, one at least, would be done. */
   explain(
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
+    bytes: Uint8Array,
+    offsets?: Uint32Array,
     traversal?: Traversal,
     reader?: Reader,
   ): Promise<Explanation> {
-    return this.#read(reader, 1, (structure) => structure.explain(keys, keyOffsets, traversal))
+    const keys = { bytes, offsets }
+    return this.#read(reader, 1, (structure) => structure.read({ op: 'explain', traversal }, { keys }))
   }
 
   /** All payloads of each key. */
-  getAll(keys: Uint8Array, keyOffsets?: Uint32Array, reader?: Reader): Promise<WithPayloads<GetAllResult>> {
-    return this.#read(reader, this.#count(keys, keyOffsets), async (structure, payloads) => {
-      const { offsets, payloads: column } = await structure.getAll(keys, LIMITS.scanEntries, keyOffsets)
+  getAll(bytes: Uint8Array, offsets?: Uint32Array, reader?: Reader): Promise<WithPayloads<GetAllResult>> {
+    const keys = { bytes, offsets }
+    return this.#read(reader, this.#count(keys), async (structure, payloads) => {
+      const request = { op: 'getAll', limit: LIMITS.scanEntries } as const
+      const { offsets, payloads: column } = await structure.read(request, { keys })
       return { offsets, ...(await readAll(payloads, column)) }
     })
   }
 
   /** The number of payloads of each key, u32. */
-  count(keys: Uint8Array, keyOffsets?: Uint32Array, reader?: Reader): Promise<Uint8Array> {
-    return this.#read(reader, this.#count(keys, keyOffsets), (structure) => structure.count(keys, keyOffsets))
+  count(bytes: Uint8Array, offsets?: Uint32Array, reader?: Reader): Promise<Uint8Array> {
+    const keys = { bytes, offsets }
+    return this.#read(reader, this.#count(keys), (structure) => structure.read({ op: 'count' }, { keys }))
   }
 
   /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
   scan(request: IndexScan, reader?: Reader): Promise<WithPayloads<ScanResult>> {
+    const { from, fromOffsets, to, toOffsets, tokens, tokenOffsets, ...options } = request
+    const rows = (bytes: Uint8Array | undefined, offsets: Uint32Array | undefined) =>
+      bytes && { bytes, offsets }
+    const columns = {
+      from: rows(from, fromOffsets),
+      to: rows(to, toOffsets),
+      tokens: rows(tokens, tokenOffsets),
+    }
+    const scan = { op: 'scan', ...options } as const
     return this.#read(reader, request.ranges * request.limit, (structure, payloads) =>
       payloads === undefined
-        ? structure.scan({ ...request, memory: reader?.memory })
-        : payloads.scan(structure, request),
+        ? structure.read({ ...scan, memory: reader?.memory }, columns)
+        : payloads.scan(structure, scan, columns),
     )
   }
 
   /** The entry that follows each key. */
-  getNext(request: GetNextRequest, reader?: Reader): Promise<WithPayloads<GetNextResult>> {
-    return this.#read(reader, this.#count(request.keys, request.keyOffsets), async (structure, payloads) => {
-      const next = await structure.getNext(request)
+  getNext(request: IndexGetNext, reader?: Reader): Promise<WithPayloads<GetNextResult>> {
+    const { keys: bytes, keyOffsets: offsets, sequences, ...options } = request
+    const keys = { bytes, offsets }
+    return this.#read(reader, this.#count(keys), async (structure, payloads) => {
+      const next = await structure.read({ op: 'getNext', ...options }, { keys, sequences })
       return { ...next, ...(await readAll(payloads, next.payloads, next.found)) }
     })
   }
@@ -338,8 +354,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     return loaded.structure.change((current) => runWrites(loaded, current, writes, followers))
   }
 
-  #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
-    return rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.definition.keyType))
+  #count(keys: Rows): number {
+    return rowCount(keys, keyWidth(this.definition.keyType))
   }
 
   /** @param weight keys that are asked for, or entries at most; a read of many waits for its turn */

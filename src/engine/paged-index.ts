@@ -2,8 +2,10 @@ import type {
   IndexShape,
   IndexStructure,
   PreparedWrite,
-  ScanRequest,
-  ScanResult,
+  ReadColumns,
+  ReadOp,
+  ReadRequest,
+  ReadResults,
   StructureStats,
   WriteBatch,
 } from '../../gpu/index-structure.js'
@@ -30,7 +32,7 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
     return this.reserve((structure) => structure.prepare(batch))
   }
 
-  scan(request: ScanRequest): Promise<ScanResult> {
-    return this.use((structure) => structure.scan(request))
+  read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
+    return this.use((structure) => structure.read(request, columns))
   }
 }

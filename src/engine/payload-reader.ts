@@ -1,4 +1,4 @@
-import type { IndexStructure, ScanRequest, ScanResult } from '../../gpu/index-structure.js'
+import type { IndexStructure, ReadColumns, ReadRequest, ScanResult } from '../../gpu/index-structure.js'
 import type { GatheredPayloads } from '../../persistence/payloads/gather.js'
 import type { PayloadStore } from '../../persistence/payloads/payload-store.js'
 import { aligned } from '../../protocol/columns.js'
@@ -42,16 +42,17 @@ export class PayloadReader {
    */
   async scan(
     structure: IndexStructure,
-    request: ScanRequest,
+    request: ReadRequest<'scan'>,
+    columns: ReadColumns,
   ): Promise<Omit<ScanResult, 'payloads'> & PayloadColumns> {
-    const result = await structure.scan(request)
+    const result = await structure.read(request, columns)
     const { offsets, bytes } = await this.#leading(result.payloads)
     const fitting = offsets.length - 1
     if (fitting === result.payloads.byteLength / 16)
       return { ...result, payloads: bytes, payloadOffsets: offsets }
     const limit = request.ranges === 1 ? fitting : request.limit >> 1
     if (limit === 0) throw tooLarge()
-    return this.scan(structure, { ...request, limit })
+    return this.scan(structure, { ...request, limit }, columns)
   }
 
   /** The payloads of as many leading rows as fit. */

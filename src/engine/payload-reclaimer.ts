@@ -1,8 +1,8 @@
-import type { ScanRequest } from '../../gpu/index-structure.js'
 import type { RowFilter } from '../../persistence/payloads/compaction.js'
 import type { Store } from '../../persistence/store.js'
 import { aligned } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Rows } from '../../protocol/rows.js'
 import { isFixedKeyType, type KeyType } from '../../protocol/types.js'
 import type { InTurn } from './index-snapshots.js'
 
@@ -62,14 +62,14 @@ export class PayloadReclaimer {
       return rows.size > 2 * structure.stats().payloads ? rows : undefined
     })
     if (held === undefined) return undefined
-    let place: Pick<ScanRequest, 'tokens' | 'tokenOffsets'> = {}
+    let tokens: Rows | undefined
     for (let more = true; more; ) {
       const page = await inTurn((structure) =>
-        structure.scan({ ranges: 1, limit: pageEntries(structure.shape.keyType), ...place }),
+        structure.read({ op: 'scan', ranges: 1, limit: pageEntries(structure.shape.keyType) }, { tokens }),
       )
       const words = aligned(page.payloads, Uint32Array)
       for (let i = 0; i < words.length; i += PAYLOAD_WORDS) held.mark(words[i] + words[i + 1] * 2 ** 32)
-      place = { tokens: page.tokens, tokenOffsets: page.tokenOffsets }
+      tokens = { bytes: page.tokens, offsets: page.tokenOffsets }
       more = page.more[0] === 1
     }
     // Rows that came meanwhile are not held yet, and nobody knows of their entries.

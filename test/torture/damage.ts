@@ -1,9 +1,9 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LmdbFile } from '../../persistence/disk/lmdb-file.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import type { Engine, EngineOptions, Index } from '../../src/engine/index.js'
+import { usedBytes } from '../persistence/used-bytes.js'
 import type { Random } from '../random.js'
 
 const DEFINITIONS: readonly IndexDefinition[] = [
@@ -60,7 +60,7 @@ export class Damaging {
     const copy = join(this.#directory, 'damaged')
     rmSync(copy, { recursive: true, force: true })
     cpSync(join(this.#directory, 'sound'), copy, { recursive: true })
-    const what = this.#damage(copy)
+    const what = await this.#damage(copy)
     try {
       return { what, outcome: await this.#tryOut(copy) }
     } catch (error) {
@@ -89,12 +89,12 @@ export class Damaging {
   }
 
   /** Does something to a file of a data directory, and says what. */
-  #damage(directory: string): string {
+  async #damage(directory: string): Promise<string> {
     const random = this.#random
     const snapshots = readdirSync(join(directory, 'snapshots')).map((name) => join('snapshots', name))
     const file = random.chance(0.65) ? 'data.mdb' : random.pick(snapshots)
     const path = join(directory, file)
-    const size = file === 'data.mdb' ? usedBytes(path) : statSync(path).size
+    const size = file === 'data.mdb' ? await usedBytes(directory) : statSync(path).size
     if (random.chance(0.15)) {
       const length = random.below(size)
       truncateSync(path, length)
@@ -110,17 +110,6 @@ export class Damaging {
     bytes[at] ^= 1 << bit
     writeFileSync(path, bytes)
     return `${file}: bit ${bit} of byte ${at} of ${size}`
-  }
-}
-
-/** The file may go on with room that is set aside. */
-function usedBytes(path: string): number {
-  const file = LmdbFile.open(path)
-  if (file === undefined) throw new Error(`there is no ${path}`)
-  try {
-    return (file.lastPage + 1) * file.pageBytes
-  } finally {
-    file.close()
   }
 }
 

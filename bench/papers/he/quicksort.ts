@@ -78,7 +78,7 @@ export class Quicksort {
       }),
     ])
     const stepsOf = async (shape: ColumnShape): Promise<QuicksortSteps> => ({
-      split: await primitives.split(shape),
+      split: primitives.split(shape),
       bitonic: await BitonicSort.create(device, primitives.strategy, shape),
     })
     const sampleSteps = await stepsOf({ keyWords, payloadWords: 0 })

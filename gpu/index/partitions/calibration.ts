@@ -103,7 +103,7 @@ async function measureTree(
       // The first numbers are those of the keys in the tree.
       const numbers = Uint32Array.from({ length: batch }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0)
       const queries = randomKeys(batch, sample, (i) => numbers[i] % keys)
-      timers.push(new GetTimer(tools, parts.reader, queries))
+      timers.push(new GetTimer(tools, parts.reads.get, queries))
     }
     for (const timer of timers) await measureBatch(plan, sample, parts, arena, timer, found)
   } finally {

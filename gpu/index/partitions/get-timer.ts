@@ -6,7 +6,7 @@ import type { KeyNormaliser, NormalKeys } from '../../keys/normalise.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { WarmDevice } from '../../primitives/warm-device.js'
 import type { Arena } from '../arena.js'
-import type { TreeReader } from '../read/tree-reader.js'
+import type { Get } from '../read/get.js'
 import type { Locator, Ready } from './locator.js'
 
 /** A column of keys of variable length. */
@@ -28,15 +28,15 @@ export class GetTimer {
   readonly count: number
   readonly #device: Device
   readonly #warm: WarmDevice
-  readonly #reader: TreeReader
+  readonly #get: Get
   readonly #scratch: Scratch
   readonly #queries: NormalKeys
   readonly #clock: Clock | undefined
 
-  constructor({ device, normaliser, warm }: TimingTools, reader: TreeReader, keys: KeyColumns) {
+  constructor({ device, normaliser, warm }: TimingTools, get: Get, keys: KeyColumns) {
     this.#device = device
     this.#warm = warm
-    this.#reader = reader
+    this.#get = get
     this.#scratch = device.scratch()
     this.count = keys.offsets.length - 1
     this.#clock = device.createClock(2)
@@ -84,7 +84,7 @@ export class GetTimer {
       const recorder = device.record()
       if (clock !== undefined) recorder.stamp(clock, 0)
       const queries = { keys: records, heap }
-      this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, this.count, ready)
+      this.#get.record(recorder, scratch, arena, queries, found, payloads, this.count, ready)
       if (clock !== undefined) recorder.stamp(clock, 1)
       const start = performance.now()
       recorder.submit()

@@ -72,16 +72,19 @@ export class Traversals {
     }
   }
 
+  /** What `explain` says of a tree that has nothing. */
+  explainEmpty(batch: Batch): Explanation {
+    return explainSequential(batch, undefined)
+  }
+
   /** Says how a batch would be found, and why; without the tables. */
   async explain(
-    arena: Arena | undefined,
+    arena: Arena,
     keys: number,
     batch: Batch,
     named: Traversal | undefined,
   ): Promise<Explanation> {
-    if (this.#locator === undefined || arena === undefined) {
-      return explainSequential(batch, arena)
-    }
+    if (this.#locator === undefined) return explainSequential(batch, arena)
     const table = await this.#locator.partitions(arena)
     const { traversal, reason, costs } = this.#planner.choose({ arena, table, keys }, batch, named)
     return {

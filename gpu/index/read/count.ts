@@ -1,10 +1,12 @@
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
 import { type Queries, type ReadContext, TREE } from './read-context.js'
+import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The number of payloads of each key. */
-export class Count {
+export class Count implements ReadOperation<'count'> {
   readonly #context: ReadContext
   readonly #kernel: Kernel
 
@@ -27,15 +29,23 @@ export class Count {
     recorder.dispatch(this.#kernel, buffers, [count, this.#context.tree.word], count)
   }
 
-  /** @returns u32, one a key */
-  async run(arena: Arena, keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
-    const count = this.#context.count(keys, keyOffsets)
+  async run(
+    { arena }: SearchedTree,
+    _request: ReadRequest<'count'>,
+    columns: ReadColumns,
+  ): Promise<Uint8Array> {
+    const keys = keysOf(columns)
+    const count = this.#context.count(keys)
     const [counts] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
+      const queries = this.#context.queries(recorder, scratch, keys)
       const counts = scratch.words(count)
       this.record(recorder, arena, queries, counts, count)
       return [{ buffer: counts, bytes: 4 * count }]
     })
     return counts
+  }
+
+  none(_request: ReadRequest<'count'>, columns: ReadColumns): Uint8Array {
+    return new Uint8Array(4 * this.#context.count(keysOf(columns)))
   }
 }

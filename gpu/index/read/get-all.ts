@@ -1,11 +1,12 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { GetAllResult } from '../../index-structure.js'
+import type { GetAllResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type EntryColumn, type Queries, type ReadContext, TREE, words } from './read-context.js'
+import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 import type { ScanResultWriter } from './scan-result.js'
 
 /** Payloads of a batch of keys, on the device. */
@@ -18,7 +19,7 @@ export interface RecordedGetAll {
 }
 
 /** All payloads of each key: the tuples of a batch of keys are taken like the tuples of one range. */
-export class GetAll {
+export class GetAll implements ReadOperation<'getAll'> {
   readonly #context: ReadContext
   readonly #payloadHits: PayloadHits
   readonly #result: ScanResultWriter
@@ -50,15 +51,19 @@ export class GetAll {
     return new GetAll(context, payloadHits, result, kernels)
   }
 
-  /** @throws WarpdexError `TOO_LARGE` when there are more than `most` payloads, or than the device can return at once */
-  async run(arena: Arena, keys: Uint8Array, most: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
-    const limit = Math.min(most, this.#context.mostEntries)
-    const count = this.#context.count(keys, keyOffsets)
-    if (count === 0) return { offsets: new Uint32Array(1), payloads: new Uint8Array(0) }
+  /** @throws WarpdexError `TOO_LARGE` when there are more payloads than the limit, or than the device can return at once */
+  async run(
+    { arena }: SearchedTree,
+    request: ReadRequest<'getAll'>,
+    columns: ReadColumns,
+  ): Promise<GetAllResult> {
+    const limit = Math.min(request.limit, this.#context.mostEntries)
+    const keys = keysOf(columns)
+    const count = this.#context.count(keys)
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
-      const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
+      const queries = this.#context.queries(recorder, scratch, keys)
       const recorded = this.record(recorder, scratch, arena, queries, count, limit)
       const known = [
         { buffer: recorded.positions, bytes: 4 * (count + 1) },
@@ -79,6 +84,11 @@ export class GetAll {
     } finally {
       scratch.release()
     }
+  }
+
+  none(_request: ReadRequest<'getAll'>, columns: ReadColumns): GetAllResult {
+    const count = this.#context.count(keysOf(columns))
+    return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
   }
 
   /** Records it for `count` keys that are on the device, up to `limit` payloads altogether. */

@@ -1,16 +1,17 @@
 import type { DeviceColumn } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { GetNextRequest, GetNextResult } from '../../index-structure.js'
+import type { GetNextResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { Ready } from '../partitions/locator.js'
 import { keyColumns, recordKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type ReadContext, TREE } from './read-context.js'
+import { keysOf, noKeys, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The entry after, or before, each position (Volk §2.1). */
-export class GetNext {
+export class GetNext implements ReadOperation<'getNext'> {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
   readonly #kernel: Kernel
@@ -39,14 +40,38 @@ export class GetNext {
     return new GetNext(context, narrow, fromRoot, located)
   }
 
+  async run(
+    tree: SearchedTree,
+    request: ReadRequest<'getNext'>,
+    columns: ReadColumns,
+  ): Promise<GetNextResult> {
+    const coming = tree.ready(keysOf(columns), request.traversal)
+    return this.#run(tree.arena, request, columns, coming && (await coming))
+  }
+
+  none(_request: ReadRequest<'getNext'>, columns: ReadColumns): GetNextResult {
+    const count = this.#context.count(keysOf(columns))
+    return {
+      found: new Uint8Array(bitmapBytes(count)),
+      ...noKeys(this.#context.keyType, count),
+      payloads: new Uint8Array(count * this.#context.payloadBytes),
+      sequences: new Uint8Array(4 * count),
+    }
+  }
+
   /** @param ready how to find the positions' keys; one after the other down from the root without it */
-  async run(arena: Arena, request: GetNextRequest, ready?: Ready): Promise<GetNextResult> {
+  async #run(
+    arena: Arena,
+    request: ReadRequest<'getNext'>,
+    given: ReadColumns,
+    ready: Ready | undefined,
+  ): Promise<GetNextResult> {
     const { restorer } = this.#context
-    const count = this.#context.count(request.keys, request.keyOffsets)
+    const count = this.#context.count(keysOf(given))
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
-      const { known, records } = this.#record(recorder, scratch, arena, request, count, ready)
+      const { known, records } = this.#record(recorder, scratch, arena, request, given, count, ready)
       if (restorer === undefined || arena.heap === undefined) {
         const keys = { buffer: records, bytes: count * this.#context.keyBytes }
         return resultOf(await this.#context.device.submitAndRead(recorder, [...known, keys]))
@@ -71,17 +96,18 @@ export class GetNext {
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    request: GetNextRequest,
+    { reverse }: ReadRequest<'getNext'>,
+    columns: ReadColumns,
     count: number,
     ready: Ready | undefined,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
     const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
-    const queries = this.#context.queries(recorder, scratch, request.keys, request.keyOffsets)
+    const queries = this.#context.queries(recorder, scratch, keysOf(columns))
     const records = scratch.bytes(count * keyBytes)
     const padded = scratch.bytes(count * paddedBytes)
     // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
-    if (request.sequences !== undefined) device.upload(sequences, request.sequences)
+    if (columns.sequences !== undefined) device.upload(sequences, columns.sequences)
     const buffers = [...arena.buffers, queries.keys, sequences, records, padded]
     let kernel = this.#kernel
     if (ready !== undefined && this.#located !== undefined && locator !== undefined) {
@@ -91,7 +117,7 @@ export class GetNext {
     recorder.dispatch(
       kernel,
       [...buffers, ...this.#context.further(arena, 'ordered tree', queries)],
-      [count, tree.word, request.reverse ? 1 : 0, request.sequences === undefined ? 0 : 1],
+      [count, tree.word, reverse ? 1 : 0, columns.sequences === undefined ? 0 : 1],
       count,
     )
     const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)

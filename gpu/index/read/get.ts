@@ -1,6 +1,7 @@
+import type { Rows } from '../../../protocol/rows.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { GetResult } from '../../index-structure.js'
+import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
@@ -10,6 +11,7 @@ import { directedBindings, directedBuffers, directedParams } from '../partitions
 import type { Ready } from '../partitions/locator.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type Queries, type ReadContext, TREE } from './read-context.js'
+import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 interface Kernels {
   readonly fromRoot: Kernel
@@ -31,7 +33,7 @@ export interface PlaceInColumns {
 const BEGINNING: PlaceInColumns = { first: 0, firstWord: 0 }
 
 /** The first payload of each key. */
-export class Get {
+export class Get implements ReadOperation<'get'> {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
   readonly #serial: boolean
@@ -174,17 +176,27 @@ export class Get {
     recorder.copy(own.payloads, 0, payloads, first * paddedBytes, count * paddedBytes)
   }
 
-  async run(
-    arena: Arena,
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
-    ready?: Ready,
-    memory?: ResultMemory,
-  ): Promise<GetResult> {
+  async run(tree: SearchedTree, request: ReadRequest<'get'>, columns: ReadColumns): Promise<GetResult> {
+    const { traversal, memory } = request
+    const keys = keysOf(columns)
+    const coming = tree.ready(keys, traversal)
+    return this.fromRoot(tree.arena, keys, coming && (await coming), memory)
+  }
+
+  none(_request: ReadRequest<'get'>, columns: ReadColumns): GetResult {
+    const count = this.#context.count(keysOf(columns))
+    return {
+      found: new Uint8Array(bitmapBytes(count)),
+      payloads: new Uint8Array(count * this.#context.payloadBytes),
+    }
+  }
+
+  /** Gets keys down from the root, unless something else is ready. */
+  async fromRoot(arena: Arena, keys: Rows, ready?: Ready, memory?: ResultMemory): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
-    const count = this.#context.count(keys, keyOffsets)
+    const count = this.#context.count(keys)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.queries(recorder, scratch, keys, keyOffsets)
+      const queries = this.#context.queries(recorder, scratch, keys)
       const found = scratch.bytes(bitmapBytes(count))
       const padded = scratch.bytes(count * paddedBytes)
       this.record(recorder, scratch, arena, queries, found, padded, count, ready)

@@ -1,4 +1,6 @@
 import { asBytes } from '../../../protocol/columns.js'
+import type { Rows } from '../../../protocol/rows.js'
+import type { KeyType } from '../../../protocol/types.js'
 import type { Device, DeviceColumn } from '../../device/device.js'
 import type { Access, Kernel, KernelDescription } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -9,9 +11,10 @@ import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, keyHeaps, orderedTreeBuffers, searchBuffers, treeBuffers } from '../arena.js'
-import { type FurtherBindings, furtherBindings, type TreeShape, treeShape } from '../layout.js'
+import { type FurtherBindings, furtherBindings, keyLengths, type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../partitions/locator.js'
 import type { KeyColumn } from '../partitions/result-table.js'
+import type { Batch } from '../partitions/traversal-planner.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
@@ -27,6 +30,7 @@ export type Queries = KeyColumn
 export class ReadContext {
   readonly device: Device
   readonly primitives: Primitives
+  readonly keyType: KeyType
   readonly tree: TreeShape
   /** Restores keys of variable length; undefined for those of fixed width. */
   readonly restorer: KeyRestorer | undefined
@@ -50,6 +54,7 @@ export class ReadContext {
   ) {
     this.device = device
     this.primitives = primitives
+    this.keyType = shape.keyType
     this.tree = treeShape(shape)
     this.restorer = restorer
     this.locator = locator
@@ -114,20 +119,26 @@ export class ReadContext {
   }
 
   /** The number of keys in a column. */
-  count(keys: Uint8Array, offsets: Uint32Array | undefined): number {
-    return offsets === undefined ? keys.byteLength / this.keyBytes : offsets.length - 1
+  count({ bytes, offsets }: Rows): number {
+    return offsets === undefined ? bytes.byteLength / this.keyBytes : offsets.length - 1
+  }
+
+  /** How many keys a column has, and how long they are. */
+  batch(keys: Rows): Batch {
+    const { longest, mean } = keyLengths(this.tree, keys.offsets)
+    return { count: this.count(keys), digits: longest, meanDigits: mean }
   }
 
   /** Keys as they came off the wire, ready for kernels. */
-  queries(recorder: Recorder, scratch: Scratch, keys: Uint8Array, offsets: Uint32Array | undefined): Queries {
+  queries(recorder: Recorder, scratch: Scratch, { bytes, offsets }: Rows): Queries {
     if (this.#normaliser === undefined || offsets === undefined) {
-      return { keys: this.upload(scratch, keys, recorder), heap: undefined }
+      return { keys: this.upload(scratch, bytes, recorder), heap: undefined }
     }
     const wire = {
       offsets: this.upload(scratch, asBytes(offsets), recorder),
-      bytes: this.upload(scratch, keys, recorder),
+      bytes: this.upload(scratch, bytes, recorder),
       count: offsets.length - 1,
-      byteLength: keys.byteLength,
+      byteLength: bytes.byteLength,
     }
     const { records, heap } = this.#normaliser.record(recorder, scratch, wire)
     return { keys: records, heap }

@@ -1,7 +1,8 @@
 import { asBytes } from '../../../protocol/columns.js'
+import { joinRows, type Rows, rowCount, rowsOf } from '../../../protocol/rows.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { ScanRequest } from '../../index-structure.js'
+import type { ReadColumns, ScanOptions } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { RangeSearch } from './hits.js'
 import type { ReadContext } from './read-context.js'
@@ -13,6 +14,9 @@ const TOKENS = 4
 const FROM_EXCLUSIVE = 8
 const TO_EXCLUSIVE = 16
 const REVERSE = 32
+
+/** Ranges of a scan as they came, ends and flags. */
+export type RangeColumns = ScanOptions & ReadColumns
 
 /** Turns the columns of a scan request into ranges of positions. */
 export class ScanRanges {
@@ -34,17 +38,19 @@ export class ScanRanges {
   }
 
   /** The request's ranges, as `range.wesl` draws them, and where their keys lie. */
-  record(recorder: Recorder, scratch: Scratch, request: ScanRequest): Pick<RangeSearch, 'ranges' | 'heap'> {
+  record(recorder: Recorder, scratch: Scratch, request: RangeColumns): Pick<RangeSearch, 'ranges' | 'heap'> {
     const { tree } = this.#context
     const ranges = scratch.words(request.ranges * (2 * tree.keyWords + 2))
     if (tree.form === undefined) {
-      const columns = [request.from, request.to, request.tokens].map((c) => this.#context.upload(scratch, c))
+      const columns = [request.from, request.to, request.tokens].map((c) =>
+        this.#context.upload(scratch, c?.bytes),
+      )
       const params = [request.ranges, tree.word, flags(request), 0, 0]
       recorder.dispatch(this.#kernel, [...columns, ranges], params, request.ranges)
       return { ranges, heap: undefined }
     }
     const ends = variableEnds(request)
-    const { keys, heap } = this.#context.queries(recorder, scratch, ends.keys, ends.offsets)
+    const { keys, heap } = this.#context.queries(recorder, scratch, ends.keys)
     const sequences = this.#context.upload(scratch, asBytes(ends.sequences))
     const params = [request.ranges, tree.word, flags(request), ends.toBegin, ends.tokensBegin]
     recorder.dispatch(this.#kernel, [keys, keys, keys, ranges, sequences], params, request.ranges)
@@ -53,58 +59,40 @@ export class ScanRanges {
 }
 
 /** The ends of ranges as one column: those of `from`, then those of `to`, then the keys of `tokens`. */
-function variableEnds(request: ScanRequest): {
-  keys: Uint8Array
-  offsets: Uint32Array
+function variableEnds({ from = NO_KEYS, to = NO_KEYS, tokens }: RangeColumns): {
+  keys: Rows
   toBegin: number
   tokensBegin: number
   sequences: Uint32Array
 } {
-  const tokens = splitTokens(request.tokens, request.tokenOffsets)
-  const from = { bytes: request.from ?? NO_BYTES, offsets: request.fromOffsets ?? NO_OFFSETS }
-  const to = { bytes: request.to ?? NO_BYTES, offsets: request.toOffsets ?? NO_OFFSETS }
-  const columns = [from, to, tokens]
-  const keys = new Uint8Array(columns.reduce((sum, { bytes }) => sum + bytes.byteLength, 0))
-  const offsets = new Uint32Array(columns.reduce((sum, column) => sum + column.offsets.length - 1, 1))
-  let key = 0
-  let end = 0
-  for (const column of columns) {
-    keys.set(column.bytes, end)
-    for (let i = 1; i < column.offsets.length; i++) offsets[++key] = end + column.offsets[i]!
-    end += column.bytes.byteLength
+  const { sequences, ...keysOfTokens } = splitTokens(tokens)
+  const toBegin = rowCount(from, undefined)
+  return {
+    keys: joinRows([from, to, keysOfTokens], undefined),
+    toBegin,
+    tokensBegin: toBegin + rowCount(to, undefined),
+    sequences,
   }
-  const toBegin = from.offsets.length - 1
-  return { keys, offsets, toBegin, tokensBegin: toBegin + to.offsets.length - 1, sequences: tokens.sequences }
 }
 
-const NO_BYTES = new Uint8Array(0)
-const NO_OFFSETS = new Uint32Array(1)
+const NO_KEYS: Rows = { bytes: new Uint8Array(0), offsets: new Uint32Array(1) }
 const SEQUENCE_BYTES = 4
 
 /** Tokens of keys of variable length: their keys as a column, and their sequence numbers. */
-function splitTokens(
-  tokens: Uint8Array | undefined,
-  offsets: Uint32Array | undefined,
-): { bytes: Uint8Array; offsets: Uint32Array; sequences: Uint32Array } {
-  if (tokens === undefined || offsets === undefined) {
-    return { bytes: NO_BYTES, offsets: NO_OFFSETS, sequences: new Uint32Array(0) }
-  }
+function splitTokens({
+  bytes,
+  offsets = new Uint32Array(1),
+}: Rows = NO_KEYS): Rows & { sequences: Uint32Array } {
   const count = offsets.length - 1
-  const keys = { bytes: new Uint8Array(tokens.byteLength), offsets: new Uint32Array(count + 1) }
-  const sequences = new Uint32Array(count)
-  const view = new DataView(tokens.buffer, tokens.byteOffset, tokens.byteLength)
-  let end = 0
-  for (let i = 0; i < count; i++) {
-    const keyEnd = offsets[i + 1]! - SEQUENCE_BYTES
-    keys.bytes.set(tokens.subarray(offsets[i], keyEnd), end)
-    end += keyEnd - offsets[i]!
-    keys.offsets[i + 1] = end
-    sequences[i] = view.getUint32(keyEnd, true)
-  }
-  return { bytes: keys.bytes.subarray(0, end), offsets: keys.offsets, sequences }
+  const keys = Array.from({ length: count }, (_, i) =>
+    bytes.subarray(offsets[i], offsets[i + 1]! - SEQUENCE_BYTES),
+  )
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const sequences = Uint32Array.from(keys, (_, i) => view.getUint32(offsets[i + 1]! - SEQUENCE_BYTES, true))
+  return { ...rowsOf(keys), sequences }
 }
 
-function flags(request: ScanRequest): number {
+function flags(request: RangeColumns): number {
   return (
     (request.from === undefined ? 0 : FROM) |
     (request.to === undefined ? 0 : TO) |

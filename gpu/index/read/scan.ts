@@ -2,7 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { AdapterFacts } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { InclusiveRanges } from '../../device-reads.js'
-import type { ScanRequest, ScanResult } from '../../index-structure.js'
+import type { ReadColumns, ScanOptions, ScanResult } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
@@ -14,7 +14,8 @@ import { ListedScan } from './listed-scan.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type ReadContext, words } from './read-context.js'
-import { ScanRanges } from './scan-ranges.js'
+import { noKeys, noTokens, type ReadOperation, type SearchedTree } from './read-operation.js'
+import { type RangeColumns, ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
 import { Walk } from './walk.js'
 
@@ -41,7 +42,7 @@ export function searchForm(
 }
 
 /** Ordered scans of a batch of ranges in three phases: count, scan, write (He §4.2). */
-export class Scan {
+export class Scan implements ReadOperation<'scan'> {
   readonly #context: ReadContext
   readonly #ranges: ScanRanges
   readonly #walk: Walk
@@ -85,17 +86,37 @@ export class Scan {
     return new Scan(context, ranges, walk, breadthFirst, contiguous, listed, result)
   }
 
-  /** @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range */
-  async run(arena: Arena, request: ScanRequest, form?: SearchForm): Promise<ScanResult> {
+  /**
+   * A bound that is NaN is above every number.
+   * @param form how to search; by default by the limit
+   * @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range
+   */
+  async run(
+    { arena }: Pick<SearchedTree, 'arena'>,
+    request: ScanOptions,
+    columns: ReadColumns,
+    form?: SearchForm,
+  ): Promise<ScanResult> {
     const { device } = this.#context
     const limit = this.#limit(arena, request)
     const scratch = device.scratch()
     try {
       const recorder = device.record()
-      const columns = this.record(recorder, scratch, arena, { ...request, limit }, form)
-      return await this.#read(recorder, scratch, arena, columns, request, limit)
+      const found = this.record(recorder, scratch, arena, { ...request, ...columns, limit }, form)
+      return await this.#read(recorder, scratch, arena, found, request, limit)
     } finally {
       scratch.release()
+    }
+  }
+
+  none({ ranges }: ScanOptions): ScanResult {
+    const { keyType } = this.#context
+    return {
+      offsets: new Uint32Array(ranges + 1),
+      ...noKeys(keyType, 0),
+      payloads: new Uint8Array(0),
+      more: new Uint8Array(ranges),
+      ...noTokens(keyType, ranges),
     }
   }
 
@@ -104,7 +125,7 @@ export class Scan {
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    request: ScanRequest,
+    request: RangeColumns,
     given?: SearchForm,
   ): ScanColumns {
     const { device, tree } = this.#context
@@ -165,7 +186,7 @@ export class Scan {
   }
 
   /** The request's limit, but no more than there are entries, so that memory is not set aside for nothing. */
-  #limit(arena: Arena, request: ScanRequest): number {
+  #limit(arena: Arena, request: ScanOptions): number {
     const { device, tree, mostEntries: most } = this.#context
     const entries = arena.tuples.records + Math.floor(arena.extents.records / tree.entryStride)
     const limit = Math.max(1, Math.min(request.limit, entries))
@@ -181,7 +202,7 @@ export class Scan {
     scratch: Scratch,
     arena: Arena,
     columns: ScanColumns,
-    { ranges, memory }: ScanRequest,
+    { ranges, memory }: ScanOptions,
     limit: number,
   ): Promise<ScanResult> {
     const { restorer, keyBytes, payloadBytes } = this.#context

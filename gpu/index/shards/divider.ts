@@ -57,7 +57,7 @@ export class Divider {
   async route(boundaries: Boundaries, keys: Rows): Promise<Uint32Array> {
     const count = this.#count(keys)
     const [parts] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.queries(recorder, scratch, keys.bytes, keys.offsets)
+      const queries = this.#context.queries(recorder, scratch, keys)
       const parts = this.#record(recorder, scratch, boundaries, queries, count)
       return [{ buffer: parts, bytes: 4 * count }]
     })
@@ -67,7 +67,7 @@ export class Divider {
   /** Divides a batch; its columns are scratch buffers. */
   async divide(scratch: Scratch, boundaries: Boundaries, keys: Rows): Promise<Division> {
     const recorder = this.#context.device.record()
-    const queries = this.#context.queries(recorder, scratch, keys.bytes, keys.offsets)
+    const queries = this.#context.queries(recorder, scratch, keys)
     return this.divideQueries(recorder, scratch, boundaries, queries, this.#count(keys))
   }
 
@@ -118,8 +118,7 @@ export class Divider {
     count: number,
   ): GPUBuffer {
     const { tree } = this.#context
-    const { bytes, offsets } = boundaries.rows
-    const bounds = this.#context.queries(recorder, scratch, bytes, offsets)
+    const bounds = this.#context.queries(recorder, scratch, boundaries.rows)
     const parts = scratch.words(count)
     const heaps = bounds.heap && queries.heap ? [bounds.heap, queries.heap] : []
     const params = [count, tree.word, boundaries.count]

@@ -1,20 +1,20 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import { pickRows, type Rows, type RowWidth, rowsOf } from '../../../protocol/rows.js'
+import { pickRows, type Rows, type RowWidth, rowAt, rowsOf } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type {
   GetAllResult,
-  GetNextRequest,
   GetNextResult,
   IndexShape,
-  ScanRequest,
+  ReadColumns,
+  ReadRequest,
+  ScanOptions,
   ScanResult,
 } from '../../index-structure.js'
+import { keysOf } from '../read/read-operation.js'
 import type { Divider } from './divider.js'
 import { NextAnswers } from './next-answers.js'
 import { RangeAnswers } from './range-answers.js'
 import { SEQUENCE_BYTES, type Shards } from './shards.js'
-
-type Optional<T> = { readonly [Field in keyof T]: T[Field] | undefined }
 
 /**
  * Reads that answer a key or a range by a list, or may go on in the next shard. The device says which shard each belongs to; the
@@ -39,7 +39,7 @@ export class ListReads {
       groups.map(async (numbers) => {
         const own = this.#pick(keys, numbers)
         const tree = shards.trees[parts[numbers[0]]]
-        return { numbers, result: await tree.getAll(own.bytes, limit, own.offsets) }
+        return { numbers, result: await tree.read({ op: 'getAll', limit }, { keys: own }) }
       }),
     )
     const offsets = new Uint32Array(parts.length + 1)
@@ -70,22 +70,27 @@ export class ListReads {
   }
 
   /** Where nothing follows a position in its shard, the next shard's first entry does. */
-  async getNext(shards: Shards, request: GetNextRequest): Promise<GetNextResult> {
-    const { keys, keyOffsets, sequences, reverse } = request
-    const column = { bytes: keys, offsets: keyOffsets }
-    let parts = await this.#divider.route(shards.boundaries, column)
+  async getNext(
+    shards: Shards,
+    request: ReadRequest<'getNext'>,
+    columns: ReadColumns,
+  ): Promise<GetNextResult> {
+    const { sequences } = columns
+    const keys = keysOf(columns)
+    let parts = await this.#divider.route(shards.boundaries, keys)
     const answers = new NextAnswers(this.#shape, parts.length)
-    const step = reverse ? -1 : 1
+    const step = request.reverse ? -1 : 1
     let open = Uint32Array.from(parts, (_, i) => i)
     while (open.length > 0) {
       const groups = groupBy(open.length, (i) => parts[open[i]])
       await Promise.all(
         groups.map(async (places) => {
           const numbers = places.map((i) => open[i])
-          const own = this.#pick(column, numbers)
-          const next = { ...request, keys: own.bytes, keyOffsets: own.offsets }
-          const picked = sequences && pickRows({ bytes: sequences }, SEQUENCE_BYTES, numbers).bytes
-          answers.add(numbers, await shards.trees[parts[numbers[0]]].getNext({ ...next, sequences: picked }))
+          const own = {
+            keys: this.#pick(keys, numbers),
+            sequences: sequences && pickRows({ bytes: sequences }, SEQUENCE_BYTES, numbers).bytes,
+          }
+          answers.add(numbers, await shards.trees[parts[numbers[0]]].read(request, own))
         }),
       )
       parts = parts.map((part) => part + step)
@@ -95,9 +100,9 @@ export class ListReads {
   }
 
   /** Ranges begin in the shard of their near end, and go on until they are full or at their far end. */
-  async scan(shards: Shards, request: ScanRequest): Promise<ScanResult> {
+  async scan(shards: Shards, request: ReadRequest<'scan'>, columns: ReadColumns): Promise<ScanResult> {
     const { ranges, limit, reverse = false } = request
-    const { near, far } = await this.#ends(shards, request)
+    const { near, far } = await this.#ends(shards, request, columns)
     const answers = new RangeAnswers(this.#shape, ranges, limit)
     const step = reverse ? -1 : 1
     let parts = near
@@ -110,8 +115,8 @@ export class ListReads {
         groups.map(async (places) => {
           const numbers = places.map((i) => open[i])
           const tree = shards.trees[parts[numbers[0]]]
-          const result = await tree.scan({ ...this.#pickRanges(request, numbers), limit: wanted[places[0]] })
-          answers.add(numbers, result)
+          const own = { ...request, ranges: numbers.length, limit: wanted[places[0]] }
+          answers.add(numbers, await tree.read(own, this.#pickRanges(columns, numbers)))
         }),
       )
       open = open.filter((range) => !answers.isCut(range) && parts[range] !== far[range])
@@ -121,15 +126,17 @@ export class ListReads {
   }
 
   /** The shards in which ranges begin, and those in which they end at the latest. */
-  async #ends(shards: Shards, request: ScanRequest): Promise<{ near: Uint32Array; far: Uint32Array }> {
-    const { ranges, reverse = false } = request
+  async #ends(
+    shards: Shards,
+    { ranges, reverse = false }: ScanOptions,
+    columns: ReadColumns,
+  ): Promise<{ near: Uint32Array; far: Uint32Array }> {
     const top = shards.trees.length - 1
-    const low = { bytes: request.from, offsets: request.fromOffsets }
-    const high = { bytes: request.to, offsets: request.toOffsets }
-    const tokens = this.#tokenKeys(request)
-    const route = async ({ bytes, offsets }: Optional<Rows>, open: number): Promise<Uint32Array> => {
-      if (bytes === undefined) return new Uint32Array(ranges).fill(open)
-      return this.#divider.route(shards.boundaries, { bytes, offsets })
+    const { from: low, to: high } = columns
+    const tokens = this.#tokenKeys(ranges, columns.tokens)
+    const route = async (keys: Rows | undefined, open: number): Promise<Uint32Array> => {
+      if (keys === undefined) return new Uint32Array(ranges).fill(open)
+      return this.#divider.route(shards.boundaries, keys)
     }
     const [from, to] = await Promise.all([
       route(reverse ? low : (tokens ?? low), 0),
@@ -142,36 +149,24 @@ export class ListReads {
   }
 
   /** The keys of a request's tokens, without the sequence numbers behind them. */
-  #tokenKeys({ ranges, tokens, tokenOffsets }: ScanRequest): Rows | undefined {
+  #tokenKeys(ranges: number, tokens: Rows | undefined): Rows | undefined {
     if (tokens === undefined) return undefined
     const keys: Uint8Array[] = []
     const width = this.#width
     for (let range = 0; range < ranges; range++) {
-      const begin = tokenOffsets?.[range] ?? range * ((width ?? 0) + SEQUENCE_BYTES)
-      const end = tokenOffsets?.[range + 1] ?? begin + (width ?? 0) + SEQUENCE_BYTES
-      keys.push(tokens.subarray(begin, end - SEQUENCE_BYTES))
+      const token = rowAt(tokens, width && width + SEQUENCE_BYTES, range)
+      keys.push(token.subarray(0, -SEQUENCE_BYTES))
     }
     const { bytes, offsets } = rowsOf(keys)
     return width === undefined ? { bytes, offsets } : { bytes }
   }
 
-  #pickRanges(request: ScanRequest, numbers: Uint32Array): ScanRequest {
-    const { from, fromOffsets, to, toOffsets, tokens, tokenOffsets } = request
+  #pickRanges({ from, to, tokens }: ReadColumns, numbers: Uint32Array): ReadColumns {
     const width = this.#width
-    const pick = (bytes: Uint8Array | undefined, offsets: Uint32Array | undefined, rowWidth: RowWidth) =>
-      bytes && pickRows({ bytes, offsets }, rowWidth, numbers)
-    const low = pick(from, fromOffsets, width)
-    const high = pick(to, toOffsets, width)
-    const positions = pick(tokens, tokenOffsets, width === undefined ? undefined : width + SEQUENCE_BYTES)
     return {
-      ...request,
-      ranges: numbers.length,
-      from: low?.bytes,
-      fromOffsets: low?.offsets,
-      to: high?.bytes,
-      toOffsets: high?.offsets,
-      tokens: positions?.bytes,
-      tokenOffsets: positions?.offsets,
+      from: from && pickRows(from, width, numbers),
+      to: to && pickRows(to, width, numbers),
+      tokens: tokens && pickRows(tokens, width && width + SEQUENCE_BYTES, numbers),
     }
   }
 

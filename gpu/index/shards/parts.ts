@@ -1,17 +1,25 @@
 import type { Device } from '../../device/device.js'
-import type { IndexShape } from '../../index-structure.js'
+import type { IndexShape, ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import { OnDemand } from '../../primitives/on-demand.js'
 import { Primitives } from '../../primitives/primitives.js'
+import { keysOf } from '../read/read-operation.js'
 import { Divider } from './divider.js'
 import { ListReads } from './list-reads.js'
 import { PointReads } from './point-reads.js'
+import type { Shards } from './shards.js'
 import { ShardWrites } from './writes.js'
+
+/** A read of an index of several shards. */
+export type ShardRead<Op extends ReadOp> = (
+  shards: Shards,
+  request: ReadRequest<Op>,
+  columns: ReadColumns,
+) => Promise<ReadResults[Op]>
 
 /** What works on the shards of indexes of one shape and holds nothing of any. */
 export interface ShardParts {
   readonly divider: Divider
-  readonly points: PointReads
-  readonly lists: ListReads
+  readonly reads: Readonly<{ [Op in ReadOp]: ShardRead<Op> }>
   readonly writes: ShardWrites
 }
 
@@ -31,5 +39,18 @@ async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts>
     PointReads.create(device, primitives, shape, divider),
     ShardWrites.create(device, shape, divider),
   ])
-  return { divider, points, lists: new ListReads(shape, divider), writes }
+  const lists = new ListReads(shape, divider)
+  const reads: ShardParts['reads'] = {
+    get: (shards, request, columns) => points.get(shards, request, keysOf(columns)),
+    count: (shards, _request, columns) => points.count(shards, keysOf(columns)),
+    getAll: (shards, { limit }, columns) => lists.getAll(shards, keysOf(columns), limit),
+    getNext: (shards, request, columns) => lists.getNext(shards, request, columns),
+    scan: (shards, request, columns) => lists.scan(shards, request, columns),
+    // As it would be done in the shard of the first key.
+    explain: async ({ boundaries, trees }, request, columns) => {
+      const [shard] = await divider.route(boundaries, keysOf(columns))
+      return trees[shard].read(request, columns)
+    },
+  }
+  return { divider, reads, writes }
 }

@@ -2,8 +2,7 @@ import { type Rows, rowCount } from '../../../protocol/rows.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
-import type { GetResult, IndexShape } from '../../index-structure.js'
-import type { ResultMemory } from '../../memory/result-memory.js'
+import type { GetResult, IndexShape, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { keyLengths, treeShape } from '../layout.js'
@@ -59,12 +58,7 @@ export class PointReads {
   }
 
   /** The first payload of each key. */
-  async get(
-    shards: Shards,
-    keys: Rows,
-    traversal: Traversal | undefined,
-    memory: ResultMemory | undefined,
-  ): Promise<GetResult> {
+  async get(shards: Shards, { traversal, memory }: ReadRequest<'get'>, keys: Rows): Promise<GetResult> {
     const { payloadBytes, paddedBytes, tree } = this.#context
     const count = this.#count(keys)
     return this.#divided(shards, keys, async (scratch, division, shares) => {

@@ -1,33 +1,28 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { type Rows, rowCount } from '../../../protocol/rows.js'
-import type { Explanation, Traversal } from '../../../protocol/traversal.js'
-import { keyWidth } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceReads, TreeReads } from '../../device-reads.js'
 import type {
   CompactionOptions,
-  GetAllResult,
-  GetNextRequest,
-  GetNextResult,
-  GetResult,
   IndexShape,
   IndexStructure,
   PreparedWrite,
-  ScanRequest,
-  ScanResult,
+  ReadColumns,
+  ReadOp,
+  ReadRequest,
+  ReadResults,
   StructureImage,
   StructureStats,
   WriteBatch,
 } from '../../index-structure.js'
 import type { ReadPart } from '../../memory/image-parts.js'
-import type { ResultMemory } from '../../memory/result-memory.js'
 import { ArenaFull } from '../arena.js'
 import { PrefixTree } from '../prefix-tree.js'
+import { askedFor, keyCount } from '../read/read-operation.js'
 import { joinRegions } from '../region-stats.js'
 import type { CutPlace } from '../write/cut.js'
 import { Boundaries } from './boundaries.js'
-import { type ShardParts, shardPartsFor } from './parts.js'
+import { type ShardParts, type ShardRead, shardPartsFor } from './parts.js'
 import { imageOfShards, shardsFromImage } from './sharded-image.js'
 import type { Shards } from './shards.js'
 
@@ -75,56 +70,14 @@ export class ShardedTree implements IndexStructure {
     return new ShardedTree(device, shape, shards)
   }
 
-  async get(
-    keys: Uint8Array,
-    keyOffsets?: Uint32Array,
-    traversal?: Traversal,
-    memory?: ResultMemory,
-  ): Promise<GetResult> {
-    const column = { bytes: keys, offsets: keyOffsets }
-    const only = this.#only(column)
-    if (only !== undefined) return only.get(keys, keyOffsets, traversal, memory)
-    const { points } = await this.#parts()
-    return points.get(this.#shards, column, traversal, memory)
-  }
-
-  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
-    const column = { bytes: keys, offsets: keyOffsets }
-    const only = this.#only(column)
-    if (only !== undefined) return only.getAll(keys, limit, keyOffsets)
-    const { lists } = await this.#parts()
-    return lists.getAll(this.#shards, column, limit)
-  }
-
-  async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
-    const column = { bytes: keys, offsets: keyOffsets }
-    const only = this.#only(column)
-    if (only !== undefined) return only.count(keys, keyOffsets)
-    const { points } = await this.#parts()
-    return points.count(this.#shards, column)
-  }
-
-  async scan(request: ScanRequest): Promise<ScanResult> {
+  async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     const { trees } = this.#shards
-    if (trees.length === 1 || request.ranges === 0 || request.limit === 0) return trees[0].scan(request)
-    const { lists } = await this.#parts()
-    return lists.scan(this.#shards, request)
-  }
-
-  async getNext(request: GetNextRequest): Promise<GetNextResult> {
-    const only = this.#only({ bytes: request.keys, offsets: request.keyOffsets })
-    if (only !== undefined) return only.getNext(request)
-    const { lists } = await this.#parts()
-    return lists.getNext(this.#shards, request)
-  }
-
-  /** As it would be done in the shard of the first key. */
-  async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
-    const { boundaries, trees } = this.#shards
-    if (trees.length === 1) return trees[0].explain(keys, keyOffsets, traversal)
-    const { divider } = await this.#parts()
-    const [shard] = await divider.route(boundaries, { bytes: keys, offsets: keyOffsets })
-    return trees[shard].explain(keys, keyOffsets, traversal)
+    if (trees.length === 1 || askedFor(this.shape.keyType, request, columns) === 0) {
+      return trees[0].read(request, columns)
+    }
+    const { reads } = await this.#parts()
+    const run: ShardRead<Op> = reads[request.op]
+    return run(this.#shards, request, columns)
   }
 
   duringReads<T>(use: (reads: DeviceReads) => Promise<T>): Promise<T> {
@@ -144,10 +97,11 @@ export class ShardedTree implements IndexStructure {
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    const only = this.#only({ bytes: batch.keys, offsets: batch.keyOffsets })
-    if (only !== undefined) {
+    const { trees } = this.#shards
+    const keys = { bytes: batch.keys, offsets: batch.keyOffsets }
+    if (trees.length === 1 || keyCount(this.shape.keyType, keys) === 0) {
       try {
-        return await only.prepare(batch)
+        return await trees[0].prepare(batch)
       } catch (error) {
         if (!(error instanceof ArenaFull)) throw error
       }
@@ -199,13 +153,6 @@ export class ShardedTree implements IndexStructure {
 
   destroy(): void {
     for (const tree of this.#shards.trees) tree.destroy()
-  }
-
-  /** The tree that answers everything by itself. */
-  #only(keys: Rows): PrefixTree | undefined {
-    const { trees } = this.#shards
-    const isAlone = trees.length === 1 || rowCount(keys, keyWidth(this.shape.keyType)) === 0
-    return isAlone ? trees[0] : undefined
   }
 
   #parts(): Promise<ShardParts> {

@@ -141,7 +141,8 @@ export class Cutter {
     const byKey = 'key' in place
     const { recorder, tuples: ordered } = await findOrder(this.#device.record(), scratch)
     const key = byKey ? place.key : new Uint8Array(keyBytes)
-    const bound = this.#context.queries(recorder, scratch, key, new Uint32Array([0, key.byteLength]))
+    const ends = new Uint32Array([0, key.byteLength])
+    const bound = this.#context.queries(recorder, scratch, { bytes: key, offsets: ends })
     const cut = scratch.words(2)
     const boundary = scratch.bytes(keyBytes)
     const params = [keys, tree.word, byKey ? 0 : place.rank, byKey ? 1 : 0]

@@ -138,10 +138,8 @@ function find(work: DeviceWork, reads: TreeReads, keys: IndexKeys, limit: number
   if (keys.rangeCount === 0) return { reads, points, ranges: [] }
   const ranges = reads.scan(recorder, scratch, {
     ranges: keys.rangeCount,
-    from: keys.from.bytes,
-    fromOffsets: keys.from.offsets,
-    to: keys.to.bytes,
-    toOffsets: keys.to.offsets,
+    from: keys.from,
+    to: keys.to,
     limit,
   })
   return { reads, points, ranges }

@@ -6,6 +6,7 @@ import { asBytes } from '../../../protocol/columns.js'
 import { pickRows, type Rows, rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 
 /** Keys of the two batches that fill an index: with the second its regions double, so that they have room for all rounds. */
@@ -101,16 +102,16 @@ class Index {
     const { bytes: from, offsets: fromOffsets } = this.someKeys(RANGES)
     return [
       () => this.#get(),
-      () => tree.getAll(keys, 2 * READ, keyOffsets),
-      () => tree.count(keys, keyOffsets),
-      () => tree.getNext({ keys, keyOffsets }),
-      () => tree.scan({ ranges: RANGES, from, fromOffsets, limit: 10 }),
+      () => reads(tree).getAll(keys, 2 * READ, keyOffsets),
+      () => reads(tree).count(keys, keyOffsets),
+      () => reads(tree).getNext({ keys, keyOffsets }),
+      () => reads(tree).scan({ ranges: RANGES, from, fromOffsets, limit: 10 }),
     ]
   }
 
   #get(): Promise<unknown> {
     const { bytes, offsets } = this.someKeys(READ)
-    return this.tree.get(bytes, offsets)
+    return reads(this.tree).get(bytes, offsets)
   }
 
   #keysFrom(first: number, count: number): Rows {

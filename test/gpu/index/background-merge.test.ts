@@ -10,6 +10,7 @@ import { rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { expectEqual } from '../../differential.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 import { HeldPasses, Ledger } from './held-passes.js'
 import { MergeSubject } from './merge-subject.js'
@@ -67,7 +68,7 @@ t.test('reads and writes between the passes of a merge', async (t) => {
   for (const shape of SHAPES) {
     const subject = await MergeSubject.open(device, random, shape)
     const { tree, unmerged } = subject
-    const old = await unmerged.scan({ ranges: 1, limit: 100 })
+    const old = await reads(unmerged).scan({ ranges: 1, limit: 100 })
     await tree.compact({ inBackground: true })
     const { background } = tree
     let held = 0
@@ -83,7 +84,11 @@ t.test('reads and writes between the passes of a merge', async (t) => {
     await subject.comparePositions(name(shape))
     const { tokens, tokenOffsets } = old
     const rest = { ranges: 1, limit: 100, tokens, tokenOffsets }
-    expectEqual(await tree.scan(rest), await unmerged.scan(rest), 'a token from before the merge goes on')
+    expectEqual(
+      await reads(tree).scan(rest),
+      await reads(unmerged).scan(rest),
+      'a token from before the merge goes on',
+    )
     await subject.writeSome()
     await subject.compare(t, `${name(shape)} after a further write`)
     subject.destroy()
@@ -132,7 +137,7 @@ async function openTree(keys: number, shape: IndexShape = U32): Promise<PrefixTr
 
 /** How many of the keys there are. */
 async function countFound(tree: PrefixTree, keys: Uint8Array): Promise<number> {
-  const counts = await tree.count(keys)
+  const counts = await reads(tree).count(keys)
   return new Uint32Array(counts.slice().buffer).filter((count) => count > 0).length
 }
 
@@ -202,7 +207,7 @@ t.test('a read that has begun on the old arena ends on it', async (t) => {
     prepared.apply()
   }
   const all = { ranges: 1, limit: 10_000 }
-  const expected = await tree.scan(all)
+  const expected = await reads(tree).scan(all)
   t.equal(expected.keyOffsets?.length, 8001)
 
   const { submitAndRead } = device
@@ -215,7 +220,7 @@ t.test('a read that has begun on the old arena ends on it', async (t) => {
     await held
     return columns
   }
-  const scanning = tree.scan(all)
+  const scanning = reads(tree).scan(all)
   device.submitAndRead = submitAndRead
   passes.free()
   await tree.compact({ inBackground: true })
@@ -249,7 +254,7 @@ t.test('an image that is taken during a merge is one of the moment', async (t) =
     const image = await tree.image()
     passes.free()
     await tree.background
-    const { keys, keyOffsets } = await tree.scan({ ranges: 1, limit: 100 })
+    const { keys, keyOffsets } = await reads(tree).scan({ ranges: 1, limit: 100 })
     const later = await tree.prepare({ ops: WriteOp.deleteKey, keys, ...(keyOffsets && { keyOffsets }) })
     later.apply()
     const copy = await restored(tree, image)

@@ -9,6 +9,7 @@ import { runProgram } from '../../differential.js'
 import { openKeySpace, VARIABLE_KEY_TYPES } from '../../key-space.js'
 import { concat } from '../../model-structure.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
 
@@ -163,7 +164,7 @@ t.test('a tuple in one lane where others have a node', async (t) => {
       for (const key of keys) op === WriteOp.insert ? present.add(key) : present.delete(key)
       const all = [ends!, goesOn!, other!]
       const { bytes, offsets } = rowsOf(all)
-      const { found } = await tree.get(bytes, offsets)
+      const { found } = await reads(tree).get(bytes, offsets)
       const bits = all.map((key, i) => (present.has(key) ? 1 << i : 0))
       t.equal(
         found[0],

@@ -4,6 +4,7 @@ import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexStructure, StructureImage } from '../../../gpu/index-structure.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 
 const SHAPE = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 } as const
@@ -59,7 +60,7 @@ t.test('an arena that one device wrote loads on another, byte for byte, and live
   await write(tree, same, WriteOp.replace, KEYS / 2)
   await write(moved, new Random(seed + 1), WriteOp.replace, KEYS / 2)
   const everything = { ranges: 1, limit: 2 * KEYS }
-  t.same(await moved.scan(everything), await tree.scan(everything))
+  t.same(await reads(moved).scan(everything), await reads(tree).scan(everything))
   t.same(await read(await moved.image()), await read(await tree.image()))
 })
 

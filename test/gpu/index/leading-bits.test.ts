@@ -3,6 +3,7 @@ import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import { leadingBits } from '../../../gpu/primitives/primitives.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 
 const KEYS = 2 ** 16
@@ -27,7 +28,7 @@ t.test('batches that are not as their sample are written all the same', async (t
     t.equal(leadingBits(bytes), 32)
     const payloads = Buffer.from(Uint32Array.from({ length: KEYS }, (_, i) => i).buffer)
     ;(await tree.prepare({ ops: WriteOp.insert, keys: bytes, payloads })).apply()
-    const answers = await tree.get(bytes)
+    const answers = await reads(tree).get(bytes)
     t.ok(Buffer.alloc(KEYS / 8, 255).equals(answers.found))
     t.ok(payloads.equals(answers.payloads), `${structure}, ${alike} alike`)
     tree.destroy()

@@ -9,6 +9,7 @@ import { ranksOf } from '../../fixed-keys.js'
 import { openKeySpace } from '../../key-space.js'
 import { ModelStructure } from '../../model-structure.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 import { orderedBits } from './host-tree.js'
 import { treeSubject } from './tree-subject.js'
@@ -91,7 +92,7 @@ class LinkedTree {
     t.same(list.keys(PREVIOUS), expected.toReversed(), `${what}: backward`)
     for (const reverse of [false, true]) {
       const request = { ranges: 1, limit: 100, reverse }
-      const { tokens: _a, tokenOffsets: _b, ...ours } = await this.#tree.scan(request)
+      const { tokens: _a, tokenOffsets: _b, ...ours } = await reads(this.#tree).scan(request)
       const { tokens: _c, tokenOffsets: _d, ...theirs } = await this.#model.scan(request)
       t.same(ours, theirs, `${what}: scan${reverse ? ' reverse' : ''}`)
     }

@@ -8,6 +8,7 @@ import { WriteOp } from '../../../protocol/types.js'
 import { expectEqual } from '../../differential.js'
 import { ModelStructure } from '../../model-structure.js'
 import type { Random } from '../../random.js'
+import { type Readable, reads } from '../../reads.js'
 
 /** Keys that a subject may have. */
 const KEYS = 1500
@@ -68,17 +69,13 @@ export class MergeSubject {
   /** Compares answers with the model's, also those of another structure with the same content. */
   async compare(t: Test, what: string, tree = this.tree): Promise<void> {
     const { bytes: keys, offsets } = this.#column(100)
-    const reads = { ranges: 1, limit: 5000, reverse: this.#random.chance(0.5) }
-    const answers = async ({ get, getAll, scan }: Pick<PrefixTree, 'get' | 'getAll' | 'scan'>) => {
-      const { tokens: _a, tokenOffsets: _b, ...entries } = await scan(reads)
+    const everything = { ranges: 1, limit: 5000, reverse: this.#random.chance(0.5) }
+    const answers = async (structure: Readable) => {
+      const { get, getAll, scan } = reads(structure)
+      const { tokens: _a, tokenOffsets: _b, ...entries } = await scan(everything)
       return [await get(keys, offsets), await getAll(keys, 5000, offsets), entries]
     }
-    const of = (structure: PrefixTree | ModelStructure) => ({
-      get: structure.get.bind(structure),
-      getAll: structure.getAll.bind(structure),
-      scan: structure.scan.bind(structure),
-    })
-    expectEqual(await answers(of(tree)), await answers(of(this.model)), what)
+    expectEqual(await answers(tree), await answers(this.model), what)
     const { keys: count, payloads } = this.model.stats()
     t.match(tree.stats(), { keys: count, payloads }, `${what}: figures`)
   }
@@ -87,14 +84,18 @@ export class MergeSubject {
   async comparePositions(what: string): Promise<void> {
     const { tree, unmerged } = this
     const request = { ranges: 1, limit: 1 + this.#random.below(500), reverse: this.#random.chance(0.5) }
-    const first = await unmerged.scan(request)
-    expectEqual(await tree.scan(request), first, `${what}: tokens`)
+    const first = await reads(unmerged).scan(request)
+    expectEqual(await reads(tree).scan(request), first, `${what}: tokens`)
     const { tokens, tokenOffsets } = first
     const rest = { ...request, tokens, tokenOffsets }
-    expectEqual(await tree.scan(rest), await unmerged.scan(rest), `${what}: what comes after a token`)
+    expectEqual(
+      await reads(tree).scan(rest),
+      await reads(unmerged).scan(rest),
+      `${what}: what comes after a token`,
+    )
     const { bytes: keys, offsets: keyOffsets } = this.#column(100)
     const next = { keys, keyOffsets }
-    expectEqual(await tree.getNext(next), await unmerged.getNext(next), `${what}: sequences`)
+    expectEqual(await reads(tree).getNext(next), await reads(unmerged).getNext(next), `${what}: sequences`)
   }
 
   destroy(): void {

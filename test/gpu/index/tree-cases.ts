@@ -5,6 +5,7 @@ import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { RegionStats } from '../../../gpu/index-structure.js'
 import type { Structure } from '../../../protocol/traversal.js'
 import { type KeyType, ResultCode, WriteOp } from '../../../protocol/types.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 
 /** Where the number of a key's next payload lies in its extent. */
@@ -39,7 +40,7 @@ async function write(
 }
 
 async function scanAll(tree: PrefixTree, reverse = false): Promise<number[]> {
-  const { keys } = await tree.scan({ ranges: 1, limit: 1_000_000, reverse })
+  const { keys } = await reads(tree).scan({ ranges: 1, limit: 1_000_000, reverse })
   return words(keys)
 }
 
@@ -75,7 +76,10 @@ export function testCases(structure: Structure): void {
         const all = [resident, ...batch].sort((a, b) => a - b)
         t.same(await scanAll(tree), all, batch.map((key) => key.toString(16)).join())
         t.same(await scanAll(tree, true), all.toReversed())
-        t.same([...(await tree.get(u32(...new Set(all)))).found].length, Math.ceil(new Set(all).size / 8))
+        t.same(
+          [...(await reads(tree).get(u32(...new Set(all)))).found].length,
+          Math.ceil(new Set(all).size / 8),
+        )
         tree.destroy()
       }
     },
@@ -88,7 +92,7 @@ export function testCases(structure: Structure): void {
     await write(tree, WriteOp.deleteKey, u32(...inner))
     t.same(await scanAll(tree), [1, 0xf0000000])
     t.same(await scanAll(tree, true), [0xf0000000, 1])
-    const next = await tree.getNext({ keys: u32(1, inner[5]) })
+    const next = await reads(tree).getNext({ keys: u32(1, inner[5]) })
     t.same(words(next.keys), [0xf0000000, 0xf0000000])
     await write(tree, WriteOp.insert, u32(inner[7]))
     t.same(await scanAll(tree), [1, inner[7], 0xf0000000])
@@ -107,7 +111,7 @@ export function testCases(structure: Structure): void {
       u32(0, 2, 3, 0, 4, 5),
     )
     t.same(codes, [deleted, inserted, inserted, notFound, inserted, notFound])
-    t.same(words((await list.getAll(u32(7, 8, 9), 10)).payloads), [2, 3, 4])
+    t.same(words((await reads(list).getAll(u32(7, 8, 9), 10)).payloads), [2, 3, 4])
     const more = await write(
       list,
       [deletePair, insert, replace, insert, insertIfAbsent, deletePair],
@@ -115,7 +119,7 @@ export function testCases(structure: Structure): void {
       u32(2, 2, 9, 9, 1, 9),
     )
     t.same(more, [deleted, inserted, replaced, inserted, exists, deleted])
-    t.same(words((await list.getAll(u32(7, 8), 10)).payloads), [3, 2])
+    t.same(words((await reads(list).getAll(u32(7, 8), 10)).payloads), [3, 2])
     list.destroy()
 
     const unique = await openTree(true)
@@ -129,7 +133,7 @@ export function testCases(structure: Structure): void {
       ),
       [deleted, inserted, exists, notFound, replaced],
     )
-    t.same(words((await unique.get(u32(7, 8))).payloads), [5, 9])
+    t.same(words((await reads(unique).get(u32(7, 8))).payloads), [5, 9])
     unique.destroy()
   })
 
@@ -144,8 +148,8 @@ export function testCases(structure: Structure): void {
       inserted,
       inserted,
     ])
-    t.same(words(await tree.count(bytes(Float32Array.of(0, -0, NaN)))), [2, 2, 0])
-    const { keys: scanned } = await tree.scan({ ranges: 1, limit: 100 })
+    t.same(words(await reads(tree).count(bytes(Float32Array.of(0, -0, NaN)))), [2, 2, 0])
+    const { keys: scanned } = await reads(tree).scan({ ranges: 1, limit: 100 })
     t.same([...new Float32Array(scanned.slice().buffer)], [-Infinity, -1.5, 0, 0, Infinity])
     tree.destroy()
   })
@@ -154,15 +158,15 @@ export function testCases(structure: Structure): void {
     for (const reverse of [false, true]) {
       const tree = await openTree()
       await write(tree, WriteOp.insert, u32(1, 5, 5, 5, 9), u32(10, 50, 51, 52, 90))
-      const { tokens } = await tree.scan({ ranges: 1, limit: 3, reverse })
+      const { tokens } = await reads(tree).scan({ ranges: 1, limit: 3, reverse })
       await write(tree, WriteOp.deletePair, u32(5), u32(51))
-      const rest = await tree.scan({ ranges: 1, limit: 10, reverse, tokens })
+      const rest = await reads(tree).scan({ ranges: 1, limit: 10, reverse, tokens })
       t.same(words(rest.payloads), reverse ? [50, 10] : [52, 90], 'the payload is gone')
       await write(tree, WriteOp.deleteKey, u32(5))
-      const after = await tree.scan({ ranges: 1, limit: 10, reverse, tokens })
+      const after = await reads(tree).scan({ ranges: 1, limit: 10, reverse, tokens })
       t.same(words(after.payloads), reverse ? [10] : [90], 'the key is gone')
       await tree.compact()
-      const compacted = await tree.scan({ ranges: 1, limit: 10, reverse, tokens })
+      const compacted = await reads(tree).scan({ ranges: 1, limit: 10, reverse, tokens })
       t.same(words(compacted.payloads), reverse ? [10] : [90], 'and compaction changes nothing')
       tree.destroy()
     }
@@ -179,7 +183,7 @@ export function testCases(structure: Structure): void {
         await write(tree, WriteOp.insert, bytes(new Uint32Array(batch).fill(7)), bytes(payloads))
       }
       await write(tree, WriteOp.insert, u32(6, 8), u32(1, 2))
-      t.same(words(await tree.count(u32(7))), [count])
+      t.same(words(await reads(tree).count(u32(7))), [count])
 
       const gone = Uint32Array.from({ length: 1000 }, (_, i) => count / 2 + 2 * i)
       const codes = await write(
@@ -193,21 +197,21 @@ export function testCases(structure: Structure): void {
         gone.map(() => deleted),
       )
       await write(tree, WriteOp.insert, u32(7), u32(count))
-      t.same(words(await tree.count(u32(7))), [count - gone.length + 1])
+      t.same(words(await reads(tree).count(u32(7))), [count - gone.length + 1])
 
       const token = bytes(Uint32Array.of(7, count / 2 - 2))
-      const forward = await tree.scan({ ranges: 1, limit: 4, tokens: token })
+      const forward = await reads(tree).scan({ ranges: 1, limit: 4, tokens: token })
       t.same(words(forward.payloads), [count / 2 - 1, count / 2 + 1, count / 2 + 3, count / 2 + 5])
-      const backward = await tree.scan({ ranges: 1, limit: 3, tokens: token, reverse: true })
+      const backward = await reads(tree).scan({ ranges: 1, limit: 3, tokens: token, reverse: true })
       t.same(words(backward.payloads), [count / 2 - 3, count / 2 - 4, count / 2 - 5])
-      const last = await tree.scan({ ranges: 1, limit: 3, reverse: true })
+      const last = await reads(tree).scan({ ranges: 1, limit: 3, reverse: true })
       t.same(words(last.payloads), [2, count, count - 1])
 
       const expected = Array.from({ length: count + 1 }, (_, i) => i).filter(
         (i) => i < count / 2 || i >= count / 2 + 2000 || i % 2 === 1,
       )
       for (const when of ['before compaction', 'after it']) {
-        const { payloads } = await tree.getAll(u32(7), 2_000_000)
+        const { payloads } = await reads(tree).getAll(u32(7), 2_000_000)
         t.ok(Buffer.compare(payloads, u32from(expected)) === 0, `every payload in order, ${when}`)
         await tree.compact()
       }
@@ -278,10 +282,10 @@ export function testCases(structure: Structure): void {
     })
     t.same(await write(aged, WriteOp.insert, u32(5), u32(54)), [inserted])
     await t.rejects(write(aged, WriteOp.insert, u32(5)), { code: 'TOO_LARGE' })
-    t.same(words((await aged.getAll(u32(5, 6), 100)).payloads), [50, 51, 52, 53, 54, 60, 61])
+    t.same(words((await reads(aged).getAll(u32(5, 6), 100)).payloads), [50, 51, 52, 53, 54, 60, 61])
     t.same(await write(aged, [WriteOp.replace, WriteOp.insert], u32(5, 5), u32(55, 56)), [replaced, inserted])
     t.same(await write(aged, WriteOp.insert, u32(5), u32(57)), [inserted])
-    t.same(words((await aged.getAll(u32(5), 100)).payloads), [55, 56, 57])
+    t.same(words((await reads(aged).getAll(u32(5), 100)).payloads), [55, 56, 57])
     aged.destroy()
   })
 
@@ -328,7 +332,7 @@ export function testCases(structure: Structure): void {
     ops[count - 1] = WriteOp.deletePair
     const codes = await write(tree, ops, bytes(keys), bytes(payloads))
     t.equal(codes.at(-1), notFound)
-    t.same(words(await tree.count(u32(1))), [count - 1])
+    t.same(words(await reads(tree).count(u32(1))), [count - 1])
     tree.destroy()
   })
 }

@@ -4,6 +4,7 @@ import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { type Rows, rowsOf } from '../../../protocol/rows.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
+import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 
 let device: Device
@@ -32,13 +33,13 @@ async function insert(t: Test, tree: PrefixTree, keys: readonly Uint8Array[]): P
 /** The payloads of keys, or undefined where there is none. */
 async function lookUp(tree: PrefixTree, keys: readonly Uint8Array[]): Promise<(number | undefined)[]> {
   const { bytes, offsets } = rowsOf(keys)
-  const { found, payloads } = await tree.get(bytes, offsets)
+  const { found, payloads } = await reads(tree).get(bytes, offsets)
   const words = new Uint32Array(payloads.slice().buffer)
   return keys.map((_, i) => ((found[i >> 3]! >> (i & 7)) & 1 ? words[i] : undefined))
 }
 
 async function scanAll(tree: PrefixTree, reverse = false): Promise<Rows> {
-  const { keys, keyOffsets } = await tree.scan({ ranges: 1, limit: 200_000, reverse })
+  const { keys, keyOffsets } = await reads(tree).scan({ ranges: 1, limit: 200_000, reverse })
   return { bytes: keys, offsets: keyOffsets }
 }
 
@@ -162,7 +163,7 @@ t.test('keys whose bytes add up to more than can be counted', async (t) => {
   const tree = await openTree()
   await insert(t, tree, [new Uint8Array(4096).fill(1)])
   for (const count of [2 ** 20, 2 ** 20 - 1]) {
-    const next = tree.getNext({ keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) })
+    const next = reads(tree).getNext({ keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) })
     await t.rejects(next, { code: 'TOO_LARGE', message: /ask for fewer/ })
   }
   tree.destroy()

@@ -20,7 +20,7 @@ async function sorted(run: Run, keys: BigUint64Array, firstBit: number): Promise
   const count = keys.length
   const [order, sortedKeys, flags] = await run(async ({ primitives, recorder, scratch, upload }) => {
     const flags = upload(new Uint32Array(2))
-    const sort = await primitives.leadingSort()
+    const sort = primitives.leadingSort()
     const input = upload(new Uint32Array(keys.buffer, 0, 2 * count))
     const unsettled = { buffer: flags, index: 1 }
     const pairs = sort.record(recorder, scratch, input, undefined, count, firstBit, unsettled)

@@ -36,7 +36,7 @@ function reduceWords(
   reductions: readonly Reduction[],
 ): Promise<Uint32Array[]> {
   return run(async ({ primitives, recorder, scratch, upload }) => {
-    const reduce = await primitives.segmentedReduce()
+    const reduce = primitives.segmentedReduce()
     const segments = { starts: upload(Uint32Array.from(startsOf(lengths))), count: lengths.length }
     const column = upload(values)
     return reductions.map((reduction) => {
@@ -160,7 +160,7 @@ async function reducePairs(
   const values = new BigUint64Array(pairs.buffer)
   const starts = startsOf(PAIR_LENGTHS)
   const found = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const reduce = await primitives.segmentedReduce()
+    const reduce = primitives.segmentedReduce()
     const segments = { starts: upload(Uint32Array.from(starts)), count: starts.length }
     const column = upload(pairs)
     const outputs = []

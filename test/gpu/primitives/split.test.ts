@@ -32,7 +32,7 @@ async function splitAndCompare(
   const given = makeColumns('random', seed, count, shape)
   const input = shape.positions ? { ...given, payloads: Uint32Array.from(parts.keys()) } : given
   const [keys, payloads, starts] = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const split = await primitives.split(shape)
+    const split = primitives.split(shape)
     const uploaded = uploadColumns(upload, input, shape)
     const columns = shape.positions ? { ...uploaded, payloads: undefined } : uploaded
     const output = split.record(recorder, scratch, columns, upload(parts), count, fanOut)

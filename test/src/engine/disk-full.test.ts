@@ -3,10 +3,10 @@ import { readdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { LmdbFile } from '../../../persistence/disk/lmdb-file.js'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Index } from '../../../src/engine/index.js'
+import { usedBytes } from '../../persistence/used-bytes.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NAMES = ['one', 'two']
@@ -125,9 +125,7 @@ t.test('what else needs room is refused as well, and undone', { skip }, async (t
   await writeBatch(filled.index('one'), 0)
   await filled.close()
   const path = join(directory, 'data.mdb')
-  const file = LmdbFile.open(path)!
-  const bytes = (file.lastPage + 1) * file.pageBytes
-  file.close()
+  const bytes = await usedBytes(directory)
   // What was set aside for later is given back, so that not even the smallest transaction has room.
   truncateSync(path, bytes)
   limitFiles(bytes)

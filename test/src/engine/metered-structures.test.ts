@@ -13,32 +13,25 @@ t.test('a metered structure hands on everything that it is given', async (t) => 
       calls.push([name, ...given])
       return answer
     }
-  const reads = ['get', 'getAll', 'count', 'scan', 'getNext', 'explain', 'prepare'] as const
-  const structure = Object.fromEntries(
-    reads.map((name) => [name, recording(name)]),
-  ) as unknown as IndexStructure
+  const structure = { read: recording('read'), prepare: recording('prepare') } as unknown as IndexStructure
   let computed = 0
   const meter = { ...NO_ENGINE_METER, computed: () => computed++ }
   const factory = { create: async () => structure, restore: async () => structure }
   const shape = {} as IndexStructure['shape']
   const metered = await meteredStructures(factory, meter).create({} as never, shape)
-  const keys = new Uint8Array(4)
-  const offsets = new Uint32Array(2)
-  t.equal(await metered.get(keys, offsets, { strategy: 'sequential' }, OWN_MEMORY), answer)
-  await metered.getAll(keys, 7, offsets)
-  await metered.count(keys, offsets)
-  await metered.scan({ ranges: 1, limit: 5, memory: OWN_MEMORY })
-  await metered.getNext({ keys })
-  await metered.explain(keys, offsets, { strategy: 'sequential' })
-  await metered.prepare({ ops: 0, keys, goesOn: true })
+  const keys = { bytes: new Uint8Array(4), offsets: new Uint32Array(2) }
+  const get = { op: 'get', traversal: { strategy: 'sequential' }, memory: OWN_MEMORY } as const
+  t.equal(await metered.read(get, { keys }), answer)
+  const scan = { op: 'scan', ranges: 1, limit: 5, memory: OWN_MEMORY } as const
+  await metered.read(scan, { from: keys })
+  await metered.read({ op: 'explain' }, { keys })
+  const batch = { ops: 0, keys: keys.bytes, goesOn: true } as const
+  await metered.prepare(batch)
   t.same(calls, [
-    ['get', keys, offsets, { strategy: 'sequential' }, OWN_MEMORY],
-    ['getAll', keys, 7, offsets],
-    ['count', keys, offsets],
-    ['scan', { ranges: 1, limit: 5, memory: OWN_MEMORY }],
-    ['getNext', { keys }],
-    ['explain', keys, offsets, { strategy: 'sequential' }],
-    ['prepare', { ops: 0, keys, goesOn: true }],
+    ['read', get, { keys }],
+    ['read', scan, { from: keys }],
+    ['read', { op: 'explain' }, { keys }],
+    ['prepare', batch],
   ])
-  t.equal(computed, 6, 'an explanation is no work')
+  t.equal(computed, 3, 'an explanation is no work')
 })

@@ -3,6 +3,7 @@ import { Store } from '../../../persistence/store.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { PayloadReclaimer } from '../../../src/engine/payload-reclaimer.js'
 import { ModelStructure } from '../../model-structure.js'
+import { reads } from '../../reads.js'
 import { blobs, u32 } from './open-engine.js'
 
 const SHAPE = { keyType: 'u32', payloadBytes: 16, unique: true, matchFrom: 2 } as const
@@ -49,7 +50,7 @@ t.test('payloads that no entry refers to any more leave the disk, all others sta
   const oneRound = blobs(...keys.map((key) => textOf(key, ROUNDS))).bytes.byteLength
   t.ok(store.payloads.stats(id).bytes < 2 * oneRound, 'about what is live is left')
 
-  const { payloads } = await structure.get(u32(...keys))
+  const { payloads } = await reads(structure).get(u32(...keys))
   const rows = new Uint32Array(payloads.slice().buffer)
   const { offsets, bytes } = await store.payloads.gather(id, { rows, stride: 4 })
   for (const key of keys) {

@@ -3,7 +3,6 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import type { IndexStructure } from '../../../gpu/index-structure.js'
 import type { Section } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
@@ -11,6 +10,7 @@ import { rowsOf } from '../../../protocol/rows.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
 import { banner, loadConfig } from '../../../src/server/index.js'
 import { modelStructures } from '../../model-structure.js'
+import { withRead } from '../../reads.js'
 import { requestFrame } from '../../wire.js'
 import { u32, values } from '../engine/open-engine.js'
 import { RawClient } from './raw-client.js'
@@ -254,10 +254,10 @@ t.test('large replies arrive whole', async (t) => {
 })
 
 /** Structures whose `count` is something else. */
-function countingBy(count: IndexStructure['count']): StructureFactory {
+function countingBy(count: () => Promise<Uint8Array>): StructureFactory {
   return {
     ...modelStructures,
-    create: async (device, shape) => Object.assign(await modelStructures.create(device, shape), { count }),
+    create: async (device, shape) => withRead(await modelStructures.create(device, shape), 'count', count),
   }
 }
 

@@ -1,6 +1,6 @@
 import { WarpdexError } from '../../../../protocol/errors.js'
 import type { Device } from '../../../device/device.js'
-import type { Kernel } from '../../../device/kernel.js'
+import type { Kernel, KernelDescription } from '../../../device/kernel.js'
 import type { Recorder } from '../../../device/recorder.js'
 import type { Scratch } from '../../../memory/scratch.js'
 import { type Arena, headBuffers } from '../../arena.js'
@@ -73,8 +73,8 @@ export class CoalescedBuilder implements Builder {
     const common = { module: 'index/partitions/coalesced/build-coalesced', params: 6, conditions }
     const kernel = (
       entryPoint: string,
-      bindings: Kernel['description']['bindings'],
-      further: Kernel['description']['further'] = [],
+      bindings: KernelDescription['bindings'],
+      further: KernelDescription['further'] = [],
     ) => device.kernel({ ...common, entryPoint, bindings, further })
     const [beginDescents, findGroups, descendLevel, openGroups, writeNodes, hangTuples, neighbours] =
       await Promise.all([

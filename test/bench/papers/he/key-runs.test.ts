@@ -36,7 +36,7 @@ t.test('runs of equal keys, and the sums of their values', (t) =>
           const keyRuns = await KeyRuns.create(device, primitives, keyWords)
           const found = keyRuns.record(recorder, scratch, upload(keys), count)
           const sums = scratch.words(count)
-          const reduce = await primitives.segmentedReduce()
+          const reduce = primitives.segmentedReduce()
           reduce.record(recorder, scratch, upload(values), count, found, 'sum', sums)
           return [
             [found.starts, count],

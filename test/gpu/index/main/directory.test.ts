@@ -3,6 +3,7 @@ import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { reads } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 
 const U32: IndexShape = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0, structure: 'css' }
@@ -56,7 +57,7 @@ t.test('keys, and what lies beside them, are found whatever their spread', async
       prepared.apply()
       const beside = keys.flatMap((key) => [key + 1n, key - 1n]).filter((key) => key >= 0n && key <= top)
       const asked = [...keys, ...beside, 0n, top]
-      const { found, payloads } = await tree.get(column(shape, asked))
+      const { found, payloads } = await reads(tree).get(column(shape, asked))
       const there = new Set(keys)
       const expected = asked.map((key) => (there.has(key) ? key : undefined))
       const answers = values(shape, payloads).map((value, i) => (bit(found, i) ? value : undefined))

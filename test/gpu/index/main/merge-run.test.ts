@@ -13,6 +13,7 @@ import { WriteOp } from '../../../../protocol/types.js'
 import { expectEqual, MERGED_TUPLES, runProgram } from '../../../differential.js'
 import { ModelStructure } from '../../../model-structure.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { reads } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 import { treeSubject } from '../tree-subject.js'
 
@@ -205,7 +206,7 @@ t.test('keys that come again, in one batch or in the index, and batches that are
       t.same(prepared.codes, expected.codes)
     }
     const all = { ranges: 1, limit: 10_000 }
-    expectEqual(await tree.scan(all), await model.scan(all), JSON.stringify(shape))
+    expectEqual(await reads(tree).scan(all), await model.scan(all), JSON.stringify(shape))
     t.match(await metaOf(tree), { nodes: 1 }, 'nothing was hung into nodes')
     const { payloads, keys } = model.stats()
     t.match(tree.stats(), { payloads, keys })
@@ -247,9 +248,9 @@ t.test('the directory may wait for the first read, and images for none', async (
     }
     if (read === 'compact') await tree.compact()
     if (read === 'write') await write(tree, numbers(2990, 5), WriteOp.deleteKey)
-    if (read === 'scan') t.equal((await tree.scan({ ranges: 1, limit: 5000 })).keys.byteLength, 12_000)
+    if (read === 'scan') t.equal((await reads(tree).scan({ ranges: 1, limit: 5000 })).keys.byteLength, 12_000)
     const asked = read === 'image' ? await treeSubject(device).reload(tree) : tree
-    const { payloads } = await asked.get(numbers(500, 2000))
+    const { payloads } = await reads(asked).get(numbers(500, 2000))
     t.same(payloads, numbers(500, 2000), read)
     tree.destroy()
     if (asked !== tree) asked.destroy()
@@ -275,12 +276,12 @@ t.test('many batches take turns in two regions, of which one is left in the end'
     count += added
     await tree.compactIfWorthwhile({ inBackground: true, goesOn: true })
     most = Math.max(most, tree.stats().deviceBytes)
-    if (random.chance(0.2)) t.same((await tree.get(numbers(0, count))).payloads, numbers(0, count))
+    if (random.chance(0.2)) t.same((await reads(tree).get(numbers(0, count))).payloads, numbers(0, count))
   }
   t.match(await metaOf(tree), { sorted: count, tuples: count })
   await tree.compactIfWorthwhile()
   t.ok(tree.stats().deviceBytes < most, `${tree.stats().deviceBytes} of ${most} bytes`)
-  t.same((await tree.get(numbers(0, count))).payloads, numbers(0, count))
+  t.same((await reads(tree).get(numbers(0, count))).payloads, numbers(0, count))
   tree.destroy()
 })
 
@@ -305,7 +306,7 @@ t.test('of many batches most find the room that one before them has made', async
       givenUp.discard()
       const before = Buffer.concat(all)
       // Built, and built again, in buffers that the next part is going to have.
-      if (batch % 3 === 1) t.same((await tree.get(before)).payloads, before, `${batch} batches`)
+      if (batch % 3 === 1) t.same((await reads(tree).get(before)).payloads, before, `${batch} batches`)
       const prepared = await tree.prepare(write)
       prepared.apply()
       all.push(keys)
@@ -320,7 +321,7 @@ t.test('of many batches most find the room that one before them has made', async
     t.ok(roomBeside() >= 16)
     const reloaded = await treeSubject(device).reload(tree)
     const expected = Buffer.concat(all)
-    for (const each of [tree, reloaded]) t.same((await each.get(expected)).payloads, expected)
+    for (const each of [tree, reloaded]) t.same((await reads(each).get(expected)).payloads, expected)
     t.match(await metaOf(tree), { sorted: 16_000, tuples: 16_000 })
     await write(tree, clumps(500, 2), WriteOp.deleteKey)
     await tree.compact()
@@ -350,7 +351,7 @@ t.test('room for what follows is made even where it cannot be half as large agai
   }
   Object.assign(device, { allocate, regionBytes })
   const all = numbers(0, first + 15_000)
-  t.same((await tree.get(all)).payloads, all)
+  t.same((await reads(tree).get(all)).payloads, all)
   t.ok(made <= 2, `${made} regions for 10 batches`)
   tree.destroy()
 })

@@ -5,6 +5,7 @@ import { estimate, type Situation } from '../../../../gpu/index/partitions/trave
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
+import { reads } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 
 const FEW: Situation = {
@@ -48,9 +49,9 @@ t.test('measures a device, after which trees choose by themselves', async (t) =>
   const keys = new Uint8Array(Uint32Array.from({ length: 1000 }, (_, i) => i * 7).buffer)
   const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
   prepared.apply()
-  const { payloads } = await tree.get(keys)
+  const { payloads } = await reads(tree).get(keys)
   t.same(payloads, keys)
-  const { costs: seen, strategy, reason } = await tree.explain(keys)
+  const { costs: seen, strategy, reason } = await reads(tree).explain(keys)
   t.equal(seen[0]?.strategy, strategy)
   t.match(reason, /1000 keys of up to 8 digits over \d+ partitions of 3 levels/)
 })
@@ -64,7 +65,7 @@ function watchSubmissions(device: Device): string[][] {
     const { dispatchGroups, stamp, submit } = recorder
     const kernels = new Set<string>()
     recorder.dispatchGroups = (kernel, ...rest) => {
-      kernels.add(kernel.description.module)
+      kernels.add(kernel.label.split(' ')[0]!)
       dispatchGroups.call(recorder, kernel, ...rest)
     }
     recorder.stamp = (...stamped) => {

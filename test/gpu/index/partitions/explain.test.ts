@@ -4,6 +4,7 @@ import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { rowsOf } from '../../../../protocol/rows.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
+import { reads } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 
 /** The digits of 12-bit keys, 3 bits each, as digits of 4 bits: slots 8 to 15 of every node stay empty. */
@@ -39,7 +40,7 @@ t.before(async () => {
 
 t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
   const { bytes, offsets } = rowsOf([octalKey(3569)])
-  const { tables, partitions } = await tree.explain(bytes, offsets)
+  const { tables, partitions } = await reads(tree).explain(bytes, offsets)
   t.same(partitions, { count: 4, levels: 2 })
   t.same(tables, {
     rows: [
@@ -52,7 +53,7 @@ t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
     answer: 4,
   })
   for (const traversal of TRAVERSALS) {
-    const { found, payloads } = await tree.get(bytes, offsets, traversal)
+    const { found, payloads } = await reads(tree).get(bytes, offsets, traversal)
     const [payload] = new Uint32Array(payloads.slice().buffer)
     t.same([found[0], payload], [1, 3569], JSON.stringify(traversal))
   }
@@ -60,7 +61,10 @@ t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
 
 t.test('a key that is not there has results and no answer', async (t) => {
   const { bytes, offsets } = rowsOf([octalKey(0o6762)])
-  const { tables } = await tree.explain(bytes, offsets, { strategy: 'directed', resolution: 'reversed' })
+  const { tables } = await reads(tree).explain(bytes, offsets, {
+    strategy: 'directed',
+    resolution: 'reversed',
+  })
   t.same(
     tables?.rows.map(({ result }) => result),
     [4, null, null, null],
@@ -70,13 +74,16 @@ t.test('a key that is not there has results and no answer', async (t) => {
 
 t.test('says what is taken and why', async (t) => {
   const { bytes, offsets } = rowsOf([octalKey(3569)])
-  const named = await tree.explain(bytes, offsets, { strategy: 'speculative', resolution: 'serial' })
+  const named = await reads(tree).explain(bytes, offsets, { strategy: 'speculative', resolution: 'serial' })
   t.match(named, { strategy: 'speculative', resolution: 'serial', reason: 'the request names it', batch: 1 })
-  t.match((await tree.explain(bytes, offsets)).reason, /has not been measured/)
+  t.match((await reads(tree).explain(bytes, offsets)).reason, /has not been measured/)
 
   const plain = await PrefixTree.create(device, { ...SHAPE, layout: 'compact', partitionLevels: undefined })
   t.teardown(() => plain.destroy())
-  t.match(await plain.explain(bytes, offsets), { strategy: 'sequential', reason: 'the index is empty' })
-  await t.rejects(plain.explain(bytes, offsets, { strategy: 'directed' }), { code: 'BAD_REQUEST' })
-  await t.rejects(plain.get(bytes, offsets, { strategy: 'directed' }), { code: 'BAD_REQUEST' })
+  t.match(await reads(plain).explain(bytes, offsets), {
+    strategy: 'sequential',
+    reason: 'the index is empty',
+  })
+  await t.rejects(reads(plain).explain(bytes, offsets, { strategy: 'directed' }), { code: 'BAD_REQUEST' })
+  await t.rejects(reads(plain).get(bytes, offsets, { strategy: 'directed' }), { code: 'BAD_REQUEST' })
 })

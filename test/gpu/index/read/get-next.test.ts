@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { GetNextRequest } from '../../../../gpu/index-structure.js'
 import { FIXED_KEY_TYPES } from '../../../../protocol/types.js'
+import type { GetNextRequest } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 import { queries, randomKeys, same, seeded, subjectOf } from './subject.js'
 

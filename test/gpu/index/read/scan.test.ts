@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
 import { treeShape } from '../../../../gpu/index/layout.js'
 import { type SearchForm, searchForm, WALK_LIMIT } from '../../../../gpu/index/read/scan.js'
-import type { ScanRequest } from '../../../../gpu/index-structure.js'
 import { FIXED_KEY_TYPES, keyWidth } from '../../../../protocol/types.js'
 import { keyOf, ranksOf } from '../../../fixed-keys.js'
 import { concat } from '../../../model-structure.js'
 import type { Random } from '../../../random.js'
+import type { ScanRequest } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 import { queries, randomKeys, randomPayload, type Subject, same, seeded, subjectOf } from './subject.js'
 

@@ -2,21 +2,70 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Test } from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import type { Arena } from '../../../../gpu/index/arena.js'
-import { TreeReader } from '../../../../gpu/index/read/tree-reader.js'
-import type { IndexShape } from '../../../../gpu/index-structure.js'
+import type { BreadthFirst } from '../../../../gpu/index/read/breadth-first.js'
+import type { ReadOperation } from '../../../../gpu/index/read/read-operation.js'
+import { createReads, type Reads } from '../../../../gpu/index/read/reads.js'
+import type { SearchForm } from '../../../../gpu/index/read/scan.js'
+import type { IndexShape, ReadColumns, ReadOp, ReadRequest } from '../../../../gpu/index-structure.js'
 import { Primitives } from '../../../../gpu/primitives/primitives.js'
 import { type KeyType, keyWidth } from '../../../../protocol/types.js'
 import { keyOf, ranksOf } from '../../../fixed-keys.js'
 import { concat, type ModelStructure } from '../../../model-structure.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { type GetNextRequest, reads, type ScanRequest, scanOf } from '../../../reads.js'
 import { type HostEntry, type HostKey, modelOf, uploadTree } from '../host-tree.js'
+
+/** The reads of trees of one shape, each a method. */
+class ArenaReader {
+  readonly #reads: Reads
+
+  constructor(reads: Reads) {
+    this.#reads = reads
+  }
+
+  get(arena: Arena, keys: Uint8Array) {
+    return this.#of(arena).get(keys)
+  }
+
+  getAll(arena: Arena, keys: Uint8Array, limit: number) {
+    return this.#of(arena).getAll(keys, limit)
+  }
+
+  count(arena: Arena, keys: Uint8Array) {
+    return this.#of(arena).count(keys)
+  }
+
+  getNext(arena: Arena, request: GetNextRequest) {
+    return this.#of(arena).getNext(request)
+  }
+
+  scan(arena: Arena, request: ScanRequest, form?: SearchForm) {
+    const { options, columns } = scanOf(request)
+    return this.#reads.scan.run({ arena }, options, columns, form)
+  }
+
+  order(...given: Parameters<BreadthFirst['order']>): GPUBuffer {
+    return this.#reads.breadthFirst!.order(...given)
+  }
+
+  #of(arena: Arena) {
+    const tree = { arena, keys: 1, ready: () => undefined }
+    const { operations } = this.#reads
+    return reads({
+      read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns) {
+        const operation: ReadOperation<Op> = operations[request.op]
+        return operation.run(tree, request, columns)
+      },
+    })
+  }
+}
 
 /** A tree on the device, its reader, and what it must answer. */
 export interface Subject {
   readonly shape: IndexShape
   readonly keys: readonly HostKey[]
   readonly arena: Arena
-  readonly reader: TreeReader
+  readonly reader: ArenaReader
   readonly model: ModelStructure
 }
 
@@ -38,7 +87,7 @@ export async function subjectOf(
   keys: readonly HostKey[],
   random: Random,
 ): Promise<Subject> {
-  const reader = await TreeReader.create(device, await Primitives.create(device), shape)
+  const reader = new ArenaReader(await createReads(device, await Primitives.create(device), shape))
   const arena = await uploadTree(device, shape, keys, random)
   return { shape, keys, arena, reader, model: modelOf(shape, keys) }
 }

@@ -6,6 +6,7 @@ import { rowsOf } from '../../../../protocol/rows.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { randomContent, runProgram } from '../../../differential.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { reads } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
 import { restoreOn, shardSubject } from './shard-subject.js'
 
@@ -78,22 +79,22 @@ async function checkReads(
   const random = new Random(seed)
   const asked = Uint32Array.from({ length: 5000 }, () => random.below(7 * (count + 10)))
   const has = (key: number) => key > 0 && key % 7 === 0 && key <= 7 * count && isThere(key)
-  const { payloads } = await tree.get(bytes(asked))
+  const { payloads } = await reads(tree).get(bytes(asked))
   const payloadOf = (key: number) => (has(key) ? above(key) : 0)
   t.same(firstWords(tree.shape, payloads), asked.map(payloadOf), 'get')
-  const counts = numbers(await tree.count(bytes(asked)))
+  const counts = numbers(await reads(tree).count(bytes(asked)))
   t.same(
     counts,
     asked.map((key) => Number(has(key))),
     'count',
   )
-  const all = await tree.getAll(bytes(asked), 5000)
+  const all = await reads(tree).getAll(bytes(asked), 5000)
   t.same(firstWords(tree.shape, all.payloads), asked.filter(has).map(above), 'getAll')
 
   const present = Uint32Array.from({ length: count }, (_, i) => 7 * (i + 1)).filter(isThere)
   const few = asked.subarray(0, 200)
   for (const reverse of [false, true]) {
-    const next = await tree.getNext({ keys: bytes(few), reverse })
+    const next = await reads(tree).getNext({ keys: bytes(few), reverse })
     const expected = few.map((key) => {
       const at = present.findIndex((one) => one >= key)
       if (reverse) return at === 0 ? 0 : (present.at(at - 1) ?? 0)
@@ -109,12 +110,12 @@ async function checkTwice(t: Test, tree: IndexStructure, keys: Uint32Array): Pro
   await insert(tree, keys)
   const asked = keys.filter((_, i) => i % 50 === 0)
   t.same(
-    numbers(await tree.count(bytes(asked))),
+    numbers(await reads(tree).count(bytes(asked))),
     asked.map(() => 2),
   )
-  const { payloads } = await tree.getAll(bytes(asked), 2 * asked.length)
+  const { payloads } = await reads(tree).getAll(bytes(asked), 2 * asked.length)
   t.same(firstWords(tree.shape, payloads), Uint32Array.from([...asked].flatMap((key) => [key + 1, key + 1])))
-  const scanned = await tree.scan({ ranges: asked.length, from: bytes(asked), limit: 3 })
+  const scanned = await reads(tree).scan({ ranges: asked.length, from: bytes(asked), limit: 3 })
   const first = [...asked].flatMap((key) => [key, key, key + 7])
   t.same(numbers(scanned.keys), Uint32Array.from(first), 'both are there, and then the next key')
 }
@@ -138,7 +139,13 @@ async function checkScan(
   const seen = expected.map((): number[] => [])
   let tokens: Uint8Array | undefined
   for (let page = 0; page < 3; page++) {
-    const { offsets, keys, payloads, more, tokens: positions } = await tree.scan({ ...ends, tokens, limit })
+    const {
+      offsets,
+      keys,
+      payloads,
+      more,
+      tokens: positions,
+    } = await reads(tree).scan({ ...ends, tokens, limit })
     const found = numbers(keys)
     t.same(firstWords(tree.shape, payloads), found.map(above), 'payloads stand beside their keys')
     for (let i = 0; i < begins.length; i++) {
@@ -198,7 +205,7 @@ t.test('ascending keys leave no shard nearly empty', async (t) => {
   t.ok(shards <= (2 * 76 * count) / (MIB * 0.8) + 1, `${shards} shards`)
   const asked = Uint32Array.from({ length: 1000 }, (_, i) => i * 81)
   t.same(
-    firstWords(WIDE, (await tree.get(bytes(asked))).payloads),
+    firstWords(WIDE, (await reads(tree).get(bytes(asked))).payloads),
     asked.map((key) => (key < count ? key + 1 : 0)),
   )
   tree.destroy()
@@ -230,7 +237,7 @@ t.test('a batch that is larger than a shard is shared out', async (t) => {
   ;(await tree.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads })).apply()
   t.equal(tree.stats().keys, strings.length)
   t.ok(tree.stats().shards > 4, `${tree.stats().shards} shards`)
-  t.ok(Buffer.from((await tree.get(keys, keyOffsets)).payloads).equals(payloads), 'all are found')
+  t.ok(Buffer.from((await reads(tree).get(keys, keyOffsets)).payloads).equals(payloads), 'all are found')
   tree.destroy()
 })
 
@@ -256,7 +263,7 @@ t.test('the memory of a batch is used again, and shards part where they did', as
       t.ok(tree.stats().shards > shards, `${tree.stats().shards} shards of ${keyType}`)
     }
     for (const column of columns) {
-      const found = await tree.get(column, offsets)
+      const found = await reads(tree).get(column, offsets)
       t.ok(Buffer.from(found.payloads).equals(payloads), 'all are found')
     }
     tree.destroy()
@@ -270,8 +277,8 @@ t.test('payloads of one key that no shard has room for are refused, and nothing 
   const same = new Uint32Array(4000).fill(2)
   const batch = { ops: WriteOp.insert, keys: bytes(same), payloads: bytes(same) }
   await t.rejects(tree.prepare(batch), { code: 'OUT_OF_DEVICE_MEMORY', message: /16384/ })
-  t.same(numbers((await tree.get(bytes([1, 2, 3]))).payloads), Uint32Array.of(2, 3, 4))
-  t.same(numbers(await tree.count(bytes([1, 2, 3]))), Uint32Array.of(1, 1, 1))
+  t.same(numbers((await reads(tree).get(bytes([1, 2, 3]))).payloads), Uint32Array.of(2, 3, 4))
+  t.same(numbers(await reads(tree).count(bytes([1, 2, 3]))), Uint32Array.of(1, 1, 1))
   tree.destroy()
 })
 
@@ -291,6 +298,6 @@ t.test('all shards together stay within what an index may own', async (t) => {
   t.ok(tree.stats().deviceBytes <= MIB, `${tree.stats().deviceBytes} bytes`)
   t.equal(tree.stats().keys, stored)
   const asked = keys.subarray(0, stored)
-  t.same(numbers((await tree.get(bytes(asked))).payloads), asked.map(above))
+  t.same(numbers((await reads(tree).get(bytes(asked))).payloads), asked.map(above))
   tree.destroy()
 })

@@ -1,20 +1,18 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { dirname, join } from 'node:path'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { readEntry } from '../disk/dictionary.js'
 import { numberOf } from '../disk/keys.js'
-import { LmdbFile } from '../disk/lmdb-file.js'
-import { type LmdbEntry, LmdbWalk } from '../disk/lmdb-tree.js'
 import { damaged, decodeRecord, RecordKind } from '../disk/record.js'
-import { DATA_FILE, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE } from '../disk/store-files.js'
+import { FORMAT_KEY, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE, type TableName } from '../disk/store-files.js'
 import { decodeAppend, decodeBatch } from '../log/log-records.js'
 import { parseOutcomeKey } from '../log/write-outcomes.js'
 import { decodeSegment, parseSegmentKey } from '../payloads/segment.js'
 import { SnapshotReader } from '../snapshots/snapshot-file.js'
 import { decodePointer, type SnapshotInfo } from '../snapshots/snapshots.js'
+import { type DataFile, judged } from './data-file.js'
 
 /** One thing that is wrong. */
 export interface Finding {
@@ -48,13 +46,6 @@ export interface Inspection {
   readonly findings: readonly Finding[]
 }
 
-export interface InspectionOptions {
-  /** Told how many bytes were read. */
-  readonly onProgress?: ((bytes: number) => void) | undefined
-  /** Ends it, with the signal's reason, once it is aborted. */
-  readonly stop?: AbortSignal | undefined
-}
-
 /** Neighbouring records of a log that are missing, or one that is damaged. */
 interface BadRecords {
   readonly from: number
@@ -75,32 +66,29 @@ interface IndexFacts {
   readonly pointers: SnapshotInfo[]
 }
 
-const FROM_BACKUP = 'bring the data directory back from a backup'
-/** How long other work may have to wait. */
-const SLICE_MS = 5
+export const FROM_BACKUP = 'bring the data directory back from a backup'
 
-/**
- * Checks every byte that counts: the form of LMDB's file, the checksum of each record and snapshot, and that they belong together.
- * Nothing is changed, and LMDB is not used, which a damaged file could crash.
- */
+/** Checks every byte that counts: whether LMDB reads the file, the checksum of each record and snapshot, and that they belong together. */
 export class Inspector {
-  readonly #directory: string
-  readonly #options: InspectionOptions
+  readonly #file: DataFile
+  readonly #snapshots: string
+  readonly #onBytes: (bytes: number) => void
   readonly #indexes = new Map<number, IndexFacts>()
   readonly #findings: Finding[] = []
   #records = 0
   #bytes = 0
   #nextId: number | undefined
-  #hasFormat = false
 
-  constructor(directory: string, options: InspectionOptions = {}) {
-    this.#directory = directory
-    this.#options = options
+  /** @param onBytes told how many bytes were read so far */
+  constructor(file: DataFile, onBytes: (bytes: number) => void) {
+    this.#file = file
+    this.#snapshots = join(dirname(file.path), SNAPSHOT_DIRECTORY)
+    this.#onBytes = onBytes
   }
 
   /** Checks the data file and its snapshots. Raises no error for damage. */
   async run(): Promise<Inspection> {
-    await this.readDataFile()
+    this.#readDataFile()
     await this.#checkSnapshots()
     const all = [...this.#indexes.values()].filter(({ isDropped }) => !isDropped)
     const indexes: InspectedIndex[] = []
@@ -120,74 +108,43 @@ export class Inspector {
     return { indexes, relations, records: this.#records, findings: this.#findings }
   }
 
-  /** Reads the data file, and tells which snapshot files it names. */
-  async readDataFile(): Promise<readonly SnapshotInfo[]> {
-    const path = join(this.#directory, DATA_FILE)
-    let file: LmdbFile | undefined
+  #readDataFile(): void {
+    const file = this.#file
+    const { format } = file
+    if (format === undefined) this.#lose(`${file.path} has no format record`)
+    else this.#tryRecord(FORMAT_KEY, format, readFormat)
+    this.#readTable('indexes', (key, value) => this.#readDefinition(key, value))
+    this.#readTable('log', (key, value) => this.#readLog(key, value))
+    this.#readTable('payloads', (key, value) => this.#readSegment(key, value))
+    this.#readTable('outcomes', readOutcome)
+    this.#readTable('snapshots', (key, value) => {
+      this.#of(key).pointers.push(decodePointer(key, value))
+    })
+  }
+
+  #readTable(name: TableName, read: ReadRecord): void {
     try {
-      file = LmdbFile.open(path)
-      if (file === undefined) throw damaged(`${path} is missing or empty`)
-      const steps = LmdbWalk.steps(file, (table, entry) => this.#tryEntry(table, entry), {
-        overflowPages: true,
+      judged(this.#file.path, () => {
+        for (const [key, value] of this.#file.entries(name)) this.#tryRecord(key, value, read)
       })
-      let end = performance.now() + SLICE_MS
-      for (const _ of steps) {
-        if (performance.now() < end) continue
-        await this.#pause()
-        end = performance.now() + SLICE_MS
-      }
-      if (!this.#hasFormat) this.#lose(`${path} has no format record`)
     } catch (thrown) {
-      this.#options.stop?.throwIfAborted()
       this.#lose(toWarpdexError(thrown).message)
-    } finally {
-      file?.close()
     }
-    return [...this.#indexes.values()].flatMap(({ pointers }) => pointers)
   }
 
-  async #pause(): Promise<void> {
-    this.#options.stop?.throwIfAborted()
-    this.#options.onProgress?.(this.#bytes)
-    await setImmediate()
-  }
-
-  #tryEntry(table: string, entry: LmdbEntry): void {
-    this.#records++
-    this.#bytes += entry.key.length + entry.size
+  #tryRecord(key: Buffer, value: Buffer, read: ReadRecord): void {
+    this.#count(key.length + value.length)
     try {
-      this.#readEntry(table, entry.key, entry.value())
+      read(key, value)
     } catch (thrown) {
       this.#lose(toWarpdexError(thrown).message)
     }
   }
 
-  #readEntry(table: string, key: Buffer, value: Buffer): void {
-    switch (table) {
-      case '':
-        decodeRecord(RecordKind.format, key, value, 'the format record')
-        this.#hasFormat = true
-        return
-      case 'indexes':
-        this.#readDefinition(key, value)
-        return
-      case 'log':
-        this.#readLog(key, value)
-        return
-      case 'payloads':
-        this.#readSegment(key, value)
-        return
-      case 'outcomes': {
-        const { client, write } = parseOutcomeKey(key)
-        decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
-        return
-      }
-      case 'snapshots':
-        this.#of(key).pointers.push(decodePointer(key, value))
-        return
-      default:
-        throw damaged(`the data file has a table ${JSON.stringify(table)}, which is not known`)
-    }
+  #count(bytes: number): void {
+    this.#records++
+    this.#bytes += bytes
+    this.#onBytes(this.#bytes)
   }
 
   #readDefinition(key: Buffer, value: Buffer): void {
@@ -232,7 +189,7 @@ export class Inspector {
   }
 
   async #checkSnapshots(): Promise<void> {
-    const directory = join(this.#directory, SNAPSHOT_DIRECTORY)
+    const directory = this.#snapshots
     const named = new Set<string>()
     for (const { id, pointers, isDropped } of this.#indexes.values()) {
       for (const pointer of [...pointers]) {
@@ -252,12 +209,9 @@ export class Inspector {
   }
 
   async #checkSnapshot(path: string, index: number, { position, bytes }: SnapshotInfo): Promise<boolean> {
-    this.#options.stop?.throwIfAborted()
     try {
       await SnapshotReader.verify(path, { index, position })
-      this.#records++
-      this.#bytes += bytes
-      this.#options.onProgress?.(this.#bytes)
+      this.#count(bytes)
       return true
     } catch (thrown) {
       if (!(thrown instanceof WarpdexError)) throw thrown
@@ -312,4 +266,20 @@ export class Inspector {
   #note(what: string, remedy: string): void {
     this.#findings.push({ isLoss: false, what, remedy })
   }
+}
+
+/** What is said of a data file in which nothing can be read. */
+export function lost(what: string): Inspection {
+  return { indexes: [], relations: [], records: 0, findings: [{ isLoss: true, what, remedy: FROM_BACKUP }] }
+}
+
+type ReadRecord = (key: Buffer, value: Buffer) => void
+
+function readFormat(key: Buffer, value: Buffer): void {
+  decodeRecord(RecordKind.format, key, value, 'the format record')
+}
+
+function readOutcome(key: Buffer, value: Buffer): void {
+  const { client, write } = parseOutcomeKey(key)
+  decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
 }

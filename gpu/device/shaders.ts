@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { CompositeResolver, linkRegistry, type ModuleResolver, RecordResolver } from 'wesl'
+import { divisible } from './divide.js'
+
+/** Values of `@if` conditions. */
+export type Conditions = Readonly<Record<string, boolean>>
+
+/** A module that no file has: its text is made for one kernel, and linked beside the files. */
+export interface GeneratedModule {
+  /** Path below `gpu/` by which the kernel's modules import it. */
+  readonly module: string
+  readonly text: string
+}
+
+/** A module and how it is to be linked. */
+export interface ModuleDescription {
+  /** Path of the `.wesl` module below `gpu/`, without its ending, e.g. `primitives/prefix-scan`. */
+  readonly module: string
+  /** A folder outside `gpu/` that the module's path starts from; modules of both can be imported. */
+  readonly folder?: URL | undefined
+  readonly conditions?: Conditions | undefined
+  /** Nobody keeps what has a generated part but who asks for it. */
+  readonly generated?: GeneratedModule | undefined
+}
+
+/** A linked module. */
+export interface Shader {
+  readonly name: string
+  /** Tells it from others of other conditions. */
+  readonly label: string
+  readonly code: string
+  /** Whether a part of a dispatch's workgroups can be dispatched by itself; see `divide.ts`. */
+  readonly divides: boolean
+}
+
+/** Links a module with those that it imports. */
+export function linkShader(description: ModuleDescription): Shader {
+  const { module, conditions = {} } = description
+  const linked = linkRegistry({
+    rootModuleName: moduleName(module),
+    resolver: resolverOf(description),
+    conditions: { ...conditions },
+  })
+  const label = `${module} ${JSON.stringify(conditions)}`
+  return { name: module, label, ...divisible(linked.dest.text) }
+}
+
+function resolverOf({ generated, folder }: ModuleDescription): ModuleResolver {
+  const kernels = sourcesBelow(KERNELS)
+  if (generated !== undefined) return new CompositeResolver([recordOf([generated]), kernels])
+  return folder === undefined ? kernels : new CompositeResolver([sourcesBelow(folder), kernels])
+}
+
+/** The folder `gpu/`. */
+const KERNELS = new URL('../', import.meta.url)
+
+const sources = new Map<string, RecordResolver>()
+
+/** Every module below a folder, by its path there, parsed once. */
+function sourcesBelow(folder: URL): RecordResolver {
+  let found = sources.get(folder.href)
+  if (found === undefined) {
+    const names = readdirSync(fileURLToPath(folder), { recursive: true, encoding: 'utf8' })
+    const modules = names
+      .filter((name) => name.endsWith('.wesl'))
+      .map((module) => ({ module, text: readFileSync(new URL(module, folder), 'utf8') }))
+    found = recordOf(modules)
+    sources.set(folder.href, found)
+  }
+  return found
+}
+
+function recordOf(modules: readonly GeneratedModule[]): RecordResolver {
+  const texts = modules.map(({ module, text }) => [moduleName(module.replace(/\.wesl$/, '')), text])
+  return new RecordResolver(Object.fromEntries(texts), { packageName: 'package' })
+}
+
+/** WESL names modules by identifiers, so that `primitives/sort-key.wesl` is `package::primitives::sort_key` to those who import it. */
+function moduleName(path: string): string {
+  return path.replaceAll('\\', '/').replaceAll('-', '_')
+}

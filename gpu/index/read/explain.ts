@@ -1,0 +1,53 @@
+import type { Rows } from '../../../protocol/rows.js'
+import type { Explanation, ResultTables } from '../../../protocol/traversal.js'
+import type { ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { Traversals } from '../partitions/traversals.js'
+import type { Get } from './get.js'
+import type { ReadContext } from './read-context.js'
+import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
+
+/** How keys would be found, with the result tables of the first one (Volk, Tables 1 and 2). */
+export class Explain implements ReadOperation<'explain'> {
+  readonly #context: ReadContext
+  readonly #traversals: Traversals
+  readonly #get: Get
+
+  constructor(context: ReadContext, traversals: Traversals, get: Get) {
+    this.#context = context
+    this.#traversals = traversals
+    this.#get = get
+  }
+
+  async run(
+    tree: SearchedTree,
+    { traversal }: ReadRequest<'explain'>,
+    columns: ReadColumns,
+  ): Promise<Explanation> {
+    const keys = keysOf(columns)
+    const batch = this.#context.batch(keys)
+    const explanation = await this.#traversals.explain(tree.arena, tree.keys, batch, traversal)
+    if (explanation.partitions === null) return explanation
+    return { ...explanation, tables: await this.#tables(tree, keys) }
+  }
+
+  none(_request: ReadRequest<'explain'>, columns: ReadColumns): Explanation {
+    return this.#traversals.explainEmpty(this.#context.batch(keysOf(columns)))
+  }
+
+  async #tables(tree: SearchedTree, keys: Rows): Promise<ResultTables | null> {
+    const { locator, device } = this.#context
+    if (locator === undefined) return null
+    const offsets = keys.offsets?.subarray(0, 2)
+    const first = { bytes: keys.bytes.subarray(0, offsets?.[1] ?? this.#context.keyBytes), offsets }
+    const { found } = await this.#get.fromRoot(tree.arena, first)
+    const scratch = device.scratch()
+    try {
+      const recorder = device.record()
+      const queries = this.#context.queries(recorder, scratch, first)
+      recorder.submit()
+      return await locator.tables(tree.arena, queries, found[0] === 1)
+    } finally {
+      scratch.release()
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import type { Device } from '../../device/device.js'
+import type { TreeReads } from '../../device-reads.js'
+import type { IndexShape, ReadOp } from '../../index-structure.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import type { Arena } from '../arena.js'
+import type { Locator } from '../partitions/locator.js'
+import { TraversalPlanner } from '../partitions/traversal-planner.js'
+import { Traversals } from '../partitions/traversals.js'
+import { BreadthFirst } from './breadth-first.js'
+import { Count } from './count.js'
+import { Explain } from './explain.js'
+import { Get } from './get.js'
+import { GetAll } from './get-all.js'
+import { GetNext } from './get-next.js'
+import { NarrowPayloads } from './narrow-payloads.js'
+import { PayloadHits } from './payload-hits.js'
+import { ReadContext } from './read-context.js'
+import type { ReadOperation } from './read-operation.js'
+import { Scan } from './scan.js'
+import { ScanResultWriter } from './scan-result.js'
+
+/** The reads of trees of one shape. */
+export interface Reads {
+  readonly operations: Readonly<{ [Op in ReadOp]: ReadOperation<Op> }>
+  readonly context: ReadContext
+  readonly get: Get
+  readonly getAll: GetAll
+  readonly count: Count
+  readonly scan: Scan
+  readonly traversals: Traversals
+  /** Goes through all levels of a tree, where they are not too many. */
+  readonly breadthFirst: BreadthFirst | undefined
+}
+
+/** @param locator finds keys by partitions, where trees of the shape have any */
+export async function createReads(
+  device: Device,
+  primitives: Primitives,
+  shape: IndexShape,
+  locator?: Locator,
+): Promise<Reads> {
+  const context = await ReadContext.create(device, primitives, shape, locator)
+  const narrow = await NarrowPayloads.create(context)
+  const payloadHits = await PayloadHits.create(context)
+  const result = await ScanResultWriter.create(context, narrow)
+  const levelled = context.tree.form === undefined
+  const breadthFirst = levelled ? await BreadthFirst.create(context, payloadHits) : undefined
+  const [get, getAll, count, getNext, scan] = await Promise.all([
+    Get.create(context, narrow),
+    GetAll.create(context, payloadHits, result),
+    Count.create(context),
+    GetNext.create(context, narrow),
+    Scan.create(context, breadthFirst, result, narrow, payloadHits),
+  ])
+  const traversals = new Traversals(device, locator, new TraversalPlanner(device, context.tree))
+  const explain = new Explain(context, traversals, get)
+  const operations = { get, getAll, count, getNext, scan, explain }
+  return { operations, context, get, getAll, count, scan, traversals, breadthFirst }
+}
+
+/** What records reads of an arena whose answers stay on the device. */
+export function deviceReads(
+  { context, count, getAll, scan }: Reads,
+  arena: Arena,
+  payloads: number,
+): TreeReads {
+  return {
+    payloads,
+    scansWide: scan.isWide(arena),
+    queries: (recorder, scratch, keys) => context.queries(recorder, scratch, keys),
+    count: (recorder, queries, counts, keys) => count.record(recorder, arena, queries, counts, keys),
+    getAll: (recorder, scratch, queries, keys, limit) =>
+      getAll.record(recorder, scratch, arena, queries, keys, limit),
+    scan: (recorder, scratch, ranges) => scan.recordParts(recorder, scratch, arena, ranges),
+  }
+}
