@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { dirname, join } from 'node:path'
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
@@ -7,6 +8,7 @@ import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
 import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
+import { benchDoor } from './door/door.js'
 import { benchFairness } from './fairness/fairness.js'
 import { drawCharts } from './joins/charts.js'
 import { benchJoins } from './joins/joins.js'
@@ -43,6 +45,7 @@ interface Setting {
   readonly millions: readonly number[] | undefined
   readonly quick: boolean
   readonly list: boolean
+  readonly against: string | undefined
   readonly figures: readonly Figure[]
   /** Program of the Redis server. */
   readonly redisServer: string
@@ -121,6 +124,16 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     device.destroy()
     return benchPath(adapter, list)
   },
+  door: async ({ adapter, device, largest, quick, against, path }) => {
+    const { name } = device.facts
+    device.destroy()
+    const rows = await benchDoor({ adapter, logarithm: largest(20), quick, against })
+    printTables(`door on ${name}, Node ${process.version}`, rows)
+    if (path !== undefined) {
+      writeJson(path, { suite: 'door', adapter: name, node: process.version, cores: cpus().length, rows })
+    }
+    return undefined
+  },
   fairness: ({ adapter, device, quick }) => {
     device.destroy()
     return benchFairness(adapter, quick)
@@ -166,7 +179,12 @@ const options = await yargs(hideBin(process.argv))
     type: 'boolean',
     default: false,
     describe:
-      "speculation, joins, relational, select: a run of seconds; fairness, peers: one of minutes; cold-payloads: a data file of 1 GiB, not 3, in the system's temporary folder; kept only with --json",
+      "speculation, joins, relational, select: a run of seconds; door, fairness, peers: one of minutes; cold-payloads: a data file of 1 GiB, not 3, in the system's temporary folder; kept only with --json",
+  })
+  .option('against', {
+    type: 'string',
+    describe:
+      'door: folder of the compiled modules (dist) of another build, to be measured in turns with this one',
   })
   .option('list', {
     type: 'boolean',
@@ -195,7 +213,7 @@ const options = await yargs(hideBin(process.argv))
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes, millions, quick, list, figures, redisServer } = options
+const { adapter, max, seconds, minutes, millions, quick, list, against, figures, redisServer } = options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
@@ -209,6 +227,7 @@ const rows = await SUITES[suite]({
   millions,
   quick,
   list,
+  against,
   figures,
   redisServer,
   path,

@@ -1,6 +1,6 @@
 import type { Device } from '../gpu/device/device.js'
+import { PrefixTree } from '../gpu/index/prefix-tree.js'
 import type { IndexShape } from '../gpu/index-structure.js'
-import { PrefixTree } from '../gpu/prefix-tree/prefix-tree.js'
 import { WriteOp } from '../protocol/types.js'
 import { sampledKeys, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'

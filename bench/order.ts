@@ -1,6 +1,6 @@
 import type { Device } from '../gpu/device/device.js'
+import { treeShape } from '../gpu/index/layout.js'
 import type { IndexShape, ScanRequest } from '../gpu/index-structure.js'
-import { treeShape } from '../gpu/prefix-tree/layout.js'
 import { SEQUENCE_BYTES } from '../protocol/key-column.js'
 import { LIMITS } from '../protocol/limits.js'
 import { type Rows, sliceRows } from '../protocol/rows.js'

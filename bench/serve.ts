@@ -1,16 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { type Client, connect, LIMITS, ResultCode } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
-import { childProgram } from './child-program.js'
+import { LoadProcesses } from './door/load.js'
+import { INDEX } from './door/targets.js'
 import { numberedPayloads, scatteredKeys } from './keys.js'
 import type { Row } from './report.js'
-import type { ClientReport, ClientTask } from './serve-client.js'
 import { benchInserts } from './serve-inserts.js'
 import { type ServerProcess, withServer } from './server-process.js'
-
-const INDEX = 'numbers'
 
 const BATCHES = [1, 100, 1000, 10_000, 65_536, 262_144]
 const DEPTHS = [1, 8]
@@ -23,25 +19,31 @@ interface Load {
   /** Requests under way on each connection. */
   readonly depth: number
   readonly connections: number
-  readonly clients: number
+  readonly processes: number
 }
 
 /** What one connection of one client cannot show. */
 const CROWDS: readonly Load[] = [
-  { batch: 1, depth: 16, connections: 16, clients: 4 },
-  { batch: 1, getOne: true, depth: 16, connections: 16, clients: 4 },
-  { batch: 10_000, depth: 16, connections: 1, clients: 8 },
-  { batch: 65_536, depth: 8, connections: 1, clients: 8 },
-  { batch: 262_144, depth: 8, connections: 1, clients: 4 },
-  { batch: 262_144, depth: 4, connections: 1, clients: 8 },
+  { batch: 1, depth: 16, connections: 16, processes: 4 },
+  { batch: 1, getOne: true, depth: 16, connections: 16, processes: 4 },
+  { batch: 10_000, depth: 16, connections: 1, processes: 8 },
+  { batch: 65_536, depth: 8, connections: 1, processes: 8 },
+  { batch: 262_144, depth: 8, connections: 1, processes: 4 },
+  { batch: 262_144, depth: 4, connections: 1, processes: 8 },
 ]
 
 /**
  * What comes before all that is measured, unlike the load and the snapshot: code on the way of a small request is compiled once it has run some
  * thousand times, on the server as in a client, and a lone request takes twice as long until then.
  */
-const WARM_UP: Load = { batch: 1, depth: 1, connections: 1, clients: 1 }
+const WARM_UP: Load = { batch: 1, depth: 1, connections: 1, processes: 1 }
 const WARM_UP_SECONDS = 3
+
+/** Share of the measured time that is spent before it, and milliseconds of it at least. */
+const WARM_UP_SHARE = 0.25
+const LEAST_WARM_UP_MS = 1000
+
+const THIS_BUILD = new URL('../', import.meta.url).href
 
 /** Batches of the load that are under way. */
 const LOAD_DEPTH = 3
@@ -70,18 +72,17 @@ async function benchLookups(adapter: AdapterChoice, bound: number, seconds: numb
   return withServer(['--adapter', adapter], async (server) => {
     const client = await connect(server.url)
     const rows = [await loadIndex(client, bound)]
-    const measurements: readonly Load[] = [
-      ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, connections: 1, clients: 1 }))),
+    const loads: readonly Load[] = [
+      ...BATCHES.flatMap((batch) => DEPTHS.map((depth) => ({ batch, depth, connections: 1, processes: 1 }))),
       ...CROWDS,
     ]
-    const taskOf = ({ clients: _, getOne = false, ...load }: Load, seconds: number): ClientTask => {
-      return { url: server.url, index: INDEX, bound, seconds, getOne, ...load }
-    }
-    await measure(taskOf(WARM_UP, WARM_UP_SECONDS), WARM_UP.clients)
-    for (const load of measurements) {
-      rows.push(await measure(taskOf(load, seconds), load.clients))
+    const clients = new LoadProcesses()
+    await measure(clients, server.url, bound, WARM_UP, WARM_UP_SECONDS)
+    for (const load of loads) {
+      rows.push(await measure(clients, server.url, bound, load, seconds))
       console.log(`${rows.at(-1)!.name}: ${JSON.stringify(rows.at(-1)!.figures)}`)
     }
+    await clients.stop()
     rows.push(await measureIdle(server))
     await client.close()
     return rows
@@ -115,41 +116,24 @@ async function loadIndex(client: Client, bound: number): Promise<Row> {
   return { name: `load ${bound} keys, u32 → u32`, figures }
 }
 
-async function measure(task: ClientTask, clients: number): Promise<Row> {
-  const children = Array.from({ length: clients }, () => startClient(task))
-  const reports = Promise.all(children.map(measured))
-  // A client that fails before it is ready makes the reports fail.
-  await Promise.race([Promise.all(children.map((child) => once(child, 'message'))), reports])
-  for (const child of children) child.send('go')
-  const all = await reports
-  const latencies = all.map((report) => report.latencies)
-  const sorted = Float64Array.from(latencies.flatMap((each) => [...each])).sort()
-  const { batch, getOne, depth, connections } = task
-  const several = clients > 1 ? `, ${clients} clients` : ''
+async function measure(
+  clients: LoadProcesses,
+  url: string,
+  bound: number,
+  load: Load,
+  seconds: number,
+): Promise<Row> {
+  const { batch, getOne = false, depth, connections, processes } = load
+  const target = { kind: 'server', url, sdk: THIS_BUILD, getOne } as const
+  const warmUpMs = Math.max(LEAST_WARM_UP_MS, seconds * WARM_UP_SHARE * 1000)
+  const task = { target, bound, batch, depth, connections, warmUpMs, measuredMs: seconds * 1000 }
+  const { keys, p50, p99 } = await clients.run(task, processes)
+  const several = processes > 1 ? `, ${processes} clients` : ''
   const each = connections > 1 ? ` of ${connections} connections` : ''
   return {
     name: `${getOne ? 'getOne' : `batches of ${batch}`}, depth ${depth}${several}${each}`,
-    figures: {
-      'lookups/s': Math.round(all.reduce((sum, { lookups, seconds }) => sum + lookups / seconds, 0)),
-      'p50 ms': sorted[Math.floor(sorted.length * 0.5)],
-      'p99 ms': sorted[Math.floor(sorted.length * 0.99)],
-    },
+    figures: { 'lookups/s': Math.round(keys), 'p50 ms': p50, 'p99 ms': p99 },
   }
-}
-
-function startClient(task: ClientTask): ChildProcess {
-  return fork(childProgram('bench/serve-client'), [JSON.stringify(task)], { serialization: 'advanced' })
-}
-
-/** A client's report: the last that it says. */
-async function measured(child: ChildProcess): Promise<ClientReport> {
-  let report: ClientReport | undefined
-  child.on('message', (message) => {
-    if (message !== 'ready') report = message as ClientReport
-  })
-  const [code] = await once(child, 'exit')
-  if (report === undefined) throw new Error(`a client ended with ${code} and no report`)
-  return report
 }
 
 /** What a server costs that has nothing to do but hold an index and a connection. */

@@ -21,9 +21,14 @@ export class ServerProcess {
   /**
    * Starts `warpdex serve` on a free port and waits until it is ready. It dies with this process.
    * @param flags further flags
+   * @param program the command line, this build's by default
    */
-  static async start(directory: string, flags: readonly string[] = []): Promise<ServerProcess> {
-    const command = [...process.execArgv, childProgram('clients/cli/main'), 'serve']
+  static async start(
+    directory: string,
+    flags: readonly string[] = [],
+    program = childProgram('clients/cli/main'),
+  ): Promise<ServerProcess> {
+    const command = [...process.execArgv, program, 'serve']
     const args = [...command, '--port', '0', '--directory', directory, ...flags]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const kill = () => child.kill('SIGKILL')

@@ -3,6 +3,10 @@ import type { Recorder } from '../gpu/device/recorder.js'
 import type { Scratch } from '../gpu/memory/scratch.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { scatteredKeys } from './keys.js'
+import { BitonicSort } from './papers/he/bitonic.js'
+import { Merge } from './papers/he/merge.js'
+import { MovementInPasses } from './papers/he/move-in-passes.js'
+import { Quicksort } from './papers/he/quicksort.js'
 import { randomOrder } from './primitives.js'
 import { median, type Row } from './report.js'
 import { warmUp } from './warm-up.js'
@@ -130,8 +134,8 @@ function moves({ primitives, count, keys, order, output }: Fixture): Steps {
   }
 }
 
-async function movesInPasses({ primitives, count, keys, order, output }: Fixture): Promise<Steps> {
-  const movement = await primitives.movementInPasses()
+async function movesInPasses({ device, count, keys, order, output }: Fixture): Promise<Steps> {
+  const movement = await MovementInPasses.create(device)
   const steps: Record<string, Step> = {}
   for (const passes of PASSES) {
     const move = { source: keys, indices: order, output, count, words: 1, range: count, passes }
@@ -157,14 +161,23 @@ async function splits({ primitives, count, keys, order, upload }: Fixture): Prom
   return steps
 }
 
-async function sorts({ primitives, count, keys, order, output, spare, upload }: Fixture): Promise<Steps> {
+async function sorts({
+  device,
+  primitives,
+  count,
+  keys,
+  order,
+  output,
+  spare,
+  upload,
+}: Fixture): Promise<Steps> {
   const narrow = { keyWords: 1, payloadWords: 1 } as const
   const wide = { keyWords: 2, payloadWords: 1 } as const
   const columns = { keys, payloads: order }
   const [quicksort, wideQuicksort, bitonic] = await Promise.all([
-    primitives.quicksort(narrow),
-    primitives.quicksort(wide),
-    primitives.bitonicSort(narrow),
+    Quicksort.create(device, primitives, narrow),
+    Quicksort.create(device, primitives, wide),
+    BitonicSort.create(device, primitives.strategy, narrow),
   ])
   const steps: Record<string, Step> = {
     'radix sort u32 + u32': {
@@ -195,9 +208,9 @@ async function sorts({ primitives, count, keys, order, output, spare, upload }: 
 }
 
 /** Merges two halves, of ascending keys that take turns at random. */
-async function merges({ primitives, count, order, upload }: Fixture): Promise<Steps> {
+async function merges({ device, primitives, count, order, upload }: Fixture): Promise<Steps> {
   const half = count / 2
-  const merge = await primitives.merge({ keyWords: 1, payloadWords: 1 })
+  const merge = await Merge.create(device, primitives.strategy, { keyWords: 1, payloadWords: 1 })
   const run = (first: number) => {
     const words = new Uint32Array(scatteredKeys(1, first, half).buffer).sort()
     return { columns: { keys: upload(words), payloads: order }, count: half }

@@ -1,10 +1,10 @@
 import type { Rows } from '../protocol/rows.js'
 import type { Recorder } from './device/recorder.js'
+import type { KeyColumn } from './index/partitions/result-table.js'
+import type { RecordedGetAll } from './index/read/get-all.js'
+import type { ScanColumns } from './index/read/scan-result.js'
 import type { ScanRequest } from './index-structure.js'
 import type { Scratch } from './memory/scratch.js'
-import type { KeyColumn } from './prefix-tree/locate/result-table.js'
-import type { RecordedGetAll } from './prefix-tree/read/get-all.js'
-import type { ScanColumns } from './prefix-tree/read/scan-result.js'
 
 /** Ranges whose ends belong to them. */
 export type InclusiveRanges = Pick<

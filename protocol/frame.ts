@@ -125,6 +125,33 @@ export function encodeFrame(header: object, sections: Sections = {}): Uint8Array
   return frame
 }
 
+/** Up to this size sections are copied into a frame of one piece. */
+const ONE_PIECE_BYTES = 64 * 1024
+
+/**
+ * A whole frame in pieces that follow each other. The sections of a large one are pieces themselves, so that they are not copied; they must
+ * not change before the frame has left.
+ *
+ * @throws WarpdexError as `layoutFrame`
+ */
+export function controlPieces(header: object, sections: Sections = {}): readonly Uint8Array[] {
+  const entries = Object.entries(sections)
+  const bytes = entries.reduce((sum, [, section]) => sum + section.bytes.byteLength, 0)
+  if (bytes <= ONE_PIECE_BYTES) return [encodeFrame(header, sections)]
+  const shapes = entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength }))
+  const layout = layoutFrame(header, shapes)
+  const head = new Uint8Array(layout.sections[0]?.offset ?? 0)
+  writeFrame({ ...layout, sections: [] }, head)
+  const pieces: Uint8Array[] = [head]
+  let end = head.byteLength
+  layout.sections.forEach(({ offset, length }, i) => {
+    if (offset > end) pieces.push(new Uint8Array(offset - end))
+    pieces.push(entries[i]![1].bytes)
+    end = offset + length
+  })
+  return pieces
+}
+
 /** Whether a message is a control frame, as opposed to a data frame: its header has a length. */
 export function isControlFrame(bytes: Uint8Array): boolean {
   return bytes[0] !== 0 || bytes[1] !== 0 || bytes[2] !== 0 || bytes[3] !== 0

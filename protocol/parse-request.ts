@@ -13,7 +13,9 @@ import { parseKeyType, parsePayloadKind } from './types.js'
 
 type Unnumbered<R> = R extends { readonly op: ControlOp } ? Omit<R, 'id' | 'op'> : never
 type Parsers = {
-  readonly [O in ControlOp]: (reader: RequestReader) => Unnumbered<Extract<ControlRequest, { readonly op: O }>>
+  readonly [O in ControlOp]: (
+    reader: RequestReader,
+  ) => Unnumbered<Extract<ControlRequest, { readonly op: O }>>
 }
 
 const PARSERS: Parsers = {

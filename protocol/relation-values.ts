@@ -34,7 +34,7 @@ const WIDE_RANGES = {
  * Values as a column of a batch.
  * @throws WarpdexError `BAD_REQUEST` that names column and row of a value that the column cannot hold
  */
-export function packColumn(input: ColumnInput, column: ColumnDefinition): ColumnValues {
+function packColumn(input: ColumnInput, column: ColumnDefinition): ColumnValues {
   if (ArrayBuffer.isView(input)) return packArray(input, column)
   return packList(Array.from<RelationValue | undefined>(input), column)
 }

@@ -1,5 +1,5 @@
-import { ERROR_CODES, WarpdexError } from './errors.js'
 import type { IndexHandle } from './data-frame.js'
+import { ERROR_CODES, WarpdexError } from './errors.js'
 import type { Frame } from './frame.js'
 import type { LIMITS } from './limits.js'
 import type { ControlOp } from './messages.js'
@@ -17,9 +17,7 @@ export interface AdapterInfo {
   readonly software: boolean
 }
 
-export interface IndexStats extends IndexDefinition {
-  /** Tells the index from all others that have its name, before or after it. */
-  readonly generation: number
+export interface IndexStats extends OpenedIndex {
   readonly keys: number
   readonly payloads: number
   readonly deviceBytes: number
@@ -126,7 +124,7 @@ export interface ReplyFields {
 }
 
 /** Header of a successful reply. */
-export function replyHeader<O extends ControlOp>(id: number, fields: ReplyFields[O]): object {
+export function replyHeader(id: number, fields: object): object {
   return { id, ok: true, ...fields }
 }
 

@@ -58,7 +58,7 @@ export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
  *
  * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for a payload of kind `bytes` over `payloadBytes`
  */
-export function requirePayloads(
+function requirePayloads(
   { bytes, offsets }: WireColumn,
   { name, payloadKind }: IndexDefinition,
   count: number,
@@ -89,7 +89,8 @@ export function writeColumns(request: DataRequest, definition: IndexDefinition):
   const checksums = { keys: columns.keys?.checksum, payloads: columns.payloads?.checksum }
   const payloads = columns.payloads && requirePayloads(columns.payloads, definition, count)
   const items = { keys, keyOffsets, checksums, payloads }
-  if (columns.ops !== undefined) return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
+  if (columns.ops !== undefined)
+    return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
   if (op === 'delete') {
     return { ops: payloads === undefined ? WriteOp.deleteKey : WriteOp.deletePair, ...items }
   }

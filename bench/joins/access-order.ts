@@ -1,6 +1,6 @@
 import type { Recorder } from '../../gpu/device/recorder.js'
-import { type GridInvocations, ThreadGrid } from '../../gpu/primitives/thread-grid.js'
 import { scatteredKeys } from '../keys.js'
+import { type GridInvocations, ThreadGrid } from '../papers/he/thread-grid.js'
 import { randomOrder } from '../primitives.js'
 import type { Row } from '../report.js'
 import {

@@ -15,7 +15,7 @@ const LEFT_FACTOR = 0x9e3779b1
 const RIGHT_FACTOR = 0x85ebca6b
 
 /** What a pair adds to a checksum. */
-export function pairSum(left: number, right: number): number {
+function pairSum(left: number, right: number): number {
   return Math.imul(left + 1, LEFT_FACTOR) ^ Math.imul(right + 1, RIGHT_FACTOR)
 }
 

@@ -1,5 +1,5 @@
-import { THREAD_SPLIT_PARTS } from '../../gpu/primitives/thread-split.js'
 import { scattered } from '../keys.js'
+import { THREAD_SPLIT_PARTS } from '../papers/he/thread-split.js'
 
 /** Keys of each part, and a checksum of them that any order gives. */
 function describe(keys: Uint32Array): Uint32Array {

@@ -1,6 +1,6 @@
-import { GRID_INVOCATIONS, type GridInvocations, ThreadGrid } from '../../gpu/primitives/thread-grid.js'
-import { countersFit, ThreadSplit } from '../../gpu/primitives/thread-split.js'
 import { scatteredKeys } from '../keys.js'
+import { GRID_INVOCATIONS, type GridInvocations, ThreadGrid } from '../papers/he/thread-grid.js'
+import { countersFit, ThreadSplit } from '../papers/he/thread-split.js'
 import type { Row } from '../report.js'
 import { splitCheck } from './key-parts.js'
 import {

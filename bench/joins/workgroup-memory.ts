@@ -1,8 +1,10 @@
 import type { Device } from '../../gpu/device/device.js'
 import { Primitives, type Strategy } from '../../gpu/primitives/primitives.js'
 import { suitsSubgroups } from '../../gpu/primitives/strategy.js'
-import { ThreadSplit } from '../../gpu/primitives/thread-split.js'
 import { scatteredKeys } from '../keys.js'
+import { BitonicSort } from '../papers/he/bitonic.js'
+import { Quicksort } from '../papers/he/quicksort.js'
+import { ThreadSplit } from '../papers/he/thread-split.js'
 import type { Row } from '../report.js'
 import { splitCheck } from './key-parts.js'
 import {
@@ -72,7 +74,7 @@ export async function benchWorkgroupMemory(
   for (const strategy of strategies) {
     if (!canRun(device, strategy)) continue
     const primitives = await Primitives.create(device, strategy)
-    for (const work of await worksOf(primitives, inputs)) {
+    for (const work of await worksOf(device, primitives, inputs)) {
       const time = await checkedTime(bench, work)
       times.set(work.name, { ...times.get(work.name), [`${strategy} µs`]: time })
     }
@@ -122,14 +124,14 @@ async function splitByThreads(bench: PrimitiveBench, { keys, source }: Inputs): 
 }
 
 /** The primitives, each with what a plain loop on the host gives. */
-async function worksOf(primitives: Primitives, inputs: Inputs): Promise<CheckedWork[]> {
+async function worksOf(device: Device, primitives: Primitives, inputs: Inputs): Promise<CheckedWork[]> {
   const { keys, source, parts } = inputs
   const count = keys.length
   const shape = { keyWords: 1, payloadWords: 1 } as const
   const [split, quicksort, bitonic] = await Promise.all([
     primitives.split(shape),
-    primitives.quicksort(shape),
-    primitives.bitonicSort(shape),
+    Quicksort.create(device, primitives, shape),
+    BitonicSort.create(device, primitives.strategy, shape),
   ])
   const sorted = keys.slice().sort()
   const columns = { keys: source, payloads: parts }

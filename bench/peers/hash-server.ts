@@ -4,15 +4,17 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { aligned, asBytes } from '../../protocol/columns.js'
 import {
+  type ColumnName,
   type DataRequest,
-  decodeDataRequest,
   encodeDataReply,
+  type WireColumns,
   wireColumn,
 } from '../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { decodeFrame, encodeFrame, type Frame, isControlFrame } from '../../protocol/frame.js'
+import { encodeFrame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
+import { readRequest } from '../../protocol/read-request.js'
 import { errorHeader } from '../../protocol/replies.js'
 import { parsePayloadKind, payloadBytes } from '../../protocol/types.js'
 import { HashTable } from './hash-table.js'
@@ -21,70 +23,70 @@ const payloadKind = parsePayloadKind(process.argv[2])
 const width = payloadBytes(payloadKind) ?? 0
 const table = new HashTable(width / 4, Number(process.argv[3]))
 
-function words({ columns }: DataRequest, name: 'keys' | 'payloads'): Uint32Array {
+function column({ columns }: DataRequest, name: ColumnName): Uint32Array {
   const found = columns[name]
-  if (found === undefined) throw new WarpdexError('BAD_REQUEST', `column "${name}" is missing`)
-  return aligned(found.bytes, Uint32Array)
+  if (found !== undefined) return aligned(found.bytes, Uint32Array)
+  throw new WarpdexError('BAD_REQUEST', `column "${name}" is missing`)
 }
 
-function data(request: DataRequest): readonly Uint8Array[] {
-  const { id, op } = request
-  const keys = words(request, 'keys')
+function get(request: DataRequest): WireColumns {
+  const keys = column(request, 'keys')
   const count = keys.length / 2
-  if (op === 'get') {
-    const found = new Uint8Array(Math.ceil(count / 8))
-    const payloads = new Uint32Array((count * width) / 4)
-    table.get(keys, payloads, found)
-    const type = payloadKind === 'u64' ? 'u64' : 'bytes'
-    return encodeDataReply({
-      id,
-      op,
-      columns: { found: wireColumn('u8', found), payloads: wireColumn(type, payloads) },
-    })
-  }
-  table.set(keys, words(request, 'payloads'))
-  return encodeDataReply({ id, op, columns: { codes: wireColumn('u8', new Uint8Array(count)) } })
+  const found = new Uint8Array(Math.ceil(count / 8))
+  const payloads = new Uint32Array((count * width) / 4)
+  table.get(keys, payloads, found)
+  return { found: wireColumn('u8', found), payloads: wireColumn('bytes', payloads) }
 }
 
-function control({ id, header }: Frame): Uint8Array {
+function insert(request: DataRequest): WireColumns {
+  const keys = column(request, 'keys')
+  table.set(keys, column(request, 'payloads'))
+  return { codes: wireColumn('u8', new Uint8Array(keys.length / 2)) }
+}
+
+/** A message in pieces. */
+type Message = readonly Uint8Array[]
+
+function answer(request: Request): Message {
+  const { id, op } = request
+  if (op === 'get') return encodeDataReply({ id, op, columns: get(request) })
+  if (op === 'insert') return encodeDataReply({ id, op, columns: insert(request) })
+  return [encodeFrame({ id, ok: true, ...fields(op) })]
+}
+
+function fields(op: Request['op']): object {
   const index = { name: 'hash', keyType: 'u64', payloadKind, unique: true }
-  if (header.op === 'open') return encodeFrame({ id, ok: true, ...index, handle: 1, generation: 1 })
-  if (header.op === 'hello') {
-    const adapter = { name: 'hash table', software: true }
-    return encodeFrame({ id, ok: true, server: '0', protocol: PROTOCOL_VERSION, adapter, limits: LIMITS })
-  }
-  return encodeFrame({ id, ok: true, server: {}, indexes: [index] })
-}
-
-function answer(bytes: Uint8Array): readonly Uint8Array[] {
-  return isControlFrame(bytes) ? [control(decodeFrame(bytes))] : data(decodeDataRequest(bytes))
+  if (op === 'open') return { ...index, handle: 1, generation: 1 }
+  if (op !== 'hello') return { server: {}, indexes: [index] }
+  const adapter = { name: 'hash table', software: true }
+  return { server: '0', protocol: PROTOCOL_VERSION, adapter, limits: LIMITS }
 }
 
 /** Replies of up to this size leave in one system call with the others of their turn. */
 const CORKED_BYTES = 16 * 1024
 
 function serve(socket: WebSocket, stream: Duplex): void {
-  let ready: (readonly Uint8Array[])[] = []
+  let ready: Message[] = []
   const flush = () => {
     const replies = ready
     ready = []
     const corked = replies.length > 1 && replies[0][0].length <= CORKED_BYTES
     if (corked) stream.cork()
-    for (const pieces of replies) {
-      pieces.forEach((piece, i) => {
-        socket.send(piece, { fin: i === pieces.length - 1 })
+    for (const reply of replies) {
+      reply.forEach((piece, i) => {
+        socket.send(piece, { binary: true, fin: i === reply.length - 1 })
       })
     }
     if (corked) stream.uncork()
   }
-  const send = (reply: readonly Uint8Array[]) => {
+  const send = (reply: Message) => {
     if (ready.length === 0) setImmediate(flush)
     ready.push(reply)
   }
   socket.on('message', (data) => {
     const bytes = data instanceof Uint8Array ? asBytes(data) : new Uint8Array(0)
     try {
-      send(answer(bytes))
+      send(answer(readRequest(bytes)))
     } catch (error) {
       send([encodeFrame(errorHeader(null, toWarpdexError(error)))])
     }

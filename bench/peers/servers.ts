@@ -8,7 +8,7 @@ import { childProgram } from '../child-program.js'
 import { type Batch, bigEndianKey, columnAnswer, type Peer } from './peer.js'
 
 /** Name of the index. */
-export const INDEX = 'peers'
+const INDEX = 'peers'
 
 /** A server that the client library speaks to. */
 abstract class ServerPeer implements Peer {

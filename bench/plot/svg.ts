@@ -36,8 +36,8 @@ export function dashes(i: number): string {
   return ['none', '6 3', '2 3'][Math.floor(i / COLOURS.length) % 3]!
 }
 
-export const WIDTH = 900
-export const HEIGHT = 460
+const WIDTH = 900
+const HEIGHT = 460
 
 /** The plot's area within the picture; the legend stands at its right. */
 export const AREA = { left: 80, top: 44, right: 600, bottom: 396 } as const

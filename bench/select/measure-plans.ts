@@ -177,7 +177,7 @@ function evaluationOf({ predicate, match }: SelectionCosts, matchedBytes: number
 }
 
 /** A plan as the paper writes it, and what its kernels hand on. */
-export function planName(plan: SelectionPlan): string {
+function planName(plan: SelectionPlan): string {
   const handed = new Set(plan.kernels.slice(0, -1).map(({ hands }) => hands))
   return [notationOf(plan), ...handed].join(', ')
 }

@@ -13,7 +13,7 @@ const VALUES = 2 ** 32
 const STRINGS = 2 ** 16
 
 /** What every other string has, at its end. */
-export const MATCHED = 'z'
+const MATCHED = 'z'
 
 /** Columns of a table on the device, all uniformly random and none correlated with another. */
 export interface SelectTable {
@@ -23,7 +23,7 @@ export interface SelectTable {
 }
 
 /** The value of a row in a column of 32-bit integers. DuckDB makes the same. */
-export function valueAt(rows: number, column: number, row: number): number {
+function valueAt(rows: number, column: number, row: number): number {
   return scattered(column * rows + row)
 }
 

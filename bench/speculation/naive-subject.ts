@@ -1,5 +1,5 @@
-import { NaiveIndex } from '../../gpu/naive-index/naive-index.js'
 import type { KeyBlob } from '../keys.js'
+import { NaiveIndex } from '../papers/volk/naive-index.js'
 import { type DeviceTools, LoadedDevice } from './device-subject.js'
 import type { Loaded, Subject } from './subject.js'
 

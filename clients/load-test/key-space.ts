@@ -1,5 +1,4 @@
 import { asBytes, KEY_ARRAYS } from '../../protocol/columns.js'
-import { WarpdexError } from '../../protocol/errors.js'
 import { isFixedKeyType, type KeyType } from '../../protocol/types.js'
 import type { Keys } from '../sdk/index.js'
 import { mix } from './random.js'
@@ -102,14 +101,6 @@ export class KeySpace {
     }
     return this.#offsets.subarray(0, count + 1)
   }
-}
-
-/** @throws WarpdexError `BAD_REQUEST` */
-export function testKeyType(keyType: KeyType): TestKeyType {
-  const known = KEY_TYPES.find((type) => type === keyType)
-  if (known !== undefined) return known
-  const message = `a load test has no keys of type ${keyType}; it has ${KEY_TYPES.join(', ')}`
-  throw new WarpdexError('BAD_REQUEST', message)
 }
 
 function writeName(target: Uint32Array, at: number, low: number, high: number): void {

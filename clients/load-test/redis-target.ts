@@ -177,6 +177,6 @@ function pairs(keys: KeyColumn, { bytes, width }: PayloadRows, first: number, en
 }
 
 /** An address for messages. */
-export function withoutPassword(url: string): string {
+function withoutPassword(url: string): string {
   return url.replace(/\/\/[^/@]*@/, '//')
 }

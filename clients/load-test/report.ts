@@ -149,7 +149,7 @@ function operationFigures(parts: readonly Counted[], seconds: number): Operation
 }
 
 /** Intervals of all processes, also those in which nothing was answered. */
-export function intervalFigures(
+function intervalFigures(
   parts: readonly IntervalPart[],
   interval: number,
   seconds: number,

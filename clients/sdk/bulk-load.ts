@@ -1,7 +1,15 @@
+import { wireColumn } from '../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { INSERT_MODES, type InsertMode } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { LoadError, type LoadResult, loadParts, NO_ROWS, runLoad } from '../../protocol/load.js'
-import { INSERT_MODES, type InsertMode } from '../../protocol/messages.js'
+import {
+  type LoadCounts,
+  LoadError,
+  type LoadResult,
+  loadParts,
+  NO_ROWS,
+  runLoad,
+} from '../../protocol/load.js'
 import { rowCount } from '../../protocol/rows.js'
 import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType } from '../../protocol/types.js'
@@ -11,7 +19,9 @@ import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
 import { CALL_OPTIONS, type CallOptions } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
-import { itemWidths, writeSections } from './write-pieces.js'
+import type { Reply } from './reply.js'
+import { readNumbers } from './reply-columns.js'
+import { itemWidths, writeColumns } from './write-pieces.js'
 
 /** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
 export interface LoadBatch<K extends KeyType = KeyType> {
@@ -70,12 +80,14 @@ export async function bulkLoad<K extends KeyType>(
       share: (part) => Math.max(bytesOf(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
       send: async (part) => {
         const writeId = connection.newWriteId()
-        const fields = { mode, writeId, after }
+        const behind = after === undefined ? undefined : wireColumn('u64', BigUint64Array.of(BigInt(after)))
         after = writeId
+        const count = rowCount(part.keys, widths.keys)
+        const columns = { ...writeColumns(part, definition), after: behind }
+        const call = { op: 'load', mode, writeId, count, columns } as const
         // The signal ends the load between its parts, so that it is known which ones are stored.
         const bounds = connection.partBounds({ deadline })
-        const store = () => calls.request('load', definition, fields, writeSections(part, definition), bounds)
-        return (await calls.goOn(definition, store)).fields
+        return readCounts(await calls.goOn(definition, () => calls.request(definition, call, bounds)))
       },
       onProgress,
       signal,
@@ -85,6 +97,11 @@ export async function bulkLoad<K extends KeyType>(
   } catch (thrown) {
     throw thrown instanceof LoadError && thrown.code === 'INDEX_CHANGED' ? inVain(thrown) : thrown
   }
+}
+
+function readCounts(reply: Reply<'load'>): LoadCounts {
+  const [rows, inserted, replaced, existing, refused] = readNumbers([{ reply, count: 5 }], 'counts')
+  return { rows, inserted, replaced, existing, refused }
 }
 
 /** What was stored in an index that is no more has gone with it. */

@@ -1,7 +1,7 @@
 import type { WarpdexError } from '../../protocol/errors.js'
-import type { Frame } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Reply } from './reply.js'
 
 /** A request on its way to an answer. */
 export interface Call {
@@ -9,7 +9,7 @@ export interface Call {
   readonly frame: Uint8Array<ArrayBuffer>
   /** How often it may still be sent. */
   sends: number
-  readonly resolve: (reply: Frame) => void
+  readonly resolve: (reply: Reply) => void
   readonly reject: (reason: WarpdexError) => void
 }
 

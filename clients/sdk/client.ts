@@ -26,7 +26,7 @@ import { Relation } from './remote-relation.js'
 /**
  * Connects to a server.
  *
- * @param url such as `ws://127.0.0.1:7070`, or `wss://…` where the server speaks TLS
+ * @param url such as `ws://127.0.0.1:7070`, `wss://…` where the server speaks TLS, or in Node `ws+unix:/run/warpdex.sock` for a Unix socket
  * @throws WarpdexError `CONNECTION_LOST` when there is no answer, `UNAUTHORISED` for a missing or unknown token (in browsers `CONNECTION_LOST`,
  * since they do not tell), `BAD_REQUEST`
  */

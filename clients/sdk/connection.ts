@@ -1,7 +1,8 @@
+import { type DataOp, type DataRequest, encodeDataRequest } from '../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { encodeFrame, type Frame, type Section, type Sections } from '../../protocol/frame.js'
-import type { Op } from '../../protocol/messages.js'
-import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
+import { encodeFrame, type Sections } from '../../protocol/frame.js'
+import type { ControlOp, Op } from '../../protocol/messages.js'
+import type { ReplyFields } from '../../protocol/replies.js'
 import { afterThis } from './after-this.js'
 import { type Call, CallTable } from './call-table.js'
 import { IndexOrder } from './index-order.js'
@@ -11,35 +12,16 @@ import {
   type CallOptions,
   type ConnectOptions,
   DEFAULT_RECONNECT,
+  millisecondsLeft,
   type ReconnectOptions,
   toBounds,
   withinBounds,
 } from './options.js'
+import type { Reply } from './reply.js'
 
-/** A server's answer: its fields, and its columns by name. */
-export class Reply<O extends Op> {
+/** A request for data, but for what the connection says of it. */
+export interface DataCall<O extends DataOp = DataOp> extends Omit<DataRequest, 'id' | 'deadline'> {
   readonly op: O
-  readonly #frame: Frame
-
-  constructor(op: O, frame: Frame) {
-    this.op = op
-    this.#frame = frame
-  }
-
-  get fields(): ReplyFields[O] {
-    return replyFields<O>(this.#frame)
-  }
-
-  get sections(): ReadonlyMap<string, Section> {
-    return this.#frame.sections
-  }
-
-  /** The bytes of a section, which is there if the server keeps to the protocol. */
-  section(name: string): Uint8Array {
-    const section = this.#frame.sections.get(name)
-    if (section !== undefined) return section.bytes
-    throw new WarpdexError('INTERNAL', `the server's reply to ${this.op} has no section "${name}"`)
-  }
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -135,27 +117,39 @@ export class Connection {
     }
   }
 
-  /**
-   * Sends a request, now or when there is room or a connection again, and one to an index after those that were made before.
-   * @param onError told of what it fails with, before the caller is
-   */
-  request<O extends Op>(
+  /** Sends a control request, now or when there is room or a connection again, and one to an index after those that were made before. */
+  request<O extends ControlOp>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
+    const send = () => this.requestAhead(op, fields, sections, bounds)
+    const index = 'index' in fields ? fields.index : undefined
+    return typeof index === 'string' ? this.order.send(index, bounds, send) : send()
+  }
+
+  /** As `request`, ahead of what waits for a batch that leaves in pieces. */
+  requestAhead<O extends ControlOp>(
     op: O,
     fields: object,
     sections: Sections,
     bounds: Bounds,
-    onError?: (error: unknown) => void,
   ): Promise<Reply<O>> {
-    const index = 'index' in fields ? fields.index : undefined
-    if (typeof index !== 'string') return this.requestAhead(op, fields, sections, bounds, onError)
-    return this.order.send(index, bounds, () => this.requestAhead(op, fields, sections, bounds, onError))
+    return this.#call(op, (id) => encodeFrame({ id, op, ...fields }, sections), bounds)
   }
 
-  /** As `request`, ahead of what waits for a batch that leaves in pieces: for these. */
-  requestAhead<O extends Op>(
+  /**
+   * Sends a request for data, now or when there is room or a connection again.
+   * @param onError told of what it fails with, before the caller is
+   */
+  requestData<O extends DataOp>(
+    call: DataCall<O>,
+    bounds: Bounds,
+    onError: (error: unknown) => void,
+  ): Promise<Reply<O>> {
+    const encode = (id: number) => encodeDataRequest({ ...call, id, deadline: millisecondsLeft(bounds) })
+    return this.#call(call.op, encode, bounds, onError)
+  }
+
+  #call<O extends Op>(
     op: O,
-    fields: object,
-    sections: Sections,
+    encode: (id: number) => Uint8Array<ArrayBuffer>,
     bounds: Bounds,
     onError?: (error: unknown) => void,
   ): Promise<Reply<O>> {
@@ -168,14 +162,9 @@ export class Connection {
           reject(error)
         }
         if (this.#end !== undefined) return fail(this.#end)
-        const frame = encodeFrame({ id, op, ...fields }, sections)
-        this.#submit({
-          id,
-          frame,
-          sends: sendsOf(op),
-          resolve: (reply) => resolve(new Reply(op, reply)),
-          reject: fail,
-        })
+        // The server answers what it was asked.
+        const answer = resolve as (reply: Reply) => void
+        this.#submit({ id, frame: encode(id), sends: sendsOf(op), resolve: answer, reject: fail })
       },
       () => this.#abandon(id),
     )
@@ -295,13 +284,12 @@ export class Connection {
     }
   }
 
-  #receive(reply: Frame): void {
+  #receive(reply: Reply): void {
     const call = reply.id === null ? undefined : this.#calls.takeSent(reply.id)
     // Replies to abandoned calls, and to the cancel requests that followed them, have no call.
     if (call === undefined) return
-    const error = replyError(reply)
-    if (error === undefined) call.resolve(reply)
-    else call.reject(error)
+    if (reply.error === undefined) call.resolve(reply)
+    else call.reject(reply.error)
     this.#send()
     this.#onLess?.()
   }

@@ -1,24 +1,27 @@
-import { WarpdexError } from '../../protocol/errors.js'
-import type { Sections } from '../../protocol/frame.js'
-import type { Op } from '../../protocol/messages.js'
-import type { IndexStats } from '../../protocol/replies.js'
+import type { DataOp, IndexHandle } from '../../protocol/data-frame.js'
+import { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+import type { IndexStats, OpenedIndex } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import type { Connection, Reply } from './connection.js'
+import type { Connection, DataCall } from './connection.js'
 import { type Bounds, toBounds } from './options.js'
 import { RememberedAnswer } from './remembered-answer.js'
+import type { Reply } from './reply.js'
 
-/** What an index is, and which of those that had its name. */
-export type KnownIndex = IndexDefinition & Pick<IndexStats, 'generation'>
+/** What an index is, and which of those that have had its name. */
+export type KnownIndex = OpenedIndex
+
+/** A request for the data of whichever index has the name. */
+export type IndexCall<O extends DataOp = DataOp> = Omit<DataCall<O>, keyof IndexHandle>
 
 /**
- * The requests of a client to one index, and what it knows of it. Each says by which generation of the index its keys were encoded and its
- * reply is going to be read, and the server refuses it for another.
+ * The requests of a client to one index, and what it knows of it. Each names the index by the handle and generation by which its keys were
+ * encoded and its reply is going to be read, and the server refuses it where the name has come to mean another.
  */
 export class IndexCalls {
   readonly name: string
   readonly connection: Connection
   /** Calls wait for it before they are sent, and go on in their order. */
-  readonly definition = new RememberedAnswer<KnownIndex>(() => this.#know())
+  readonly definition = new RememberedAnswer<KnownIndex>(() => this.#open())
   /** By the errors of requests that were refused: what the index is now. */
   readonly #successors = new WeakMap<object, Promise<KnownIndex>>()
 
@@ -27,20 +30,16 @@ export class IndexCalls {
     this.name = name
   }
 
-  /**
-   * Sends a request, after those that were made before.
-   * @param way `requestAhead` for a piece of a batch, ahead of what waits for the batch
-   */
-  request<O extends Op>(
-    op: O,
-    known: KnownIndex,
-    fields: object,
-    sections: Sections,
-    bounds: Bounds,
-    way: 'request' | 'requestAhead' = 'request',
-  ): Promise<Reply<O>> {
-    const named = { index: this.name, generation: known.generation, ...fields }
-    return this.connection[way](op, named, sections, bounds, (error) => this.#failed(error, known, bounds))
+  /** Sends a request, after those that were made before. */
+  request<O extends DataOp>(known: KnownIndex, call: IndexCall<O>, bounds: Bounds): Promise<Reply<O>> {
+    return this.connection.order.send(this.name, bounds, () => this.requestAhead(known, call, bounds))
+  }
+
+  /** Sends a piece of a batch, ahead of what waits for the batch. */
+  requestAhead<O extends DataOp>(known: KnownIndex, call: IndexCall<O>, bounds: Bounds): Promise<Reply<O>> {
+    const { handle, generation } = known
+    const onError = (error: unknown) => this.#failed(error, known, bounds)
+    return this.connection.requestData({ ...call, handle, generation }, bounds, onError)
   }
 
   /**
@@ -57,7 +56,7 @@ export class IndexCalls {
 
   /** As `run`, of a call that has failed. */
   async again<T>(error: unknown, known: KnownIndex, call: (known: KnownIndex) => Promise<T>): Promise<T> {
-    const now = await this.#successor(error)
+    const now = await this.#successor(error, known)
     if (!sameTypes(known, now)) throw changed(known, now)
     return this.run(now, call)
   }
@@ -70,7 +69,7 @@ export class IndexCalls {
     try {
       return await part()
     } catch (error) {
-      throw changed(known, await this.#successor(error), '; what was begun does not go on in it')
+      throw changed(known, await this.#successor(error, known), '; what was begun does not go on in it')
     }
   }
 
@@ -80,7 +79,7 @@ export class IndexCalls {
    */
   async latest(bounds: Bounds): Promise<KnownIndex> {
     const { known } = this.definition
-    this.definition.forget(known)
+    this.definition.forget()
     const now = await this.definition.get(bounds)
     if (known !== undefined && !sameTypes(known, now)) throw changed(known, now)
     return now
@@ -96,17 +95,14 @@ export class IndexCalls {
   }
 
   /** Asked for ahead of what waits for a batch, which may have to wait for it. */
-  async #know(): Promise<KnownIndex> {
-    const reply = await this.connection.requestAhead('stats', { index: this.name }, {}, toBounds({}))
-    return reply.fields.indexes[0]
+  async #open(): Promise<KnownIndex> {
+    return (await this.connection.requestAhead('open', { index: this.name }, {}, toBounds({}))).fields
   }
 
   /** Called as soon as a request has failed: those that are refused together are made again in their order. */
   #failed(error: unknown, known: KnownIndex, bounds: Bounds): void {
-    if (!(error instanceof WarpdexError)) return
-    if (error.code !== 'UNKNOWN_INDEX' && error.code !== 'INDEX_CHANGED') return
-    this.definition.forget(known)
-    if (error.code === 'UNKNOWN_INDEX') return
+    if (!(error instanceof WarpdexError) || !REOPENING.includes(error.code)) return
+    this.definition.forget((answer) => isSame(answer, known))
     const successor = this.definition.get(bounds)
     // Whoever made the request is told.
     successor.catch(() => {})
@@ -114,11 +110,21 @@ export class IndexCalls {
   }
 
   /** @throws the error, where it is not for what the index is */
-  #successor(error: unknown): Promise<KnownIndex> {
-    const successor = error instanceof WarpdexError ? this.#successors.get(error) : undefined
-    if (successor === undefined) throw error
+  async #successor(error: unknown, known: KnownIndex): Promise<KnownIndex> {
+    const successor = error instanceof WarpdexError ? await this.#successors.get(error) : undefined
+    if (successor === undefined || isSame(successor, known)) throw error
     return successor
   }
+}
+
+/**
+ * After these the index is opened anew: a handle means nothing once its index is dropped, and who may not see all names is not told whether
+ * it does.
+ */
+const REOPENING: readonly ErrorCode[] = ['INDEX_CHANGED', 'UNKNOWN_INDEX', 'UNAUTHORISED']
+
+function isSame(one: IndexHandle, other: IndexHandle): boolean {
+  return one.handle === other.handle && one.generation === other.generation
 }
 
 function sameTypes(known: KnownIndex, now: KnownIndex): boolean {

@@ -1,4 +1,4 @@
-import { INSERT_MODES, type InsertMode } from '../../protocol/messages.js'
+import { INSERT_MODES, type InsertMode } from '../../protocol/insert-mode.js'
 import { ALLOCATIONS, LAYOUTS, STRUCTURES, type TreeLayout } from '../../protocol/traversal.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { ANYTHING, FLAG, type Kind, type Kinds, oneOf, TEXT } from './check-options.js'

@@ -1,8 +1,8 @@
 export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
 export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+export type { InsertMode } from '../../protocol/insert-mode.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
-export type { InsertMode } from '../../protocol/messages.js'
 export type {
   JoinExplanation,
   QueryExplanation,

@@ -1,4 +1,3 @@
-import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
@@ -55,34 +54,4 @@ async function askParts<R>(
     askInParts(part, widths, ask, (parts) => parts),
   )
   return (await Promise.all(parts)).flat()
-}
-
-/** The columns one after the other. */
-export function joinBytes(columns: readonly Uint8Array[]): Uint8Array {
-  if (columns.length === 1) return columns[0]
-  const joined = new Uint8Array(columns.reduce((sum, { length }) => sum + length, 0))
-  let end = 0
-  for (const column of columns) {
-    joined.set(column, end)
-    end += column.length
-  }
-  return joined
-}
-
-/** Columns of u32 offsets one after the other: each continues where the one before it ended. */
-export function joinOffsets(columns: readonly Uint8Array[]): Uint32Array {
-  const parts = columns.map((bytes) => aligned(bytes, Uint32Array))
-  if (parts.length === 1) return parts[0]
-  const joined = new Uint32Array(parts.reduce((sum, { length }) => sum + length - 1, 1))
-  let start = 0
-  let base = 0
-  for (const part of parts) {
-    for (let i = 1; i < part.length; i++) joined[start + i] = base + part[i]
-    start += part.length - 1
-    base += part[part.length - 1]
-    if (base > 0xffffffff) {
-      throw new WarpdexError('TOO_LARGE', 'the answer has more than 4 GiB; ask for fewer keys at a time')
-    }
-  }
-  return joined
 }

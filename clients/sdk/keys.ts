@@ -5,9 +5,9 @@ import {
   type KeyArray,
   type KeyArrays,
 } from '../../protocol/columns.js'
+import { type WireColumn, wireColumn } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Section } from '../../protocol/frame.js'
-import { keySectionType } from '../../protocol/key-sections.js'
+import { wireKeyType } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Rows, rowsOf, sliceRows } from '../../protocol/rows.js'
 import { isIterable, shown, titleOf } from '../../protocol/shown.js'
@@ -109,16 +109,9 @@ export function endColumn(keys: AnyKeys, definition: IndexDefinition): Rows {
   return rows
 }
 
-/** Sections of a column of keys, or of ends of ranges. */
-export function keySections(
-  { bytes, offsets }: Rows,
-  { keyType }: IndexDefinition,
-  name: 'keys' | 'from' | 'to' = 'keys',
-): Record<string, Section> {
-  const section: Section = { type: keySectionType(keyType), bytes }
-  if (offsets === undefined) return { [name]: section }
-  const offsetsName = name === 'keys' ? 'keyOffsets' : `${name}Offsets`
-  return { [offsetsName]: { type: 'u32', bytes: asBytes(offsets) }, [name]: section }
+/** Keys, or ends of ranges, as they travel. */
+export function wireKeys({ bytes, offsets }: Rows, { keyType }: IndexDefinition): WireColumn {
+  return wireColumn(wireKeyType(keyType), bytes, offsets)
 }
 
 function isList(keys: AnyKeys): keys is readonly AnyKey[] {

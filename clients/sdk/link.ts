@@ -1,9 +1,9 @@
 import { checkToken } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { encodeFrame, type Frame } from '../../protocol/frame.js'
+import { encodeFrame } from '../../protocol/frame.js'
 import { PROTOCOL_VERSION } from '../../protocol/messages.js'
-import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
-import { readReply } from './read-reply.js'
+import type { ReplyFields } from '../../protocol/replies.js'
+import { type Reply, readReply } from './reply.js'
 import { openSocket } from './socket-node.js'
 
 /** One connection to a server, after both sides have said hello. */
@@ -25,7 +25,7 @@ export interface LinkOptions {
   readonly timeout: number
   /** Aborting it ends the attempt. */
   readonly signal: AbortSignal
-  readonly onReply: (reply: Frame) => void
+  readonly onReply: (reply: Reply) => void
 }
 
 const HELLO_ID = 0
@@ -50,15 +50,14 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
       lose(reason)
       reject(reason)
     }
-    const onFrame = (frame: Frame) => {
-      const error = replyError(frame)
-      if (frame.id === null)
-        return fail(error ?? connectionLost(url, 'the server sent a reply without an id'))
-      if (frame.id !== HELLO_ID) return onReply(frame)
+    const receive = (reply: Reply) => {
+      const { id, error } = reply
+      if (id === null) return fail(error ?? connectionLost(url, 'the server sent a reply without an id'))
+      if (id !== HELLO_ID) return onReply(reply)
       if (error !== undefined) return fail(error)
       settle()
       resolve({
-        server: replyFields<'hello'>(frame),
+        server: (reply as Reply<'hello'>).fields,
         lost,
         send: (bytes) => socket.send(bytes),
         close: () => socket.close(),
@@ -72,7 +71,7 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
       },
       onMessage: (bytes) => {
         try {
-          onFrame(readReply(bytes))
+          receive(readReply(bytes))
         } catch (thrown) {
           fail(connectionLost(url, `the server sent what is no frame: ${toWarpdexError(thrown).message}`))
         }
@@ -94,7 +93,7 @@ function openOrRefuse(
   try {
     return openSocket(url, options, handlers)
   } catch (cause) {
-    const message = `${JSON.stringify(url)} is no address of a server; one is ws://127.0.0.1:7070`
+    const message = `${JSON.stringify(url)} is no address of a server; one is ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock`
     throw new WarpdexError('BAD_REQUEST', message, { cause })
   }
 }

@@ -150,6 +150,12 @@ export function toBounds({ deadline = Number.POSITIVE_INFINITY, signal }: CallOp
   return { until: performance.now() + deadline, signal }
 }
 
+/** What a request says of the time that is left for it: 0 where that is longer than it can say. */
+export function millisecondsLeft({ until }: Bounds): number {
+  const left = Math.ceil(until - performance.now())
+  return left > 0xffff_ffff ? 0 : Math.max(left, 1)
+}
+
 /**
  * A promise that ends within its bounds.
  *

@@ -1,5 +1,6 @@
 import { asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
+import { type Rows, rowsOf } from '../../protocol/rows.js'
 import { isIterable, shown, titleOf } from '../../protocol/shown.js'
 import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
 
@@ -13,23 +14,12 @@ export interface Blob {
 export type PayloadsInput = Uint32Array | BigUint64Array | Uint8Array | Blob | readonly PayloadInput[]
 export type PayloadInput = number | bigint | string | Uint8Array
 
-/** A column of payloads as it goes over the wire. */
-export interface PayloadColumn {
-  readonly bytes: Uint8Array
-  /** For kind `bytes` only. */
-  readonly offsets: Uint32Array | undefined
-}
-
 /**
  * Payloads to store as a column.
  *
  * @throws WarpdexError `BAD_REQUEST` for payloads that are not of the index's kind, or not one for each of `count` keys
  */
-export function payloadColumn(
-  payloads: PayloadsInput,
-  definition: IndexDefinition,
-  count: number,
-): PayloadColumn {
+export function payloadColumn(payloads: PayloadsInput, definition: IndexDefinition, count: number): Rows {
   const column = readInput(payloads, definition)
   const width = payloadBytes(definition.payloadKind)
   const found = width === undefined ? (column.offsets?.length ?? 0) - 1 : column.bytes.length / width
@@ -37,13 +27,13 @@ export function payloadColumn(
   throw new WarpdexError('BAD_REQUEST', `${count} keys came with ${found} payloads; each needs one`)
 }
 
-function readInput(payloads: PayloadsInput, definition: IndexDefinition): PayloadColumn {
+function readInput(payloads: PayloadsInput, definition: IndexDefinition): Rows {
   if (isList(payloads)) return listColumn(payloads, definition)
   const { payloadKind } = definition
   if (payloadKind === 'bytes') {
     if (isBlob(payloads)) return payloads
   } else if (ArrayBuffer.isView(payloads) && payloads instanceof arrayOf(payloadKind)) {
-    return { bytes: asBytes(payloads), offsets: undefined }
+    return { bytes: asBytes(payloads) }
   }
   throw wrongColumn(payloads, definition)
 }
@@ -66,14 +56,14 @@ function isList(payloads: PayloadsInput): payloads is readonly PayloadInput[] {
   return Array.isArray(payloads)
 }
 
-function listColumn(payloads: readonly PayloadInput[], definition: IndexDefinition): PayloadColumn {
+function listColumn(payloads: readonly PayloadInput[], definition: IndexDefinition): Rows {
   const { payloadKind } = definition
   if (payloadKind === 'u32') {
     const column = Uint32Array.from(payloads, (payload, i) => {
       if (typeof payload === 'number' && payload >>> 0 === payload) return payload
       throw unfit(payload, i, definition)
     })
-    return { bytes: asBytes(column), offsets: undefined }
+    return { bytes: asBytes(column) }
   }
   if (payloadKind === 'u64') {
     const column = BigUint64Array.from(payloads, (payload, i) => {
@@ -81,31 +71,21 @@ function listColumn(payloads: readonly PayloadInput[], definition: IndexDefiniti
       if (typeof value === 'bigint' && BigInt.asUintN(64, value) === value) return value
       throw unfit(payload, i, definition)
     })
-    return { bytes: asBytes(column), offsets: undefined }
+    return { bytes: asBytes(column) }
   }
-  return joinRows(payloads, definition)
+  return listRows(payloads, definition)
 }
 
-function joinRows(payloads: readonly PayloadInput[], definition: IndexDefinition): PayloadColumn {
+function listRows(payloads: readonly PayloadInput[], definition: IndexDefinition): Rows {
   const width = payloadBytes(definition.payloadKind)
   const encoder = new TextEncoder()
-  const offsets = new Uint32Array(payloads.length + 1)
-  let end = 0
   const rows = Array.from(payloads, (payload, i) => {
     const row = typeof payload === 'string' ? encoder.encode(payload) : payload
-    if (!(row instanceof Uint8Array) || (width !== undefined && row.length !== width)) {
-      throw unfit(payload, i, definition)
-    }
-    end += row.length
-    if (end > 0xffffffff) throw new WarpdexError('TOO_LARGE', 'a batch has more than 4 GiB of payloads')
-    offsets[i + 1] = end
-    return row
+    if (row instanceof Uint8Array && (width === undefined || row.length === width)) return row
+    throw unfit(payload, i, definition)
   })
-  const bytes = new Uint8Array(end)
-  rows.forEach((row, i) => {
-    bytes.set(row, offsets[i])
-  })
-  return { bytes, offsets: width === undefined ? offsets : undefined }
+  const { bytes, offsets } = rowsOf(rows)
+  return width === undefined ? { bytes, offsets } : { bytes }
 }
 
 function wrongColumn(payloads: unknown, definition: IndexDefinition): WarpdexError {

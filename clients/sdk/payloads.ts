@@ -1,7 +1,7 @@
 import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
+import type { Rows } from '../../protocol/rows.js'
 import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
-import type { PayloadColumn } from './payload-column.js'
 
 /** One payload in JavaScript. */
 export type Payload<P extends PayloadKind> = P extends 'u32' ? number : P extends 'u64' ? bigint : Uint8Array
@@ -23,10 +23,10 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
   /** Payload number i. */
   readonly at: (i: number) => Payload<P>
   readonly #definition: IndexDefinition
-  readonly #column: PayloadColumn
+  readonly #column: Rows
 
   /** @throws WarpdexError `INTERNAL` when the column does not fit together */
-  constructor(definition: IndexDefinition, column: PayloadColumn) {
+  constructor(definition: IndexDefinition, column: Rows) {
     const { array, at, length } = readColumn(definition, column)
     // The kind is known only now; P is what the caller said of the index.
     this.array = array as PayloadArray<P>
@@ -43,7 +43,7 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
     const width = payloadBytes(this.#definition.payloadKind) ?? 0
     const part =
       offsets === undefined
-        ? { bytes: bytes.subarray(first * width, end * width), offsets }
+        ? { bytes: bytes.subarray(first * width, end * width) }
         : { bytes, offsets: offsets.subarray(first, end + 1) }
     return new Payloads<P>(this.#definition, part)
   }
@@ -53,13 +53,13 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
   }
 }
 
-interface Rows {
+interface Values {
   readonly array: Uint32Array | BigUint64Array | Uint8Array
   readonly length: number
   readonly at: (i: number) => number | bigint | Uint8Array
 }
 
-function readColumn({ payloadKind }: IndexDefinition, { bytes, offsets }: PayloadColumn): Rows {
+function readColumn({ payloadKind }: IndexDefinition, { bytes, offsets }: Rows): Values {
   if (payloadKind === 'u32') {
     const array = aligned(bytes, Uint32Array)
     return { array, length: array.length, at: (i) => array[i] }

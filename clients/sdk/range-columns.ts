@@ -1,11 +1,10 @@
-import { asBytes } from '../../protocol/columns.js'
+import { type WireColumns, wireColumn } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Sections } from '../../protocol/frame.js'
-import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
+import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { pickRows, type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
-import { type AnyKeys, keySections } from './keys.js'
+import { type AnyKeys, wireKeys } from './keys.js'
 import { lowerEnds, upperEnds } from './range-ends.js'
 
 /** Ranges of keys as columns with one row a range; an absent one leaves that end open. */
@@ -49,20 +48,16 @@ export function pickRanges(ranges: RangeColumns, numbers: Uint32Array): RangeCol
   return mapColumns(ranges, numbers.length, (column, width) => pickRows(column, width, numbers))
 }
 
-export function rangeSections({ from, to, tokens }: RangeColumns, definition: IndexDefinition): Sections {
+/** The columns of a scan. */
+export function scanColumns(
+  { from, to, tokens }: Pick<RangeColumns, 'from' | 'to' | 'tokens'>,
+  definition: IndexDefinition,
+): WireColumns {
   return {
-    ...(from && keySections(from, definition, 'from')),
-    ...(to && keySections(to, definition, 'to')),
-    ...(tokens && tokenSections(tokens)),
+    from: from && wireKeys(from, definition),
+    to: to && wireKeys(to, definition),
+    tokens: tokens && wireColumn('bytes', tokens.bytes, tokens.offsets),
   }
-}
-
-/** Sections of a column of tokens. */
-export function tokenSections({ bytes, offsets }: Rows): Sections {
-  const tokens = { tokens: { type: 'bytes', bytes } } as const
-  return offsets === undefined
-    ? tokens
-    : { tokenOffsets: { type: 'u32', bytes: asBytes(offsets) }, ...tokens }
 }
 
 /**

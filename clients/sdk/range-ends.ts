@@ -49,7 +49,7 @@ export function upperEnds(keys: AnyKeys, exclusive: boolean | undefined, definit
 }
 
 /** The first bytes behind all that begin with the prefix, or undefined where there are none. */
-export function successor(prefix: Uint8Array): Uint8Array | undefined {
+function successor(prefix: Uint8Array): Uint8Array | undefined {
   const last = prefix.findLastIndex((byte) => byte !== 0xff)
   if (last < 0) return undefined
   // Not `slice`, which for a Buffer shares its memory.

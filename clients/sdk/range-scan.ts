@@ -3,13 +3,12 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { Rows } from '../../protocol/rows.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { ANYTHING, checkOptions, FLAG, type Kinds, NUMBER } from './check-options.js'
-import type { Reply } from './connection.js'
 import type { KeyEnd, Keys } from './keys.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions } from './options.js'
 import type { Payloads } from './payloads.js'
 import { askForRanges, pickRanges, type RangeColumns } from './range-columns.js'
+import type { Reply } from './reply.js'
 import {
-  each,
   eachEntry,
   type Part,
   readBytes,
@@ -86,9 +85,9 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
   readonly #more: Uint8Array
   readonly #next: () => Promise<RangesPage<K, P> | undefined>
 
-  constructor(state: PageState, parts: readonly Part<'scan'>[]) {
+  constructor(state: PageState, parts: readonly Part[]) {
     const { scan, count, numbers } = state
-    const more = readBytes(parts, 'more', each)
+    const more = readBytes(parts, 'more')
     const offsets = readGroups(parts)
     this.length = count
     this.keys = readKeys<K>(parts, scan.definition, eachEntry)

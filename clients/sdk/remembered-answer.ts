@@ -42,9 +42,9 @@ export class RememberedAnswer<T> {
     )
   }
 
-  /** @param answer only this one: what has come in its place stays */
-  forget(answer: T | undefined = this.#value): void {
-    if (answer !== this.#value) return
+  /** @param isStale whether the answer that has come, if it has, is to be forgotten; by default any is, and one that is awaited */
+  forget(isStale?: (answer: T) => boolean): void {
+    if (isStale !== undefined && (this.#value === undefined || !isStale(this.#value))) return
     this.#answer = undefined
     this.#settled = undefined
     this.#value = undefined

@@ -1,12 +1,12 @@
 import { asBytes } from '../../protocol/columns.js'
+import { wireColumn } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Sections } from '../../protocol/frame.js'
-import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
+import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
-import type { Explanation } from '../../protocol/traversal.js'
-import type { TraversalOptions } from '../../protocol/traversal-options.js'
+import type { Explanation, Traversal } from '../../protocol/traversal.js'
+import { parseTraversal } from '../../protocol/traversal-options.js'
 import {
   type IndexDefinition,
   isFixedKeyType,
@@ -19,7 +19,7 @@ import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bul
 import { checkOptions } from './check-options.js'
 import type { Connection } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
-import type { IndexCalls, KnownIndex } from './index-calls.js'
+import type { IndexCall, IndexCalls, KnownIndex } from './index-calls.js'
 import {
   DELETE_OPTIONS,
   type DeleteOptions,
@@ -29,9 +29,9 @@ import {
   NEXT_OPTIONS,
   type NextOptions,
 } from './index-options.js'
-import { readCodes, sendWrites } from './index-writes.js'
+import { sendWrites } from './index-writes.js'
 import { askInParts } from './key-parts.js'
-import { checkKey, type KeyInput, type Keys, keyColumn, keySections } from './keys.js'
+import { checkKey, type KeyInput, type Keys, keyColumn, wireKeys } from './keys.js'
 import {
   type Bounds,
   CALL_OPTIONS,
@@ -42,7 +42,7 @@ import {
 } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import type { Payload } from './payloads.js'
-import { rangeColumns, rangeSections, tokenSections } from './range-columns.js'
+import { rangeColumns, scanColumns } from './range-columns.js'
 import { rangeEnds } from './range-ends.js'
 import { checkRanges, firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
 import type { RememberedAnswer } from './remembered-answer.js'
@@ -61,7 +61,7 @@ import {
 import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
 import { type FetchedPage, SCAN_OPTIONS, Scan, type ScanOptions } from './scan.js'
 import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
-import { writeSections } from './write-pieces.js'
+import { writeColumns } from './write-pieces.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
@@ -85,7 +85,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     this.#connection = connection
     this.#definition = definition
     this.#single = new GetBatcher(
-      (keys, definition) => this.#getBy(definition, keys, {}, connection.partBounds({})),
+      (keys, definition) => this.#getBy(definition, keys, undefined, connection.partBounds({})),
       (flush) => connection.order.gather(name, flush),
     )
   }
@@ -106,7 +106,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
     try {
       checkOptions(options, FIND_OPTIONS, 'get')
-      return this.#get(keys, traversalOf(options), this.#connection.bounds(options))
+      return this.#get(keys, parseTraversal(options), this.#connection.bounds(options))
     } catch (error) {
       return Promise.reject(error)
     }
@@ -117,11 +117,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     checkOptions(options, FIND_OPTIONS, 'explain')
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const sections = keySections(keyColumn(keys, definition), definition)
-    const fields = traversalOf(options)
-    const reply = await this.#calls.run(definition, (known) =>
-      this.#calls.request('explain', known, fields, sections, bounds),
-    )
+    const column = keyColumn(keys, definition)
+    const columns = { keys: wireKeys(column, definition) }
+    const count = countOf(column, definition)
+    const call = { op: 'explain', traversal: parseTraversal(options), count, columns } as const
+    const reply = await this.#calls.run(definition, (known) => this.#calls.request(known, call, bounds))
     return reply.fields.explanation
   }
 
@@ -145,7 +145,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
-    return this.#askForKeys('get', { all: true }, { keys: column }, definition, bounds, (parts) => {
+    return this.#askForKeys({ op: 'getAll' }, { keys: column }, definition, bounds, (parts) => {
       return new GetAllResult(readGroups(parts), readPayloads(parts, definition, eachEntry))
     })
   }
@@ -156,7 +156,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const bounds = this.#connection.bounds(options)
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
-    return this.#askForKeys('count', {}, { keys: column }, definition, bounds, (parts) =>
+    return this.#askForKeys({ op: 'count' }, { keys: column }, definition, bounds, (parts) =>
       readNumbers(parts, 'counts'),
     )
   }
@@ -178,8 +178,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       throw new WarpdexError('BAD_REQUEST', message)
     }
     const items = { keys: column, places: sequences && { bytes: asBytes(sequences) } }
-    const fields = { reverse, ...traversalOf(options) }
-    return this.#askForKeys('getNext', fields, items, definition, bounds, (parts) => {
+    const call = { op: 'getNext', reverse, traversal: parseTraversal(options) } as const
+    return this.#askForKeys(call, items, definition, bounds, (parts) => {
       return new NextResult<K, P>(
         readBitmap(parts, 'found'),
         readKeys<K>(parts, definition, each),
@@ -208,8 +208,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       definition: known,
       limit,
       ask: (ranges, limit, bounds) => {
-        const fields = { limit, reverse, fromExclusive, toExclusive }
-        const ask = () => this.#calls.request('scan', known, fields, rangeSections(ranges, known), bounds)
+        const given = { limit, reverse, fromExclusive, toExclusive }
+        const columns = scanColumns(ranges, known)
+        const call = { op: 'scan', ...given, count: ranges.count, columns } as const
+        const ask = () => this.#calls.request(known, call, bounds)
         return ranges.tokens === undefined ? ask() : this.#calls.goOn(known, ask)
       },
       bounds: () => this.#connection.bounds(options),
@@ -232,8 +234,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const definition = this.#definition.known ?? (await this.#definition.get(bounds))
     const column = keyColumn(keys, definition)
     const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
-    const fields = { mode: options.mode, ...traversalOf(options) }
-    return sendWrites(this.#calls, 'insert', fields, items, definition, bounds)
+    const write = { op: 'insert', mode: options.mode, traversal: parseTraversal(options) } as const
+    return sendWrites(this.#calls, write, items, definition, bounds)
   }
 
   /**
@@ -263,7 +265,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const given = options.payloads
     const payloads = given === undefined ? undefined : payloadColumn(given, definition, count)
     const items = { keys: column, payloads }
-    return sendWrites(this.#calls, 'delete', traversalOf(options), items, definition, bounds)
+    const write = { op: 'delete', traversal: parseTraversal(options) } as const
+    return sendWrites(this.#calls, write, items, definition, bounds)
   }
 
   /**
@@ -281,16 +284,16 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const ops = opColumn(batch.ops, count)
     const payloads = filledPayloads(batch.payloads, ops, definition)
     const items = { keys, payloads: payloads && payloadColumn(payloads, definition, count) }
-    const sections: Sections = { ops: { type: 'u8', bytes: ops }, ...writeSections(items, definition) }
+    const columns = { ops: wireColumn('u8', ops), ...writeColumns(items, definition) }
+    const call = { op: 'write', traversal: parseTraversal(options), count, columns } as const
     const reply = await this.#calls.run(definition, (known) => {
-      const fields = { writeId: this.#connection.newWriteId(), ...traversalOf(options) }
-      return this.#calls.request('write', known, fields, sections, bounds)
+      return this.#calls.request(known, { ...call, writeId: this.#connection.newWriteId() }, bounds)
     })
-    return readCodes(reply, count)
+    return readBytes([{ reply, count }], 'codes')
   }
 
   /** No async function, since these take as long as all else that is done for a small request. */
-  #get(keys: Keys<K>, traversal: TraversalOptions, bounds: Bounds): Promise<GetResult<P>> {
+  #get(keys: Keys<K>, traversal: Traversal | undefined, bounds: Bounds): Promise<GetResult<P>> {
     const { known } = this.#definition
     if (known !== undefined) return this.#getBy(known, keys, traversal, bounds)
     return this.#definition.get(bounds).then((definition) => this.#getBy(definition, keys, traversal, bounds))
@@ -299,28 +302,28 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   #getBy(
     definition: KnownIndex,
     keys: Keys<K>,
-    traversal: TraversalOptions,
+    traversal: Traversal | undefined,
     bounds: Bounds,
   ): Promise<GetResult<P>> {
     const column = keyColumn(keys, definition)
-    return this.#askForKeys('get', traversal, { keys: column }, definition, bounds, (parts) => {
+    return this.#askForKeys({ op: 'get', traversal }, { keys: column }, definition, bounds, (parts) => {
       return new GetResult(readBitmap(parts, 'found'), readPayloads<P>(parts, definition, each))
     })
   }
 
-  #askForKeys<O extends 'get' | 'count' | 'getNext', T>(
-    op: O,
-    fields: object,
+  #askForKeys<T>(
+    read: Omit<IndexCall<'get' | 'getAll' | 'count' | 'getNext'>, 'count' | 'columns'>,
     { keys, places }: { readonly keys: Rows; readonly places?: Rows | undefined },
     definition: KnownIndex,
     bounds: Bounds,
-    join: (parts: readonly Part<O>[]) => T,
+    join: (parts: readonly Part[]) => T,
   ): Promise<T> {
     const widths = { keys: keyWidth(definition.keyType), payloads: SEQUENCE_BYTES }
     const askBy = (known: KnownIndex): Promise<T> => {
       const ask = ({ keys, payloads: places }: WriteItems) => {
-        const sections = places && { sequences: { type: 'u32', bytes: places.bytes } as const }
-        return this.#calls.request(op, known, fields, { ...keySections(keys, known), ...sections }, bounds)
+        const sequences = places && wireColumn('u32', places.bytes)
+        const columns = { keys: wireKeys(keys, known), sequences }
+        return this.#calls.request(known, { ...read, count: countOf(keys, known), columns }, bounds)
       }
       return askInParts({ keys, payloads: places }, widths, ask, join, (error) =>
         // A place within a key is one among the payloads that it had.
@@ -353,22 +356,18 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   ): Promise<FetchedPage<K, P>> {
     const { limit, after, reverse } = options
     const { from, to, fromExclusive, toExclusive } = rangeEnds(options, known)
-    const sections: Sections = {
-      ...(from && keySections(from, known, 'from')),
-      ...(to && keySections(to, known, 'to')),
-      ...(after && tokenSections(isFixedKeyType(known.keyType) ? { bytes: after } : rowsOf([after]))),
-    }
-    const fields = { limit, reverse, fromExclusive, toExclusive }
-    const parts = [
-      { reply: await this.#calls.request('scan', known, fields, sections, bounds), count: 1, limit },
-    ]
+    const tokens = after && (isFixedKeyType(known.keyType) ? { bytes: after } : rowsOf([after]))
+    const given = { limit, reverse, fromExclusive, toExclusive }
+    const columns = scanColumns({ from, to, tokens }, known)
+    const call = { op: 'scan', ...given, count: 1, columns } as const
+    const parts = [{ reply: await this.#calls.request(known, call, bounds), count: 1, limit }]
     readGroups(parts)
     const page = new ScanPage<K, P>(
       readKeys<K>(parts, known, eachEntry),
       readPayloads<P>(parts, known, eachEntry),
       readTokens(parts, known).bytes,
     )
-    const more = readBytes(parts, 'more', each)[0] === 1
+    const more = readBytes(parts, 'more')[0] === 1
     if (more && page.length === 0) {
       throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
     }
@@ -378,8 +377,4 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
 function countOf(keys: Rows, { keyType }: IndexDefinition): number {
   return rowCount(keys, keyWidth(keyType))
-}
-
-function traversalOf({ strategy, resolution }: TraversalOptions): TraversalOptions {
-  return { strategy, resolution }
 }

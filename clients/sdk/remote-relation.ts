@@ -1,7 +1,7 @@
 import type { RecordBatch, Table } from 'apache-arrow'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { Op } from '../../protocol/messages.js'
+import type { ControlOp } from '../../protocol/messages.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
 import { batchFromReply, sectionsOfBatch } from '../../protocol/relation-sections.js'
@@ -17,10 +17,11 @@ import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import { arrowInput, toArrow } from './arrow.js'
 import { checkName, checkOptions, type Kinds, NUMBER, TEXTS } from './check-options.js'
-import type { Connection, Reply } from './connection.js'
+import type { Connection } from './connection.js'
 import { RELATION_INDEX_OPTIONS } from './index-options.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions, type CreateOptions, toBounds } from './options.js'
 import { RememberedAnswer } from './remembered-answer.js'
+import type { Reply } from './reply.js'
 import { COLUMN_BYTES } from './write-pieces.js'
 
 /** Values that were read, by column name. */
@@ -204,7 +205,7 @@ export class Relation {
     return fields.relations[0]
   }
 
-  async #request<O extends Op>(
+  async #request<O extends ControlOp>(
     op: O,
     fields: object,
     sections: Parameters<Connection['request']>[2],

@@ -1,8 +1,8 @@
 import { aligned } from '../../protocol/columns.js'
+import type { ColumnName } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import { SEQUENCE_BYTES } from '../../protocol/key-sections.js'
-import type { Op } from '../../protocol/messages.js'
-import type { Rows, RowWidth } from '../../protocol/rows.js'
+import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
+import { joinRows, type Rows, type RowWidth } from '../../protocol/rows.js'
 import {
   type IndexDefinition,
   type KeyType,
@@ -10,17 +10,16 @@ import {
   type PayloadKind,
   payloadBytes,
 } from '../../protocol/types.js'
-import type { Reply } from './connection.js'
-import { joinBytes, joinOffsets } from './key-parts.js'
 import { Payloads } from './payloads.js'
+import type { Reply } from './reply.js'
 import { type KeyVector, keyVector } from './stored-keys.js'
 
 /**
  * A reply, and what was asked for. All that is read out of it is as long as that makes right, or the reading fails with `INTERNAL`: what
  * belongs to another request, or to an index of another kind, does not pass for an answer.
  */
-export interface Part<O extends Op = Op> {
-  readonly reply: Reply<O>
+export interface Part {
+  readonly reply: Reply
   /** Keys, or ranges. */
   readonly count: number
   /** Entries at most of each range. */
@@ -35,28 +34,30 @@ export const each: Count = ({ count }) => count
 /** As many as the groups of the reply have together. */
 export const eachEntry: Count = (part) => groupsOf(part)[part.count]
 
-/** A column of bytes. */
-export function readBytes(parts: readonly Part[], name: string, bytes: Count): Uint8Array {
-  return joined(parts.map((part) => sectionOf(part, name, bytes(part))))
+/** One bit for each key. */
+export function readBitmap(parts: readonly Part[], name: ColumnName): Uint8Array {
+  return readRows(parts, name, 1, ({ count }) => Math.ceil(count / 8)).bytes
 }
 
-/** One bit for each key. */
-export function readBitmap(parts: readonly Part[], name: string): Uint8Array {
-  return readBytes(parts, name, ({ count }) => Math.ceil(count / 8))
+/** One byte for each key, or range. */
+export function readBytes(parts: readonly Part[], name: ColumnName): Uint8Array {
+  return readRows(parts, name, 1, each).bytes
 }
 
 /** One u32 for each key. */
-export function readNumbers(parts: readonly Part[], name: string): Uint32Array {
-  return aligned(
-    readBytes(parts, name, ({ count }) => 4 * count),
-    Uint32Array,
-  )
+export function readNumbers(parts: readonly Part[], name: ColumnName): Uint32Array {
+  return aligned(readRows(parts, name, 4, each).bytes, Uint32Array)
 }
 
 /** Where the entries of each key, or range, begin. */
 export function readGroups(parts: readonly Part[]): Uint32Array {
-  for (const part of parts) checkOffsets(part, 'offsets', groupsOf(part), part.limit)
-  return joinOffsets(parts.map(({ reply }) => reply.section('offsets')))
+  return joinOffsets(
+    parts.map((part) => {
+      const groups = groupsOf(part)
+      checkOffsets(part, 'offsets', groups, part.limit)
+      return groups
+    }),
+  )
 }
 
 export function readKeys<K extends KeyType>(
@@ -65,13 +66,13 @@ export function readKeys<K extends KeyType>(
   rows: Count,
 ): KeyVector<K> {
   // K is what the caller said of the index.
-  return keyVector(keyType, readRows(parts, 'keys', 'keyOffsets', keyWidth(keyType), rows)) as KeyVector<K>
+  return keyVector(keyType, readRows(parts, 'keys', keyWidth(keyType), rows)) as KeyVector<K>
 }
 
 /** One token for each range. */
 export function readTokens(parts: readonly Part[], { keyType }: IndexDefinition): Rows {
   const width = keyWidth(keyType)
-  return readRows(parts, 'tokens', 'tokenOffsets', width && width + SEQUENCE_BYTES, each)
+  return readRows(parts, 'tokens', width && width + SEQUENCE_BYTES, each)
 }
 
 export function readPayloads<P extends PayloadKind>(
@@ -80,54 +81,59 @@ export function readPayloads<P extends PayloadKind>(
   rows: Count,
 ): Payloads<P> {
   const width = payloadBytes(definition.payloadKind)
-  const { bytes, offsets } = readRows(parts, 'payloads', 'payloadOffsets', width, rows)
-  return new Payloads<P>(definition, { bytes, offsets })
+  return new Payloads<P>(definition, readRows(parts, 'payloads', width, rows))
 }
 
-function readRows(
-  parts: readonly Part[],
-  name: string,
-  offsetsName: string,
-  width: RowWidth,
-  rows: Count,
-): Rows {
-  if (width !== undefined) return { bytes: readBytes(parts, name, (part) => width * rows(part)) }
-  const ends = parts.map((part) => {
-    const offsets = offsetsOf(part, offsetsName, rows(part))
-    checkOffsets(part, offsetsName, offsets)
-    return offsets[offsets.length - 1]
+function readRows(parts: readonly Part[], name: ColumnName, width: RowWidth, rows: Count): Rows {
+  const columns = parts.map((part): Rows => {
+    const count = rows(part)
+    if (width !== undefined) return { bytes: columnOf(part, name, width * count) }
+    const cuts = part.reply.columns[name]?.offsets
+    if (cuts?.byteLength !== 4 * (count + 1)) throw misfit(part, `"${name}" is not cut into ${count} rows`)
+    const offsets = aligned(cuts, Uint32Array)
+    checkOffsets(part, name, offsets)
+    return { bytes: columnOf(part, name, offsets[count]), offsets }
   })
-  const bytes = joined(parts.map((part, i) => sectionOf(part, name, ends[i])))
-  return { bytes, offsets: joinOffsets(parts.map(({ reply }) => reply.section(offsetsName))) }
-}
-
-function joined(columns: readonly Uint8Array[]): Uint8Array {
-  return columns.length === 1 ? columns[0] : joinBytes(columns)
+  return joinRows(columns, width)
 }
 
 function groupsOf(part: Part): Uint32Array {
-  return offsetsOf(part, 'offsets', part.count)
+  return aligned(columnOf(part, 'offsets', 4 * (part.count + 1)), Uint32Array)
 }
 
-function offsetsOf(part: Part, name: string, rows: number): Uint32Array {
-  return aligned(sectionOf(part, name, 4 * (rows + 1)), Uint32Array)
+/** Groups one after the other: each part continues where the one before it ended. */
+function joinOffsets(parts: readonly Uint32Array[]): Uint32Array {
+  if (parts.length === 1) return parts[0]
+  const joined = new Uint32Array(parts.reduce((sum, { length }) => sum + length - 1, 1))
+  let start = 0
+  let base = 0
+  for (const part of parts) {
+    for (let i = 1; i < part.length; i++) joined[start + i] = base + part[i]
+    start += part.length - 1
+    base += part[part.length - 1]
+  }
+  if (base <= 0xffff_ffff) return joined
+  throw new WarpdexError('TOO_LARGE', 'the answer has more than 2^32 entries; ask for fewer keys at a time')
 }
 
-function checkOffsets({ reply }: Part, name: string, offsets: Uint32Array, most = 0xffff_ffff): void {
-  if (offsets[0] !== 0) throw misfit(reply, `"${name}" starts with ${offsets[0]}, not with 0`)
+function checkOffsets(part: Part, name: ColumnName, offsets: Uint32Array, most = 0xffff_ffff): void {
+  if (offsets[0] !== 0) throw misfit(part, `"${name}" starts with ${offsets[0]}, not with 0`)
   for (let i = 1; i < offsets.length; i++) {
     const length = offsets[i] - offsets[i - 1]
     if (length >= 0 && length <= most) continue
-    throw misfit(reply, `number ${i - 1} of "${name}" has ${length} of at most ${most}`)
+    throw misfit(part, `number ${i - 1} of "${name}" has ${length} of at most ${most}`)
   }
 }
 
-function sectionOf({ reply }: Part, name: string, bytes: number): Uint8Array {
-  const section = reply.section(name)
-  if (section.byteLength === bytes) return section
-  throw misfit(reply, `"${name}" has ${section.byteLength} bytes, not ${bytes}`)
+function columnOf(part: Part, name: ColumnName, bytes: number): Uint8Array {
+  const column = part.reply.columns[name]
+  if (column?.bytes.byteLength === bytes) return column.bytes
+  throw misfit(part, `"${name}" has ${column?.bytes.byteLength ?? 'no'} bytes, not ${bytes}`)
 }
 
-function misfit({ op }: Reply<Op>, what: string): WarpdexError {
-  return new WarpdexError('INTERNAL', `the server's reply to ${op} does not fit the request: ${what}`)
+function misfit({ reply: { op } }: Part, what: string): WarpdexError {
+  return new WarpdexError(
+    'INTERNAL',
+    `the server's reply to ${op ?? 'a request'} does not fit the request: ${what}`,
+  )
 }

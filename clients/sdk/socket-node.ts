@@ -1,7 +1,8 @@
-import { WebSocket } from 'ws'
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type ClientOptions, WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { joinedSend } from './joined-send.js'
 import type { Socket, SocketHandlers, SocketOptions } from './socket.js'
 
 const NO_TEXT = 'the server sent text instead of a frame'
@@ -12,15 +13,17 @@ const NO_TEXT = 'the server sent text instead of a frame'
 const OPTIONS = { perMessageDeflate: false, maxPayload: LIMITS.frameBytes, closeTimeout: 2000 }
 
 /**
- * Opens a WebSocket.
+ * Opens a WebSocket, over TCP or, with a URL such as `ws+unix:/run/warpdex.sock`, over a Unix socket.
  *
  * @throws SyntaxError when the URL is none that a WebSocket can connect to
  */
 export function openSocket(url: string, { token, ca }: SocketOptions, handlers: SocketHandlers): Socket {
-  const socket = new WebSocket(url, {
+  const path = unixPath(url)
+  const socket = new WebSocket(path === undefined ? url : 'ws://localhost', {
     ...OPTIONS,
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
     ...(ca === undefined ? {} : { ca: Buffer.from(ca) }),
+    ...(path === undefined ? {} : { createConnection: connectTo(path) }),
   })
   let failure = ''
   let unauthorised = false
@@ -37,12 +40,47 @@ export function openSocket(url: string, { token, ca }: SocketOptions, handlers: 
   socket.on('close', (code, reason) => {
     handlers.onClose(failure || reason.toString() || `close code ${code}`, unauthorised)
   })
-  const { send, flush } = joinedSend(socket)
-  const close = () => {
-    flush()
-    socket.close()
+  return { send: joinedSend(socket), close: () => socket.close() }
+}
+
+/**
+ * The path in `ws+unix:PATH`, with or without the `:/` that the library wants behind it; undefined for other URLs.
+ *
+ * @throws SyntaxError for no path
+ */
+function unixPath(url: string): string | undefined {
+  const [, path] = /^ws\+unix:(.*?)(?::\/)?$/.exec(url) ?? []
+  if (path === '') throw new SyntaxError('ws+unix: is followed by the path of a socket')
+  return path
+}
+
+function connectTo(path: string): ClientOptions['createConnection'] {
+  return () => connect(path)
+}
+
+/** Up to this size messages share a system call, which costs more than all else that a client does for a small request. */
+const JOINED_BYTES = 16 * 1024
+
+/** How to send: small messages that are sent in one turn leave together at its end. */
+function joinedSend(socket: WebSocket): Socket['send'] {
+  let stream: Duplex | undefined
+  let corked = false
+  socket.once('upgrade', (response) => {
+    stream = response.socket
+  })
+  const uncork = () => {
+    if (corked) stream?.uncork()
+    corked = false
   }
-  return { send, close }
+  return (message) => {
+    if (message.byteLength > JOINED_BYTES) uncork()
+    else if (!corked && stream !== undefined) {
+      corked = true
+      stream.cork()
+      process.nextTick(uncork)
+    }
+    socket.send(message)
+  }
 }
 
 /** A server's certificate that nobody known vouches for. */
@@ -53,8 +91,17 @@ const CERTIFICATE_CODES = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
+/** What a refused connection to a Unix socket means. */
+const UNIX_CODES: Readonly<Record<string, string>> = {
+  ENOENT: 'no server listens at this path (serve --listen unix:PATH)',
+  ECONNREFUSED: 'the server that listened at this path is gone',
+  EACCES: "the mode of the socket's file says who may connect",
+}
+
 /** The library's message says only which HTTP status came in place of a WebSocket; some errors have a code alone. */
 function explained({ message, code = '' }: NodeJS.ErrnoException, url: string): string {
+  const atPath = unixPath(url) === undefined ? undefined : UNIX_CODES[code]
+  if (atPath !== undefined) return `${message}; ${atPath}`
   if (message === 'socket hang up' && url.startsWith('ws:')) {
     return `${message}; if the server has a certificate, its address begins with wss://`
   }

@@ -1,11 +1,10 @@
-import { asBytes } from '../../protocol/columns.js'
-import type { Sections } from '../../protocol/frame.js'
+import { type WireColumns, wireColumn } from '../../protocol/data-frame.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'
 import { cutPieces, type ItemWidths, type WriteItems } from '../../protocol/write-pieces.js'
-import { keySections } from './keys.js'
+import { wireKeys } from './keys.js'
 
-/** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between sections. */
+/** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between columns. */
 export const COLUMN_BYTES = LIMITS.frameBytes - LIMITS.headerBytes - 1024
 
 /** The items in order, in pieces that fit in a request. */
@@ -17,11 +16,10 @@ export function itemWidths({ keyType, payloadKind }: IndexDefinition): ItemWidth
   return { keys: keyWidth(keyType), payloads: payloadBytes(payloadKind) }
 }
 
-/** The sections of a write. */
-export function writeSections({ keys, payloads }: WriteItems, definition: IndexDefinition): Sections {
-  const sections = keySections(keys, definition)
-  if (payloads === undefined) return sections
-  const withPayloads: Sections = { ...sections, payloads: { type: 'bytes', bytes: payloads.bytes } }
-  if (payloads.offsets === undefined) return withPayloads
-  return { ...withPayloads, payloadOffsets: { type: 'u32', bytes: asBytes(payloads.offsets) } }
+/** The columns of a write. */
+export function writeColumns({ keys, payloads }: WriteItems, definition: IndexDefinition): WireColumns {
+  return {
+    keys: wireKeys(keys, definition),
+    payloads: payloads && wireColumn('bytes', payloads.bytes, payloads.offsets),
+  }
 }

@@ -45,7 +45,7 @@ export class Device {
   structureBytes = Number.POSITIVE_INFINITY
   /** Bytes of one region of a structure, which must be bound as a whole; whoever opens the device may lower them. */
   regionBytes: number
-  /** What traversals cost here, once whoever opened the device has it measured; see `prefix-tree/locate/calibration.ts`. */
+  /** What traversals cost here, once whoever opened the device has it measured; see `index/partitions/calibration.ts`. */
   traversalCosts: Readonly<Record<string, number>> | undefined
   /** What selections cost here, once that is known; see `relational/selection/calibrate.ts`. */
   selectionCosts: SelectionCosts | undefined

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { CompositeResolver, link, RecordResolver } from 'wesl'
+import { CompositeResolver, link, type ModuleResolver, RecordResolver } from 'wesl'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Creations } from './creations.js'
 import { divisible } from './divide.js'
@@ -21,6 +21,8 @@ export interface GeneratedModule {
 export interface KernelDescription {
   /** Path of the `.wesl` module below `gpu/`, without its ending, e.g. `primitives/prefix-scan`. */
   readonly module: string
+  /** A folder outside `gpu/` that the module's path starts from; modules of both can be imported. */
+  readonly folder?: URL
   readonly entryPoint: string
   /** Access of each binding of group 0, from `firstBinding` on. */
   readonly bindings: readonly Access[]
@@ -143,7 +145,7 @@ export async function createKernel(
   creations: Creations,
   onDemand: boolean,
 ): Promise<Kernel> {
-  const { module, entryPoint, params, conditions = {}, generated } = description
+  const { module, entryPoint, params, generated } = description
   const label = `${module} ${entryPoint}`
   const layout = device.createBindGroupLayout({
     label,
@@ -155,8 +157,8 @@ export async function createKernel(
   })
   const shader =
     generated === undefined
-      ? await keptShaderModule(device, module, conditions)
-      : await shaderModule(device, module, conditions, generated)
+      ? await keptShaderModule(device, description)
+      : await shaderModule(device, description)
   const divides = shader.divides && params > 0
   const immediateSize = immediatesOf(description, divides) * 4
   const pipelineOf = (): GPUComputePipelineDescriptor => ({
@@ -185,27 +187,20 @@ interface Shader {
 const shaderModules = new WeakMap<GPUDevice, Map<string, Promise<Shader>>>()
 
 /** The linked module, which all its entry points share. */
-function keptShaderModule(
-  device: GPUDevice,
-  module: string,
-  conditions: Readonly<Record<string, boolean>>,
-): Promise<Shader> {
+function keptShaderModule(device: GPUDevice, description: KernelDescription): Promise<Shader> {
+  const { module, conditions } = description
   const modules = shaderModules.get(device) ?? new Map<string, Promise<Shader>>()
   shaderModules.set(device, modules)
   const key = `${module} ${JSON.stringify(conditions)}`
-  const shader = modules.get(key) ?? shaderModule(device, module, conditions)
+  const shader = modules.get(key) ?? shaderModule(device, description)
   modules.set(key, shader)
   return shader
 }
 
-async function shaderModule(
-  device: GPUDevice,
-  module: string,
-  conditions: Readonly<Record<string, boolean>>,
-  generated?: GeneratedModule,
-): Promise<Shader> {
+async function shaderModule(device: GPUDevice, description: KernelDescription): Promise<Shader> {
+  const { module, conditions = {} } = description
   const rootModuleName = moduleName(module)
-  const resolver = generated === undefined ? kernelSources() : withGenerated(generated)
+  const resolver = resolverOf(description)
   const { dest } = await link({ rootModuleName, resolver, conditions: { ...conditions } })
   const { code, divides } = divisible(dest)
   const label = `${module} ${JSON.stringify(conditions)}`
@@ -219,30 +214,40 @@ async function shaderModule(
   }
 }
 
-function withGenerated({ module, text }: GeneratedModule): CompositeResolver {
-  const own = new RecordResolver({ [moduleName(module)]: text }, { packageName: 'package' })
-  return new CompositeResolver([own, kernelSources()])
+function resolverOf({ generated, folder }: KernelDescription): ModuleResolver {
+  const kernels = sourcesBelow(KERNELS)
+  if (generated !== undefined) return new CompositeResolver([recordOf([generated]), kernels])
+  return folder === undefined ? kernels : new CompositeResolver([sourcesBelow(folder), kernels])
 }
 
 /** `GPUShaderStage.COMPUTE`; the globals of WebGPU exist only once an adapter was asked for. */
 const COMPUTE_STAGE = 4
 
-let sources: RecordResolver | undefined
+/** The folder `gpu/`. */
+const KERNELS = new URL('../', import.meta.url)
 
-/** Every kernel module below `gpu/`, by its path there, parsed once. */
-function kernelSources(): RecordResolver {
-  if (sources === undefined) {
-    const root = new URL('../', import.meta.url)
-    const names = readdirSync(fileURLToPath(root), { recursive: true, encoding: 'utf8' })
-    const texts = names
+const sources = new Map<string, RecordResolver>()
+
+/** Every module below a folder, by its path there, parsed once. */
+function sourcesBelow(folder: URL): RecordResolver {
+  let found = sources.get(folder.href)
+  if (found === undefined) {
+    const names = readdirSync(fileURLToPath(folder), { recursive: true, encoding: 'utf8' })
+    const modules = names
       .filter((name) => name.endsWith('.wesl'))
-      .map((name) => [moduleName(name), readFileSync(new URL(name, root), 'utf8')])
-    sources = new RecordResolver(Object.fromEntries(texts), { packageName: 'package' })
+      .map((module) => ({ module, text: readFileSync(new URL(module, folder), 'utf8') }))
+    found = recordOf(modules)
+    sources.set(folder.href, found)
   }
-  return sources
+  return found
 }
 
-/** WESL names modules by identifiers, so that `prefix-tree/key.wesl` is `package::prefix_tree::key` to those who import it. */
+function recordOf(modules: readonly GeneratedModule[]): RecordResolver {
+  const texts = modules.map(({ module, text }) => [moduleName(module), text])
+  return new RecordResolver(Object.fromEntries(texts), { packageName: 'package' })
+}
+
+/** WESL names modules by identifiers, so that `primitives/sort-key.wesl` is `package::primitives::sort_key` to those who import it. */
 function moduleName(path: string): string {
   return path.replaceAll('\\', '/').replaceAll('-', '_')
 }

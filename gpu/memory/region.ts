@@ -2,7 +2,7 @@ import { toWarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 
 /** Bytes of a page, the unit in which regions are sized. Small, because most indexes of a server are. */
-export const PAGE_BYTES = 16 * 1024
+const PAGE_BYTES = 16 * 1024
 
 /** Large regions are sized in this, the large page of GPUs: what shares a page with nothing else is faster to reach. */
 const LARGE_PAGE_BYTES = 2 * 1024 * 1024

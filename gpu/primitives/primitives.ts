@@ -1,38 +1,28 @@
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import { BitonicSort } from './bitonic.js'
 import type { ColumnShape, Columns } from './columns.js'
 import { Compaction } from './compact.js'
 import type { DeviceWord } from './device-count.js'
-import { KeyRuns } from './key-runs.js'
 import { LeadingSort } from './leading-sort.js'
 import { type AffineFunction, AffineMap } from './map.js'
-import { Merge } from './merge.js'
 import { Movement } from './move.js'
-import { MovementInPasses } from './move-in-passes.js'
 import { OnDemand } from './on-demand.js'
 import { PrefixScan } from './prefix-scan.js'
-import { Quicksort } from './quicksort.js'
 import { SegmentedReduce } from './segmented-reduce.js'
 import { type KeyWords, RadixSort, type Sort, type SortedPairs, type SortOptions } from './sort.js'
 import { Split, type SplitShape } from './split.js'
 import { type Strategy, strategyFor } from './strategy.js'
 import { SubgroupSort } from './subgroup-sort.js'
 
-export type { BitonicSort, Segments } from './bitonic.js'
 export type { ColumnShape, Columns } from './columns.js'
 export type { DeviceWord } from './device-count.js'
-export type { KeyRuns } from './key-runs.js'
 export type { LeadingSort } from './leading-sort.js'
 export { leadingBits } from './leading-sort.js'
 export type { AffineFunction } from './map.js'
-export type { Merge, SortedRun } from './merge.js'
-export type { MovementInPasses, PassedMove } from './move-in-passes.js'
-export type { Quicksort } from './quicksort.js'
 export type { PairReduction, Reduction, SegmentedReduce, SegmentStarts } from './segmented-reduce.js'
 export type { KeyWords, SortedPairs, SortOptions } from './sort.js'
-export type { Split, SplitColumns, SplitShape } from './split.js'
+export type { Split, SplitShape } from './split.js'
 export type { Strategy } from './strategy.js'
 
 /**
@@ -45,6 +35,7 @@ export type { Strategy } from './strategy.js'
  * when they are first asked for: ask where your own kernels are made.
  */
 export class Primitives {
+  readonly strategy: Strategy
   readonly #scan: PrefixScan
   readonly #sort: Sort
   readonly #compact: Compaction
@@ -52,12 +43,7 @@ export class Primitives {
   readonly #map: AffineMap
   readonly #splits: OnDemand<SplitShape, Split>
   readonly #leadingSort: OnDemand<undefined, LeadingSort>
-  readonly #merges: OnDemand<ColumnShape, Merge>
-  readonly #bitonicSorts: OnDemand<ColumnShape, BitonicSort>
-  readonly #quicksorts: OnDemand<ColumnShape, Quicksort>
-  readonly #keyRuns: OnDemand<KeyWords, KeyRuns>
   readonly #segmentedReduce: OnDemand<undefined, SegmentedReduce>
-  readonly #movementInPasses: OnDemand<undefined, MovementInPasses>
 
   private constructor(
     device: Device,
@@ -68,6 +54,7 @@ export class Primitives {
     movement: Movement,
     map: AffineMap,
   ) {
+    this.strategy = strategy
     this.#scan = scan
     this.#sort = sort
     this.#compact = compact
@@ -75,12 +62,7 @@ export class Primitives {
     this.#map = map
     this.#splits = new OnDemand((shape) => Split.create(device, strategy, shape, scan, map))
     this.#leadingSort = new OnDemand(() => LeadingSort.create(device, sort))
-    this.#merges = new OnDemand((shape) => Merge.create(device, strategy, shape))
-    this.#bitonicSorts = new OnDemand((shape) => BitonicSort.create(device, strategy, shape))
-    this.#quicksorts = new OnDemand((shape) => this.#createQuicksort(device, shape))
-    this.#keyRuns = new OnDemand((keyWords) => KeyRuns.create(device, keyWords, compact))
     this.#segmentedReduce = new OnDemand(() => SegmentedReduce.create(device, strategy, map))
-    this.#movementInPasses = new OnDemand(() => MovementInPasses.create(device))
   }
 
   /**
@@ -220,26 +202,6 @@ export class Primitives {
     return this.#splits.get(shape)
   }
 
-  /** Merges two sorted runs, stably; the merge step of He et al. §4.1, cut into equal tiles by merge path. */
-  merge(shape: ColumnShape): Promise<Merge> {
-    return this.#merges.get(shape)
-  }
-
-  /** Bitonic sort of many segments of up to 1024 elements at once (He et al. §3.1.5, §3.2.2). */
-  bitonicSort(shape: ColumnShape): Promise<BitonicSort> {
-    return this.#bitonicSorts.get(shape)
-  }
-
-  /** Quicksort from split and bitonic sort (He et al. §3.1.5), to be measured against `sortColumns`, whose results it has. */
-  quicksort(shape: ColumnShape): Promise<Quicksort> {
-    return this.#quicksorts.get(shape)
-  }
-
-  /** Where the runs of equal neighbouring keys start: the segments that a sorted column is grouped by. */
-  keyRuns(keyWords: KeyWords): Promise<KeyRuns> {
-    return this.#keyRuns.get(keyWords)
-  }
-
   /** For u64 keys that few of their bits tell apart: `leadingBits` says which. */
   leadingSort(): Promise<LeadingSort> {
     return this.#leadingSort.get(undefined)
@@ -248,19 +210,5 @@ export class Primitives {
   /** Sum, minimum, maximum or number of the elements of each segment, whatever the lengths of segments. */
   segmentedReduce(): Promise<SegmentedReduce> {
     return this.#segmentedReduce.get(undefined)
-  }
-
-  /** Gather and scatter in several passes (He et al. §3.1.2), to be measured against `gather` and `scatter`. */
-  movementInPasses(): Promise<MovementInPasses> {
-    return this.#movementInPasses.get(undefined)
-  }
-
-  async #createQuicksort(device: Device, shape: ColumnShape): Promise<Quicksort> {
-    const sampleShape: ColumnShape = { keyWords: shape.keyWords, payloadWords: 0 }
-    const steps = async (shape: ColumnShape) => ({
-      split: await this.split(shape),
-      bitonic: await this.bitonicSort(shape),
-    })
-    return Quicksort.create(device, shape, await steps(shape), await steps(sampleShape))
   }
 }

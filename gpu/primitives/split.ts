@@ -19,7 +19,7 @@ const TILE = { cooperative: 4096, serial: 1024 }
 const SERIAL_ELEMENTS_PER_PART = 4
 
 /** Bits of the part numbers that one pass can split by: 2048 parts, as in `split.wesl`. */
-export const MOST_PASS_BITS = 11
+const MOST_PASS_BITS = 11
 
 export interface SplitShape extends ColumnShape {
   /** The payload of an element is its position before the split; `payloadWords` is 1 then, and no payloads are given. */

@@ -18,7 +18,7 @@ export interface PlacedBatch {
 }
 
 /** Bytes of a value in a batch. */
-export function valueBytes({ type }: ResultColumn): 4 | 8 {
+function valueBytes({ type }: ResultColumn): 4 | 8 {
   return type === 'u64' || type === 'i64' ? 8 : 4
 }
 

@@ -47,39 +47,10 @@ export function loadConfig(given: ConfigSources = {}): Config {
   const path = file ?? environment[FILE_VARIABLE]
   if (path !== undefined) sources.push(fileSource(path))
   for (const source of sources) refuseUnknown(source)
-  const pick = <K extends keyof Config>(name: K): Config[K] => pickSetting(name, sources)
-  return {
-    directory: pick('directory'),
-    host: pick('host'),
-    port: pick('port'),
-    token: pick('token'),
-    tokens: pick('tokens'),
-    allowUnauthenticated: pick('allowUnauthenticated'),
-    tlsCert: pick('tlsCert'),
-    tlsKey: pick('tlsKey'),
-    adapter: pick('adapter'),
-    snapshotLogBytes: pick('snapshotLogBytes'),
-    payloadCacheBytes: pick('payloadCacheBytes'),
-    deviceMemory: pick('deviceMemory'),
-    queryMemory: pick('queryMemory'),
-    queryMemoryInAll: pick('queryMemoryInAll'),
-    recalibrate: pick('recalibrate'),
-    ioThreads: pick('ioThreads'),
-    maxConnections: pick('maxConnections'),
-    maxRequestsInFlight: pick('maxRequestsInFlight'),
-    maxRequestsInAll: pick('maxRequestsInAll'),
-    maxBytesInFlight: pick('maxBytesInFlight'),
-    maxBytesInAll: pick('maxBytesInAll'),
-    maxReplyBytes: pick('maxReplyBytes'),
-    maxReplyBytesInAll: pick('maxReplyBytesInAll'),
-    handshakeSeconds: pick('handshakeSeconds'),
-    pingSeconds: pick('pingSeconds'),
-    stallSeconds: pick('stallSeconds'),
-    shutdownSeconds: pick('shutdownSeconds'),
-    logLevel: pick('logLevel'),
-    logFormat: pick('logFormat'),
-    backupDirectory: pick('backupDirectory'),
-  }
+  const names = Object.keys(SETTINGS) as (keyof Config)[]
+  const settled = names.map((name) => [name, pickSetting(name, sources)])
+  // Each value was accepted by the setting of its name.
+  return Object.fromEntries(settled) as Config
 }
 
 function flagSource(given: Readonly<Record<string, unknown>>): Source {

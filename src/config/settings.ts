@@ -9,6 +9,7 @@ export interface Config {
   readonly directory: string
   readonly host: string
   readonly port: number
+  readonly listen: string
   readonly token: string
   readonly tokens: string
   readonly allowUnauthenticated: boolean
@@ -58,6 +59,15 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', 1),
   host: text('Address to listen on', '127.0.0.1', 1),
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
+  listen: {
+    type: 'string',
+    description:
+      'A Unix socket to listen on as well, unix:PATH; who may open it is for the modes of its folder to say',
+    fallback: '',
+    expected: 'empty, or unix: and the path of a socket of at most 100 bytes',
+    accepts: (value): value is string =>
+      typeof value === 'string' && /^(unix:.+)?$/s.test(value) && Buffer.byteLength(value) <= 105,
+  },
   token: {
     type: 'string',
     description: 'Token with all rights; best set by the environment or the file, since others see flags',
@@ -108,10 +118,10 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: (value) => value === 0 || isWhole(value, MIB, MOST_BYTES),
   },
   ioThreads: whole(
-    'Threads for sockets beside that of the engine; 0 does all in one',
+    'Threads that listen beside that of the engine, one at most below Node 22.12; 0 does all in one',
     defaultIoThreads(),
     0,
-    64,
+    mostIoThreads(),
   ),
   recalibrate: flag('Measure the costs of traversal strategies and selections anew even if they are on disk'),
   maxConnections: whole('Clients at a time', LIMITS.connections, 1, 65_536),
@@ -153,7 +163,13 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
 /** Half of the processors, so that the engine, the system and clients have the others; none where there are but few. */
 function defaultIoThreads(): number {
   const processors = availableParallelism()
-  return processors < 4 ? 0 : Math.min(8, processors >> 1)
+  return processors < 4 ? 0 : Math.min(8, processors >> 1, mostIoThreads())
+}
+
+/** Several threads listen on one port since Node 22.12. */
+export function mostIoThreads(): number {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  return major > 22 || (major === 22 && minor >= 12) ? 64 : 1
 }
 
 function choice<T extends string>(description: string, fallback: T, choices: readonly T[]): Setting<T> {

@@ -10,9 +10,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { holdsStore } from '../../persistence/data-directory.js'
-import { directoryError } from '../../persistence/directory-error.js'
-import { DirectoryLock } from '../../persistence/directory-lock.js'
+import { holdsStore } from '../../persistence/disk/data-directory.js'
+import { DirectoryLock } from '../../persistence/disk/directory-lock.js'
+import { directoryError } from '../../persistence/disk/errors.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { fail, type Line, ok, warn } from './finding.js'
 

@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import type { InsertMode } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
-import type { InsertMode } from '../../protocol/messages.js'
 import { MODE_OPS, type PayloadColumn } from '../../protocol/request-columns.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'

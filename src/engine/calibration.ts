@@ -1,6 +1,6 @@
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeDirectory, syncDirectory } from '../../persistence/data-directory.js'
+import { makeDirectory, syncDirectory } from '../../persistence/disk/data-directory.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { asSelectionCosts, type SelectionCosts } from '../../protocol/query/selection-costs.js'
 

@@ -1,6 +1,6 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import type { Device } from '../../gpu/device/device.js'
-import type { SnapshotThread } from '../../persistence/snapshot-thread.js'
+import type { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { Clock } from './clock.js'
 import type { ReplayProgress } from './index-loader.js'

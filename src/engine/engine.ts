@@ -1,6 +1,7 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { Store } from '../../persistence/store.js'
+import type { IndexHandle } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
@@ -25,7 +26,6 @@ import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
 import type { RelationIndexDefinition } from './index-definitions.js'
-import { IndexNames } from './index-names.js'
 import type { Reader } from './index-requests.js'
 import { type CreatedIndex, Indexes } from './indexes.js'
 import type { KeptResult } from './kept-result.js'
@@ -46,7 +46,6 @@ export class Engine {
   readonly #store: Store
   readonly #options: EngineOptions
   readonly #budget: DeviceBudget
-  readonly #names: IndexNames
   readonly #structures: StructureFactory
   readonly #calibrations: Calibrations
   readonly #host: IndexHost & RelationHost & KeptHost
@@ -70,7 +69,6 @@ export class Engine {
     this.#store = store
     this.#options = options
     this.#budget = new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY)
-    this.#names = new IndexNames(device)
     const { structures = prefixTrees, meter } = options
     this.#structures = meter === undefined ? structures : meteredStructures(structures, meter)
     this.#calibrations = new Calibrations(options, this.#structures)
@@ -78,7 +76,6 @@ export class Engine {
     this.#host = {
       store,
       budget: this.#budget,
-      names: this.#names,
       structures: this.#structures,
       calibrator: this.#calibrations.traversals,
       turns: new FairTurns(LIMITS.readsUnderWay),
@@ -173,22 +170,19 @@ export class Engine {
     return this.#indexes.list()
   }
 
-  /**
-   * @param generation of the index that is meant, as its stats tell it; any that has the name without
-   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED`, `SHUTTING_DOWN`
-   */
-  index(name: string, generation?: number): Index {
+  /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
+  index(name: string): Index {
     this.#refuse()
-    return this.#indexes.get(name, generation)
+    return this.#indexes.get(name)
   }
 
   /**
-   * The id of an index, looked up by name on the device (Volk §4.1).
-   * @throws WarpdexError `UNKNOWN_INDEX`, `DEVICE_LOST`, `INTERNAL` when the device has not what the engine has
+   * The index that a handle stands for, as `Index.handle` gives it.
+   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED` for another generation, `SHUTTING_DOWN`
    */
-  async locate(name: string): Promise<number> {
+  openedIndex(handle: IndexHandle): Index {
     this.#refuse()
-    return this.#indexes.locate(name)
+    return this.#indexes.opened(handle)
   }
 
   /**
@@ -372,8 +366,7 @@ export class Engine {
         this.#options.meter?.happened('deviceLoss')
         this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
       },
-      move: (device) => {
-        this.#names.move(device)
+      move: () => {
         this.#relations.kept.lose()
         // Every rebuild reports a failure itself.
         const own = this.#indexes.all().filter(({ isDerived }) => !isDerived)

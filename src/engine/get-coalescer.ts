@@ -1,6 +1,7 @@
 import type { GetResult } from '../../gpu/index-structure.js'
 import type { ResultMemory } from '../../gpu/memory/result-memory.js'
 import { joinRows, type Rows, type RowWidth, rowCount } from '../../protocol/rows.js'
+import { Coalescer } from './coalescer.js'
 
 /** Keys of a read, or entries of its result, that are too few to hold up others. */
 export const SMALL_READ = 4096
@@ -8,29 +9,13 @@ export const SMALL_READ = 4096
 const SMALL = { keys: SMALL_READ, bytes: 256 * 1024 }
 /** What one shared dispatch takes. */
 const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
-/** Shared dispatches in flight: one computes while the other's result is on its way. */
-const DISPATCHES = 2
 
-interface WaitingGet {
-  readonly keys: Rows
-  readonly count: number
-  readonly resolve: (result: GetResult) => void
-  readonly reject: (error: unknown) => void
-}
-
-/**
- * Lets small gets share dispatches. Those that come at once, and find the device idle, go at once; those that arrive while it is busy go
- * together when it becomes free. A dispatch and its readback cost as much as tens of thousands of lookups.
- */
+/** Lets small gets share dispatches: a dispatch and its readback cost as much as tens of thousands of lookups. */
 export class GetCoalescer {
   readonly #run: (keys: Rows, memory?: ResultMemory) => Promise<GetResult>
   readonly #keyWidth: RowWidth
   readonly #payloadBytes: number
-  readonly #onDispatch: (gets: number, milliseconds: number) => void
-  readonly #waiting: WaitingGet[] = []
-  /** When the first of those that wait was found to have to. */
-  #waitingSince = 0
-  #running = 0
+  readonly #small: Coalescer<Rows, GetResult>
 
   /** @param onDispatch told how many gets went together, and how long the first of them waited for that */
   constructor(
@@ -42,82 +27,58 @@ export class GetCoalescer {
     this.#run = run
     this.#keyWidth = keyWidth
     this.#payloadBytes = payloadBytes
-    this.#onDispatch = onDispatch
+    this.#small = new Coalescer({
+      ask: (gets) => this.#runTogether(gets),
+      share: (keys) =>
+        Math.max(paddedCount(this.#count(keys)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
+      onLeave: onDispatch,
+    })
   }
 
   /** @param memory where the result of a large get may go */
   get(keys: Rows, memory?: ResultMemory): Promise<GetResult> {
-    const count = rowCount(keys, this.#keyWidth)
-    if (count > SMALL.keys || keys.bytes.byteLength > SMALL.bytes) return this.#run(keys, memory)
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ keys, count, resolve, reject })
-      if (this.#waiting.length > 1) return
-      if (this.#running < DISPATCHES) queueMicrotask(() => this.#advance())
-      else this.#waitingSince = performance.now()
-    })
+    const isLarge = this.#count(keys) > SMALL.keys || keys.bytes.byteLength > SMALL.bytes
+    return isLarge ? this.#run(keys, memory) : this.#small.call(keys)
   }
 
-  #advance(): void {
-    while (this.#running < DISPATCHES && this.#waiting.length > 0) {
-      this.#running++
-      void this.#runTogether(this.#takeWaiting()).then(() => {
-        this.#running--
-        this.#advance()
-      })
-    }
+  #count(keys: Rows): number {
+    return rowCount(keys, this.#keyWidth)
   }
 
-  #takeWaiting(): readonly WaitingGet[] {
-    let keys = 0
-    let bytes = 0
-    let taken = 0
-    while (taken < this.#waiting.length && keys < SHARED.keys && bytes < SHARED.bytes) {
-      bytes += this.#waiting[taken].keys.bytes.byteLength
-      keys += paddedCount(this.#waiting[taken++])
-    }
-    const now = this.#waitingSince === 0 ? 0 : performance.now()
-    this.#onDispatch(taken, now - this.#waitingSince)
-    // Those that are left came later; that the clock goes on for them says a little too much.
-    if (taken === this.#waiting.length) this.#waitingSince = 0
-    return this.#waiting.splice(0, taken)
-  }
-
-  async #runTogether(gets: readonly WaitingGet[]): Promise<void> {
-    try {
-      if (gets.length === 1) {
-        gets[0].resolve(await this.#run(gets[0].keys))
-        return
-      }
-      this.#share(gets, await this.#run(this.#join(gets)))
-    } catch (error) {
-      for (const { reject } of gets) reject(error)
-    }
-  }
-
-  #join(gets: readonly WaitingGet[]): Rows {
-    return joinRows(
-      gets.map(({ keys }) => keys),
-      this.#keyWidth,
-      gets.map(paddedCount),
-    )
-  }
-
-  #share(gets: readonly WaitingGet[], { found, payloads }: GetResult): void {
-    let start = 0
-    for (const get of gets) {
-      const { count } = get
-      const end = start + paddedCount(get)
-      const ownFound = found.subarray(start / 8, end / 8)
-      // The keys that pad were looked up too.
-      if ((count & 7) !== 0) ownFound[ownFound.length - 1] &= (1 << (count & 7)) - 1
-      const ownPayloads = payloads.subarray(start * this.#payloadBytes, (start + count) * this.#payloadBytes)
-      get.resolve({ found: ownFound, payloads: ownPayloads })
-      start = end
-    }
+  async #runTogether(gets: readonly Rows[]): Promise<readonly GetResult[]> {
+    const [first] = gets
+    if (gets.length === 1 && first !== undefined) return [await this.#run(first)]
+    const counts = gets.map((keys) => this.#count(keys))
+    const { found, payloads } = await this.#run(joinRows(gets, this.#keyWidth, counts.map(paddedCount)))
+    const width = this.#payloadBytes
+    return cutShared(found, counts, (ownFound, start, count) => ({
+      found: ownFound,
+      payloads: payloads.subarray(start * width, (start + count) * width),
+    }))
   }
 }
 
-/** Each get starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
-function paddedCount({ count }: WaitingGet): number {
+/** Each get that goes with others starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
+export function paddedCount(count: number): number {
   return Math.ceil(count / 8) * 8
+}
+
+/**
+ * Cuts the answer to gets that went together.
+ * @param found the bitmap of all, whose last bits of each get are cleared: the keys that pad were looked up, too
+ * @param cut makes one get's answer of its bitmap, and of where its keys start among all
+ */
+export function cutShared<T>(
+  found: Uint8Array,
+  counts: readonly number[],
+  cut: (found: Uint8Array, start: number, count: number) => T,
+): readonly T[] {
+  let start = 0
+  return counts.map((count) => {
+    const own = found.subarray(start / 8, (start + paddedCount(count)) / 8)
+    if ((count & 7) !== 0) own[own.length - 1]! &= (1 << (count & 7)) - 1
+    const answer = cut(own, start, count)
+    start += paddedCount(count)
+    return answer
+  })
 }

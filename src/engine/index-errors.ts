@@ -11,11 +11,17 @@ export function unknownIndex(name: string, isRelation = false): WarpdexError {
   return new WarpdexError('UNKNOWN_INDEX', `there is no index ${JSON.stringify(name)}${right}`)
 }
 
-/** For a request that means an index of the name which is no more. */
+/** For a request by a handle that no index has. */
+export function unknownHandle(handle: number): WarpdexError {
+  const message = `there is no index with handle ${handle}, or no more; open the index by its name`
+  return new WarpdexError('UNKNOWN_INDEX', message)
+}
+
+/** For a request that means what the handle stood for before. */
 export function indexChanged(name: string, generation: number): WarpdexError {
   return new WarpdexError(
     'INDEX_CHANGED',
-    `index ${JSON.stringify(name)} was dropped and made anew: what the request means, generation ${generation}, is no more; ask for its stats`,
+    `what the request means, generation ${generation} of the handle, is no more: it stands for index ${JSON.stringify(name)} now; open the index by its name`,
   )
 }
 

@@ -1,7 +1,7 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
+import type { LogEntry } from '../../persistence/log/write-log.js'
 import type { Store } from '../../persistence/store.js'
-import type { LogEntry } from '../../persistence/write-log.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'

@@ -1,5 +1,5 @@
 import type { IndexStructure, StructureImage } from '../../gpu/index-structure.js'
-import type { SnapshotInfo as StoredSnapshot } from '../../persistence/snapshots.js'
+import type { SnapshotInfo as StoredSnapshot } from '../../persistence/snapshots/snapshots.js'
 import type { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'

@@ -1,5 +1,6 @@
-import type { StoredIndex } from '../../persistence/dictionary.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import type { StoredIndex } from '../../persistence/disk/dictionary.js'
+import type { IndexHandle } from '../../protocol/data-frame.js'
+import type { WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import {
@@ -8,7 +9,7 @@ import {
   sameDefinition,
   settleDefinition,
 } from './index-definitions.js'
-import { indexChanged, indexExists, notLoaded, unknownIndex } from './index-errors.js'
+import { indexChanged, indexExists, notLoaded, unknownHandle, unknownIndex } from './index-errors.js'
 import { Index, type IndexHost } from './named-index.js'
 import type { Relation, RelationHost } from './named-relation.js'
 import type { PagedStats } from './paged-index.js'
@@ -25,6 +26,8 @@ export interface CreatedIndex {
 export class Indexes {
   readonly #host: IndexHost & RelationHost
   readonly #relations: Relations
+  /** By handle, those that were asked for by it. */
+  readonly #opened = new Map<number, Index>()
 
   constructor(host: IndexHost & RelationHost, relations: Relations) {
     this.#host = host
@@ -94,34 +97,31 @@ export class Indexes {
   }
 
   /** As `Engine.index`. */
-  get(name: string, generation?: number): Index {
+  get(name: string): Index {
     const index = this.#host.indexes.get(name)
     if (index === undefined) throw this.#unknown(name)
-    // One that is being created has no id yet, so that nobody can mean it.
-    if (generation !== undefined && generation !== index.id) throw indexChanged(name, generation)
     return index
+  }
+
+  /** As `Engine.openedIndex`. */
+  opened({ handle, generation }: IndexHandle): Index {
+    const index = this.#opened.get(handle) ?? this.all().find(({ id }) => id === handle)
+    if (index === undefined || index.isDropped) {
+      this.#opened.delete(handle)
+      throw unknownHandle(handle)
+    }
+    if (!this.#opened.has(handle)) this.#remember(handle, index)
+    if (generation !== index.handle.generation) throw indexChanged(index.definition.name, generation)
+    return index
+  }
+
+  #remember(handle: number, index: Index): void {
+    for (const [known, { isDropped }] of this.#opened) if (isDropped) this.#opened.delete(known)
+    this.#opened.set(handle, index)
   }
 
   #unknown(name: string): WarpdexError {
     return unknownIndex(name, this.#relations.has(name))
-  }
-
-  /** As `Engine.locate`. */
-  async locate(name: string): Promise<number> {
-    const { indexes, names } = this.#host
-    const index = indexes.get(name)
-    await (index?.ready() ?? indexes.dropOf(name))
-    if (indexes.get(name) !== index) return this.locate(name)
-    const expected = index?.id
-    const id = await names.find(name)
-    if (id !== expected) {
-      throw new WarpdexError(
-        'INTERNAL',
-        `the dictionary on the device has ${id ?? 'no id'} for ${JSON.stringify(name)}, not ${expected ?? 'none'}; restart the server`,
-      )
-    }
-    if (id === undefined) throw unknownIndex(name)
-    return id
   }
 
   all(): readonly Index[] {

@@ -1,4 +1,4 @@
-import { SpareBuffers } from '../../persistence/spare-buffers.js'
+import { SpareBuffers } from '../../persistence/log/spare-buffers.js'
 import { asBytes } from '../../protocol/columns.js'
 
 /** Keys and payloads of two groups: more are there at a time only where several indexes are written to. */

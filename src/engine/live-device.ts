@@ -12,7 +12,7 @@ export interface LiveDeviceHost {
   /** Told of a loss, with what became of the device. */
   onLoss(message: string): void
   /** Brings everything that was on the device that was lost to another; settles, and never rejects, when all is there or has reported its failure. */
-  move(device: Promise<Device>): Promise<unknown>
+  move(): Promise<unknown>
 }
 
 /** The device of an engine, in whose place another one comes when it is lost. */
@@ -50,7 +50,7 @@ export class LiveDevice {
       this.#interruption = 'the device was lost; all indexes are rebuilt on a new one'
       const replacement = this.#replace()
       this.#current = replacement
-      const moved = this.#host.move(replacement)
+      const moved = this.#host.move()
       const replaced = replacement.then(
         () => undefined,
         (error: unknown) => toWarpdexError(error).message,

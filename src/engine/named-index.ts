@@ -7,8 +7,9 @@ import type {
   ScanResult,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import type { Make, StoredIndex } from '../../persistence/dictionary.js'
-import type { Answer } from '../../persistence/write-outcomes.js'
+import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
+import type { Answer } from '../../persistence/log/write-outcomes.js'
+import type { IndexHandle } from '../../protocol/data-frame.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
@@ -23,7 +24,6 @@ import type { FairTurns } from './fair-turns.js'
 import { GetCoalescer, SMALL_READ } from './get-coalescer.js'
 import { unknownIndex } from './index-errors.js'
 import { type FillStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
-import type { IndexNames } from './index-names.js'
 import type {
   Cancellation,
   IndexScan,
@@ -43,11 +43,12 @@ import { structureOf, structureReason } from './structure-choice.js'
 import type { StructureFactory } from './structures.js'
 import { runWrites } from './write-run.js'
 
+/** Of all indexes, since nothing gives a handle another meaning. */
+const FIRST_GENERATION = 1
+
 /** What an index needs of its engine. */
 export interface IndexHost extends StructureHost {
   readonly structures: StructureFactory
-  /** Where indexes are entered as long as they exist. */
-  readonly names: IndexNames
   readonly calibrator: Calibrator
   /** In which large reads of all indexes go to the device. */
   readonly turns: FairTurns
@@ -244,6 +245,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     }
   }
 
+  /** By which requests name it, whatever it is called. @throws WarpdexError `UNKNOWN_INDEX` until it is created */
+  get handle(): IndexHandle {
+    const { id } = this
+    if (id === undefined) throw this.unknown()
+    return { handle: id, generation: FIRST_GENERATION }
+  }
+
   stats(): IndexStats & PagedStats {
     const { regions } = this.live().structure.stats()
     return { ...this.summary(), regions }
@@ -257,7 +265,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     const { store } = this.#host
     return {
       ...this.definition,
-      generation: id,
+      ...this.handle,
       structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
       ...figures,
@@ -274,14 +282,6 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
 
   protected override leaveStore(id: number): Promise<void> {
     return this.#host.store.drop(id)
-  }
-
-  protected override enterNames(id: number): Promise<void> {
-    return this.#host.names.enter(this.definition.name, id)
-  }
-
-  protected override leaveNames(): void {
-    this.#host.names.leave(this.definition.name)
   }
 
   protected override unknown(): WarpdexError {

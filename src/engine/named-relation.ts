@@ -1,6 +1,10 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
-import type { Make, StoredRelation as StoredDefinition, StoredIndex } from '../../persistence/dictionary.js'
+import type {
+  Make,
+  StoredRelation as StoredDefinition,
+  StoredIndex,
+} from '../../persistence/disk/dictionary.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
@@ -212,10 +216,6 @@ export class Relation extends NamedStructure<
     await index.drop((id) => this.#leaveWith(others, [...ids, id]))
     this.#indexes.remove(index)
   }
-
-  protected override async enterNames(): Promise<void> {}
-
-  protected override leaveNames(): void {}
 
   protected override unknown(): WarpdexError {
     return unknownRelation(this.definition.name)

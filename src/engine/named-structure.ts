@@ -75,9 +75,6 @@ export abstract class NamedStructure<
   protected abstract enterStore(make: (stored: Parts['stored']) => Promise<void>): Promise<unknown>
   /** Removes it from the store, and whatever else goes with it. */
   protected abstract leaveStore(id: number): Promise<void>
-  /** Makes it known under its name; `leaveNames` undoes that. */
-  protected abstract enterNames(id: number): Promise<void>
-  protected abstract leaveNames(): void
   protected abstract makeParts(stored: Parts['stored']): Parts
   /** Brings what is stored to the device. */
   protected abstract build(parts: Parts): Promise<Paged>
@@ -137,7 +134,6 @@ export abstract class NamedStructure<
       try {
         await this.enterStore((stored) => this.#load(stored))
       } catch (error) {
-        this.leaveNames()
         await this.#unload()
         this.#parts = undefined
         throw error
@@ -174,7 +170,6 @@ export abstract class NamedStructure<
     this.#refusal = this.unknown()
     this.#isDropped = true
     return this.queue.exclusive(async () => {
-      this.leaveNames()
       if (this.#parts === undefined) return
       const { stored, upkeep } = this.#parts
       await upkeep.stop()
@@ -185,7 +180,6 @@ export abstract class NamedStructure<
         this.#isDropped = false
         // The device may have been lost meanwhile, and nobody else would have it rebuilt.
         await this.recover()
-        await this.enterNames(stored.id)
         throw error
       }
       await this.#unload()
@@ -259,7 +253,6 @@ export abstract class NamedStructure<
   }
 
   async #load(stored: Parts['stored']): Promise<void> {
-    await this.enterNames(stored.id)
     const parts = this.makeParts(stored)
     const structure = await this.build(parts)
     this.#parts = parts

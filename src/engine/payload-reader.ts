@@ -1,6 +1,6 @@
 import type { IndexStructure, ScanRequest, ScanResult } from '../../gpu/index-structure.js'
-import type { GatheredPayloads } from '../../persistence/gather.js'
-import type { PayloadStore } from '../../persistence/payload-store.js'
+import type { GatheredPayloads } from '../../persistence/payloads/gather.js'
+import type { PayloadStore } from '../../persistence/payloads/payload-store.js'
 import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'

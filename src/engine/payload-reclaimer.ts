@@ -1,5 +1,5 @@
 import type { ScanRequest } from '../../gpu/index-structure.js'
-import type { RowFilter } from '../../persistence/compaction.js'
+import type { RowFilter } from '../../persistence/payloads/compaction.js'
 import type { Store } from '../../persistence/store.js'
 import { aligned } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'

@@ -1,6 +1,6 @@
 import type { PreparedAppend, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
-import type { WriteOutcome } from '../../persistence/write-outcomes.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'

@@ -1,5 +1,5 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
-import type { StoredRelation } from '../../persistence/dictionary.js'
+import type { StoredRelation } from '../../persistence/disk/dictionary.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { keptExists, notLoaded, onlyKept, relationExists } from './index-errors.js'

@@ -1,7 +1,7 @@
 import type { Device } from '../../gpu/device/device.js'
+import { calibrate } from '../../gpu/index/partitions/calibration.js'
+import { ShardedTree } from '../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
-import { calibrate } from '../../gpu/prefix-tree/locate/calibration.js'
-import { ShardedTree } from '../../gpu/shards/sharded-tree.js'
 
 /** Reads one part of a stored image. */
 export type PartReader = (name: string) => AsyncIterable<Uint8Array>

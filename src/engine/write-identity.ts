@@ -1,5 +1,5 @@
+import type { Answer, StoredOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
-import type { Answer, StoredOutcome } from '../../persistence/write-outcomes.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Cancellation, WriteId } from './index-requests.js'
 

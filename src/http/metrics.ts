@@ -40,7 +40,7 @@ export function counter(registry: Registry, name: string, help: string, value: (
 type Series<T extends string> = readonly (readonly [labels: Record<T, string>, value: number])[]
 
 /** Counters that are kept elsewhere, one a combination of labels; those that are 0 are left out. */
-export function counters<T extends string>(
+function counters<T extends string>(
   registry: Registry,
   { name, help, labelNames }: Pick<CounterConfiguration<T>, 'name' | 'help' | 'labelNames'>,
   series: () => Series<T>,

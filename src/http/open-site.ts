@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { Registry } from 'prom-client'
 import type { Engine } from '../engine/engine.js'
 import type { Monitor } from '../observe/monitor.js'
@@ -6,7 +5,7 @@ import { type Availability, healthRoute, readyRoute } from './health.js'
 import { engineMetrics } from './index-metrics.js'
 import { historyMetrics, requestMetrics, trafficMetrics } from './metrics.js'
 import { processMetrics } from './process-metrics.js'
-import { type Route, Site } from './site.js'
+import { type Route, Site, type SiteRequest } from './site.js'
 import { pageRoutes } from './static-files.js'
 import { statusRoute } from './status.js'
 
@@ -18,9 +17,9 @@ export interface SiteSource {
   /** The status page's files; by default where the build puts them. */
   readonly pageFolder?: string | undefined
   /** Whether who asks may read figures: metrics and status. */
-  readonly mayRead: (request: IncomingMessage) => boolean
+  readonly mayRead: (request: SiteRequest) => boolean
   /** Whether who asks calls the server by a name that is its own. */
-  readonly isOwnName: (request: IncomingMessage) => boolean
+  readonly isOwnName: (request: SiteRequest) => boolean
 }
 
 /** The site of one server. */

@@ -1,24 +1,31 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { Log } from '../observe/log.js'
-import { type Answer, json, send } from './answer.js'
+import { type Answer, json } from './answer.js'
 
 /** What the page loads lies below it. */
 export const PAGE_PATH = '/page/'
+
+/** What is looked at of a request. */
+export interface SiteRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
 
 /** What a path is answered with. */
 export interface Route {
   /** Whether who asks must be allowed to read. */
   readonly guarded: boolean
-  answer(request: IncomingMessage): Answer | Promise<Answer>
+  answer(request: SiteRequest): Answer | Promise<Answer>
 }
 
 export interface SiteOptions {
   readonly routes: ReadonlyMap<string, Route>
   /** Whether who asks may read what is not for everybody. */
-  readonly mayRead: (request: IncomingMessage) => boolean
+  readonly mayRead: (request: SiteRequest) => boolean
   /** Whether who asks calls the server by a name that is its own. */
-  readonly isOwnName: (request: IncomingMessage) => boolean
+  readonly isOwnName: (request: SiteRequest) => boolean
   readonly log: Log
 }
 
@@ -33,20 +40,17 @@ export class Site {
   }
 
   /** Answers a request; never fails. */
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Whoever asks may go at any time.
-    response.on('error', () => {})
+  async answer(request: SiteRequest): Promise<Answer> {
     try {
-      send(request, response, await this.#find(request))
+      return await this.#find(request)
     } catch (thrown) {
       const { code, message, stack } = toWarpdexError(thrown)
       this.#options.log.error({ stack }, `an HTTP request failed: ${message}`)
-      if (response.headersSent) response.destroy()
-      else send(request, response, json(500, { error: code }))
+      return json(500, { error: code })
     }
   }
 
-  #find(request: IncomingMessage): Answer | Promise<Answer> {
+  #find(request: SiteRequest): Answer | Promise<Answer> {
     const { routes, mayRead, isOwnName } = this.#options
     const path = pathOf(request)
     const route = routes.get(path)
@@ -70,7 +74,7 @@ export class Site {
 }
 
 /** The path alone: a query, which might hold secrets, is never looked at. */
-function pathOf({ url = '/' }: IncomingMessage): string {
+function pathOf({ url }: SiteRequest): string {
   const end = url.indexOf('?')
   return end < 0 ? url : url.slice(0, end)
 }

@@ -33,7 +33,7 @@ type Counted = Pick<
 >
 
 /** Seconds that are remembered. */
-export const HISTORY_SECONDS = 300
+const HISTORY_SECONDS = 300
 
 const SECOND_MS = 1000
 /** How often the delay of the event loop is looked at. */

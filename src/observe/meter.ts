@@ -1,5 +1,4 @@
 import type { WarpdexError } from '../../protocol/errors.js'
-import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 
 /**
@@ -37,8 +36,8 @@ export interface EngineMeter {
 export interface RequestMeter {
   /** @param milliseconds that the reading took */
   decoded(request: Request, milliseconds: number): void
-  /** @param sections the reply's columns */
-  ran(sections: Sections | undefined): void
+  /** @param items keys, entries or rows that were asked for */
+  ran(items: number): void
   /** @param bytes of the reply */
   answered(error: WarpdexError | undefined, bytes: number): void
 }

@@ -1,13 +1,12 @@
+import { DATA_OPS } from '../../protocol/data-frame.js'
 import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
-import type { Sections } from '../../protocol/frame.js'
 import type { Op, Request } from '../../protocol/messages.js'
-import { OPS } from '../../protocol/parse-request.js'
+import { CONTROL_OPS } from '../../protocol/parse-request.js'
 import { type HistogramData, LogHistogram } from './log-histogram.js'
 import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
-import { itemCount } from './request-items.js'
 
 /** Operations, and what could not be read as one. */
-export const METERED_OPS = [...OPS, 'unknown'] as const
+const METERED_OPS = [...CONTROL_OPS, ...DATA_OPS, 'unknown'] as const
 export type MeteredOp = Op | 'unknown'
 
 export const OUTCOMES = ['OK', ...ERROR_CODES] as const
@@ -22,6 +21,7 @@ const SAMPLING = 16
 const OUTCOME_NUMBERS = new Map<string, number>(OUTCOMES.map((outcome, i) => [outcome, i]))
 const OPS_OF_READS: ReadonlySet<MeteredOp> = new Set([
   'get',
+  'getAll',
   'count',
   'scan',
   'getNext',
@@ -207,7 +207,7 @@ class RequestCourse implements RequestMeter {
   readonly #since = performance.now()
   readonly #sampled: boolean
   #request: Request | undefined
-  #reply: Sections | undefined
+  #items = 0
   #ran = 0
 
   constructor(meters: Meters) {
@@ -220,8 +220,8 @@ class RequestCourse implements RequestMeter {
     if (this.#sampled) this.#meters.stages.decode.record(milliseconds * 1000)
   }
 
-  ran(reply: Sections | undefined): void {
-    this.#reply = reply
+  ran(items: number): void {
+    this.#items = items
     if (this.#sampled) this.#ran = performance.now()
   }
 
@@ -235,9 +235,8 @@ class RequestCourse implements RequestMeter {
       op.latency.record(microseconds)
       if (op.kind !== undefined) meters.latest[op.kind].record(microseconds)
       if (error === undefined && this.#request !== undefined && op.kind !== undefined) {
-        const items = itemCount(this.#request, this.#reply)
-        op.items.record(items)
-        meters.items += items
+        op.items.record(this.#items)
+        meters.items += this.#items
       }
     }
     if (error !== undefined) {

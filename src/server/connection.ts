@@ -1,22 +1,20 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
+import { type DataOp, encodeDataReply } from '../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { controlPieces, encodeFrame, FrameError } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
-import { errorHeader } from '../../protocol/replies.js'
+import { readRequest } from '../../protocol/read-request.js'
+import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/replies.js'
 import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
-import type { Grant } from './access/access.js'
-import { authorise } from './access/rights.js'
-import { reply } from './asker.js'
+import { type Backend, Cancellation, type FieldsResult, type Reply, type Result } from './backend.js'
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
 import type { ReplyExpectation } from './flow/reply-sizes.js'
-import { type Answered, CancelSign, type EngineGate } from './gate/engine-gate.js'
-import { type ReadMessage, readMessage } from './read-message.js'
-import { framePieces } from './reply-frame.js'
 import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
 
 /** WebSocket close code of a server that is shutting down. */
@@ -25,8 +23,6 @@ const GOING_AWAY = 1001
 /** WebSocket close code of a fault of the server's own. */
 const INTERNAL_ERROR = 1011
 
-const NOTHING = new Uint8Array(0)
-
 /** About what a reply has that says what is wrong. */
 const ERROR_BYTES = 1024
 
@@ -34,18 +30,17 @@ const ERROR_BYTES = 1024
 const CLOSE_GRACE_MS = 2000
 
 export interface ConnectionContext {
-  readonly gate: EngineGate
-  /** The connection's number, which no other has at the same time. */
+  readonly backend: Backend
+  /** The connection's number, as the backend gave it. */
   readonly number: number
-  /** Who it is, and what it may do. */
-  readonly grant: Grant
   readonly flow: Flow
   readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
-  /** The client's name, where it was served elsewhere before. */
-  readonly client?: string | undefined
-  /** Called whenever all of its requests are answered. */
-  readonly onIdle?: (() => void) | undefined
 }
+
+/** A message as a request, or as what is wrong with it. */
+type Message =
+  | { readonly request: Request; readonly frame: Uint8Array; readonly milliseconds: number }
+  | { readonly request?: undefined; readonly id: number | null; readonly error: WarpdexError }
 
 /** The reply to a request, and whether it is no error. */
 interface Answer {
@@ -58,23 +53,19 @@ export class Connection {
   /** Resolves when it is over here. */
   readonly closed: Promise<void>
   readonly #socket: WebSocket
-  readonly #stream: Duplex
   readonly #context: ConnectionContext
   readonly #sender: ReplySender
   readonly #flow: ConnectionFlow
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
-  readonly #running = new IdMap<CancelSign>()
+  readonly #running = new IdMap<Cancellation>()
   #client: string | undefined
   #whenIdle: (() => void)[] = []
   #ending: Promise<void> | undefined
-  #handedOver = false
 
   /** @param stream the stream below the socket */
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
-    this.#stream = stream
     this.#context = context
-    this.#client = context.client
     this.#flow = new ConnectionFlow(context.flow, socket, stream, (code, reason, queuedBytes) => {
       if (code === FlowCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
       void this.#end(code, reason)
@@ -87,7 +78,7 @@ export class Connection {
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
         this.#abandon()
-        if (!this.#handedOver) context.gate.left(context.number)
+        context.backend.left(context.number)
         this.#becomeIdle()
         resolve()
       })
@@ -99,30 +90,6 @@ export class Connection {
   /** Requests that are not answered. */
   get requests(): number {
     return this.#flow.requests
-  }
-
-  /** Whether it is open and nothing of it is under way, neither a request nor a reply. */
-  get atRest(): boolean {
-    if (this.#socket.readyState !== this.#socket.OPEN || this.#ending !== undefined) return false
-    return this.#flow.requests === 0 && this.#flow.unsent === 0 && this.#stream.writableLength === 0
-  }
-
-  /** Waits until the requests that are running are answered, and what was sent has left. */
-  async drain(): Promise<void> {
-    await this.#idle()
-    this.#sender.flush()
-    const hasLeft = this.#flow.unsent === 0 && this.#stream.writableLength === 0
-    if (hasLeft || this.#socket.readyState !== this.#socket.OPEN) return
-    await new Promise<void>((resolve) => this.#stream.write(NOTHING, () => resolve()))
-  }
-
-  /**
-   * Its stream is taken away, and somebody else goes on with the connection as it is.
-   * @returns the client's name, if it has said one
-   */
-  handOver(): string | undefined {
-    this.#handedOver = true
-    return this.#client
   }
 
   /** Waits until the requests that are running are answered, forgets those that have not begun, then ends the connection. */
@@ -148,9 +115,8 @@ export class Connection {
     }
   }
 
-  /** No async function, as there is none on the way of a small request: these take as long as all else that is done for it. */
   #receive(
-    message: ReadMessage,
+    message: Message,
     bytes: number,
     expected: ReplyExpectation | undefined,
     { overloaded, end }: RunningRequest,
@@ -165,7 +131,7 @@ export class Connection {
       if (this.#flow.requests === 0) this.#becomeIdle()
     }
     if (this.#socket.readyState !== this.#socket.OPEN) queueMicrotask(() => answered(undefined))
-    else this.#answer(message, overloaded, this.#context.meter.received(bytes), answered)
+    else void this.#answer(message, overloaded, this.#context.meter.received(bytes)).then(answered)
   }
 
   async #idle(): Promise<void> {
@@ -174,94 +140,57 @@ export class Connection {
   }
 
   #becomeIdle(): void {
-    this.#context.onIdle?.()
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
-  /**
-   * Reaches the engine's queue before it returns, so that requests run in the order of arrival. Never fails.
-   * @param answered called once, later than this returns
-   */
-  #answer(
-    message: ReadMessage,
-    overloaded: boolean,
-    meter: RequestMeter,
-    answered: (answer: Answer) => void,
-  ): void {
-    if (message.request === undefined) {
-      const answer = refusal(message.id, message.error, meter)
-      queueMicrotask(() => answered(answer))
-      return
-    }
-    const { request, ownsMemory, milliseconds } = message
-    const sign = new CancelSign()
-    const fail = (thrown: unknown) => {
-      this.#forget(request.id, sign)
-      answered(refusal(request.id, toWarpdexError(thrown), meter))
-    }
-    const succeed = (result: Answered) => {
-      let answer: Answer
-      try {
-        answer = success(request.id, result, meter)
-      } catch (thrown) {
-        // What does not fit into a frame does not leave.
-        result.release?.()
-        fail(thrown)
-        return
-      }
-      this.#forget(request.id, sign)
-      answered(answer)
-    }
+  /** The backend has the request before this returns, so that requests take effect in the order of arrival. Never fails. */
+  async #answer(message: Message, overloaded: boolean, meter: RequestMeter): Promise<Answer> {
+    if (message.request === undefined) return refusal(message.id, message.error, meter)
+    const { request, milliseconds } = message
+    meter.decoded(request, milliseconds)
     try {
-      meter.decoded(request, milliseconds)
-      const result = this.#run(request, sign, overloaded, ownsMemory)
-      if (result instanceof Promise) void result.then(succeed, fail)
-      else queueMicrotask(() => succeed(result))
+      return success(request, await this.#run(request, message.frame, overloaded), meter)
     } catch (thrown) {
-      queueMicrotask(() => fail(thrown))
+      return refusal(request.id, toWarpdexError(thrown), meter)
     }
   }
 
-  /** One that was refused for its id leaves the other's sign there. */
-  #forget(id: number, sign: CancelSign): void {
-    if (this.#running.get(id) === sign) this.#running.delete(id)
-  }
-
-  /** @returns the answer or, where it takes time, a promise of it */
-  #run(
-    request: Request,
-    sign: CancelSign,
-    overloaded: boolean,
-    ownsMemory: boolean,
-  ): Answered | Promise<Answered> {
+  async #run(request: Request, frame: Uint8Array, overloaded: boolean): Promise<Reply> {
+    const { id } = request
     if (request.op === 'hello') return this.#hello(request)
-    if (request.op === 'cancel') return reply<'cancel'>({ cancelled: this.#cancel(request.target) })
+    if (request.op === 'cancel') return { result: { fields: { cancelled: this.#cancel(request.target) } } }
     if (overloaded) {
       throw new WarpdexError('OVERLOADED', 'too many requests of all clients wait; try again after a pause')
     }
-    if (this.#running.has(request.id)) {
-      throw new WarpdexError('BAD_REQUEST', `the request before with id ${request.id} is not answered yet`)
+    if (this.#running.has(id)) {
+      throw new WarpdexError('BAD_REQUEST', `the request before with id ${id} is not answered yet`)
     }
-    const { gate, grant, number } = this.#context
-    const { rights } = grant
-    authorise(rights, grant.who, request)
-    this.#running.set(request.id, sign)
-    return gate.ask({ request, client: this.#client, rights, sign, connection: number, ownsMemory })
+    const { backend, number: connection } = this.#context
+    const cancellation = new Cancellation()
+    this.#running.set(id, cancellation)
+    try {
+      return await backend.call({ request, frame, connection, client: this.#client, cancellation })
+    } finally {
+      this.#running.delete(id)
+    }
   }
 
-  #hello({ protocol, client }: HelloRequest): Answered {
+  #hello({ protocol, client }: HelloRequest): Reply {
     if (protocol !== PROTOCOL_VERSION) {
-      const message = `the server speaks protocol ${PROTOCOL_VERSION}, not ${protocol}`
-      throw new WarpdexError('BAD_REQUEST', message)
+      throw new WarpdexError(
+        'BAD_REQUEST',
+        `the server speaks protocol ${PROTOCOL_VERSION}, not ${protocol}; take a client of its version, ${VERSION}`,
+      )
     }
     this.#client = client
     const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS
-    return reply<'hello'>({
+    const fields: ReplyFields['hello'] = {
       server: VERSION,
       protocol: PROTOCOL_VERSION,
-      adapter: this.#context.gate.adapter,
+      adapter: this.#context.backend.adapter,
       limits: { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes },
-    })
+    }
+    return { result: { fields } }
   }
 
   #cancel(target: number): boolean {
@@ -298,15 +227,48 @@ export class Connection {
   }
 }
 
-function success(id: number, { fields, sections, release }: Answered, meter: RequestMeter): Answer {
-  meter.ran(sections)
-  const outgoing = { pieces: framePieces({ id, ok: true, ...fields }, sections), onLeft: release }
-  meter.answered(undefined, bytesOf(outgoing))
-  return { outgoing, ok: true }
+/** Reads a message; never fails. */
+function readMessage(frame: Uint8Array, binary: boolean): Message {
+  const since = performance.now()
+  try {
+    if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
+    return { request: readRequest(frame), frame, milliseconds: performance.now() - since }
+  } catch (thrown) {
+    return { id: thrown instanceof FrameError ? thrown.id : null, error: toWarpdexError(thrown) }
+  }
+}
+
+/** @throws WarpdexError `TOO_LARGE` for what does not fit into a frame */
+function success(request: Request, { result, release }: Reply, meter: RequestMeter): Answer {
+  meter.ran(itemsOf(request, result))
+  try {
+    const outgoing = { pieces: encodeResult(request, result), onLeft: release }
+    meter.answered(undefined, bytesOf(outgoing))
+    return { outgoing, ok: true }
+  } catch (thrown) {
+    release?.()
+    throw thrown
+  }
+}
+
+/** The frame of a result, in pieces. */
+function encodeResult({ id, op }: Request, { columns, ...result }: Result): readonly Uint8Array[] {
+  if (columns !== undefined) return encodeDataReply({ id, op: op as DataOp, columns })
+  const { fields = {}, sections } = result as FieldsResult
+  return controlPieces(replyHeader(id, fields), sections)
+}
+
+/** Keys of a request, entries of a scan's answer, or rows of an append. */
+function itemsOf(request: Request, { columns }: Result): number {
+  if (request.op === 'append') return request.rows
+  if (request.op !== 'scan') return 'handle' in request ? request.count : 0
+  const offsets = columns?.offsets?.bytes
+  if (offsets === undefined) return 0
+  return new DataView(offsets.buffer, offsets.byteOffset).getUint32(offsets.byteLength - 4, true)
 }
 
 function refusal(id: number | null, error: WarpdexError, meter: RequestMeter): Answer {
-  const outgoing = { pieces: framePieces(errorHeader(id, error)) }
+  const outgoing = { pieces: [encodeFrame(errorHeader(id, error))] }
   meter.answered(error, bytesOf(outgoing))
   return { outgoing, ok: false }
 }

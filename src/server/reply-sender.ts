@@ -1,17 +1,19 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { JOINED_BYTES, joinedFrames } from '../../protocol/websocket-frames.js'
 
-/** One message, cut anywhere, and what is to be called when it has left or never will. */
+/** One message in pieces, and what is to be called when it has left or never will. */
 export interface OutgoingMessage {
   readonly pieces: readonly Uint8Array[]
   readonly onLeft?: (() => void) | undefined
 }
 
-/**
- * Sends the replies of one connection. Small ones that become ready together, by one answer of the device or of another thread, leave as one
- * piece, in one system call.
- */
+/** Messages of up to this size that are ready together leave in one system call; larger ones would gain nothing. */
+const SMALL_BYTES = 16 * 1024
+
+/** A large message leaves in fragments of this size: each tells when it has left, so that a slow reader is told from one that does not read. */
+const FRAGMENT_BYTES = 512 * 1024
+
+/** Sends the replies of one connection in order. */
 export class ReplySender {
   readonly #socket: WebSocket
   readonly #stream: Duplex
@@ -20,7 +22,7 @@ export class ReplySender {
 
   /**
    * @param stream the stream below the socket
-   * @param onSent called whenever replies have left, with their bytes
+   * @param onSent called whenever bytes of replies have left
    */
   constructor(socket: WebSocket, stream: Duplex, onSent: (bytes: number) => void) {
     this.#socket = socket
@@ -28,7 +30,7 @@ export class ReplySender {
     this.#onSent = onSent
   }
 
-  /** @returns the message's bytes */
+  /** Sends a message at the end of this turn, with what else becomes ready in it. @returns its bytes */
   send(message: OutgoingMessage): number {
     if (this.#ready.length === 0) process.nextTick(() => this.flush())
     this.#ready.push(message)
@@ -37,55 +39,41 @@ export class ReplySender {
 
   flush(): void {
     const messages = this.#ready
-    if (messages.length === 0) return
     this.#ready = []
-    let small: OutgoingMessage[] = []
-    for (const message of messages) {
-      if (isSmall(message)) {
-        small.push(message)
-        continue
-      }
-      this.#sendJoined(small)
-      small = []
-      this.#sendPieces(message)
+    for (let i = 0; i < messages.length; ) {
+      const first = i
+      while (i < messages.length && isSmall(messages[i]!)) i++
+      if (i - first > 1) {
+        this.#stream.cork()
+        for (let j = first; j < i; j++) this.#send(messages[j]!)
+        this.#stream.uncork()
+      } else this.#send(messages[first === i ? i++ : first]!)
     }
-    this.#sendJoined(small)
   }
 
-  /** As the library would, but with one piece in place of two for each message. */
-  #sendJoined(messages: readonly OutgoingMessage[]): void {
-    if (messages.length === 0) return
-    const onSent = () => {
-      let bytes = 0
-      for (const message of messages) {
-        bytes += bytesOf(message)
-        message.onLeft?.()
-      }
-      this.#onSent(bytes)
-    }
-    const frames = messages.map(({ pieces }) => pieces[0]!)
-    // To one that is closing nothing is said any more.
-    if (this.#socket.readyState === this.#socket.OPEN) this.#stream.write(joinedFrames(frames), onSent)
-    else onSent()
-  }
-
-  #sendPieces(message: OutgoingMessage): void {
-    const { pieces, onLeft } = message
-    const bytes = bytesOf(message)
-    const last = pieces.length - 1
-    const onSent = () => {
-      onLeft?.()
-      this.#onSent(bytes)
-    }
-    pieces.forEach((piece, i) => {
-      if (i < last) this.#socket.send(piece, { binary: true, fin: false })
-      else this.#socket.send(piece, { binary: true, fin: true }, onSent)
+  #send({ pieces, onLeft }: OutgoingMessage): void {
+    const fragments = pieces.flatMap(fragmentsOf)
+    fragments.forEach((fragment, i) => {
+      const fin = i === fragments.length - 1
+      this.#socket.send(fragment, { binary: true, fin }, () => {
+        if (fin) onLeft?.()
+        this.#onSent(fragment.byteLength)
+      })
     })
   }
 }
 
 function isSmall({ pieces }: OutgoingMessage): boolean {
-  return pieces.length === 1 && pieces[0]!.byteLength <= JOINED_BYTES
+  return pieces.length === 1 && pieces[0]!.byteLength <= SMALL_BYTES
+}
+
+function fragmentsOf(piece: Uint8Array): Uint8Array | Uint8Array[] {
+  if (piece.byteLength <= FRAGMENT_BYTES) return piece
+  const fragments: Uint8Array[] = []
+  for (let at = 0; at < piece.byteLength; at += FRAGMENT_BYTES) {
+    fragments.push(piece.subarray(at, at + FRAGMENT_BYTES))
+  }
+  return fragments
 }
 
 /** Bytes of a message. */

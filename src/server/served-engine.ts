@@ -1,4 +1,4 @@
-import { SnapshotThread } from '../../persistence/snapshot-thread.js'
+import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import type { Config } from '../config/settings.js'
 import { Engine } from '../engine/engine.js'
 import type { EngineOptions } from '../engine/engine-options.js'

@@ -8,7 +8,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const IMPATIENT_EXIT = 130
 
 /** Exit code of a process that was told to stop and could not finish in time. */
-export const UNFINISHED_EXIT = 3
+const UNFINISHED_EXIT = 3
 
 export interface SignalOptions {
   /** How long a stop may take. */

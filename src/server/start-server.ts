@@ -1,29 +1,20 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
 import type { Engine } from '../engine/engine.js'
 import type { EngineOptions } from '../engine/engine-options.js'
-import type { Status } from '../http/health.js'
 import { openSite } from '../http/open-site.js'
 import { type Log, NO_LOG } from '../observe/log.js'
 import { Monitor } from '../observe/monitor.js'
-import { Access, type Grant } from './access/access.js'
+import { Access } from './access/access.js'
 import { checkBinding, hostAndPort } from './binding.js'
-import { Connection } from './connection.js'
-import { Flow } from './flow/flow.js'
 import { type FlowLimits, flowLimits } from './flow/flow-limits.js'
-import { Front } from './front.js'
-import { LocalGate } from './gate/local-gate.js'
+import type { Address, ListenerOptions } from './listener.js'
+import { Listeners } from './listeners.js'
+import { LocalBackend } from './local-backend.js'
 import { ReplyMemory } from './reply-memory.js'
 import { exposureOf } from './secret-files.js'
 import { ServedEngine } from './served-engine.js'
-import { BusyPolling } from './threads/busy-polling.js'
-import { hasDescriptor } from './threads/descriptor.js'
-import { ResidentConnection } from './threads/resident-connection.js'
-import { SocketThreads } from './threads/socket-threads.js'
 import { readTlsIdentity, type TlsIdentity } from './tls.js'
 
 /** What tests and benchmarks may want otherwise. */
@@ -81,31 +72,55 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   }
   for (const warning of warningsOf(config, tls)) onWarning(warning)
   const engine = new ServedEngine()
-  const front = openFront(config, options, { access, tls, engine, monitor })
-  const flow = new Flow({ ...flowLimits(config), ...options.limits })
+  const memory = new ReplyMemory(LIMITS.replyMemoryKept)
+  const backend = new LocalBackend({ access, maxConnections: config.maxConnections, monitor, memory })
+  backend.show(
+    openSite({
+      monitor,
+      engine: () => engine.current,
+      availability: () => ({ status: backend.status, reason: reasonToWait(backend, engine.current) }),
+      mayRead: (request) => access.mayRead(request),
+      isOwnName: (request) => access.isOwnName(request),
+      pageFolder: options.pageFolder,
+    }),
+  )
+  const limits = { ...flowLimits(config), ...options.limits }
+  const listeners = new Listeners({ limits, backend, memory, monitor })
+  monitor.meters.underWay = () => {
+    const { requests, requestBytes: bytes } = listeners.load
+    return { requests, bytes }
+  }
+  const parts: RunningParts = { access, backend, listeners, engine, monitor }
   try {
-    const port = await front.listen(config.host, config.port)
+    const port = await listeners.listen(addressesOf(config, tls), config.ioThreads)
     monitor.log.info({ host: config.host, port }, 'listening; opening the data directory')
     const opened = await engine.open(config, { ...options, onWarning, meter: monitor.meters })
-    const memory = new ReplyMemory(LIMITS.replyMemoryKept)
-    const gate = new LocalGate(opened, memory)
-    const { limits } = flow
-    const threads = await SocketThreads.start(config.ioThreads, { gate, memory, limits, monitor })
-    monitor.meters.underWay = () => ({
-      requests: flow.inflow.requests + threads.load.requests,
-      bytes: flow.inflow.bytes + threads.load.requestBytes,
-    })
-    front.admit(connector(config, { engine: opened, gate, flow, monitor, threads }), threads)
+    backend.begin(opened)
+    listeners.begin()
     const { name, software } = opened.adapter
     monitor.log.info({ adapter: name, software, indexes: opened.list().length }, 'ready')
     const url = `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(config.host, port)}`
-    return running(config, url, { access, front, flow, engine, opened, threads, monitor })
+    return running(config, url, opened, parts)
   } catch (error) {
-    flow.close()
-    await front.close(() => engine.close())
-    monitor.stop()
+    await close(parts)
     throw error
   }
+}
+
+/** Where to listen: the address and port and, where it is asked for, a Unix socket. */
+function addressesOf(
+  { host, port, listen, maxConnections, handshakeSeconds }: Config,
+  tls: TlsIdentity | undefined,
+): readonly Omit<ListenerOptions, 'shared'>[] {
+  const addresses: Address[] = [{ host, port }]
+  if (listen !== '') addresses.push({ path: listen.slice('unix:'.length) })
+  return addresses.map((address) => ({
+    address,
+    // Whoever may open a Unix socket is on this machine.
+    tls: address.path === undefined ? tls : undefined,
+    maxConnections,
+    handshakeSeconds,
+  }))
 }
 
 /** What is allowed and may be a mistake. */
@@ -117,73 +132,21 @@ function warningsOf(config: Config, tls: TlsIdentity | undefined): readonly stri
   return fault === undefined ? exposure : [...exposure, `${fault}, or every backup fails`]
 }
 
-interface FrontParts {
-  readonly access: Access
-  readonly tls: TlsIdentity | undefined
-  readonly engine: ServedEngine
-  readonly monitor: Monitor
-}
-
-function openFront(
-  { maxConnections, handshakeSeconds }: Config,
-  { pageFolder }: ServerOptions,
-  { access, tls, engine, monitor }: FrontParts,
-): Front {
-  const site = openSite({
-    monitor,
-    engine: () => engine.current,
-    availability: () => ({ status: front.status, reason: reasonToWait(front.status, engine.current) }),
-    mayRead: (request) => access.mayRead(request),
-    isOwnName: (request) => access.isOwnName(request),
-    pageFolder,
-  })
-  const answer = (request: IncomingMessage, response: ServerResponse) => void site.answer(request, response)
-  const admitted = (request: IncomingMessage) => access.admit(request)
-  const front = new Front({ answer, admitted, tls, maxConnections, handshakeSeconds, meter: monitor })
-  return front
-}
-
-interface ConnectorParts {
-  readonly engine: Engine
-  readonly gate: LocalGate
-  readonly flow: Flow
-  readonly monitor: Monitor
-  readonly threads: SocketThreads
-}
-
-/** Makes a connection of each WebSocket that was admitted, which may go to a thread for sockets later. */
-function connector({ ioThreads }: Config, { engine, gate, flow, monitor, threads }: ConnectorParts) {
-  let connections = 0
-  // Where the CPU is the device it needs the core.
-  const polling = engine.adapter.software ? undefined : new BusyPolling()
-  return (socket: WebSocket, stream: Duplex, grant: Grant): Connection | ResidentConnection => {
-    const number = connections++
-    const onIdle = () => polling?.answered()
-    const connection = new Connection(socket, stream, { gate, number, grant, flow, meter: monitor, onIdle })
-    if (ioThreads === 0 || !hasDescriptor(stream)) return connection
-    return new ResidentConnection({
-      connection,
-      socket,
-      stream,
-      underWay: () => gate.underWay,
-      polling,
-      move: (head) => threads.adopt(number, stream, head, grant, () => connection.handOver()),
-    })
-  }
-}
-
 interface RunningParts {
   readonly access: Access
-  readonly front: Front
-  readonly flow: Flow
+  readonly backend: LocalBackend
+  readonly listeners: Listeners
   readonly engine: ServedEngine
-  readonly opened: Engine
-  readonly threads: SocketThreads
   readonly monitor: Monitor
 }
 
-function running({ tlsCert, tlsKey }: Config, url: string, parts: RunningParts): RunningServer {
-  const { access, front, flow, engine, opened, threads, monitor } = parts
+function running(
+  { tlsCert, tlsKey }: Config,
+  url: string,
+  opened: Engine,
+  parts: RunningParts,
+): RunningServer {
+  const { access, backend, listeners, monitor } = parts
   let closed: Promise<void> | undefined
   return {
     url,
@@ -192,48 +155,49 @@ function running({ tlsCert, tlsKey }: Config, url: string, parts: RunningParts):
       // A bad certificate must not keep a token that was taken away.
       try {
         access.reload()
-        await threads.renewRights()
       } finally {
         const renewed = readTlsIdentity(tlsCert, tlsKey)
-        if (renewed !== undefined) front.renew(renewed)
+        if (renewed !== undefined) listeners.renew(renewed)
       }
       monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
     },
     load: () => {
-      const { requests, bytes: requestBytes } = monitor.meters.underWay()
-      const replyBytes = flow.outflow.bytes + threads.load.replyBytes
-      return { connections: front.connections, requests, requestBytes, replyBytes }
+      const { requests, requestBytes, replyBytes } = listeners.load
+      return { connections: backend.connections, requests, requestBytes, replyBytes }
     },
-    unfinished: () => unfinished(front, opened),
+    unfinished: () => unfinished(listeners, opened),
     close: () => {
-      closed ??= close(front, engine, monitor).finally(() => flow.close())
+      closed ??= close(parts)
       return closed
     },
   }
 }
 
-async function close(front: Front, engine: ServedEngine, monitor: Monitor): Promise<void> {
+/** Lets nobody in any more, answers what runs, and sees everybody out. HTTP is answered until then. */
+async function close({ backend, listeners, engine, monitor }: RunningParts): Promise<void> {
   monitor.log.info({}, 'stopping: requests that run are answered')
+  backend.stop()
   try {
-    await front.close(() => engine.close())
-    monitor.log.info({}, 'stopped')
+    await engine.close()
   } finally {
+    await listeners.close()
     monitor.stop()
   }
+  monitor.log.info({}, 'stopped')
 }
 
 /** Why requests would not be answered, in words for people; undefined when they are. */
-function reasonToWait(status: Status, engine: Engine | undefined): string | undefined {
+function reasonToWait({ status }: LocalBackend, engine: Engine | undefined): string | undefined {
   if (status === 'starting') return 'the server is starting: indexes are being loaded'
   if (status === 'stopping') return 'the server is shutting down'
   return engine?.interruption
 }
 
-function unfinished(front: Front, engine: Engine): readonly string[] {
-  const { requests, clients } = front.unanswered
+function unfinished(listeners: Listeners, engine: Engine): readonly string[] {
+  const { requests, waitingClients } = listeners.load
   const { unclosed } = engine
   return [
-    ...(requests > 0 ? [`${requests} requests of ${clients} clients`] : []),
+    ...(requests > 0 ? [`${requests} requests of ${waitingClients} clients`] : []),
     ...(unclosed.length > 0 ? [`work on ${unclosed.map((name) => JSON.stringify(name)).join(', ')}`] : []),
   ]
 }

@@ -1,5 +1,5 @@
-import type { LogRecord, PayloadSegment } from '../../persistence/write-log.js'
-import type { WriteOutcome } from '../../persistence/write-outcomes.js'
+import type { LogRecord, PayloadSegment } from '../../persistence/log/write-log.js'
+import type { WriteOutcome } from '../../persistence/log/write-outcomes.js'
 
 /** The record that the crash test writes at a position: all of it follows from the position and its first row. */
 export function crashRecord(

@@ -145,7 +145,7 @@ t.test('no header makes the parser fail otherwise than with a code', async (t) =
 })
 
 t.test('replies carry success or an error', async (t) => {
-  const good = decodeFrame(encodeFrame(replyHeader<'dropIndex'>(3, { dropped: true })))
+  const good = decodeFrame(encodeFrame(replyHeader(3, { dropped: true })))
   t.match(good, { id: 3, header: { ok: true, dropped: true } })
   t.equal(replyError(good), undefined)
   t.strictSame(replyFields(good), { dropped: true })

@@ -1,6 +1,6 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LmdbFile } from '../../persistence/lmdb-file.js'
+import { LmdbFile } from '../../persistence/disk/lmdb-file.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import type { Engine, EngineOptions, Index } from '../../src/engine/index.js'

@@ -33,7 +33,7 @@ export function addBackup(cli: Argv): Argv {
       if (directory === undefined) {
         return withClient(options, async (client) => print(await followed(client, destination)))
       }
-      const { backUpDirectory } = await import('../../../persistence/backup.js')
+      const { backUpDirectory } = await import('../../../persistence/backup/backup.js')
       if (destination === undefined) {
         throw new WarpdexError(
           'BAD_REQUEST',

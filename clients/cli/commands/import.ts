@@ -1,6 +1,6 @@
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { INSERT_MODES, type InsertMode } from '../../../protocol/messages.js'
+import { INSERT_MODES, type InsertMode } from '../../../protocol/insert-mode.js'
 import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
 import { LoadError, type LoadResult } from '../../sdk/index.js'
 import { parseColumnSpec } from '../import/column-spec.js'

@@ -16,7 +16,7 @@ export function addRestore(cli: Argv): Argv {
         })
         .example('$0 restore /backups/monday warpdex-data', 'then start a server on it'),
     async ({ source, directory }) => {
-      const { restoreBackup } = await import('../../../persistence/restore.js')
+      const { restoreBackup } = await import('../../../persistence/backup/restore.js')
       const progress = bytesProgress('restoring')
       const {
         createdAt,

@@ -1,7 +1,6 @@
 import type { Argv } from 'yargs'
 import { grouped } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
-import { keepingYoungGenerationSmall } from '../young-generation.js'
 
 export function addServe(cli: Argv): Argv {
   return cli.command(
@@ -59,7 +58,7 @@ export function addServe(cli: Argv): Argv {
             },
             log,
           }).finally(() => replay?.progress.stop())
-          const server = await keepingYoungGenerationSmall(starting)
+          const server = await starting
           process.stdout.write(banner(config, server))
           return server
         },

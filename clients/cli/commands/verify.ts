@@ -20,7 +20,7 @@ export function addVerify(cli: Argv): Argv {
           'Nothing is changed. Exit code 0: sound; 1: something is damaged that is not needed; 2: something is lost.',
         ),
     async ({ path, json }) => {
-      const { verify } = await import('../../../persistence/restore.js')
+      const { verify } = await import('../../../persistence/backup/restore.js')
       const progress = bytesProgress('checking')
       const verification = await verify(path, { onProgress: progress.update }).finally(progress.stop)
       const { indexes, relations, records, findings, manifest } = verification

@@ -5,6 +5,7 @@ import type { KeptRelation } from '../../../protocol/query/keep.js'
 import { checkName, checkOptions, NUMBER } from '../check-options.js'
 import type { Connection } from '../connection.js'
 import { type Bounds, type CallOptions, toBounds } from '../options.js'
+import type { Reply } from '../reply.js'
 import type { Query } from './query.js'
 import { type Cell, QueryBatch } from './query-batch.js'
 
@@ -47,11 +48,11 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
     const { cursor, batch } = first.fields
     let more = cursor !== undefined
     try {
-      if (batch !== undefined) yield batchOf(batch, first.section('data'))
+      if (batch !== undefined) yield batchOf(batch, first)
       while (more) {
         const next = await this.#connection.request('queryNext', { cursor }, {}, bounds())
         more = next.fields.more
-        yield batchOf(next.fields.batch, next.section('data'))
+        yield batchOf(next.fields.batch, next)
       }
     } finally {
       // Whether it comes to pass is the server's business: it gives up what is not read.
@@ -104,6 +105,8 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   }
 }
 
-function batchOf(batch: PlacedBatch, data: Uint8Array): QueryBatch {
-  return new QueryBatch(decodeBatch(batch, data))
+function batchOf(batch: PlacedBatch, { sections }: Reply<'query' | 'queryNext'>): QueryBatch {
+  const data = sections.get('data')
+  if (data !== undefined) return new QueryBatch(decodeBatch(batch, data.bytes))
+  throw new WarpdexError('INTERNAL', "the server's reply to a query has no rows")
 }

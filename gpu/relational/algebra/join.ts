@@ -6,7 +6,6 @@ import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
-import { recordTileSums } from '../../primitives/tile-sums.js'
 import {
   checkJoined,
   isSearched,
@@ -18,6 +17,7 @@ import {
 import { type JoinTiler, type JoinTiles, joinTiler } from './join-tiles.js'
 import { payloadsOf } from './pairs.js'
 import { SEARCHED_TILE } from './search-cut.js'
+import { recordTileSums } from './tile-sums.js'
 import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
 
 /** Results of a tile that one workgroup writes where some tile has more; and workgroups for one tile at most. */
@@ -235,6 +235,6 @@ export class Join {
 }
 
 /** Workgroups that share a tile, given the most results that one has. */
-export function partsOf(mostOfTile: number): number {
+function partsOf(mostOfTile: number): number {
   return Math.max(1, Math.min(MOST_PARTS, Math.ceil(mostOfTile / PART_ROWS)))
 }

@@ -5,11 +5,11 @@ import { columnBuffers, columnConditions, ifPayload } from '../../primitives/col
 import { unboundedCount } from '../../primitives/device-count.js'
 import type { ColumnShape, DeviceWord, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
-import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import type { TupleLayout } from './attributes.js'
 import { MOST_TERMS, type Predicate, type Term, termsOf, termWords } from './predicate.js'
 import { KernelsByTerms } from './select-kernels.js'
 import { SubgroupSelect } from './subgroup-select.js'
+import { recordTileSums, tileSumsBinding } from './tile-sums.js'
 import { scratchTuples, type Tuples } from './tuples.js'
 
 /** Words of bits of a tile; as in `select.wesl`. */

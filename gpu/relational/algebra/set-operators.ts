@@ -6,10 +6,10 @@ import type { Scratch } from '../../memory/scratch.js'
 import { columnBuffers } from '../../primitives/columns.js'
 import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
-import { recordTileSums, tileSumsBinding } from '../../primitives/tile-sums.js'
 import { elementConditions, elementWords, PairCutter, payloadsOf } from './pairs.js'
 import { SEARCHED_TILE, SearchCutter } from './search-cut.js'
 import type { SortTuples } from './sort-tuples.js'
+import { recordTileSums, tileSumsBinding } from './tile-sums.js'
 import { isInTupleOrder, sameShape, scratchTuples, type Tuples } from './tuples.js'
 
 /**

@@ -88,7 +88,7 @@ export function directoryWords(keyWords: KeyWords, count: number): number {
 const BUCKET_KEYS_BITS = 3
 
 /** Buckets over so many keys, as a power of two. */
-export function bucketBits(count: number): number {
+function bucketBits(count: number): number {
   return Math.max(0, Math.floor(Math.log2(Math.max(1, count))) - BUCKET_KEYS_BITS)
 }
 

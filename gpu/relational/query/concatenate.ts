@@ -58,7 +58,7 @@ function withOneDictionary(work: DeviceWork, parts: readonly Part[]): readonly P
 }
 
 /** A column of strings by the numbers of another dictionary, which has all of them. */
-export function recode(
+function recode(
   work: DeviceWork,
   column: QueryColumn,
   rows: number,

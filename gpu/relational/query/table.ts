@@ -3,9 +3,6 @@ import type { DeviceWork } from './device-work.js'
 import type { RowNumbers } from './fetch.js'
 import type { QueryColumn } from './query-column.js'
 
-/** A number that is no row's: a row of nulls. `fetch.wesl` has the same. */
-export const NO_ROW = 0xffffffff
-
 /** A column of a table: that of something else, at given rows, or at all of them in their order. */
 export interface TableColumn {
   readonly source: QueryColumn

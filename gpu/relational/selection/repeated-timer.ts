@@ -8,7 +8,7 @@ import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 import type { Selections } from './selections.js'
 
 /** Rows of a selection that takes no time beside being launched. */
-export const FEW_ROWS = 64
+const FEW_ROWS = 64
 
 /** Columns and what is asked of them; conditions mean columns by their places. */
 export interface Probed extends TimedSelection {

@@ -44,7 +44,7 @@ export type EqualColumns = readonly [ColumnOrigin, ColumnOrigin]
 export const ROWS_PER_VALUE = 10
 
 /** Rows that each row of a sample stands for where all of them are there once. */
-export function scaleOf({ of, present }: Source): number {
+function scaleOf({ of, present }: Source): number {
   return of / Math.max(1, present.length)
 }
 

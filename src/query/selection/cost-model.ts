@@ -376,7 +376,7 @@ export function lowest(mask: number): number {
   return 31 - Math.clz32(mask & -mask)
 }
 
-export function popcount(mask: number): number {
+function popcount(mask: number): number {
   let count = 0
   for (let left = mask; left !== 0; left &= left - 1) count++
   return count

@@ -1,20 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { subprotocolToken } from '../../../protocol/bearer.js'
 import { isLoopback, originMayConnect } from '../binding.js'
-import { Rights } from './rights.js'
+import { type Grant, Rights } from './rights.js'
 import { digestOf, type KnownToken, readTokenFile } from './token-file.js'
 
-/** Somebody who was let in. */
-export interface Grant {
-  /** How messages name who it is. */
-  readonly who: string
-  /** What it may do now: a token that was taken out of the file may do nothing. */
-  readonly rights: Rights
+/** What is looked at of a request. */
+interface Headed {
+  readonly headers: IncomingHttpHeaders
 }
-
-/** HTTP status for whoever is not let in. */
-export type Refusal = 401 | 403
 
 const ANYONE: Grant = { who: 'anyone', rights: Rights.all }
 
@@ -55,23 +49,23 @@ export class Access {
   }
 
   /** Decides about a WebSocket, by its token and origin, before anything that it sends is read. */
-  admit(request: IncomingMessage): Grant | Refusal {
+  admit(request: Headed): Grant | 401 | 403 {
     if (!originMayConnect(request.headers.origin, this.guarded)) return 403
     return this.#grant(request) ?? 401
   }
 
   /** Whether an HTTP request may see figures of all indexes. */
-  mayRead(request: IncomingMessage): boolean {
+  mayRead(request: Headed): boolean {
     if (!this.isOwnName(request)) return false
     return this.#grant(request)?.rights.mayEverywhere('stats') ?? false
   }
 
   /** Whether an HTTP request calls the server by a name of its machine: without tokens a page of another site must not, which may call itself by any address. */
-  isOwnName(request: IncomingMessage): boolean {
+  isOwnName(request: Headed): boolean {
     return this.guarded || !isLoopback(this.#host) || isLoopback(hostName(request))
   }
 
-  #grant({ headers }: IncomingMessage): Grant | undefined {
+  #grant({ headers }: Headed): Grant | undefined {
     if (!this.guarded) return ANYONE
     const token = bearerToken(headers)
     const known = token === undefined ? undefined : this.#find(digestOf(token))
@@ -99,14 +93,14 @@ export class Access {
   }
 }
 
-function bearerToken(headers: IncomingMessage['headers']): string | undefined {
+function bearerToken(headers: IncomingHttpHeaders): string | undefined {
   const { authorization, 'sec-websocket-protocol': subprotocols } = headers
   if (authorization !== undefined) return /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   return subprotocols === undefined ? undefined : subprotocolToken(subprotocols)
 }
 
 /** What a request takes this machine's name to be: a page of another site that calls itself by this address has its own name. */
-function hostName({ headers }: IncomingMessage): string {
+function hostName({ headers }: Headed): string {
   const url = `http://${headers.host ?? ''}`
   return URL.canParse(url) ? new URL(url).hostname : ''
 }

@@ -1,5 +1,6 @@
+import type { DataOp, DataRequest } from '../../../protocol/data-frame.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Request } from '../../../protocol/messages.js'
+import type { ControlOp, ControlRequest } from '../../../protocol/messages.js'
 import { RIGHTS, type Right } from '../../../protocol/rights.js'
 
 /** Allows something on all indexes and relations whose names match a pattern, in which each `*` stands for any characters or none. */
@@ -39,8 +40,17 @@ export class Rights {
   }
 }
 
+/** Somebody who was let in. */
+export interface Grant {
+  /** How messages name who it is. */
+  readonly who: string
+  /** What it may do now: a token that was taken out of the file may do nothing. */
+  readonly rights: Rights
+}
+
 /** The right that each operation on an index or a relation needs; the others concern the connection, or show what the asker may see. */
-const NEEDED: { readonly [O in Request['op']]?: Right } = {
+const NEEDED: { readonly [O in ControlOp]?: Right } = {
+  open: 'stats',
   createIndex: 'create',
   dropIndex: 'drop',
   createRelation: 'create',
@@ -51,11 +61,16 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
   stats: 'stats',
   snapshot: 'snapshot',
   backup: 'backup',
+}
+
+/** The right that each operation on an index's data needs. */
+const NEEDED_FOR_DATA: { readonly [O in DataOp]: Right } = {
   get: 'read',
-  explain: 'read',
+  getAll: 'read',
   count: 'read',
-  scan: 'read',
   getNext: 'read',
+  scan: 'read',
+  explain: 'read',
   insert: 'write',
   delete: 'write',
   write: 'write',
@@ -63,16 +78,15 @@ const NEEDED: { readonly [O in Request['op']]?: Right } = {
 }
 
 /** A backup has all indexes, and a calibration keeps the device from all of them. */
-const CONCERN_ALL: ReadonlySet<Request['op']> = new Set(['backup', 'calibrate'])
+const CONCERN_ALL: ReadonlySet<ControlOp> = new Set(['backup', 'calibrate'])
 
 /**
  * Refuses a request that needs a right which its asker has not. Whether the index exists does not matter, so that the answer does
  * not tell.
  *
- * @param who how the message names the asker
  * @throws WarpdexError `UNAUTHORISED` that says which right is missing
  */
-export function authorise(rights: Rights, who: string, request: Request): void {
+export function authorise({ rights, who }: Grant, request: ControlRequest): void {
   const right = neededBy(request)
   if (right === undefined) return
   const index = targetOf(request)
@@ -99,17 +113,44 @@ export function authorise(rights: Rights, who: string, request: Request): void {
 }
 
 /**
+ * The index that a request for data means, if its asker may do that. To whoever may not do it on all indexes an index that is not there and one
+ * that is not its business are the same, so that the answer tells nothing.
+ *
+ * @param find finds the index by the request's handle
+ * @throws WarpdexError `UNAUTHORISED`, and what `find` throws
+ */
+export function authoriseData<Found extends { readonly definition: { readonly name: string } }>(
+  { rights, who }: Grant,
+  { op, handle }: DataRequest,
+  find: () => Found,
+): Found {
+  const right = NEEDED_FOR_DATA[op]
+  if (rights.mayEverywhere(right)) return find()
+  let found: Found | undefined
+  try {
+    found = find()
+  } catch {
+    // Told as what it may not touch.
+  }
+  if (found !== undefined && rights.may(right, found.definition.name)) return found
+  throw new WarpdexError(
+    'UNAUTHORISED',
+    `${op} needs the right "${right}" on the index with handle ${handle}; ${who} lacks it, or there is no such index; open the index by its name`,
+  )
+}
+
+/**
  * What a calibration was is no secret; a new one is work in the background, as a snapshot is. A query that is kept makes a relation, and
  * names those that it reads itself.
  */
-function neededBy(request: Request): Right | undefined {
+function neededBy(request: ControlRequest): Right | undefined {
   if (request.op === 'query') return request.keep === undefined ? undefined : 'create'
   if (request.op === 'calibrate') return request.again ? 'snapshot' : undefined
   return NEEDED[request.op]
 }
 
 /** The name of the index or relation that a request is on. */
-function targetOf(request: Request): string | undefined {
+function targetOf(request: ControlRequest): string | undefined {
   if (request.op === 'query') return request.keep?.name
   const index = 'index' in request ? request.index : undefined
   return index ?? ('relation' in request ? request.relation : undefined)

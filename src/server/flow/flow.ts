@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { bytesLeft } from './bytes-left.js'
 import type { FlowLimits } from './flow-limits.js'
 import { Heartbeat } from './heartbeat.js'
 import { Inflow, type PreparedRequest, SharedInflow } from './inflow.js'
@@ -51,7 +50,6 @@ export class Flow {
 export class ConnectionFlow {
   readonly #flow: Flow
   readonly #socket: WebSocket
-  readonly #stream: Duplex
   readonly #end: (code: number, reason: string, queuedBytes: number) => void
   readonly #inflow: Inflow
   readonly #outflow: Outflow
@@ -73,7 +71,6 @@ export class ConnectionFlow {
     const { limits } = flow
     this.#flow = flow
     this.#socket = socket
-    this.#stream = stream
     this.#end = end
     this.#outflow = new Outflow(limits, flow.outflow, () => socket.terminate())
     this.#inflow = new Inflow(limits, flow.inflow, this.#outflow, (paused) =>
@@ -131,7 +128,7 @@ export class ConnectionFlow {
     this.#inflow.repliesMoved()
   }
 
-  /** It has left. */
+  /** So many bytes of replies have left. */
   sent(bytes: number): void {
     this.#outflow.sent(bytes)
     this.#inflow.repliesMoved()
@@ -139,7 +136,7 @@ export class ConnectionFlow {
 
   tick(seconds: number): void {
     const { stallSeconds, slowestBytesPerSecond } = this.#flow.limits
-    if (this.#outflow.tick(seconds, bytesLeft(this.#stream))) {
+    if (this.#outflow.tick(seconds)) {
       this.#endWith('repliesNotRead', `replies were not read for ${stallSeconds} seconds and more`)
     }
     if (this.#inflow.tick(seconds)) {

@@ -103,8 +103,7 @@ export class Outflow {
   #bytes = 0
   #expected = 0
   #closed = false
-  /** Bytes that have ever left, as of the last tick. */
-  #left = 0
+  /** Bytes that have left since the last tick. */
   #sent = 0
   /** Seconds by which it lags behind the slowest client that is borne with. */
   #behind = 0
@@ -184,14 +183,12 @@ export class Outflow {
 
   /**
    * Time goes by.
-   * @param left all bytes that ever left, also those of replies that have not left as a whole, where that is known
    * @returns whether the client does not read, or slower than is borne with for long
    */
-  tick(seconds: number, left: number | undefined): boolean {
+  tick(seconds: number): boolean {
     const { stallSeconds, slowestBytesPerSecond } = this.#limits
-    const now = left ?? this.#sent
-    const worth = Math.max(0, now - this.#left) / slowestBytesPerSecond
-    this.#left = now
+    const worth = this.#sent / slowestBytesPerSecond
+    this.#sent = 0
     this.#behind = this.#bytes === 0 ? 0 : Math.max(0, this.#behind + seconds - worth)
     return this.#behind > stallSeconds
   }

@@ -1,3 +1,4 @@
+import type { ColumnName } from '../../../protocol/data-frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Request } from '../../../protocol/messages.js'
 
@@ -28,10 +29,9 @@ export interface ReplyExpectation {
  */
 export class ReplySizes {
   readonly #ratios = new Map<string, number>()
-  #lastGet = { index: '', kind: '' }
 
   expect(request: Request): ReplyExpectation {
-    const kind = this.#kindOf(request)
+    const kind = kindOf(request)
     const weight = weightOf(request)
     const ratio = this.#ratios.get(kind)
     if (ratio !== undefined) {
@@ -49,13 +49,6 @@ export class ReplySizes {
     this.#ratios.set(kind, known === undefined ? ratio : Math.max(ratio, known + (ratio - known) * FORGOTTEN))
   }
 
-  /** Most gets are of the same index as the one before, and to put its name together anew takes as long as to look it up. */
-  #kindOf(request: Request): string {
-    if (request.op !== 'get') return kindOf(request)
-    if (request.index !== this.#lastGet.index) this.#lastGet = { index: request.index, kind: kindOf(request) }
-    return this.#lastGet.kind
-  }
-
   #forgetOldest(): void {
     for (const kind of this.#ratios.keys()) {
       this.#ratios.delete(kind)
@@ -66,19 +59,16 @@ export class ReplySizes {
 
 /** How many entries may return says little of how many do: what is asked with a limit is of a kind with what has about the same. */
 function kindOf(request: Request): string {
-  const op = 'limit' in request ? `${request.op} ${Math.floor(Math.log2(request.limit + 1))}` : request.op
+  const { op } = request
+  if ('handle' in request) return `${op} ${Math.floor(Math.log2((request.limit ?? 0) + 1))} ${request.handle}`
+  if ('limit' in request) return `${op} ${Math.floor(Math.log2(request.limit + 1))} of ${request.relation}`
   if ('index' in request) return `${op} ${request.index}`
   return 'relation' in request ? `${op} of ${request.relation}` : op
 }
 
 function weightOf(request: Request): number {
+  if (!('handle' in request)) return 'limit' in request ? Math.max(1, request.limit) : 1
   let bytes = 0
-  for (const name in request) {
-    const value: unknown = request[name as keyof Request]
-    if (value instanceof Object && 'bytes' in value && value.bytes instanceof Uint8Array) {
-      bytes += value.bytes.byteLength
-    }
-  }
-  const entries = 'limit' in request ? request.limit : 1
-  return Math.max(1, bytes) * Math.max(1, entries)
+  for (const name in request.columns) bytes += request.columns[name as ColumnName]?.bytes.byteLength ?? 0
+  return Math.max(1, bytes) * Math.max(1, request.limit ?? 0)
 }

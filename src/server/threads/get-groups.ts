@@ -1,9 +1,11 @@
+import { aligned, asBytes } from '../../../protocol/columns.js'
+import { type DataRequest, encodeDataRequest, type WireColumns } from '../../../protocol/data-frame.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { type SectionType, sectionElementBytes } from '../../../protocol/frame.js'
-import type { GetRequest } from '../../../protocol/messages.js'
-import type { Answered, Question } from '../gate/engine-gate.js'
-import type { EngineRequest } from '../operations.js'
-import { type AnsweredGet, splitAnswer } from './split-answer.js'
+import { sectionElementBytes } from '../../../protocol/frame.js'
+import type { Request } from '../../../protocol/messages.js'
+import { Coalescer } from '../../engine/coalescer.js'
+import { cutShared, paddedCount } from '../../engine/get-coalescer.js'
+import type { Call, Reply } from '../backend.js'
 
 /** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */
 const SMALL_KEYS = 16_384
@@ -11,145 +13,117 @@ const SMALL_KEYS = 16_384
 /** Keys of one group, after which no more join. */
 const GROUP_KEYS = 131_072
 
-/** Groups of one index that may be unanswered: one computes while the other's answer is on its way. */
-const GROUPS_UNDER_WAY = 2
-
-/** A get that waits for others to share its way to the engine. */
-interface Member {
-  readonly question: Question
-  readonly request: GetRequest
-  readonly count: number
-  readonly resolve: (answer: Answered) => void
-  readonly reject: (error: unknown) => void
-}
-
-/** Gets of one index whose keys are of one type, and that mean the same generation of it. */
-interface Group {
-  readonly index: string
-  readonly generation: number | undefined
-  readonly type: SectionType
-  readonly waiting: Member[]
-  underWay: number
+/** A get that can go with others. */
+interface Get extends Call {
+  readonly request: DataRequest
 }
 
 /**
- * Asks for a whole group as if it were one request.
- * @param connection whose request it is, if all are of one; so that who asks for much takes turns with others
- */
-type Ask = (request: EngineRequest, connection: number | undefined) => Promise<Answered>
-
-/**
- * Makes one get of many small ones on their way to the engine's thread, which then has as little to do with each as with a key.
- * A lone one goes at once; those that come while two are under way go together next.
+ * Makes one get of many small ones on their way to the engine's thread, which then has as little to do with all of them as with one. Those of
+ * one token, index and generation go together.
  */
 export class GetGroups {
-  readonly #ask: Ask
-  readonly #groups = new Map<string, Group>()
-  /** That of the last get, since most are of the same index as the one before. */
-  #last: Group | undefined
+  readonly #send: (call: Call) => Promise<Reply>
+  readonly #groups = new Map<string, Coalescer<Get, Reply>>()
 
-  constructor(ask: Ask) {
-    this.#ask = ask
+  /** @param send sends a call to the engine's thread */
+  constructor(send: (call: Call) => Promise<Reply>) {
+    this.#send = send
   }
 
-  /** The answer, or undefined for what is no small get of keys of fixed width. */
-  offer(question: Question): Promise<Answered> | undefined {
-    const { request } = question
-    if (!isPlainGet(request)) return undefined
-    const count = request.keys.bytes.byteLength / sectionElementBytes(request.keys.type)
-    if (count > SMALL_KEYS) return undefined
-    return new Promise((resolve, reject) => {
-      const group = this.#group(request)
-      group.waiting.push({ question, request, count, resolve, reject })
-      if (group.waiting.length === 1) queueMicrotask(() => this.#advance(group))
-    })
+  /**
+   * The reply to what is a small get of keys of fixed width; undefined for other calls, before which all gets go that could be told otherwise
+   * after them.
+   * @param who may do what others of that name may
+   */
+  offer(call: Call, who: string): Promise<Reply> | undefined {
+    if (isSmallGet(call)) return this.#group(call.request, who).call(call)
+    if (!READS.has(call.request.op)) for (const group of this.#groups.values()) group.flush()
+    return undefined
   }
 
-  /** Sends what waits, so that a write of that index comes after it; without one, what waits of all. */
-  flush(index?: string): void {
-    for (const group of this.#groups.values()) {
-      if (index === undefined || group.index === index) while (group.waiting.length > 0) this.#send(group)
+  #group({ handle, generation, columns }: DataRequest, who: string): Coalescer<Get, Reply> {
+    const name = `${handle} ${generation} ${columns.keys?.type} ${who}`
+    let group = this.#groups.get(name)
+    if (group === undefined) {
+      for (const [known, { isIdle }] of this.#groups) if (isIdle) this.#groups.delete(known)
+      group = new Coalescer({
+        ask: (gets) => this.#ask(gets),
+        share: ({ request }) => paddedCount(request.count) / GROUP_KEYS,
+      })
+      this.#groups.set(name, group)
     }
-  }
-
-  #group({ index, generation, keys }: GetRequest): Group {
-    const { type } = keys
-    const last = this.#last
-    if (last?.index === index && last.generation === generation && last.type === type) return last
-    const name = nameOf({ index, generation, type })
-    const group = this.#groups.get(name) ?? { index, generation, type, waiting: [], underWay: 0 }
-    this.#groups.set(name, group)
-    this.#last = group
     return group
   }
 
-  #advance(group: Group): void {
-    while (group.waiting.length > 0 && group.underWay < GROUPS_UNDER_WAY) this.#send(group)
-    if (group.waiting.length > 0 || group.underWay > 0) return
-    this.#groups.delete(nameOf(group))
-    if (this.#last === group) this.#last = undefined
-  }
-
-  #send(group: Group): void {
-    const members = takeMembers(group.waiting)
-    group.underWay++
-    void this.#answer(members).then(() => {
-      group.underWay--
-      this.#advance(group)
-    })
-  }
-
-  async #answer(members: readonly Member[]): Promise<void> {
+  async #ask(gets: readonly Get[]): Promise<readonly (Reply | Promise<Reply>)[]> {
+    const wanted = gets.filter(({ cancellation }) => !cancellation.cancelled)
+    const [first] = wanted
+    if (first === undefined) return gets.map(cancelled)
+    if (wanted.length === 1) return gets.map((get) => (get === first ? this.#send(first) : cancelled()))
     try {
-      const answer = await this.#ask(joined(members), connectionOf(members))
-      const counts = members.map(({ count }) => count)
-      const parts = splitAnswer(answer as AnsweredGet, counts)
-      for (const [i, { resolve }] of members.entries()) resolve(parts[i]!)
+      const parts = cutReply(await this.#send(joined(first, wanted)), wanted)
+      return gets.map((get) => parts[wanted.indexOf(get)] ?? cancelled())
     } catch (error) {
       // Together their payloads may be more than one reply holds.
-      const alone = error instanceof WarpdexError && error.code === 'TOO_LARGE' && members.length > 1
-      if (alone) await Promise.all(members.map((member) => this.#answer([member])))
-      else for (const { reject } of members) reject(error)
+      if (!(error instanceof WarpdexError) || error.code !== 'TOO_LARGE') throw error
+      return gets.map((get) => this.#send(get))
     }
   }
 }
 
-function nameOf({ index, generation, type }: Pick<Group, 'index' | 'generation' | 'type'>): string {
-  return `${type} ${generation} ${index}`
+/** What changes nothing. */
+const READS: ReadonlySet<Request['op']> = new Set(['get', 'getAll', 'count', 'getNext', 'scan', 'explain'])
+
+function isSmallGet(call: Call): call is Get {
+  const { request } = call
+  if (request.op !== 'get' || request.traversal !== undefined || request.count > SMALL_KEYS) return false
+  const { keys } = request.columns
+  if (keys === undefined || keys.offsets !== undefined || keys.type === 'bytes') return false
+  // One whose head does not count its keys is for the engine to refuse.
+  return keys.bytes.byteLength === request.count * sectionElementBytes(keys.type) && request.count > 0
 }
 
-function isPlainGet(request: EngineRequest): request is GetRequest {
-  if (request.op !== 'get' || request.all || request.traversal !== undefined) return false
-  return request.keyOffsets === undefined && request.keys.type !== 'bytes' && request.keys.type !== 'u8'
+function cancelled(): Promise<never> {
+  return Promise.reject(new WarpdexError('CANCELLED', 'the request was cancelled before it began'))
 }
 
-/** Those that go together; whoever does not wait any more is told so. */
-function takeMembers(waiting: Member[]): readonly Member[] {
-  let keys = 0
-  let taken = 0
-  while (taken < waiting.length && keys < GROUP_KEYS) keys += waiting[taken++]!.count
-  const members = waiting.splice(0, taken)
-  const cancelled = members.filter(({ question }) => question.sign.cancelled)
-  for (const { reject } of cancelled) {
-    reject(new WarpdexError('CANCELLED', 'the request was cancelled before it began'))
-  }
-  return cancelled.length === 0 ? members : members.filter((member) => !cancelled.includes(member))
-}
-
-function connectionOf(members: readonly Member[]): number | undefined {
-  const connection = members[0]?.question.connection
-  return members.every(({ question }) => question.connection === connection) ? connection : undefined
-}
-
-function joined(members: readonly Member[]): GetRequest {
-  const [{ request }] = members as readonly [Member, ...Member[]]
-  const { type } = request.keys
-  const length = members.reduce((sum, member) => sum + member.request.keys.bytes.byteLength, 0)
-  const bytes = new Uint8Array(length)
+/** One get of the keys of all. */
+function joined(first: Get, gets: readonly Get[]): Call {
+  const type = first.request.columns.keys?.type ?? 'u32'
+  const count = gets.reduce((sum, { request }) => sum + paddedCount(request.count), 0)
+  const width = sectionElementBytes(type)
+  const bytes = new Uint8Array(count * width)
   let at = 0
-  for (const { request } of members) {
-    bytes.set(request.keys.bytes, at)
-    at += request.keys.bytes.byteLength
+  for (const { request } of gets) {
+    if (request.columns.keys) bytes.set(request.columns.keys.bytes, at * width)
+    at += paddedCount(request.count)
   }
-  return { ...request, keys: { type, bytes } }
+  const request: DataRequest = { ...first.request, deadline: 0, count, columns: { keys: { type, bytes } } }
+  return { ...first, request, frame: encodeDataRequest(request) }
+}
+
+function cutReply({ result, release }: Reply, gets: readonly Get[]): readonly Reply[] {
+  const { found, payloads } = result.columns ?? {}
+  if (found === undefined || payloads === undefined)
+    throw new WarpdexError('INTERNAL', 'a get has no columns')
+  let left = gets.length
+  const leave = release && (() => void (--left === 0 && release()))
+  const offsets = payloads.offsets && aligned(payloads.offsets, Uint32Array)
+  const counts = gets.map(({ request }) => request.count)
+  const width = payloads.bytes.byteLength / counts.reduce((sum, count) => sum + paddedCount(count), 0)
+  return cutShared(found.bytes, counts, (ownFound, start, count) => {
+    const end = start + count
+    const columns: WireColumns = {
+      found: { type: found.type, bytes: ownFound },
+      payloads: offsets
+        ? {
+            type: payloads.type,
+            bytes: payloads.bytes.subarray(offsets[start], offsets[end]),
+            offsets: asBytes(offsets.slice(start, end + 1).map((offset) => offset - offsets[start]!)),
+          }
+        : { type: payloads.type, bytes: payloads.bytes.subarray(start * width, end * width) },
+    }
+    return { result: { columns }, release: leave }
+  })
 }

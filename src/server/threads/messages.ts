@@ -1,78 +1,78 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
-import type { Sections } from '../../../protocol/frame.js'
+import type { Answer } from '../../http/answer.js'
 import type { MeterCounts } from '../../observe/meters.js'
-import type { Rule } from '../access/rights.js'
+import type { Admission, Backend, Result, Visit } from '../backend.js'
 import type { FlowLimits } from '../flow/flow-limits.js'
-import type { EngineGate } from '../gate/engine-gate.js'
-import type { EngineRequest } from '../operations.js'
+import type { ListenerOptions } from '../listener.js'
 
-/** What a thread for sockets is told at its start. */
-export interface SocketThreadData {
+/** What a thread that listens is told at its start. */
+export interface ListenerThreadData {
+  readonly listener: ListenerOptions
   /** What bounds the connections of this thread. */
   readonly limits: FlowLimits
-  /** Where it says what its connections take; see `ThreadLoad`. */
-  readonly load: SharedArrayBuffer
-  readonly adapter: EngineGate['adapter']
 }
 
-/** What is asked of the engine; see `Question`. */
-export interface Asked {
-  readonly request: EngineRequest
-  readonly client?: string | undefined
-  readonly connection?: number | undefined
+/** What the connections of a thread take at the moment. */
+export interface Load {
+  /** Requests that are not answered. */
+  readonly requests: number
+  readonly requestBytes: number
+  /** Bytes of replies that have not left. */
+  readonly replyBytes: number
+  /** Connections that wait for an answer. */
+  readonly waitingClients: number
 }
 
-/** What threads for sockets say to the engine's. Questions are numbered by the thread that asks. */
+/** What threads that listen say to the engine's. Calls, visits and the like are numbered by the thread that asks. */
 export type ToEngine =
-  /** It takes connections now. */
-  | { readonly kind: 'ready' }
-  | ({ readonly kind: 'ask'; readonly question: number } & Asked)
-  | { readonly kind: 'cancel'; readonly question: number }
-  /** The reply to a question has left: its memory may be used again. */
-  | { readonly kind: 'left'; readonly question: number }
-  | { readonly kind: 'closed'; readonly connection: number }
-  /** All that was said before the question of that number is done. */
-  | { readonly kind: 'caughtUp'; readonly number: number }
-  /** It ends by a fault of its own, after it has closed its connections. */
-  | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined }
-  /** What was counted of requests since the last time. */
-  | { readonly kind: 'counted'; readonly counts: MeterCounts }
+  /** It listens, on this port. */
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: 'admit'; readonly number: number; readonly visit: Visit }
+  | { readonly kind: 'visit'; readonly number: number; readonly visit: Visit }
+  | {
+      readonly kind: 'call'
+      readonly number: number
+      readonly connection: number
+      readonly client: string | undefined
+      /** Of a request that the thread has read already, so that it is right. */
+      readonly frame: Uint8Array
+      /** CRC-32 of the columns of a write. */
+      readonly checksums?:
+        | { readonly keys?: number | undefined; readonly payloads?: number | undefined }
+        | undefined
+    }
+  | { readonly kind: 'cancel'; readonly number: number }
+  /** The reply to a call has left: its memory may be used again. */
+  | { readonly kind: 'release'; readonly number: number }
+  | { readonly kind: 'left'; readonly connection: number }
+  /** What its connections take, and what was counted of requests since the last time. */
+  | { readonly kind: 'load'; readonly load: Load; readonly counts: MeterCounts | undefined }
   /** A client that does not read its replies is sent away. */
   | { readonly kind: 'slowConsumer'; readonly queuedBytes: number }
+  /** All of its connections are closed. */
+  | { readonly kind: 'closed' }
+  /** It ends by a fault of its own, after it has closed its connections. */
+  | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined }
 
-/** What the engine's thread says to those for sockets. */
-export type ToSockets =
+/** What the engine's thread says to those that listen. */
+export type ToListener =
+  /** The engine is there. */
+  | { readonly kind: 'begin'; readonly adapter: Backend['adapter'] }
+  | { readonly kind: 'admitted'; readonly number: number; readonly admission: Admission }
+  | { readonly kind: 'answer'; readonly number: number; readonly answer: Answer }
   | {
-      readonly kind: 'answer'
-      readonly question: number
-      readonly fields: object
-      readonly sections: Sections | undefined
-      /** Whether the columns lie in memory that is lent until the reply has left. */
+      readonly kind: 'reply'
+      readonly number: number
+      readonly result: Result
+      /** Whether columns lie in memory that is lent until the reply has left. */
       readonly lent: boolean
     }
-  | {
-      readonly kind: 'refusal'
-      readonly question: number
-      readonly code: ErrorCode
-      readonly message: string
-    }
-  | {
-      readonly kind: 'adopt'
-      readonly connection: number
-      /** How messages name who it is, and what it may do. */
-      readonly who: string
-      readonly rules: readonly Rule[]
-      /** File descriptor of a socket that is a WebSocket already, between two messages. */
-      readonly descriptor: number
-      /** The client's name, if it has said one. */
-      readonly client: string | undefined
-      /** What was read of the messages that come next. */
-      readonly head: Uint8Array
-    }
-  /** What a connection may do from now on. */
-  | { readonly kind: 'rights'; readonly connection: number; readonly rules: readonly Rule[] }
-  | { readonly kind: 'close'; readonly connection: number }
+  | { readonly kind: 'refusal'; readonly number: number; readonly code: ErrorCode; readonly message: string }
+  /** Accept connections, or leave them to threads that have fewer. */
+  | { readonly kind: 'accept'; readonly on: boolean }
+  /** Another certificate for connections from now on. */
+  | { readonly kind: 'renew'; readonly cert: Uint8Array; readonly key: Uint8Array }
+  | { readonly kind: 'close' }
   /** Something that it has said is lost, so that nobody knows any more what holds: it is to fail. */
   | { readonly kind: 'fail'; readonly message: string }
-  /** Asks to be told when all that was said before is done. */
-  | { readonly kind: 'catchUp'; readonly number: number }

@@ -8,6 +8,7 @@ import {
   WriteBatch,
   WriteOp,
 } from '../../../clients/sdk/index.js'
+import type { ColumnName } from '../../../protocol/data-frame.js'
 import { FakeServer } from './fake-server.js'
 
 const numbers = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
@@ -145,7 +146,7 @@ t.test('single gets of a turn share a request', async (t) => {
   const payloads = await Promise.all(keys.map((key) => index.getOne(key)))
   t.strictSame(payloads.slice(0, 5), [undefined, 10, 20, 30, undefined])
   t.equal(server.of('get').length, 1)
-  t.equal(server.of('stats').length, 1)
+  t.equal(server.of('open').length, 1)
   const [bad, good] = await Promise.allSettled([index.getOne(-1), index.getOne(3)])
   t.match(bad, { reason: { code: 'BAD_REQUEST' } }, 'a bad key fails alone')
   t.match(good, { value: 30 })
@@ -293,26 +294,30 @@ t.test('replies that are no answers to what was asked are refused', async (t) =>
   const ranges = { from: [1, 2], limit: 2 }
   const wrong: Record<string, () => Promise<unknown>> = {
     'found payloads': () => index.get([1, 2]),
-    'found payloads payloadOffsets': () => blobs.get([1n, 2n]),
+    'found payloads payloads.offsets': () => blobs.get([1n, 2n]),
     'offsets payloads': () => index.getAll([1, 2]),
     counts: () => index.count([1, 2]),
     'found keys payloads sequences': () => index.getNext([1, 2]),
     'offsets keys payloads more tokens': () => page(index),
-    'offsets keys payloads payloadOffsets more tokens': () => page(blobs),
+    'offsets keys payloads payloads.offsets more tokens': () => page(blobs),
     'keys offsets payloads more tokens': async () => (await index.scanRanges(ranges)).next(),
     codes: () => index.delete([1, 3]),
     ' codes': () => index.write(new WriteBatch<'u32', 'u32'>().deleteKey(1)),
   }
   for (const [names, call] of Object.entries(wrong)) {
-    for (const name of names.trim().split(' ')) {
-      server.alter = (sections) => {
-        const { [name]: column, ...others } = sections
-        return { ...others, [name]: { type: 'bytes', bytes: new Uint8Array(column.bytes.length + 8) } }
+    for (const part of names.trim().split(' ')) {
+      const [name, offsets] = part.split('.') as [ColumnName, 'offsets'?]
+      server.alter = (columns) => {
+        const column = columns[name]!
+        const longer = (bytes: Uint8Array | undefined) => new Uint8Array((bytes?.length ?? 0) + 8)
+        const altered =
+          offsets === undefined
+            ? { ...column, type: 'bytes' as const, bytes: longer(column.bytes) }
+            : { ...column, offsets: longer(column.offsets) }
+        return { ...columns, [name]: altered }
       }
-      const message = new RegExp(
-        `reply to \\w+ does not fit the request: .*"${name === 'payloadOffsets' ? '' : name}`,
-      )
-      await t.rejects(call(), { code: 'INTERNAL', message }, `${name} of ${call}`)
+      const message = new RegExp(`reply to \\w+ does not fit the request: .*"${name}"`)
+      await t.rejects(call(), { code: 'INTERNAL', message }, `${part} of ${call}`)
     }
   }
   server.alter = ({ offsets, ...others }) => {

@@ -1,5 +1,8 @@
 import t from 'tap'
 import { connect, type Index, LoadError, WriteBatch } from '../../../clients/sdk/index.js'
+import { encodeDataRequest, type IndexHandle, wireColumn } from '../../../protocol/data-frame.js'
+import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
+import type { OpenedIndex } from '../../../protocol/replies.js'
 import type { KeyType, PayloadKind } from '../../../protocol/types.js'
 import { RawClient } from '../../src/server/raw-client.js'
 import { start } from '../../src/server/start.js'
@@ -155,28 +158,24 @@ t.test('what was begun in one index does not go on in another', async (t) => {
   t.equal((await index.stats()).payloads, 3)
 })
 
-t.test('a request says which generation it means, or takes the one that is there', async (t) => {
-  const stale = other.index<'u32', 'u32'>('shared')
+t.test('a request names an index by its handle and its generation', async (t) => {
   await remake('shared', SMALL, 1)
   const raw = await RawClient.connect(t, url)
-  await raw.ask({ id: 0, op: 'hello', protocol: 1, client: 'raw' })
-  const keys = { type: 'u32' as const, bytes: new Uint8Array(Uint32Array.of(1).buffer) }
-  const { generation } = await stale.stats()
-  const send = (id: number, meant: unknown) =>
-    raw.send(
-      { id, op: 'get', index: 'shared', ...(meant === undefined ? {} : { generation: meant }) },
-      { keys },
-    )
+  const hello = { id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: 'raw' }
+  t.match((await raw.ask(hello)).header, { ok: true, protocol: PROTOCOL_VERSION })
+  const open = async () =>
+    (await raw.ask({ id: 1, op: 'open', index: 'shared' })).header as unknown as OpenedIndex
+  const keys = wireColumn('u32', Uint32Array.of(1))
+  const refusal = async ({ handle, generation }: IndexHandle) => {
+    raw.socket.send(encodeDataRequest({ id: 2, op: 'get', handle, generation, count: 1, columns: { keys } }))
+    return (await raw.reply()).header
+  }
+  const stale = await open()
   await remake('shared', WIDE, 1)
-  const now = (await stale.stats()).generation
-  t.not(now, generation)
-  for (const [i, meant] of [generation, now, undefined, 'x'].entries()) send(i, meant)
-  const replies = [await raw.reply(), await raw.reply(), await raw.reply(), await raw.reply()]
-  replies.sort((one, another) => Number(one.id) - Number(another.id))
-  const INDEX_CHANGED = { ok: false, error: { code: 'INDEX_CHANGED', message: /ask for its stats/ } }
-  t.match(
-    replies.map(({ header }) => header),
-    [INDEX_CHANGED, { ok: true }, { ok: true }, { error: { code: 'BAD_REQUEST' } }],
-  )
-  t.equal(replies[1].sections.get('payloads')?.bytes.byteLength, 8)
+  const now = await open()
+  t.notSame([now.handle, now.generation], [stale.handle, stale.generation])
+  t.match(await refusal(stale), { ok: false, error: { code: /^(UNKNOWN_INDEX|INDEX_CHANGED)$/ } })
+  const other = { ...now, generation: now.generation + 1 }
+  t.match(await refusal(other), { ok: false, error: { code: 'INDEX_CHANGED' } })
+  t.match(await refusal({ ...now, handle: 1_000_000 }), { ok: false, error: { code: 'UNKNOWN_INDEX' } })
 })

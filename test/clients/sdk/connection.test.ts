@@ -86,7 +86,7 @@ t.test('requests of an index arrive in the order of the calls', async (t) => {
   ])
   t.strictSame(
     server.requests.slice(2).map(({ op }) => op),
-    ['insert', 'count', 'insert', 'get', 'delete'],
+    ['insert', 'count', 'insert', 'getAll', 'delete'],
   )
 })
 
@@ -112,10 +112,10 @@ t.test('calls that come with the definition, or after it, overtake none that wai
   await setTimeout(5)
   four(17)
   await Promise.all(calls)
-  const asked = server.requests.flatMap((request) => ('keys' in request ? [request] : []))
+  const asked = server.requests.flatMap((request) => ('handle' in request ? [request] : []))
   t.strictSame(
-    asked.slice(-20).map(({ op, keys }) => [op, keys?.bytes[0]]),
-    Array.from({ length: 20 }, (_, i) => [(['insert', 'get', 'count', 'get'] as const)[i % 4], i + 1]),
+    asked.slice(-20).map(({ op, columns }) => [op, columns.keys?.bytes[0]]),
+    Array.from({ length: 20 }, (_, i) => [(['insert', 'get', 'count', 'getAll'] as const)[i % 4], i + 1]),
   )
 })
 
@@ -146,7 +146,7 @@ t.test('calls of one turn are sent in their order, whatever their bounds', async
     await Promise.all(Array.from({ length: 12 }, (_, i) => index.count([i], bounds[i % bounds.length])))
     const sent = server.of('count').slice(before)
     t.strictSame(
-      sent.map(({ keys }) => keys.bytes[0]),
+      sent.map(({ columns }) => columns.keys?.bytes[0]),
       Array.from({ length: 12 }, (_, i) => i),
       asked,
     )

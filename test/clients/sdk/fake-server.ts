@@ -9,18 +9,21 @@ import {
   KEY_ARRAYS,
   type KeyArray,
 } from '../../../protocol/columns.js'
+import {
+  type DataOp,
+  type DataRequest,
+  encodeDataReply,
+  numberIn,
+  type WireColumn,
+  type WireColumns,
+  wireColumn,
+} from '../../../protocol/data-frame.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
-import { decodeFrame, encodeFrame, type Sections } from '../../../protocol/frame.js'
-import { keySectionType, requireKeys } from '../../../protocol/key-sections.js'
+import { encodeFrame } from '../../../protocol/frame.js'
+import { requireKeys, wireKeyType } from '../../../protocol/key-column.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import type {
-  ExplainRequest,
-  GetNextRequest,
-  GetRequest,
-  Request,
-  ScanRequest,
-} from '../../../protocol/messages.js'
-import { parseRequest } from '../../../protocol/parse-request.js'
+import { type ControlRequest, PROTOCOL_VERSION, type Request } from '../../../protocol/messages.js'
+import { readRequest } from '../../../protocol/read-request.js'
 import { errorHeader } from '../../../protocol/replies.js'
 import {
   getNextColumns,
@@ -29,14 +32,10 @@ import {
   type WriteColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
+import { rowsOf } from '../../../protocol/rows.js'
 import { type IndexDefinition, isFixedKeyType, keyWidth, payloadBytes } from '../../../protocol/types.js'
 import { countCodes } from '../../../src/engine/load-counts.js'
-import { joinPayloads, type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
-
-interface Answer {
-  readonly fields?: object
-  readonly sections?: Sections
-}
+import { type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 
 /**
  * What a test makes of a request: nothing, or an answer that stays out or makes no sense, or a connection that breaks before or
@@ -53,7 +52,7 @@ export class FakeServer {
   /** Decides what happens to a request. */
   intervene: (request: Request) => Intervention | WarpdexError = () => 'none'
   /** Makes other columns of a reply's. */
-  alter: (sections: Sections) => Sections = (sections) => sections
+  alter: (columns: WireColumns) => WireColumns = (columns) => columns
   token: string | undefined
   /** Bytes of payloads that a reply may have. */
   replyBytes: number = LIMITS.frameBytes
@@ -89,8 +88,14 @@ export class FakeServer {
     return `ws://127.0.0.1:${this.#port}`
   }
 
-  of<O extends Request['op']>(op: O): Extract<Request, { op: O }>[] {
-    return this.requests.filter((request): request is Extract<Request, { op: O }> => request.op === op)
+  of<O extends Request['op']>(op: O): RequestOf<O>[] {
+    return this.requests.filter((request): request is RequestOf<O> => request.op === op)
+  }
+
+  /** Drops an index, and makes it anew as it was, without entries. */
+  remake(name: string): void {
+    const { definition } = this.#named(name)
+    this.indexes.set(name, new ModelIndex(definition))
   }
 
   #serve(socket: WebSocket): void {
@@ -99,7 +104,7 @@ export class FakeServer {
     socket.on('message', (data: Buffer) => {
       // What came in the same packet as a request that broke the connection.
       if (socket.readyState !== socket.OPEN) return
-      const request = parseRequest(decodeFrame(data))
+      const request = readRequest(data)
       if (request.op === 'hello') client = request.client
       else this.requests.push(request)
       const intervention = request.op === 'hello' ? 'none' : this.intervene(request)
@@ -109,11 +114,7 @@ export class FakeServer {
       let frame: Uint8Array
       try {
         if (intervention instanceof WarpdexError) throw intervention
-        const { fields, sections = {} } = this.#answer(request, client)
-        if ((sections.payloads?.bytes.length ?? 0) > this.replyBytes) {
-          throw new WarpdexError('TOO_LARGE', 'the reply is too large')
-        }
-        frame = encodeFrame({ id: request.id, ok: true, ...fields }, this.alter(sections))
+        frame = this.#answer(request, client)
       } catch (error) {
         frame = encodeFrame(errorHeader(request.id, toWarpdexError(error)))
       }
@@ -122,155 +123,179 @@ export class FakeServer {
     })
   }
 
-  #answer(request: Request, client: string): Answer {
+  #answer(request: Request, client: string): Uint8Array {
+    const { id } = request
+    if (isControl(request)) return encodeFrame({ id, ok: true, ...this.#fields(request) })
+    const index = this.#index(request)
+    if (request.op === 'explain') {
+      return encodeFrame({ id, ok: true, explanation: explain(index, request) })
+    }
+    const columns = this.#columns(index, request, client)
+    if ((columns.payloads?.bytes.length ?? 0) > this.replyBytes) {
+      throw new WarpdexError('TOO_LARGE', 'the reply is too large')
+    }
+    return Buffer.concat(encodeDataReply({ id, op: request.op, columns: this.alter(columns) }))
+  }
+
+  #fields(request: ControlRequest): object {
     switch (request.op) {
-      case 'hello':
-        return {
-          fields: { server: 'fake', protocol: 1, adapter: { name: 'list', software: true }, limits: LIMITS },
-        }
+      case 'hello': {
+        const adapter = { name: 'list', software: true }
+        return { server: 'fake', protocol: PROTOCOL_VERSION, adapter, limits: LIMITS }
+      }
+      case 'open': {
+        const { definition, handle, generation } = this.#named(request.index)
+        return { ...definition, handle, generation }
+      }
       case 'createIndex':
         return this.#create(request)
       case 'dropIndex':
-        return { fields: { dropped: this.indexes.delete(request.index) } }
+        return { dropped: this.indexes.delete(request.index) }
       case 'listIndexes':
-        return { fields: { indexes: [...this.indexes.values()].map(({ definition }) => definition) } }
+        return { indexes: [...this.indexes.values()].map(({ definition }) => definition) }
       case 'stats':
-        return { fields: { server: {}, indexes: this.#stats(request.index) } }
+        return { server: {}, indexes: this.#stats(request.index) }
       case 'snapshot':
-        return { fields: { snapshots: [{ index: request.index, position: 1, bytes: 2 }] } }
+        return { snapshots: [{ index: request.index, position: 1, bytes: 2 }] }
       case 'backup':
-        return { fields: { path: `/backups/${request.name}`, bytes: 3, indexes: this.indexes.size } }
+        return { path: `/backups/${request.name}`, bytes: 3, indexes: this.indexes.size }
       case 'calibrate':
-        return { fields: { adapter: { name: 'list', driver: '', software: true } } }
+        return { adapter: { name: 'list', driver: '', software: true } }
       case 'cancel':
-        return { fields: { cancelled: true } }
-      case 'query':
-      case 'queryNext':
-      case 'queryEnd':
+        return { cancelled: true }
+      default:
         throw new WarpdexError('BAD_REQUEST', 'this server has no relations')
+    }
+  }
+
+  #columns(index: ModelIndex, request: DataRequest, client: string): WireColumns {
+    switch (request.op) {
       case 'get':
-        return { sections: this.#get(request) }
-      case 'explain':
-        return { fields: { explanation: this.#explain(request) } }
+        return get(index, request)
+      case 'getAll':
+        return getAll(index, request)
       case 'count': {
-        const index = this.#index(request.index)
-        const keys = readKeys(requireKeys(request, index.definition).bytes, index.definition)
-        const counts = Uint32Array.from(keys, (key) => index.of(key).length)
-        return { sections: { counts: { type: 'u32', bytes: asBytes(counts) } } }
+        const counts = keysOf(index, request).map((key) => index.of(key).length)
+        return { counts: wireColumn('u32', Uint32Array.from(counts)) }
       }
       case 'scan':
-        return { sections: this.#scan(request) }
+        return scan(index, request)
       case 'getNext':
-        return { sections: this.#getNext(request) }
-      case 'createRelation':
-      case 'dropRelation':
-      case 'createRelationIndex':
-      case 'listRelations':
-      case 'append':
-      case 'readRelation':
-        throw new WarpdexError('BAD_REQUEST', 'this server has no relations')
+        return getNext(index, request)
       default: {
-        const index = this.#index(request.index)
         const known = `${client}/${request.writeId}`
-        const before = request.op === 'load' ? request.after : undefined
-        if (before !== undefined && !this.#outcomes.has(`${client}/${before}`)) {
+        const { after } = request.columns
+        if (after !== undefined && !this.#outcomes.has(`${client}/${numberIn(after, 'after')}`)) {
           throw new WarpdexError('CANCELLED', 'the part before this one is not stored')
         }
         const codes = this.#outcomes.get(known) ?? write(index, writeColumns(request, index.definition))
         this.#outcomes.set(known, codes)
-        if (request.op === 'load') return { fields: countCodes(codes) }
-        return { sections: { codes: { type: 'u8', bytes: codes } } }
+        if (request.op !== 'load') return { codes: wireColumn('u8', codes) }
+        const { rows, inserted, replaced, existing, refused } = countCodes(codes)
+        return { counts: wireColumn('u32', Uint32Array.of(rows, inserted, replaced, existing, refused)) }
       }
     }
   }
 
-  #create(request: Extract<Request, { op: 'createIndex' }>): Answer {
+  #create(request: RequestOf<'createIndex'>): object {
     const { id: _id, op: _op, index: name, ifNotExists: _ifNotExists, ...fields } = request
     const created = !this.indexes.has(name)
     if (!created && !request.ifNotExists) throw new WarpdexError('INDEX_EXISTS', `index "${name}" exists`)
     const definition = { name, ...fields }
     if (created) this.indexes.set(name, new ModelIndex(definition))
-    return { fields: { definition, created } }
+    return { definition, created }
   }
 
-  #index(name: string): ModelIndex {
+  #index({ handle, generation }: DataRequest): ModelIndex {
+    const index = [...this.indexes.values()].find((candidate) => candidate.handle === handle)
+    if (index === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index of handle ${handle}`)
+    if (generation === index.generation) return index
+    throw new WarpdexError('INDEX_CHANGED', `the index has generation ${index.generation}, not ${generation}`)
+  }
+
+  #named(name: string): ModelIndex {
     const index = this.indexes.get(name)
     if (index === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index "${name}"`)
     return index
   }
 
   #stats(name: string | undefined): object[] {
-    const indexes = name === undefined ? [...this.indexes.values()] : [this.#index(name)]
+    const indexes = name === undefined ? [...this.indexes.values()] : [this.#named(name)]
     return indexes.map(({ definition, entries }) => ({ ...definition, payloads: entries.length }))
   }
+}
 
-  #explain(request: ExplainRequest): object {
-    const { definition } = this.#index(request.index)
-    const { bytes } = requireKeys(request, definition)
-    return { ...request.traversal, batch: readKeys(bytes, definition).length }
-  }
+type RequestOf<O extends Request['op']> = O extends DataOp
+  ? DataRequest & { readonly op: O }
+  : Extract<ControlRequest, { readonly op: O }>
 
-  #get(request: GetRequest): Sections {
-    const index = this.#index(request.index)
-    const { definition } = index
-    const keys = readKeys(requireKeys(request, definition).bytes, definition)
-    const lists = keys.map((key) => index.of(key))
-    if (request.all) {
-      const { offsets } = joinPayloads(lists.map((list) => new Uint8Array(list.length)))
-      return { offsets: { type: 'u32', bytes: offsets }, ...payloadSections(lists.flat(), definition) }
-    }
-    const firsts = lists.map(([first]) => first)
-    return { found: bitmap(firsts), ...payloadSections(firsts, definition) }
-  }
+function isControl(request: Request): request is ControlRequest {
+  return !('handle' in request)
+}
 
-  #scan(request: ScanRequest): Sections {
-    const index = this.#index(request.index)
-    const { definition } = index
-    const columns = scanColumns(request, definition)
-    const ranges = Array.from({ length: columns.ranges }, (_, i) => scanRange(index, request, columns, i))
-    const entries = ranges.flatMap(({ page }) => page)
-    const keys = keyColumn(
+function explain({ definition }: ModelIndex, { traversal, columns }: DataRequest): object {
+  return { ...traversal, batch: readKeys(requireKeys(columns, definition).bytes, definition).length }
+}
+
+function get(index: ModelIndex, request: DataRequest): WireColumns {
+  const firsts = keysOf(index, request).map((key) => index.of(key)[0])
+  return { found: bitmap(firsts), payloads: payloadColumn(firsts, index) }
+}
+
+function getAll(index: ModelIndex, request: DataRequest): WireColumns {
+  const lists = keysOf(index, request).map((key) => index.of(key))
+  return { offsets: groupColumn(lists), payloads: payloadColumn(lists.flat(), index) }
+}
+
+function scan(index: ModelIndex, request: DataRequest): WireColumns {
+  const columns = scanColumns(request, index.definition)
+  const ranges = Array.from({ length: columns.ranges }, (_, i) => scanRange(index, request, columns, i))
+  const entries = ranges.flatMap(({ page }) => page)
+  return {
+    offsets: groupColumn(ranges.map(({ page }) => page)),
+    keys: keyColumn(
       entries.map(({ key }) => key),
-      definition,
-    )
-    const { offsets } = joinPayloads(ranges.map(({ page }) => new Uint8Array(page.length)))
-    return {
-      offsets: { type: 'u32', bytes: offsets },
-      keys: { type: keySectionType(definition.keyType), bytes: keys },
-      ...payloadSections(entries, definition),
-      more: { type: 'u8', bytes: Uint8Array.from(ranges, ({ more }) => (more ? 1 : 0)) },
-      tokens: { type: 'bytes', bytes: new Uint8Array(Buffer.concat(ranges.map(({ token }) => token))) },
-    }
+      index,
+    ),
+    payloads: payloadColumn(entries, index),
+    more: wireColumn(
+      'u8',
+      Uint8Array.from(ranges, ({ more }) => (more ? 1 : 0)),
+    ),
+    tokens: wireColumn('bytes', Buffer.concat(ranges.map(({ token }) => token))),
   }
+}
 
-  #getNext(request: GetNextRequest): Sections {
-    const index = this.#index(request.index)
-    const { definition } = index
-    const { keys, sequences } = getNextColumns(request, definition)
-    const places = sequences && aligned(sequences, Uint32Array)
-    const next = readKeys(keys, definition).map((key, i) => {
-      const whole = request.reverse ? -1 : Number.POSITIVE_INFINITY
-      const after = { key, sequence: places?.[i] ?? whole }
-      const open = { from: undefined, to: undefined, fromExclusive: false, toExclusive: false }
-      return index.scan({ ...open, reverse: request.reverse, after })[0]
-    })
-    const nextKeys = keyColumn(
-      next.map((entry, i) => entry?.key ?? readKeys(keys, definition)[i]),
-      definition,
-    )
-    return {
-      found: bitmap(next),
-      keys: { type: keySectionType(definition.keyType), bytes: nextKeys },
-      ...payloadSections(next, definition),
-      sequences: { type: 'u32', bytes: asBytes(Uint32Array.from(next, (entry) => entry?.sequence ?? 0)) },
-    }
+function getNext(index: ModelIndex, request: DataRequest): WireColumns {
+  const { definition } = index
+  const { reverse = false } = request
+  const { keys: bytes, sequences } = getNextColumns(request, definition)
+  const places = sequences && aligned(sequences, Uint32Array)
+  const keys = readKeys(bytes, definition)
+  const next = keys.map((key, i) => {
+    const whole = reverse ? -1 : Number.POSITIVE_INFINITY
+    const after = { key, sequence: places?.[i] ?? whole }
+    const open = { from: undefined, to: undefined, fromExclusive: false, toExclusive: false }
+    return index.scan({ ...open, reverse, after })[0]
+  })
+  return {
+    found: bitmap(next),
+    keys: keyColumn(
+      next.map((entry, i) => entry?.key ?? keys[i]),
+      index,
+    ),
+    payloads: payloadColumn(next, index),
+    sequences: wireColumn(
+      'u32',
+      Uint32Array.from(next, (entry) => entry?.sequence ?? 0),
+    ),
   }
 }
 
 /** One range of a scan: its entries, whether there are more, and the token of the last. */
 function scanRange(
   index: ModelIndex,
-  { reverse, fromExclusive, toExclusive, limit }: ScanRequest,
+  { reverse = false, fromExclusive = false, toExclusive = false, limit = 0 }: DataRequest,
   { from, to, tokens }: ScanColumns,
   i: number,
 ): { readonly page: ModelEntry[]; readonly more: boolean; readonly token: Uint8Array } {
@@ -287,7 +312,7 @@ function scanRange(
   const last = page.at(-1)
   const token = new Uint8Array(width + 4)
   if (last !== undefined) {
-    token.set(keyColumn([last.key], definition))
+    token.set(keyColumn([last.key], index).bytes)
     token.set(asBytes(Uint32Array.of(last.sequence)), width)
   }
   return { page, more: all.length > limit, token }
@@ -299,31 +324,35 @@ function readKeys(bytes: Uint8Array, { keyType }: IndexDefinition): ModelKey[] {
   return [...aligned(bytes, Column)]
 }
 
-function keyColumn(keys: readonly ModelKey[], { keyType }: IndexDefinition): Uint8Array {
-  if (keyType === 'u64') return asBytes(BigUint64Array.from(keys, BigInt))
-  if (keyType === 'u32') return asBytes(Uint32Array.from(keys, Number))
-  if (keyType === 'f64') return asBytes(Float64Array.from(keys, Number))
+function keysOf({ definition }: ModelIndex, { columns }: DataRequest): ModelKey[] {
+  return readKeys(requireKeys(columns, definition).bytes, definition)
+}
+
+function keyColumn(keys: readonly ModelKey[], { definition: { keyType } }: ModelIndex): WireColumn {
+  const type = wireKeyType(keyType)
+  if (keyType === 'u64') return wireColumn(type, BigUint64Array.from(keys, BigInt))
+  if (keyType === 'u32') return wireColumn(type, Uint32Array.from(keys, Number))
+  if (keyType === 'f64') return wireColumn(type, Float64Array.from(keys, Number))
   throw new Error(`the fake server has no ${keyType} keys`)
 }
 
-function payloadSections(
-  entries: readonly (ModelEntry | undefined)[],
-  definition: IndexDefinition,
-): Sections {
+function payloadColumn(entries: readonly (ModelEntry | undefined)[], { definition }: ModelIndex): WireColumn {
   const width = payloadBytes(definition.payloadKind)
-  const { bytes, offsets } = joinPayloads(
-    entries.map((entry) => entry?.payload ?? new Uint8Array(width ?? 0)),
-  )
-  const payloads = { type: 'bytes', bytes } as const
-  return width === undefined ? { payloads, payloadOffsets: { type: 'u32', bytes: offsets } } : { payloads }
+  const { bytes, offsets } = rowsOf(entries.map((entry) => entry?.payload ?? new Uint8Array(width ?? 0)))
+  return wireColumn('bytes', bytes, width === undefined ? offsets : undefined)
 }
 
-function bitmap(entries: readonly (ModelEntry | undefined)[]): { type: 'u8'; bytes: Uint8Array } {
+/** Where each list begins in all of them together. */
+function groupColumn(lists: readonly (readonly ModelEntry[])[]): WireColumn {
+  return wireColumn('u32', rowsOf(lists.map(({ length }) => new Uint8Array(length))).offsets)
+}
+
+function bitmap(entries: readonly (ModelEntry | undefined)[]): WireColumn {
   const bytes = new Uint8Array(Math.ceil(entries.length / 8))
   entries.forEach((entry, i) => {
     if (entry !== undefined) bytes[i >> 3] |= 1 << (i & 7)
   })
-  return { type: 'u8', bytes }
+  return wireColumn('u8', bytes)
 }
 
 function write(index: ModelIndex, { ops, keys, payloads }: WriteColumns): Uint8Array {

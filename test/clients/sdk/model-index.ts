@@ -1,4 +1,3 @@
-import { asBytes } from '../../../protocol/columns.js'
 import { type IndexDefinition, ResultCode, WriteOp } from '../../../protocol/types.js'
 
 export type ModelKey = number | bigint
@@ -11,6 +10,11 @@ export interface ModelEntry {
 
 /** An index as a plain list in order. It knows no columns. */
 export class ModelIndex {
+  static #made = 0
+  /** By which requests name it; no other index has ever had it. */
+  readonly handle = ++ModelIndex.#made
+  /** Rises when its name comes to mean something else. */
+  generation = 1
   readonly definition: IndexDefinition
   entries: ModelEntry[] = []
   #nextSequence = 0
@@ -60,13 +64,4 @@ export class ModelIndex {
     })
     return reverse ? inside.reverse() : inside
   }
-}
-
-/** Payloads as columns: the bytes, and where each starts. */
-export function joinPayloads(payloads: readonly Uint8Array[]): { bytes: Uint8Array; offsets: Uint8Array } {
-  const offsets = new Uint32Array(payloads.length + 1)
-  payloads.forEach((payload, i) => {
-    offsets[i + 1] = offsets[i] + payload.length
-  })
-  return { bytes: new Uint8Array(Buffer.concat(payloads)), offsets: asBytes(offsets) }
 }

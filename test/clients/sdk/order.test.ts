@@ -1,12 +1,5 @@
 import t, { type Test } from 'tap'
-import {
-  BatchError,
-  type Client,
-  connect,
-  LIMITS,
-  ResultCode,
-  WarpdexError,
-} from '../../../clients/sdk/index.js'
+import { BatchError, type Client, connect, LIMITS, ResultCode } from '../../../clients/sdk/index.js'
 import { start } from '../../src/server/start.js'
 import { FakeServer } from './fake-server.js'
 
@@ -133,8 +126,10 @@ t.test('a batch that is given up midway lets others go on, each in its turn', as
 t.test('a batch whose index is made anew midway is not stored in halves', async (t) => {
   const { server, index } = await fake(t)
   let inserts = 0
-  server.intervene = ({ op }) =>
-    op === 'insert' && ++inserts === 2 ? new WarpdexError('INDEX_CHANGED', 'made anew') : 'none'
+  server.intervene = ({ op }) => {
+    if (op === 'insert' && ++inserts === 2) server.remake('blobs')
+    return 'none'
+  }
   const error = await failureOf(index.insert(largeKeys, largePayloads))
   t.match(error, { code: 'INDEX_CHANGED', name: 'BatchError', stored: 0, message: /does not go on in it/ })
   inserts = 1

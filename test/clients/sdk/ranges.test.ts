@@ -71,7 +71,7 @@ t.test('many ranges are scanned at once, and continued where they have more', as
   t.strictSame([second.length, second.offsets], [4, Uint32Array.of(0, 0, 0, 3, 3)])
   t.strictSame([...second.of(2).payloads], [6, 7, 8])
   const [, continuation] = server.of('scan')
-  t.equal(continuation.tokens?.bytes.length, 8, 'only the unfinished range is asked for again')
+  t.equal(continuation.columns.tokens?.bytes.length, 8, 'only the unfinished range is asked for again')
   t.strictSame([...(await first.next())!.of(2).payloads], [6, 7, 8], 'a page can be continued again')
 
   const bounds = { from: [1, 3, 4], to: [4, 4, 6] }
@@ -111,7 +111,7 @@ t.test('ranges and limits over that of a request are split', async (t) => {
   )
   t.equal(pages, 1)
   t.strictSame(
-    server.of('scan').map(({ from }) => from?.bytes.length),
+    server.of('scan').map(({ columns }) => columns.from?.bytes.length),
     [8, 8, 4],
   )
   const split = await gather(index, { from: [1, 2, 3], limit: 1 })

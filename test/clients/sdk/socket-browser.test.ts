@@ -2,6 +2,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { openSocket } from '../../../clients/sdk/socket-browser.js'
 import { decodeFrame, encodeFrame } from '../../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
 import { FakeServer } from './fake-server.js'
 
 t.test('the socket for browsers works on the standard interface of WebSockets', async (t) => {
@@ -19,7 +20,8 @@ t.test('the socket for browsers works on the standard interface of WebSockets', 
       server.url,
       { token: undefined, ca: undefined },
       {
-        onOpen: () => socket.send(encodeFrame({ id: 0, op: 'hello', protocol: 1, client: 'c' })),
+        onOpen: () =>
+          socket.send(encodeFrame({ id: 0, op: 'hello', protocol: PROTOCOL_VERSION, client: 'c' })),
         onMessage: (bytes) => {
           events.push(String(decodeFrame(bytes).header.server))
           socket.close()

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
+import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexShape } from '../../../gpu/index-structure.js'
-import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { pickRows, type Rows, rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'

@@ -54,7 +54,7 @@ export function columnOf(keys: readonly Uint8Array[]): Column {
 }
 
 /** The normal form of one key, as bytes that are not filled up. */
-export function encode(key: Uint8Array, form: NormalForm): Buffer {
+function encode(key: Uint8Array, form: NormalForm): Buffer {
   if (form === 'raw') return Buffer.from(key)
   const escaped = Buffer.alloc(2 * key.length + 2)
   let length = 0

@@ -10,6 +10,7 @@ import { openDevice } from '../open-device.js'
 
 /** What a primitive is recorded with. */
 export interface Bed {
+  readonly device: Device
   readonly primitives: Primitives
   readonly recorder: Recorder
   readonly scratch: Scratch
@@ -76,7 +77,7 @@ async function run(
     device.upload(buffer, new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
     return buffer
   }
-  const outputs = await record({ primitives, recorder, scratch, upload })
+  const outputs = await record({ device, primitives, recorder, scratch, upload })
   const columns = outputs.map(([buffer, words]) => ({ buffer, bytes: words * 4 }))
   const read = await device.submitAndRead(recorder, columns)
   scratch.release()
@@ -125,7 +126,7 @@ export function randomWords(seed: number, count: number): Uint32Array {
 }
 
 /** The place of the first difference, or undefined; quicker than a deep comparison of long columns. */
-export function firstDifference(found: ArrayLike<number>, wanted: ArrayLike<number>): string | undefined {
+function firstDifference(found: ArrayLike<number>, wanted: ArrayLike<number>): string | undefined {
   if (found.length !== wanted.length) return `${found.length} words instead of ${wanted.length}`
   for (let i = 0; i < wanted.length; i++) {
     if (found[i] !== wanted[i]) return `word ${i} is ${found[i]} instead of ${wanted[i]}`

@@ -63,7 +63,7 @@ export function columnOutputs(columns: Columns, count: number, shape: ColumnShap
 }
 
 /** Negative, 0 or positive as key i comes before, equals or comes after key j. */
-export function compareKeys(keys: Uint32Array, i: number, j: number, keyWords: number): number {
+function compareKeys(keys: Uint32Array, i: number, j: number, keyWords: number): number {
   for (let word = keyWords - 1; word >= 0; word--) {
     const difference = keys[i * keyWords + word]! - keys[j * keyWords + word]!
     if (difference !== 0) return difference

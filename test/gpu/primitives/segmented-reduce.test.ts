@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { KeyWords, PairReduction, Reduction } from '../../../gpu/primitives/primitives.js'
+import type { PairReduction, Reduction } from '../../../gpu/primitives/primitives.js'
 import { anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
 
 type IntegerReduction = Exclude<Reduction, 'floatSum'>
@@ -112,56 +112,6 @@ t.test('segments of random lengths', (t) =>
           run,
           seed,
           Array.from(randomWords(seed, total), (word) => (word % 7 === 0 ? 0 : word % (longest + 1))),
-        )
-      },
-      15,
-    ),
-  ),
-)
-
-/** Starts of the runs of equal neighbours. */
-function runStarts(keys: Uint32Array, keyWords: KeyWords): number[] {
-  const count = keys.length / keyWords
-  const key = (i: number) => keys.subarray(i * keyWords, (i + 1) * keyWords).join()
-  return Array.from({ length: count }, (_, i) => i).filter((i) => i === 0 || key(i) !== key(i - 1))
-}
-
-t.test('runs of equal keys, and the sums of their values', (t) =>
-  withBothForms(t, (t, run) =>
-    check(
-      t,
-      fc.record({
-        seed: anySeed,
-        count: fc.constantFrom(0, 1, 255, 257, 4095, 4097, 10_000),
-        keyWords: fc.constantFrom(1 as const, 2 as const),
-        change: fc.constantFrom(1, 3, 100, 2 ** 31),
-      }),
-      async ({ seed, count, keyWords, change }) => {
-        let key = 0
-        const keys = randomWords(seed, count * keyWords)
-          .map((word) => (word % change === 0 ? 1 : 0))
-          .map((step) => {
-            key += step
-            return key
-          })
-        const values = randomWords(seed + 1, count)
-        const [starts, runs, sums] = await run(async ({ primitives, recorder, scratch, upload }) => {
-          const found = (await primitives.keyRuns(keyWords)).record(recorder, scratch, upload(keys), count)
-          const sums = scratch.words(count)
-          const reduce = await primitives.segmentedReduce()
-          reduce.record(recorder, scratch, upload(values), count, found, 'sum', sums)
-          return [
-            [found.starts, count],
-            [found.deviceCount.buffer, 1],
-            [sums, count],
-          ]
-        })
-        const wanted = runStarts(keys, keyWords)
-        same(runs!, [wanted.length])
-        same(starts!.subarray(0, wanted.length), wanted)
-        same(
-          sums!.subarray(0, wanted.length),
-          wanted.flatMap((start, i) => ORACLES.sum(values.subarray(start, wanted[i + 1] ?? count))),
         )
       },
       15,

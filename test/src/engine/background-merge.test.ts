@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Device } from '../../../gpu/device/device.js'
+import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexStructure } from '../../../gpu/index-structure.js'
-import { PrefixTree } from '../../../gpu/prefix-tree/prefix-tree.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
@@ -9,7 +9,7 @@ import { DeviceBudget } from '../../../src/engine/device-budget.js'
 import type { Engine, EngineOptions } from '../../../src/engine/index.js'
 import { PagedIndex } from '../../../src/engine/paged-index.js'
 import { prefixTrees, type StructureFactory } from '../../../src/engine/structures.js'
-import { HeldPasses } from '../../gpu/prefix-tree/held-passes.js'
+import { HeldPasses } from '../../gpu/index/held-passes.js'
 import { openEngine } from './open-engine.js'
 
 // All that these tests insert goes to a delta first.

@@ -262,7 +262,7 @@ t.test('what is paged out outlives its device', async (t) => {
     [[0], [10], [20], [30]],
   )
   t.ok(restored.length >= 2 && restored.every((device) => device === 'second'))
-  t.equal(await engine.locate('c'), 3)
+  t.equal(engine.index('c').id, 3)
 })
 
 t.test('an index that is larger than the budget is refused, with the sizes', async (t) => {

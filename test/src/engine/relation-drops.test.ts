@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Committer } from '../../../persistence/committer.js'
+import { Committer } from '../../../persistence/disk/committer.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'

@@ -2,7 +2,7 @@
 export type Scrape = ReadonlyMap<string, ReadonlyMap<string, number>>
 
 /** Reads Prometheus' text format, strictly: every series must belong to a family that was announced with help and type. */
-export function parseMetrics(text: string): Scrape {
+function parseMetrics(text: string): Scrape {
   const families = new Map<string, string>()
   const helped = new Set<string>()
   const metrics = new Map<string, Map<string, number>>()

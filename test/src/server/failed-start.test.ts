@@ -22,7 +22,7 @@ t.test('a start that finds no room for a thread gives everything back', async (t
   provide(Scarce)
   t.teardown(() => provide(Plain))
   const directory = t.testdir()
-  await t.rejects(start(t, { directory, ioThreads: 2 }), { message: 'no more threads' })
+  await t.rejects(start(t, { directory, ioThreads: 1 }), { message: 'no more threads' })
   t.same(
     started.map(({ threadId }) => threadId),
     [-1, -1],

@@ -54,7 +54,7 @@ export function randomValues(random: Random, { columns }: HostRelation): Conditi
 }
 
 /** All ways to cut a list into neighbouring pieces. */
-export function partitions<T>(list: readonly T[]): T[][][] {
+function partitions<T>(list: readonly T[]): T[][][] {
   if (list.length === 0) return [[]]
   return list.flatMap((_, i) =>
     partitions(list.slice(i + 1)).map((rest) => [list.slice(0, i + 1) as T[], ...rest]),
@@ -87,7 +87,7 @@ function someText(random: Random, column: HostColumn): string {
 }
 
 /** Whether strings of a column match a text. */
-export function randomMatch(random: Random, { columns }: HostRelation): Condition {
+function randomMatch(random: Random, { columns }: HostRelation): Condition {
   const strings = columns.flatMap(({ type }, i) => (type === 'string' ? [i] : []))
   const column = random.pick(strings)
   const text = someText(random, columns[column]!)

@@ -22,7 +22,7 @@ import {
 import { randomColumn } from '../../../src/query/relations.js'
 import { openDevice } from '../../open-device.js'
 
-export const COLUMN_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const
+const COLUMN_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const
 
 /** A table with two columns of each type, of which the second may be null. */
 export function randomTable(random: Random, rows: number): HostRelation {

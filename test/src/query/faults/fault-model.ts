@@ -10,7 +10,7 @@ type Truth = boolean | null
 const TRUTHS: readonly Truth[] = [true, false, null]
 
 /** What a truth may be, whatever each of the faults in it stands for: by trying all of them, which the product knows nothing of. */
-export function truthsOf(expression: TypedExpression, row: readonly Cell[]): ReadonlySet<Truth> {
+function truthsOf(expression: TypedExpression, row: readonly Cell[]): ReadonlySet<Truth> {
   const outcomes = new Set<Truth>()
   const chosen: number[] = []
   for (let more = true; more; ) {

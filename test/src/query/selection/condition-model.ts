@@ -71,11 +71,7 @@ export function hasValue({ intervals }: ValueSet, value: bigint): boolean {
 }
 
 /** Whether a row satisfies a condition. */
-export function satisfies(
-  condition: Condition,
-  row: readonly Cell[],
-  columns: readonly ColumnFacts[],
-): boolean {
+function satisfies(condition: Condition, row: readonly Cell[], columns: readonly ColumnFacts[]): boolean {
   switch (condition.kind) {
     case 'values': {
       const { type, dictionary } = columns[condition.column]!

@@ -27,7 +27,7 @@ const peakOf = (pid: number | undefined) =>
 const linux = process.platform === 'linux'
 
 t.test('a burst of requests with large replies is answered whole', async (t) => {
-  const flags = { directory: t.testdir(), ioThreads: 2 }
+  const flags = { directory: t.testdir(), ioThreads: 1 }
   const { url } = await serveModel(t, { flags, countBytes: MIB + MIB / 4 })
   const client = await RawClient.connect(t, url)
   await client.ask({ id: 0, ...numbers })

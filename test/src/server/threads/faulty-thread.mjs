@@ -1,4 +1,4 @@
-// Preloaded into a server: its threads for sockets fail as soon as there is the file that the module's address names.
+// Preloaded into a server: its threads that listen fail as soon as there is the file that the module's address names.
 import { existsSync, rmSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
 

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../../../clients/sdk/index.js'
+import { mostIoThreads } from '../../../../src/config/settings.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { RawClient } from '../raw-client.js'
 import { start } from '../start.js'
@@ -25,7 +26,11 @@ t.test('no request is answered by a right that is gone when reading the tokens a
     writeFileSync(tokens, JSON.stringify({ tokens: [operator, shop] }), { mode: 0o600 })
   }
   set('read', 'write')
-  const server = await start(t, { tokens, ioThreads: 3, directory: join(folder, 'data') })
+  const server = await start(t, {
+    tokens,
+    ioThreads: Math.min(3, mostIoThreads()),
+    directory: join(folder, 'data'),
+  })
   const admin = await connect(server.url, { token: OPERATOR })
   t.teardown(() => admin.close())
   await admin.createIndex({ name: 'a', keyType: 'u32', payloadKind: 'u32', unique: false })

@@ -1,0 +1,55 @@
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import { PAPER_KERNELS } from '../kernels.js'
+
+/** A move of `count` elements of `words` u32 words each. */
+export interface PassedMove {
+  readonly source: GPUBuffer
+  readonly indices: GPUBuffer
+  readonly output: GPUBuffer
+  readonly count: number
+  readonly words: number
+  /** Indices are below this: the elements of the source of a gather, or of the output of a scatter. */
+  readonly range: number
+  readonly passes: number
+}
+
+/** Gather and scatter in passes (`move-in-passes.wesl`), to be measured against those in one pass (`move.ts`). */
+export class MovementInPasses {
+  readonly #gather: Kernel
+  readonly #scatter: Kernel
+
+  private constructor(gather: Kernel, scatter: Kernel) {
+    this.#gather = gather
+    this.#scatter = scatter
+  }
+
+  static async create(device: Device): Promise<MovementInPasses> {
+    const bindings = ['read', 'read', 'write'] as const
+    const common = { folder: PAPER_KERNELS, module: 'he/move-in-passes', params: 4, bindings }
+    const [gather, scatter] = await Promise.all([
+      device.kernel({ ...common, entryPoint: 'gather_window' }),
+      device.kernel({ ...common, entryPoint: 'scatter_window' }),
+    ])
+    return new MovementInPasses(gather, scatter)
+  }
+
+  /** output[i] = source[indices[i]] */
+  recordGather(recorder: Recorder, move: PassedMove): void {
+    recordPasses(recorder, this.#gather, move)
+  }
+
+  /** output[indices[i]] = source[i] */
+  recordScatter(recorder: Recorder, move: PassedMove): void {
+    recordPasses(recorder, this.#scatter, move)
+  }
+}
+
+function recordPasses(recorder: Recorder, kernel: Kernel, move: PassedMove): void {
+  const { source, indices, output, count, words, range, passes } = move
+  const size = Math.ceil(range / passes)
+  for (let first = 0; first < range; first += size) {
+    recorder.dispatch(kernel, [source, indices, output], [count, words, first, size], count * words)
+  }
+}

@@ -1,0 +1,358 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Device } from '../device/device.js'
+import { Region, regionBytes } from '../memory/region.js'
+import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
+import { MergeRooms } from './main/merge-rooms.js'
+import { SortedPart } from './main/sorted-part.js'
+import type { PartitionTable } from './partitions/partitions.js'
+
+/** What something may take of the device's memory. */
+export interface Allowance {
+  /** How many bytes it may have at the moment. */
+  readonly bytes: () => number
+  /** Runs a task that takes some when no other one does that takes of the same. */
+  readonly inTurn: <T>(task: () => Promise<T>) => Promise<T>
+}
+
+/** How many records of each role something takes. Extents and keys are counted in words, since they differ in size. */
+export interface ArenaNeed {
+  readonly nodes: number
+  readonly tuples: number
+  readonly extentWords: number
+  /** Only where keys have a variable length. */
+  readonly keyWords?: number
+  /** Tuples of the sorted part that a CSS-tree is to have, unless it stays as it is. */
+  readonly sorted?: number
+}
+
+/** What the content of an arena is read from: the arena itself, or a copy of it. */
+export interface ArenaContent {
+  /** Bytes of device memory that an arena with this content may take. */
+  readonly allowance: Allowance
+  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
+  readonly buffers: readonly GPUBuffer[]
+  readonly tuples: { readonly buffer: GPUBuffer; readonly records: number }
+  /** The keys of tuples, where they have a variable length. */
+  readonly heap: { readonly buffer: GPUBuffer } | undefined
+  /** Of a CSS-tree its sorted part, with the buffers of the further bindings `sorted part`. */
+  readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
+}
+
+/** Where the first digits of keys lead in a tree (`directory.wesl`). */
+export interface Directory {
+  readonly digits: number
+  /** 16 ^ `digits` words. */
+  readonly buffer: GPUBuffer
+}
+
+/**
+ * The device memory of one index: a region for each role, and of a CSS-tree its sorted part. It starts with the root node and nothing
+ * else.
+ */
+export class Arena implements ArenaContent {
+  readonly nodes: Region
+  tuples: Region
+  readonly extents: Region
+  /** The keys of tuples, where they have a variable length. */
+  readonly heap: Region | undefined
+  /** A head for each node, where the shape is `headed`. */
+  readonly heads: Region | undefined
+  /** The neighbours of each tuple in key order, where the shape is `linked`. */
+  readonly links: Region | undefined
+  /** The tuples that lie in key order, from tuple 0 on; only of CSS-trees, which start without any. */
+  sorted: SortedPart | undefined
+  /** Whether a merge in the background reads the sorted part, which must stay then. */
+  isBeingMerged = false
+  /** Room for what is merged with the sorted part at once. */
+  readonly merges: MergeRooms
+  /** Only of large trees; see `directory.ts`. */
+  directory: Directory | undefined
+  /** The tree's partitions, once they are asked for; see `partitions/partitions.ts`. */
+  partitions: PartitionTable | undefined
+  /** Bytes of device memory that it may take; whoever owns it may lower them. */
+  allowance: Allowance
+  readonly #device: Device
+  readonly #shape: TreeShape
+  #comingBytes = 0
+  #users = 0
+  #onUnused: (() => void) | undefined
+
+  private constructor(
+    device: Device,
+    shape: TreeShape,
+    nodes: Region,
+    tuples: Region,
+    extents: Region,
+    heap: Region | undefined,
+    heads: Region | undefined,
+    links: Region | undefined,
+    sorted: SortedPart | undefined,
+  ) {
+    this.#device = device
+    this.#shape = shape
+    this.allowance = allowanceOf(device)
+    this.nodes = nodes
+    this.tuples = tuples
+    this.extents = extents
+    this.heap = heap
+    this.heads = heads
+    this.links = links
+    this.sorted = sorted
+    this.merges = new MergeRooms(device, shape)
+    this.takeNodes(shape.rootNodes)
+    // A link of 0 means that there is no extent, so none may start there.
+    extents.take(EXTENT_HEADER)
+  }
+
+  /**
+   * @param mostBytes bytes of device memory that it may take
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async create(
+    device: Device,
+    shape: TreeShape,
+    need: ArenaNeed,
+    mostBytes = device.structureBytes,
+  ): Promise<Arena> {
+    const { rootNodes } = shape
+    const roles = {
+      nodes: ['tree nodes', SLOTS, need.nodes + rootNodes],
+      tuples: ['tuples', shape.tupleStride, need.tuples],
+      extents: ['payload extents', 1, need.extentWords + EXTENT_HEADER],
+    } as const
+    const { variable, headed, linked } = shape.conditions
+    const heapRole = variable ? (['keys', 1, need.keyWords ?? 0] as const) : undefined
+    const headRole = headed ? (['node heads', HEAD_WORDS, need.nodes + rootNodes] as const) : undefined
+    const linkRole = linked ? (['links', LINK_WORDS, need.tuples] as const) : undefined
+    const further = [heapRole, headRole, linkRole].filter((role) => role !== undefined)
+    const sizes = [...Object.values(roles), ...further].map(([, words, records]) =>
+      regionBytes(device, words, records),
+    )
+    const sortedBytes = shape.conditions.css ? SortedPart.bytesFor(device, shape, need.sorted ?? 0) : 0
+    refusePast(mostBytes, sum(sizes) + sortedBytes)
+    const regions: Region[] = []
+    const create = async ([label, words, records]: readonly [string, number, number]): Promise<Region> => {
+      const region = await Region.create(device, label, words, records)
+      regions.push(region)
+      return region
+    }
+    try {
+      const nodes = await create(roles.nodes)
+      const tuples = await create(roles.tuples)
+      const extents = await create(roles.extents)
+      const heap = heapRole && (await create(heapRole))
+      const heads = headRole && (await create(headRole))
+      const links = linkRole && (await create(linkRole))
+      const sorted = shape.conditions.css
+        ? await SortedPart.create(device, shape, need.sorted ?? 0)
+        : undefined
+      return new Arena(device, shape, nodes, tuples, extents, heap, heads, links, sorted)
+    } catch (error) {
+      for (const region of regions) region.destroy()
+      throw error
+    }
+  }
+
+  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
+  get buffers(): GPUBuffer[] {
+    return [this.nodes.buffer, this.tuples.buffer, this.extents.buffer]
+  }
+
+  /** All regions, by the names that images have for them. */
+  get regions(): ReadonlyMap<string, Region> {
+    const { nodes, tuples, extents, heap, heads, links } = this
+    const removed = this.sorted?.removed
+    const further = {
+      ...(heap && { heap }),
+      ...(heads && { heads }),
+      ...(links && { links }),
+      ...(removed && { removed }),
+    }
+    return new Map(Object.entries({ nodes, tuples, extents, ...further }))
+  }
+
+  get bytes(): number {
+    const regions = sum([...this.regions.values()].map(({ bytes }) => bytes))
+    return regions + this.#derivedBytes + this.#comingBytes + this.merges.bytes
+  }
+
+  /** Bytes of what can be made again from the regions. */
+  get #derivedBytes(): number {
+    return (
+      (this.directory?.buffer.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
+    )
+  }
+
+  /** Bytes that a sorted part for which room was made will take beyond the present one. */
+  get comingBytes(): number {
+    return this.#comingBytes
+  }
+
+  get usedBytes(): number {
+    return (
+      sum([...this.regions.values()].map(({ usedBytes }) => usedBytes)) + (this.sorted?.usedDerivedBytes ?? 0)
+    )
+  }
+
+  /**
+   * Makes room, with regard to the sorted part that is to come if there is one. Where that would be more than the arena may take, regions
+   * give back the room that they have beyond it.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing lost; `ArenaFull` where a region would outgrow a binding
+   */
+  reserve(need: ArenaNeed): Promise<void> {
+    return this.allowance.inTurn(() => this.#reserve(need))
+  }
+
+  async #reserve(need: ArenaNeed): Promise<void> {
+    const needs: [Region, number][] = [
+      [this.nodes, need.nodes],
+      [this.tuples, need.tuples],
+      [this.extents, need.extentWords],
+    ]
+    if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
+    if (this.heads !== undefined) needs.push([this.heads, need.nodes])
+    if (this.links !== undefined) needs.push([this.links, need.tuples])
+    for (const [region, records] of needs) refuseUnbindable(this.#device, region, records)
+    const others = this.#bytesBeside(need.sorted)
+    const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
+    const allowed = this.allowance.bytes()
+    const fits = reserved <= allowed
+    if (reserved + this.merges.bytes > allowed) this.merges.dropSpare()
+    if (!fits) {
+      const least = others + sum(needs.map(([region, records]) => region.leastBytes(records)))
+      refusePast(allowed, least)
+    }
+    for (const [region, records] of needs) {
+      if (fits) await region.reserve(records)
+      else await region.fit(records)
+    }
+    this.#comingBytes = others - this.#bytesBeside(undefined)
+  }
+
+  /**
+   * A sorted part of so many tuples, to take the place of the one that there is. Room must have been made with regard to it.
+   * @param most tuples for which there is to be room
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  provideSorted(tuples: number, most?: number): Promise<SortedPart> {
+    return SortedPart.create(this.#device, this.#shape, tuples, most)
+  }
+
+  /** Bytes of what is in no region that `reserve` grows, with a sorted part of so many tuples where that is to come. */
+  #bytesBeside(sorted: number | undefined): number {
+    const here = this.sorted?.bytes ?? 0
+    const coming = sorted === undefined ? here : SortedPart.bytesFor(this.#device, this.#shape, sorted)
+    return this.#derivedBytes - (this.sorted?.derivedBytes ?? 0) + coming
+  }
+
+  /** Puts a new sorted part in the place of the one that there is. */
+  replaceSorted(part: SortedPart): void {
+    this.sorted?.destroy()
+    this.sorted = part
+    this.#comingBytes = 0
+  }
+
+  /** Puts a sorted part of so many tuples in the place of the one that there is, which has room for them. */
+  growSorted(tuples: number): void {
+    this.sorted = this.sorted?.successor(tuples)
+    this.#comingBytes = 0
+  }
+
+  /** Hands out nodes, with their heads where there are any; the first one's number. */
+  takeNodes(count: number): number {
+    this.heads?.take(count)
+    return this.nodes.take(count)
+  }
+
+  /** Hands out tuples, with their links where there are any; the first one's number. */
+  takeTuples(count: number): number {
+    this.links?.take(count)
+    return this.tuples.take(count)
+  }
+
+  /** Runs a task, which begins at once, and counts it as a user until it settles. */
+  async during<T>(task: () => Promise<T>): Promise<T> {
+    this.#users++
+    try {
+      return await task()
+    } finally {
+      this.#users--
+      if (this.#users === 0) this.#onUnused?.()
+    }
+  }
+
+  /** Waits until nobody uses the arena. For one that gets no new users, by whoever is to destroy it. */
+  async unused(): Promise<void> {
+    if (this.#users > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
+  }
+
+  destroy(): void {
+    for (const region of this.regions.values()) region.destroy()
+    this.merges.dropSpare()
+    this.sorted?.destroy()
+    this.directory?.buffer.destroy()
+    this.partitions?.destroy()
+  }
+}
+
+/** The buffers of the further bindings `keys`; none where keys have a fixed width. */
+export function keyHeaps(
+  { heap }: Pick<ArenaContent, 'heap'>,
+  queryHeap: GPUBuffer | undefined,
+): GPUBuffer[] {
+  return heap === undefined || queryHeap === undefined ? [] : [heap.buffer, queryHeap]
+}
+
+/** The buffers of the further bindings `tree`. */
+export function treeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+  return [...keyHeaps(arena, queryHeap), ...headBuffers(arena)]
+}
+
+/** The buffers of the further bindings `search`. */
+export function searchBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+  return [...treeBuffers(arena, queryHeap), ...(arena.sorted?.buffers ?? [])]
+}
+
+/** The buffer of the nodes' heads, where there are any. */
+export function headBuffers({ heads }: Arena): GPUBuffer[] {
+  return heads === undefined ? [] : [heads.buffer]
+}
+
+/** The buffers of the further bindings `ordered tree` and `tree and written links`. */
+export function orderedTreeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
+  const { links } = arena
+  const linked = links === undefined ? [] : [links.buffer]
+  return [...treeBuffers(arena, queryHeap), ...linked, ...(arena.sorted?.buffers ?? [])]
+}
+
+function sum(sizes: readonly number[]): number {
+  return sizes.reduce((total, size) => total + size, 0)
+}
+
+/** That of a structure which has to share with no other. */
+export function allowanceOf(device: Device): Allowance {
+  return { bytes: () => device.structureBytes, inTurn: (task) => task() }
+}
+
+/** Part of an index is as large as the device can bind: what is written to it must go to several. */
+export class ArenaFull extends WarpdexError {
+  constructor(message: string) {
+    super('OUT_OF_DEVICE_MEMORY', message)
+  }
+}
+
+function refuseUnbindable(device: Device, region: Region, records: number): void {
+  const bytes = region.leastBytes(records)
+  if (bytes <= device.regionBytes) return
+  throw new ArenaFull(
+    `${region.label} would need ${bytes} bytes in one piece; ${device.facts.name} binds at most ${device.regionBytes}`,
+  )
+}
+
+function refusePast(most: number, bytes: number): void {
+  if (bytes <= most) return
+  throw new WarpdexError(
+    'OUT_OF_DEVICE_MEMORY',
+    `the index would need ${bytes} bytes of device memory; one index may have at most ${most}`,
+  )
+}

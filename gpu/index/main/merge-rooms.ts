@@ -1,0 +1,153 @@
+import { toWarpdexError } from '../../../protocol/errors.js'
+import type { Device } from '../../device/device.js'
+import { Region, regionBytes } from '../../memory/region.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
+import { SortedPart } from './sorted-part.js'
+
+/** Room for a CSS-tree's sorted part and a run behind it in one order. */
+export interface MergeRoom {
+  /** Has as many records as both have tuples. */
+  readonly merged: Region
+  /** Undefined where the arena's sorted part has room for as many. */
+  readonly sorted: SortedPart | undefined
+}
+
+/** Room of what many merges use one after the other, beside what it must hold. */
+const GROWTH = 1.5
+
+/** Room for what is merged with an arena's sorted part at once. */
+export class MergeRooms {
+  readonly #device: Device
+  readonly #shape: TreeShape
+  /** Where the tuples of the next merge may lie. */
+  #spare: Region | undefined
+  /** Bytes of the room that is given out and not taken yet. */
+  #givenBytes = 0
+
+  constructor(device: Device, shape: TreeShape) {
+    this.#device = device
+    this.#shape = shape
+  }
+
+  /** Bytes of device memory that it has beside what is in the arena. */
+  get bytes(): number {
+    return this.#givenBytes + (this.#spare?.bytes ?? 0)
+  }
+
+  /**
+   * Room to merge so many tuples, which are going to lie right behind the sorted part, with it; undefined where there is none. As far as
+   * there is room for that, too, more can be written behind the merged ones.
+   * @param goesOn whether more merges follow: then they take turns in two regions, which grow ahead, and share what else the sorted part has
+   */
+  provide(arena: Arena, added: number, goesOn: boolean): Promise<MergeRoom | undefined> {
+    const count = (arena.sorted?.tuples ?? 0) + added
+    return arena.allowance.inTurn(async () => {
+      const part = await this.#provideSorted(arena, count, goesOn)
+      if (part === undefined) return undefined
+      const { sorted } = part
+      const sortedBytes = sorted?.bytes ?? 0
+      const sizes = [...(goesOn ? [this.#ahead(count)] : []), count + added, count]
+      const merged = await this.#provideMerged(arena, count, sizes, sortedBytes)
+      if (merged === undefined) {
+        sorted?.destroy()
+        return undefined
+      }
+      merged.take(count)
+      this.#givenBytes = merged.bytes + sortedBytes
+      return { merged, sorted }
+    })
+  }
+
+  /**
+   * Puts what was merged in the place of the sorted part, and of the run behind it.
+   * @param goesOn as given to `provide`
+   */
+  take(arena: Arena, { merged, sorted }: MergeRoom, goesOn: boolean): void {
+    this.dropSpare()
+    if (goesOn) {
+      arena.tuples.empty()
+      this.#spare = arena.tuples
+    } else {
+      arena.tuples.destroy()
+    }
+    this.#givenBytes = 0
+    arena.tuples = merged
+    if (sorted === undefined) arena.growSorted(merged.records)
+    else arena.replaceSorted(sorted)
+  }
+
+  /** Gives back what `provide` gave. */
+  giveBack({ merged, sorted }: MergeRoom): void {
+    merged.destroy()
+    sorted?.destroy()
+    this.#givenBytes = 0
+  }
+
+  /** Gives back what is kept for the next merge. */
+  dropSpare(): void {
+    this.#spare?.destroy()
+    this.#spare = undefined
+  }
+
+  /** Tuples for which room is made where so many are followed by more: not more than a region can hold. */
+  #ahead(count: number): number {
+    const most = Math.floor(this.#device.regionBytes / (4 * this.#shape.tupleStride))
+    return Math.max(count, Math.min(Math.ceil(GROWTH * count), most))
+  }
+
+  /** What a sorted part of so many tuples has beside them, unless the present one has room for it; undefined where there is no room. */
+  async #provideSorted(
+    arena: Arena,
+    count: number,
+    goesOn: boolean,
+  ): Promise<Pick<MergeRoom, 'sorted'> | undefined> {
+    if (arena.sorted?.hasRoomFor(count)) return { sorted: undefined }
+    const left = arena.allowance.bytes() - arena.bytes + (this.#spare?.bytes ?? 0)
+    for (const most of goesOn ? [this.#ahead(count), count] : [count]) {
+      const tupleBytes = regionBytes(this.#device, this.#shape.tupleStride, most)
+      if (SortedPart.bytesFor(this.#device, this.#shape, most) + tupleBytes > left) continue
+      const sorted = await roomOr(() => arena.provideSorted(count, most))
+      if (sorted !== undefined) return { sorted }
+    }
+    return undefined
+  }
+
+  /**
+   * A region for so many tuples: the one that is kept for that, or one of the first of the sizes for which there is room.
+   * @param sortedBytes bytes that were taken for the sorted part
+   */
+  async #provideMerged(
+    arena: Arena,
+    count: number,
+    sizes: readonly number[],
+    sortedBytes: number,
+  ): Promise<Region | undefined> {
+    const free = arena.allowance.bytes() - arena.bytes - sortedBytes
+    const spare = this.#spare
+    if (spare !== undefined && spare.leastBytes(count) <= spare.bytes && free >= 0) {
+      this.#spare = undefined
+      return spare
+    }
+    this.dropSpare()
+    const { tupleStride } = this.#shape
+    const left = Math.min(this.#device.regionBytes, free + (spare?.bytes ?? 0))
+    for (const records of sizes) {
+      if (regionBytes(this.#device, tupleStride, records) > left) continue
+      const create = () => Region.create(this.#device, arena.tuples.label, tupleStride, records)
+      const merged = await roomOr(create)
+      if (merged !== undefined) return merged
+    }
+    return undefined
+  }
+}
+
+/** What a task makes, or undefined where there is no room for that. */
+async function roomOr<T>(task: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await task()
+  } catch (error) {
+    if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+    return undefined
+  }
+}

@@ -1,0 +1,127 @@
+import type { Device } from '../../device/device.js'
+import { Region, regionBytes } from '../../memory/region.js'
+import type { TreeShape } from '../layout.js'
+import { planDirectory } from './directory-plan.js'
+
+/** Tuples of which a word of the bitmap of removed ones tells. */
+const BITS = 32
+
+/**
+ * The part of a CSS-tree's arena whose tuples lie in key order, from tuple 0 on (`sorted-part.wesl`). It never changes but for tuples
+ * that leave it; what is inserted goes to the tree of nodes beside it, the delta, until both are merged (design, "CSS-tree"). Its buffers
+ * may have room for the part that comes after it.
+ */
+export class SortedPart {
+  readonly tuples: number
+  /** Separators over the tuples; see `directory.wesl`. */
+  readonly directory: GPUBuffer
+  /** Long gaps between keys, while the directory is built; only over keys of fixed width. */
+  readonly gaps: GPUBuffer | undefined
+  /** A bit a tuple that has left; keys of variable length have it in their records. */
+  readonly removed: Region | undefined
+  /** Whether any tuple has left. */
+  hasRemoved = false
+  /** Whether the directory is built. */
+  isSearchable: boolean
+  /** Bytes of what is in use of `derivedBytes`. */
+  readonly usedDerivedBytes: number
+  readonly #shape: TreeShape
+
+  private constructor(
+    shape: TreeShape,
+    tuples: number,
+    directory: GPUBuffer,
+    gaps: GPUBuffer | undefined,
+    removed: Region | undefined,
+  ) {
+    this.#shape = shape
+    this.tuples = tuples
+    this.usedDerivedBytes = derivedBytesFor(shape, tuples)
+    this.directory = directory
+    this.gaps = gaps
+    this.removed = removed
+    // That of no tuples is all zeros.
+    this.isSearchable = tuples === 0
+  }
+
+  /**
+   * Room for what belongs to so many tuples in order. The directory must be built before anything is looked for.
+   * @param most tuples for which there is to be room, with those that are to come
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  static async create(device: Device, shape: TreeShape, tuples: number, most = tuples): Promise<SortedPart> {
+    const { bytes, buckets } = planDirectory(shape, most)
+    const directory = await device.allocate(bytes, 'CSS-tree directory')
+    let gaps: GPUBuffer | undefined
+    try {
+      if (buckets !== undefined) gaps = await device.allocate(buckets.gapBytes, 'gaps between keys')
+      if (shape.form !== undefined) return new SortedPart(shape, tuples, directory, undefined, undefined)
+      const removed = await Region.create(device, 'removed tuples', 1, wordsFor(most))
+      removed.take(wordsFor(tuples))
+      return new SortedPart(shape, tuples, directory, gaps, removed)
+    } catch (error) {
+      directory.destroy()
+      gaps?.destroy()
+      throw error
+    }
+  }
+
+  /** Bytes that a sorted part of so many tuples takes beside them. */
+  static bytesFor(device: Device, shape: TreeShape, tuples: number): number {
+    const removed = shape.form === undefined ? regionBytes(device, 1, wordsFor(tuples)) : 0
+    return derivedBytesFor(shape, tuples) + removed
+  }
+
+  /** Whether `successor` can be called for so many tuples. */
+  hasRoomFor(tuples: number): boolean {
+    const { bytes, buckets } = planDirectory(this.#shape, tuples)
+    if (this.hasRemoved || tuples < this.tuples || bytes > this.directory.size) return false
+    if (buckets !== undefined && buckets.gapBytes > (this.gaps?.size ?? 0)) return false
+    return (
+      this.removed === undefined || this.removed.leastBytes(this.#wordsBeyond(tuples)) <= this.removed.bytes
+    )
+  }
+
+  /**
+   * The part that takes the place of this one, in the same buffers: no buffer is made for one of many merges, and none is given
+   * back. This one is of no use any more, and must not be destroyed.
+   */
+  successor(tuples: number): SortedPart {
+    this.removed?.take(this.#wordsBeyond(tuples))
+    return new SortedPart(this.#shape, tuples, this.directory, this.gaps, this.removed)
+  }
+
+  /** Words of the bitmap for so many tuples beyond those for the tuples that there are. */
+  #wordsBeyond(tuples: number): number {
+    return wordsFor(tuples) - wordsFor(this.tuples)
+  }
+
+  get bytes(): number {
+    return this.derivedBytes + (this.removed?.bytes ?? 0)
+  }
+
+  /** Bytes of what can be made again from the tuples. */
+  get derivedBytes(): number {
+    return this.directory.size + (this.gaps?.size ?? 0)
+  }
+
+  /** The buffers of the further bindings `sorted part`, which are also the last ones of `search` and `ordered tree`. */
+  get buffers(): GPUBuffer[] {
+    return [this.directory, ...(this.removed === undefined ? [] : [this.removed.buffer])]
+  }
+
+  destroy(): void {
+    this.directory.destroy()
+    this.gaps?.destroy()
+    this.removed?.destroy()
+  }
+}
+
+function wordsFor(tuples: number): number {
+  return Math.ceil(tuples / BITS)
+}
+
+function derivedBytesFor(shape: TreeShape, tuples: number): number {
+  const { bytes, buckets } = planDirectory(shape, tuples)
+  return bytes + (buckets?.gapBytes ?? 0)
+}

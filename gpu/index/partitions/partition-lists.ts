@@ -1,0 +1,145 @@
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import { type Arena, headBuffers } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
+import { PartitionLists, type PartitionTable } from './partitions.js'
+
+/** Partitions of a block at most, so that their results fit a workgroup's memory; `hierarchical.wesl` has the same number. */
+const BLOCK_PARTITIONS = 1024
+
+/** Partitions up to which small blocks share a workgroup: one for each of its invocations. */
+const GROUP_PARTITIONS = 64
+
+type Kernels = Readonly<Record<'flagPartitions' | 'listLevels' | 'listBlocks' | 'placePartitions', Kernel>>
+
+/** Orders partitions by level and by block. */
+export class PartitionLister {
+  readonly #device: Device
+  readonly #primitives: Primitives
+  readonly #kernels: Kernels
+
+  private constructor(device: Device, primitives: Primitives, kernels: Kernels) {
+    this.#device = device
+    this.#primitives = primitives
+    this.#kernels = kernels
+  }
+
+  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<PartitionLister> {
+    const common = {
+      module: 'index/partitions/partition-lists',
+      params: 3,
+      conditions: shape.conditions,
+      firstBinding: 3,
+    }
+    const further = furtherBindings(shape, 'heads')
+    const [flagPartitions, listLevels, listBlocks, placePartitions] = await Promise.all([
+      device.kernel({ ...common, entryPoint: 'flag_partitions', bindings: ['read', 'write'] }),
+      device.kernel({
+        ...common,
+        entryPoint: 'list_levels',
+        bindings: ['read', 'read', 'write'],
+        further,
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'list_blocks',
+        bindings: ['read', 'read', 'write', 'read', 'write'],
+        further,
+      }),
+      device.kernel({
+        ...common,
+        firstBinding: 4,
+        entryPoint: 'place_partitions',
+        bindings: ['read', 'write'],
+      }),
+    ])
+    const kernels = { flagPartitions, listLevels, listBlocks, placePartitions }
+    return new PartitionLister(device, primitives, kernels)
+  }
+
+  /**
+   * The lists of a table that is up to date, made once for each state of it.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async lists(arena: Arena, table: PartitionTable): Promise<PartitionLists> {
+    table.lists ??= await this.#list(arena, table)
+    return table.lists
+  }
+
+  async #list(arena: Arena, table: PartitionTable): Promise<PartitionLists> {
+    const { count, levels, roots, numbers } = table
+    const device = this.#device
+    const kernels = this.#kernels
+    const heads = headBuffers(arena)
+    const scratch = device.scratch()
+    try {
+      const [flags, inUse, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
+      const flagging = device.record()
+      flagging.dispatch(kernels.flagPartitions, [roots.buffer, flags], [count, levels, 0], count)
+      this.#primitives.compact(flagging, scratch, flags, count, inUse, { buffer: total, index: 0 })
+      flagging.submit()
+      const live = (await device.readWords(total, 1))[0]!
+
+      const [levelOf, blockRoots] = [scratch.words(live), scratch.words(live)]
+      const predecessors = await device.allocate(4 * count, 'partition predecessors')
+      const height = levels * BLOCK_BANDS
+      const params = [live, levels, height]
+      const recorder = device.record()
+      recorder.dispatch(kernels.listLevels, [roots.buffer, inUse, levelOf, ...heads], params, live)
+      const byLevel = this.#primitives.sort(recorder, scratch, levelOf, inUse, live, 1).values
+      const blocked = [roots.buffer, byLevel, blockRoots, numbers.buffer, predecessors, ...heads]
+      recorder.dispatch(kernels.listBlocks, blocked, params, live)
+      const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, live, 1)
+      const positions = await device.allocate(4 * count, 'partition positions')
+      recorder.dispatch(kernels.placePartitions, [sorted.values, positions], params, live)
+      const kept = await Promise.all([
+        device.allocate(4 * live, 'partitions by level'),
+        device.allocate(4 * live, 'partitions by block'),
+      ])
+      recorder.copy(byLevel, 0, kept[0], 0, 4 * live)
+      recorder.copy(sorted.values, 0, kept[1], 0, 4 * live)
+      recorder.submit()
+      const blocks = groupsOf(await device.readWords(sorted.keys, live))
+      const blockBuffer = await device.allocate(4 * blocks.length, 'partition blocks')
+      device.upload(blockBuffer, new Uint8Array(blocks.buffer))
+      return new PartitionLists({
+        live,
+        byLevel: kept[0],
+        byBlock: kept[1],
+        positions,
+        predecessors,
+        blocks: blockBuffer,
+        blockCount: blocks.length / 2,
+      })
+    } finally {
+      scratch.release()
+    }
+  }
+}
+
+/**
+ * Levels of partitions in a block: |B| = 4 m. The paper finds |B| = N best, which only trees of few partitions allow; four levels
+ * keep most blocks within a workgroup's memory.
+ */
+const BLOCK_BANDS = 4
+
+/**
+ * Begin and end of what each workgroup goes down in a sorted column of blocks: one block, or several small ones. Those too large for
+ * its memory are cut.
+ */
+function groupsOf(sorted: Uint32Array): Uint32Array<ArrayBuffer> {
+  const bounds: number[] = []
+  let begin = 0
+  for (let block = 0; block < sorted.length; ) {
+    let end = block + 1
+    while (end < sorted.length && sorted[end] === sorted[block] && end - block < BLOCK_PARTITIONS) end++
+    if (end - begin > GROUP_PARTITIONS && block > begin) {
+      bounds.push(begin, block)
+      begin = block
+    }
+    block = end
+  }
+  bounds.push(begin, sorted.length)
+  return Uint32Array.from(bounds)
+}

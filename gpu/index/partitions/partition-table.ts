@@ -1,0 +1,205 @@
+import { LIMITS } from '../../../protocol/limits.js'
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import { Region } from '../../memory/region.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import { type Arena, headBuffers, keyHeaps } from '../arena.js'
+import { furtherBindings, type TreeShape } from '../layout.js'
+import { PartitionTable } from './partitions.js'
+
+/** The directory has at least this many slots for each partition, so that few are out of reach of a hash. */
+const SLOTS_PER_PARTITION = 2
+const LEAST_DIRECTORY_SLOTS = 64
+
+/** A tree that has grown by this factor gets new partitions where they would have another number of levels. */
+const GROWTH_BEFORE_RESETTLING = 4
+
+type Kernels = Readonly<Record<'findDepth' | 'findRoots' | 'numberRoots' | 'enterRoots', Kernel>>
+
+/** Keeps partition tables in step with their trees. */
+export class PartitionKeeper {
+  readonly #device: Device
+  readonly #primitives: Primitives
+  readonly #shape: TreeShape
+  readonly #kernels: Kernels
+  readonly #updates = new WeakMap<Arena, Promise<PartitionTable>>()
+
+  private constructor(device: Device, primitives: Primitives, shape: TreeShape, kernels: Kernels) {
+    this.#device = device
+    this.#primitives = primitives
+    this.#shape = shape
+    this.#kernels = kernels
+  }
+
+  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<PartitionKeeper> {
+    const { conditions } = shape
+    const common = { module: 'index/partitions/partition-table', params: 5, conditions }
+    const heads = furtherBindings(shape, 'heads')
+    const [findDepth, findRoots, numberRoots, enterRoots] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'find_depth',
+        firstBinding: 3,
+        bindings: ['write'],
+        further: heads,
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'find_roots',
+        bindings: ['read'],
+        further: [[3, 'write'], [4, 'write'], [5, 'write'], ...heads],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'number_roots',
+        firstBinding: 3,
+        bindings: ['read', 'write', 'write'],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'enter_roots',
+        firstBinding: 1,
+        bindings: ['read'],
+        further: [[3, 'read'], [4, 'write'], ...furtherBindings(shape, 'tree')],
+      }),
+    ])
+    return new PartitionKeeper(device, primitives, shape, { findDepth, findRoots, numberRoots, enterRoots })
+  }
+
+  /**
+   * An arena's partition table as of its last write: only the nodes that came since the last call are looked at. Nothing may be
+   * written meanwhile.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`; the arena is without a table then, and the next call makes one anew
+   */
+  async update(arena: Arena): Promise<PartitionTable> {
+    const { partitions } = arena
+    if (partitions?.nodesSeen === arena.nodes.records) return partitions
+    let update = this.#updates.get(arena)
+    if (update === undefined) {
+      update = this.#update(arena).finally(() => this.#updates.delete(arena))
+      this.#updates.set(arena, update)
+    }
+    return update
+  }
+
+  async #update(arena: Arena): Promise<PartitionTable> {
+    try {
+      await this.#settle(arena)
+      const table = arena.partitions ?? (await this.#open(arena))
+      arena.partitions = table
+      await this.#addRoots(arena, table)
+      return table
+    } catch (error) {
+      arena.partitions?.destroy()
+      arena.partitions = undefined
+      throw error
+    }
+  }
+
+  /** Drops a table whose partitions have the levels of a much smaller tree. */
+  async #settle(arena: Arena): Promise<void> {
+    const table = arena.partitions
+    if (table === undefined || this.#shape.partitionLevels !== 'auto') return
+    if (arena.nodes.records < GROWTH_BEFORE_RESETTLING * table.settledAt) return
+    if ((await this.#levelsFor(arena)) === table.levels) return
+    table.destroy()
+    arena.partitions = undefined
+  }
+
+  async #open(arena: Arena): Promise<PartitionTable> {
+    const device = this.#device
+    const levels = await this.#levelsFor(arena)
+    const { records } = arena.nodes
+    const roots = await Region.create(device, 'partition roots', 1, 1)
+    const numbers = await Region.create(device, 'partition numbers', 1, records)
+    const directory = await device.allocate(8 * LEAST_DIRECTORY_SLOTS, 'partition directory')
+    return new PartitionTable(levels, records, roots, numbers, directory)
+  }
+
+  /** Levels of a partition: √N is the best there is in theory (Volk §3.1). */
+  async #levelsFor(arena: Arena): Promise<number> {
+    const { partitionLevels, form, levels } = this.#shape
+    if (typeof partitionLevels === 'number') return partitionLevels
+    const depth = form === undefined ? levels : await this.#depth(arena)
+    return Math.min(LIMITS.partitionLevels, Math.max(1, Math.round(Math.sqrt(depth))))
+  }
+
+  /** Levels down to the deepest node. */
+  async #depth(arena: Arena): Promise<number> {
+    const scratch = this.#device.scratch()
+    try {
+      const { records } = arena.nodes
+      const deepest = scratch.words(1)
+      const recorder = this.#device.record()
+      recorder.clear(deepest, 0, 4)
+      const buffers = [deepest, ...headBuffers(arena)]
+      recorder.dispatch(this.#kernels.findDepth, buffers, [records, 0, 0, 0, 0], records)
+      recorder.submit()
+      return (await this.#device.readWords(deepest, 1))[0]! + 1
+    } finally {
+      scratch.release()
+    }
+  }
+
+  async #addRoots(arena: Arena, table: PartitionTable): Promise<void> {
+    const { numbers, roots, levels, nodesSeen: first } = table
+    const { buffer: nodes, records } = arena.nodes
+    const count = records - first
+    const scratch = this.#device.scratch()
+    try {
+      await numbers.reserve(records - numbers.records)
+      numbers.take(records - numbers.records)
+      const [flags, positions] = [scratch.words(count), scratch.words(count)]
+      const [totals, deepest] = [scratch.words(2), scratch.words(1)]
+      const heads = headBuffers(arena)
+      const params = [count, first, levels, 0, 0]
+      const finding = this.#device.record()
+      finding.clear(deepest, 0, 4)
+      finding.dispatch(this.#kernels.findDepth, [deepest, ...heads], params, count)
+      const found = [nodes, flags, numbers.buffer, roots.buffer, ...heads]
+      finding.dispatch(this.#kernels.findRoots, found, params, count)
+      this.#primitives.compact(finding, scratch, flags, count, positions, { buffer: totals, index: 0 })
+      finding.copy(deepest, 0, totals, 4, 4)
+      finding.submit()
+
+      const [added, depth] = await this.#device.readWords(totals, 2)
+      await roots.reserve(added)
+      const before = roots.take(added)
+      const numbering = this.#device.record()
+      const numbered = [positions, numbers.buffer, roots.buffer]
+      numbering.dispatch(this.#kernels.numberRoots, numbered, [added, first, levels, 0, before], added)
+      numbering.submit()
+      await this.#enter(arena, table, before)
+      table.nodesSeen = records
+      table.depth = Math.max(table.depth, depth)
+      table.lists?.destroy()
+      table.lists = undefined
+    } finally {
+      scratch.release()
+    }
+  }
+
+  /** Enters the partitions from `first` on in the directory: all of them in a new one when it has grown too small. */
+  async #enter(arena: Arena, table: PartitionTable, first: number): Promise<void> {
+    const slots = 2 ** Math.ceil(Math.log2(SLOTS_PER_PARTITION * table.count))
+    let from = first
+    if (8 * slots > table.directory.size) {
+      const larger = await this.#device.allocate(8 * slots, 'partition directory')
+      table.directory.destroy()
+      table.directory = larger
+      from = 0
+    }
+    const scratch = this.#device.scratch()
+    try {
+      const recorder = this.#device.record()
+      const keys = [...keyHeaps(arena, scratch.words(1)), ...headBuffers(arena)]
+      const buffers = [arena.tuples.buffer, table.roots.buffer, table.directory, ...keys]
+      const count = table.count - from
+      const params = [count, from, table.levels, this.#shape.word, 0]
+      recorder.dispatch(this.#kernels.enterRoots, buffers, params, count)
+      recorder.submit()
+    } finally {
+      scratch.release()
+    }
+  }
+}

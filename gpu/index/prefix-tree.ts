@@ -1,0 +1,396 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Explanation, Traversal } from '../../protocol/traversal.js'
+import { isFixedKeyType, keyBytes } from '../../protocol/types.js'
+import type { Device } from '../device/device.js'
+import type { Recorder } from '../device/recorder.js'
+import type { TreeReads } from '../device-reads.js'
+import type {
+  CompactionOptions,
+  GetAllResult,
+  GetNextRequest,
+  GetNextResult,
+  GetResult,
+  IndexShape,
+  IndexStructure,
+  PreparedWrite,
+  ScanRequest,
+  ScanResult,
+  StructureImage,
+  StructureStats,
+  WriteBatch,
+} from '../index-structure.js'
+import type { ReadPart } from '../memory/image-parts.js'
+import type { ResultMemory } from '../memory/result-memory.js'
+import type { Scratch } from '../memory/scratch.js'
+import type { Allowance, Arena } from './arena.js'
+import { arenaFromImage } from './image.js'
+import { keyLengths, treeShape } from './layout.js'
+import type { Ready } from './partitions/locator.js'
+import type { Batch } from './partitions/traversal-planner.js'
+import { type Parts, partsFor } from './parts.js'
+import type { PlaceInColumns } from './read/get.js'
+import type { Queries } from './read/read-context.js'
+import type { TreeReader } from './read/tree-reader.js'
+import { NOTHING } from './totals.js'
+import { TreeState } from './tree-state.js'
+import type { CutPlace, CutSide } from './write/cut.js'
+import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
+
+/** Share of a region's bound past which a tree is to be cut in two before a write needs it. */
+const NEARLY_FULL = 7 / 8
+
+/** Records a get of some keys of a column, into columns of a bit and of a padded payload a key; see `Get.record`. */
+export type DeviceGet = (
+  recorder: Recorder,
+  scratch: Scratch,
+  queries: Queries,
+  found: GPUBuffer,
+  payloads: GPUBuffer,
+  at: PlaceInColumns,
+) => void
+
+/**
+ * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
+ * has one for its delta (`main/sorted-part.ts`). An empty tree owns no device memory.
+ */
+export class PrefixTree implements IndexStructure {
+  readonly shape: IndexShape
+  readonly #device: Device
+  readonly #parts: Parts
+  readonly #reader: TreeReader
+  readonly #state: TreeState
+  /** Batches by how their keys were found. */
+  readonly #traversals = new Map<string, number>()
+
+  private constructor(device: Device, shape: IndexShape, parts: Parts) {
+    this.#device = device
+    this.shape = shape
+    this.#parts = parts
+    this.#reader = parts.reader
+    this.#state = new TreeState(device, shape, parts)
+  }
+
+  /** An empty tree. */
+  static async create(device: Device, shape: IndexShape): Promise<PrefixTree> {
+    return new PrefixTree(device, shape, await partsFor(device, shape))
+  }
+
+  /**
+   * A tree from its image.
+   * @param mostBytes bytes of device memory that it may take
+   * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
+   */
+  static async restore(
+    device: Device,
+    shape: IndexShape,
+    meta: StructureImage['meta'],
+    readPart: ReadPart,
+    mostBytes?: number,
+  ): Promise<PrefixTree> {
+    const parts = await partsFor(device, shape)
+    if (meta.keys === 0) return new PrefixTree(device, shape, parts)
+    const { arena, totals } = await arenaFromImage(device, treeShape(shape), meta, readPart, mostBytes)
+    const tree = new PrefixTree(device, shape, parts)
+    tree.#state.own(arena, totals)
+    try {
+      await parts.directories?.provide(arena, totals.keys)
+      if (parts.separators !== undefined) {
+        const recorder = device.record()
+        parts.separators.record(recorder, arena)
+        recorder.submit()
+      }
+      return tree
+    } catch (error) {
+      tree.destroy()
+      throw error
+    }
+  }
+
+  async get(
+    keys: Uint8Array,
+    keyOffsets?: Uint32Array,
+    traversal?: Traversal,
+    memory?: ResultMemory,
+  ): Promise<GetResult> {
+    this.#parts.traversals.check(traversal)
+    const count = this.#count(keys, keyOffsets)
+    const { searchable: arena } = this.#state
+    if (arena !== undefined && count > 0) {
+      return arena.during(async () => {
+        const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
+        return this.#reader.get(arena, keys, keyOffsets, coming && (await coming), memory)
+      })
+    }
+    return {
+      found: new Uint8Array(Math.ceil(count / 8)),
+      payloads: new Uint8Array(count * this.shape.payloadBytes),
+    }
+  }
+
+  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
+    const count = this.#count(keys, keyOffsets)
+    const { searchable: arena } = this.#state
+    if (arena !== undefined && count > 0) {
+      return arena.during(() => this.#reader.getAll(arena, keys, limit, keyOffsets))
+    }
+    return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
+  }
+
+  async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
+    const count = this.#count(keys, keyOffsets)
+    const { searchable: arena } = this.#state
+    if (arena !== undefined && count > 0) {
+      return arena.during(() => this.#reader.count(arena, keys, keyOffsets))
+    }
+    return new Uint8Array(count * 4)
+  }
+
+  async scan(request: ScanRequest): Promise<ScanResult> {
+    const { ranges, limit } = request
+    const { searchable: arena } = this.#state
+    if (arena !== undefined && ranges > 0 && limit > 0) {
+      return arena.during(() => this.#reader.scan(arena, request))
+    }
+    return {
+      offsets: new Uint32Array(ranges + 1),
+      ...this.#noKeys(0),
+      payloads: new Uint8Array(0),
+      more: new Uint8Array(ranges),
+      ...this.#noTokens(ranges),
+    }
+  }
+
+  async getNext(request: GetNextRequest): Promise<GetNextResult> {
+    const { keyOffsets, traversal } = request
+    this.#parts.traversals.check(traversal)
+    const count = this.#count(request.keys, keyOffsets)
+    const { searchable: arena } = this.#state
+    if (arena !== undefined && count > 0) {
+      return arena.during(async () => {
+        const coming = this.#ready(arena, this.#batch(count, keyOffsets), traversal)
+        return this.#reader.getNext(arena, request, coming && (await coming))
+      })
+    }
+    return {
+      found: new Uint8Array(Math.ceil(count / 8)),
+      ...this.#noKeys(count),
+      payloads: new Uint8Array(count * this.shape.payloadBytes),
+      sequences: new Uint8Array(count * 4),
+    }
+  }
+
+  async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
+    const { traversals } = this.#parts
+    traversals.check(traversal)
+    const batch = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
+    const { searchable: arena } = this.#state
+    const { keys: keyCount } = this.#state.totals
+    if (arena === undefined) return traversals.explain(arena, keyCount, batch, traversal)
+    return arena.during(async () => {
+      const explanation = await traversals.explain(arena, keyCount, batch, traversal)
+      if (explanation.partitions === null) return explanation
+      return { ...explanation, tables: await this.#reader.tables(arena, keys, keyOffsets) }
+    })
+  }
+
+  async prepare(batch: WriteBatch): Promise<PreparedWrite> {
+    this.#parts.traversals.check(batch.traversal)
+    if (this.#count(batch.keys, batch.keyOffsets) === 0)
+      return { codes: new Uint8Array(0), apply() {}, discard() {} }
+    const { keys, keyOffsets, traversal } = batch
+    const { writer } = this.#parts
+    return this.#state.prepare({
+      bytes: columnBytes(batch),
+      prepare: async (arena) => {
+        const items = this.#batch(this.#count(keys, keyOffsets), keyOffsets)
+        return writer.prepare(arena, batch, await this.#ready(arena, items, traversal))
+      },
+      remember: () => rememberColumns(writer, batch),
+    })
+  }
+
+  /** As `prepare`, for a batch that is on the device. */
+  prepareItems(source: ItemSource, batch: Batch, traversal: Traversal | undefined): Promise<PreparedWrite> {
+    const { writer } = this.#parts
+    return this.#state.prepare({
+      bytes: source.bytes,
+      prepare: async (arena) => {
+        const ready = await this.#ready(arena, batch, traversal)
+        return writer.prepareSource(arena, source, ready)
+      },
+      remember: () => rememberItems(writer, source),
+    })
+  }
+
+  /**
+   * Gets keys that are on the device.
+   * @param use is given what records the get; the tree's content stays until what it returns has settled
+   */
+  async duringGet<T>(
+    batch: Batch,
+    traversal: Traversal | undefined,
+    use: (get: DeviceGet) => Promise<T>,
+  ): Promise<T> {
+    this.#parts.traversals.check(traversal)
+    const { searchable: arena } = this.#state
+    const { count } = batch
+    if (arena === undefined) {
+      const paddedBytes = 4 * treeShape(this.shape).payloadWords
+      return use((recorder, _scratch, _queries, found, payloads, { first, firstWord }) => {
+        recorder.clear(found, 4 * firstWord, 4 * Math.ceil(count / 32))
+        recorder.clear(payloads, first * paddedBytes, count * paddedBytes)
+      })
+    }
+    return arena.during(async () => {
+      const ready = await this.#ready(arena, batch, traversal)
+      return use((recorder, scratch, queries, found, payloads, at) =>
+        this.#reader.recordGet(recorder, scratch, arena, queries, found, payloads, count, ready, at),
+      )
+    })
+  }
+
+  /**
+   * Reads keys that are on the device, or to it.
+   * @param use is given what records reads; undefined where the tree is empty. Its content stays until what `use` returns has settled
+   */
+  async duringTreeReads<T>(use: (reads: TreeReads | undefined) => Promise<T>): Promise<T> {
+    const { searchable: arena, totals } = this.#state
+    if (arena === undefined || totals.keys === 0) return use(undefined)
+    return arena.during(() => use(this.#reader.readsOf(arena, totals.payloads)))
+  }
+
+  /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */
+  recordCount(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void {
+    const { searchable: arena } = this.#state
+    if (arena === undefined) recorder.clear(counts, 0, 4 * count)
+    else this.#reader.recordCount(recorder, arena, queries, counts, count)
+  }
+
+  /**
+   * Shares this tree's content out to two new ones, at a key; it stays as it is. Called between writes.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async cut(place: CutPlace): Promise<{ lower: PrefixTree; upper: PrefixTree; boundary: Uint8Array }> {
+    await this.#state.background
+    const { searchable: arena, totals } = this.#state
+    const create = () => new PrefixTree(this.#device, this.shape, this.#parts)
+    if (arena === undefined || totals.keys === 0) {
+      if (!('key' in place)) throw new WarpdexError('INTERNAL', 'an empty tree can only be cut at a key')
+      return { lower: create(), upper: create(), boundary: place.key }
+    }
+    const cutter = await this.#parts.cutter()
+    const { lower, upper, boundary } = await cutter.cut(arena, totals, place, (recorder, scratch) =>
+      this.#parts.findOrder(recorder, scratch, arena, totals.keys),
+    )
+    const trees = { lower: create(), upper: create() }
+    try {
+      await trees.lower.#take(lower)
+      await trees.upper.#take(upper)
+      return { ...trees, boundary }
+    } catch (error) {
+      lower.arena?.destroy()
+      upper.arena?.destroy()
+      throw error
+    }
+  }
+
+  async #take({ arena, keys, payloads }: CutSide): Promise<void> {
+    if (arena === undefined) return
+    this.#state.own(arena, { ...NOTHING, keys, payloads })
+    await this.#parts.directories?.provide(arena, keys)
+  }
+
+  /** Whether one of its parts has nearly reached what the device can bind. */
+  get isNearlyFull(): boolean {
+    const regions = [...(this.#state.arena?.regions.values() ?? [])]
+    const most = this.#device.regionBytes * NEARLY_FULL
+    return regions.some(({ usedBytes }) => usedBytes > most)
+  }
+
+  /** What the traversal of a batch needs; undefined at once where that is nothing, so that reads are submitted when they are called. */
+  #ready(arena: Arena, batch: Batch, named: Traversal | undefined): Promise<Ready | undefined> | undefined {
+    const { traversals } = this.#parts
+    if (traversals.isSequential(named)) {
+      this.#countTraversal(undefined)
+      return undefined
+    }
+    const coming = traversals.ready(arena, this.#state.totals.keys, batch, named)
+    void coming.then(
+      (ready) => this.#countTraversal(ready?.traversal),
+      () => {},
+    )
+    return coming
+  }
+
+  #countTraversal({ strategy, resolution }: Traversal = { strategy: 'sequential' }): void {
+    const name = resolution === undefined ? strategy : `${strategy}, ${resolution}`
+    this.#traversals.set(name, (this.#traversals.get(name) ?? 0) + 1)
+  }
+
+  #batch(count: number, keyOffsets: Uint32Array | undefined): Batch {
+    const { longest, mean } = keyLengths(treeShape(this.shape), keyOffsets)
+    return { count, digits: longest, meanDigits: mean }
+  }
+
+  /** Bytes of device memory that it may take; whoever owns it may lower them. */
+  set allowance(allowance: Allowance) {
+    this.#state.allowance = allowance
+  }
+
+  compactIfWorthwhile(options: CompactionOptions = { inBackground: false }): Promise<boolean> {
+    return this.#state.compactIfWorthwhile(options)
+  }
+
+  /** Rebuilds the tree without its garbage, whether that is worthwhile or not; see `TreeState.compact`. */
+  compact(options?: { readonly inBackground: boolean }): Promise<void> {
+    return this.#state.compact(options)
+  }
+
+  get background(): Promise<WarpdexError | undefined> | undefined {
+    return this.#state.background
+  }
+
+  image(options?: { readonly inPlace: boolean }): Promise<StructureImage> {
+    return this.#state.image(options)
+  }
+
+  get derivedBytes(): number {
+    return this.#state.derivedBytes
+  }
+
+  stats(): StructureStats {
+    return { ...this.#state.stats(), traversals: Object.fromEntries(this.#traversals) }
+  }
+
+  destroy(): void {
+    this.#state.destroy()
+  }
+
+  /** Keys of a column, by its length or its offsets. */
+  #count(keys: Uint8Array, keyOffsets: Uint32Array | undefined): number {
+    const { keyType } = this.shape
+    if (!isFixedKeyType(keyType)) {
+      if (keyOffsets !== undefined && keyOffsets.length > 0) return keyOffsets.length - 1
+      throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys needs its offsets`)
+    }
+    const size = keyBytes(keyType)
+    if (keys.byteLength % size === 0) return keys.byteLength / size
+    throw new WarpdexError(
+      'WRONG_KEY_TYPE',
+      `${keys.byteLength} bytes are no column of ${keyType} keys, which take ${size} bytes each`,
+    )
+  }
+
+  /** What comes in the place of keys that were not found. */
+  #noKeys(count: number): { keys: Uint8Array; keyOffsets?: Uint32Array } {
+    const { keyType } = this.shape
+    if (isFixedKeyType(keyType)) return { keys: new Uint8Array(count * keyBytes(keyType)) }
+    return { keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) }
+  }
+
+  #noTokens(ranges: number): { tokens: Uint8Array; tokenOffsets?: Uint32Array } {
+    const { keyType } = this.shape
+    if (isFixedKeyType(keyType)) return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
+    return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
+  }
+}

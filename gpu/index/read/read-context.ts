@@ -1,0 +1,215 @@
+import { asBytes } from '../../../protocol/columns.js'
+import type { Device, DeviceColumn } from '../../device/device.js'
+import type { Access, Kernel, KernelDescription } from '../../device/kernel.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { IndexShape } from '../../index-structure.js'
+import { KeyNormaliser } from '../../keys/normalise.js'
+import { KeyRestorer } from '../../keys/restore.js'
+import type { ResultMemory } from '../../memory/result-memory.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import { type Arena, keyHeaps, orderedTreeBuffers, searchBuffers, treeBuffers } from '../arena.js'
+import { type FurtherBindings, furtherBindings, type TreeShape, treeShape } from '../layout.js'
+import type { Locator } from '../partitions/locator.js'
+import type { KeyColumn } from '../partitions/result-table.js'
+
+/** A column with something for each entry of a result. */
+export interface EntryColumn {
+  readonly buffer: GPUBuffer
+  /** Bytes an entry. */
+  readonly entryBytes: number
+}
+
+/** Keys of a request on the device. */
+export type Queries = KeyColumn
+
+/** What every read operation of a tree works with. */
+export class ReadContext {
+  readonly device: Device
+  readonly primitives: Primitives
+  readonly tree: TreeShape
+  /** Restores keys of variable length; undefined for those of fixed width. */
+  readonly restorer: KeyRestorer | undefined
+  /** Finds keys by partitions, where trees have any. */
+  readonly locator: Locator | undefined
+  /** Bytes of a key in kernels' results: the key, or the record of one of variable length. */
+  readonly keyBytes: number
+  /** Bytes of a payload in a column. */
+  readonly payloadBytes: number
+  /** Bytes of a payload in the tree, and in kernels' results. */
+  readonly paddedBytes: number
+  readonly #normaliser: KeyNormaliser | undefined
+
+  private constructor(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    locator: Locator | undefined,
+    normaliser?: KeyNormaliser,
+    restorer?: KeyRestorer,
+  ) {
+    this.device = device
+    this.primitives = primitives
+    this.tree = treeShape(shape)
+    this.restorer = restorer
+    this.locator = locator
+    this.keyBytes = 4 * this.tree.keyWords
+    this.payloadBytes = shape.payloadBytes
+    this.paddedBytes = 4 * this.tree.payloadWords
+    this.#normaliser = normaliser
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    locator?: Locator,
+  ): Promise<ReadContext> {
+    const { form } = treeShape(shape)
+    if (form === undefined) return new ReadContext(device, primitives, shape, locator)
+    const [normaliser, restorer] = await Promise.all([
+      KeyNormaliser.create(device, primitives, form),
+      KeyRestorer.create(device, primitives, form),
+    ])
+    return new ReadContext(device, primitives, shape, locator, normaliser, restorer)
+  }
+
+  /** Workgroups that keep the adapter busy, for kernels that loop over as much work as the device finds. */
+  get enoughGroups(): number {
+    return this.device.facts.software ? 16 : 512
+  }
+
+  /** Entries of a result that the device can hold. */
+  get mostEntries(): number {
+    return Math.floor(this.device.facts.bindingBytes / Math.max(HIT_BYTES, this.paddedBytes))
+  }
+
+  /**
+   * A kernel of this folder.
+   * @param looksInto what it looks into beside the tree's own buffers where keys have a variable length
+   */
+  kernel(
+    name: string,
+    entryPoint: string,
+    bindings: readonly Access[],
+    params: number,
+    looksInto?: FurtherBindings,
+    conditions: KernelDescription['conditions'] = {},
+  ): Promise<Kernel> {
+    return this.device.kernel({
+      module: `index/read/${name}`,
+      entryPoint,
+      bindings,
+      further: looksInto === undefined ? [] : furtherBindings(this.tree, looksInto),
+      params,
+      conditions: { ...this.tree.conditions, ...conditions },
+    })
+  }
+
+  /** The buffers of `furtherBindings`. */
+  further(arena: Arena, looksInto: FurtherBindings, { heap }: Pick<Queries, 'heap'>): GPUBuffer[] {
+    if (looksInto === 'keys') return keyHeaps(arena, heap)
+    if (looksInto === 'ordered tree') return orderedTreeBuffers(arena, heap)
+    return looksInto === 'search' ? searchBuffers(arena, heap) : treeBuffers(arena, heap)
+  }
+
+  /** The number of keys in a column. */
+  count(keys: Uint8Array, offsets: Uint32Array | undefined): number {
+    return offsets === undefined ? keys.byteLength / this.keyBytes : offsets.length - 1
+  }
+
+  /** Keys as they came off the wire, ready for kernels. */
+  queries(recorder: Recorder, scratch: Scratch, keys: Uint8Array, offsets: Uint32Array | undefined): Queries {
+    if (this.#normaliser === undefined || offsets === undefined) {
+      return { keys: this.upload(scratch, keys, recorder), heap: undefined }
+    }
+    const wire = {
+      offsets: this.upload(scratch, asBytes(offsets), recorder),
+      bytes: this.upload(scratch, keys, recorder),
+      count: offsets.length - 1,
+      byteLength: keys.byteLength,
+    }
+    const { records, heap } = this.#normaliser.record(recorder, scratch, wire)
+    return { keys: records, heap }
+  }
+
+  /**
+   * A column on the device; without one a buffer that stands in where a kernel does not look.
+   * @param recorder see `Device.upload`
+   */
+  upload(scratch: Scratch, column: Uint8Array | undefined, recorder?: Recorder): GPUBuffer {
+    const buffer = scratch.bytes(column?.byteLength ?? 0)
+    if (column !== undefined) this.device.upload(buffer, column, 0, recorder)
+    return buffer
+  }
+
+  /**
+   * Records, submits and reads back in one round trip; all is submitted when it returns its promise.
+   * @param memory where the columns go; memory of their own without it
+   */
+  async run(
+    record: (recorder: Recorder, scratch: Scratch) => readonly DeviceColumn[],
+    memory?: ResultMemory,
+  ): Promise<Uint8Array[]> {
+    const scratch = this.device.scratch()
+    let columns: Promise<Uint8Array[]>
+    try {
+      const recorder = this.device.record()
+      columns = this.device.submitAndRead(recorder, record(recorder, scratch), memory)
+    } finally {
+      scratch.release()
+    }
+    return columns
+  }
+
+  /**
+   * Submits and reads a result whose size only the device knows: columns of known length and columns of entries. Small results
+   * come in one round trip, larger ones bring their size first. What was recorded is submitted when it returns its promise;
+   * the columns must not be reused before it settles.
+   * @param most entries that there are at most
+   * @param total the number of entries, from the columns of known length
+   */
+  async readEntries(
+    recorder: Recorder,
+    known: readonly DeviceColumn[],
+    columns: readonly EntryColumn[],
+    most: number,
+    total: (known: readonly Uint8Array[]) => number,
+    memory?: ResultMemory,
+  ): Promise<{ known: Uint8Array[]; entries: Uint8Array[] }> {
+    const slices = (count: number) => {
+      return columns.map(({ buffer, entryBytes }) => ({ buffer, bytes: count * entryBytes }))
+    }
+    const eager = Math.min(EAGER_ENTRIES, most)
+    const first = await this.device.submitAndRead(recorder, [...known, ...slices(eager)], memory)
+    const sizes = first.slice(0, known.length)
+    const count = total(sizes)
+    const entries =
+      count <= eager
+        ? first.slice(known.length)
+        : await this.device.submitAndRead(this.device.record(), slices(count), memory)
+    return {
+      known: sizes,
+      entries: entries.map((bytes, i) => bytes.subarray(0, count * columns[i].entryBytes)),
+    }
+  }
+}
+
+/** Bytes of a hit in `cursor.wesl`. */
+const HIT_BYTES = 8
+
+/** Entries that are read back together with the sizes. */
+const EAGER_ENTRIES = 4096
+
+/** Access of the tree's buffers, the first bindings of every kernel that reads a tree. */
+export const TREE: readonly Access[] = ['read', 'read', 'read']
+
+/** The words of a column. */
+export function words(column: Uint8Array): Uint32Array {
+  return new Uint32Array(column.buffer, column.byteOffset, column.byteLength / 4)
+}
+
+/** Bytes of a bitmap of n bits. */
+export function bitmapBytes(bits: number): number {
+  return Math.ceil(bits / 8)
+}

@@ -1,0 +1,249 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { AdapterFacts } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
+import type { InclusiveRanges } from '../../device-reads.js'
+import type { ScanRequest, ScanResult } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
+import type { BreadthFirst } from './breadth-first.js'
+import { ContiguousScan, isContiguous } from './contiguous-scan.js'
+import type { Hits, RangeSearch } from './hits.js'
+import { keyColumns, recordKeys } from './key-columns.js'
+import { ListedScan } from './listed-scan.js'
+import type { NarrowPayloads } from './narrow-payloads.js'
+import type { PayloadHits } from './payload-hits.js'
+import { type ReadContext, words } from './read-context.js'
+import { ScanRanges } from './scan-ranges.js'
+import type { ScanColumns, ScanResultWriter } from './scan-result.js'
+import { Walk } from './walk.js'
+
+/** How ranges are searched: one thread a range, or all levels of the tree one after the other at full width. */
+export type SearchForm = 'walk' | 'breadth-first'
+
+/**
+ * Entries a range up to which walking is faster on a GPU. A walking thread reads its entries one after the other;
+ * breadth-first pays for several dispatches a level, however few entries there are.
+ */
+export const WALK_LIMIT = 128
+
+/**
+ * The faster form. Where a CPU does the work there is no width to fill, and walking does the least of it. Trees over keys of
+ * variable length are too deep for a dispatch a level.
+ */
+export function searchForm(
+  { software }: AdapterFacts,
+  { form, conditions }: TreeShape,
+  limit: number,
+): SearchForm {
+  const walks = software || form !== undefined || conditions.linked || limit <= WALK_LIMIT
+  return walks ? 'walk' : 'breadth-first'
+}
+
+/** Ordered scans of a batch of ranges in three phases: count, scan, write (He §4.2). */
+export class Scan {
+  readonly #context: ReadContext
+  readonly #ranges: ScanRanges
+  readonly #walk: Walk
+  readonly #breadthFirst: BreadthFirst | undefined
+  /** Only of CSS-trees. */
+  readonly #contiguous: ContiguousScan | undefined
+  readonly #listed: ListedScan | undefined
+  readonly #result: ScanResultWriter
+
+  private constructor(
+    context: ReadContext,
+    ranges: ScanRanges,
+    walk: Walk,
+    breadthFirst: BreadthFirst | undefined,
+    contiguous: ContiguousScan | undefined,
+    listed: ListedScan | undefined,
+    result: ScanResultWriter,
+  ) {
+    this.#context = context
+    this.#ranges = ranges
+    this.#walk = walk
+    this.#breadthFirst = breadthFirst
+    this.#contiguous = contiguous
+    this.#listed = listed
+    this.#result = result
+  }
+
+  static async create(
+    context: ReadContext,
+    breadthFirst: BreadthFirst | undefined,
+    result: ScanResultWriter,
+    narrow: NarrowPayloads,
+    payloadHits: PayloadHits,
+  ): Promise<Scan> {
+    const [ranges, walk, contiguous] = await Promise.all([
+      ScanRanges.create(context),
+      Walk.create(context),
+      context.tree.conditions.css ? ContiguousScan.create(context, narrow) : undefined,
+    ])
+    const listed = contiguous && (await ListedScan.create(context, contiguous, payloadHits))
+    return new Scan(context, ranges, walk, breadthFirst, contiguous, listed, result)
+  }
+
+  /** @throws WarpdexError `TOO_LARGE` when the device cannot hold `limit` entries of each range */
+  async run(arena: Arena, request: ScanRequest, form?: SearchForm): Promise<ScanResult> {
+    const { device } = this.#context
+    const limit = this.#limit(arena, request)
+    const scratch = device.scratch()
+    try {
+      const recorder = device.record()
+      const columns = this.record(recorder, scratch, arena, { ...request, limit }, form)
+      return await this.#read(recorder, scratch, arena, columns, request, limit)
+    } finally {
+      scratch.release()
+    }
+  }
+
+  /** Records a scan whose result stays on the device, where it has room for `limit` entries of each range. */
+  record(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    request: ScanRequest,
+    given?: SearchForm,
+  ): ScanColumns {
+    const { device, tree } = this.#context
+    const { limit } = request
+    const search: RangeSearch = {
+      ...this.#ranges.record(recorder, scratch, request),
+      count: request.ranges,
+      reverse: request.reverse ?? false,
+      limit,
+    }
+    if (given === undefined && this.#contiguous !== undefined && isContiguous(arena)) {
+      return this.#contiguous.record(recorder, scratch, arena, search)
+    }
+    // Of a CSS-tree the nodes hold but a part.
+    const form = tree.conditions.css ? 'walk' : (given ?? searchForm(device.facts, tree, limit))
+    const searcher = form === 'walk' ? this.#walk : (this.#breadthFirst ?? this.#walk)
+    const hits = searcher.record(recorder, scratch, arena, search)
+    return this.#result.record(recorder, scratch, arena, search, hits)
+  }
+
+  /** Whether `recordParts` finds entries of a range side by side, as opposed to walking. */
+  isWide({ sorted, tuples }: Arena): boolean {
+    if (sorted === undefined) return this.#breadthFirst !== undefined
+    return !sorted.hasRemoved && (this.#breadthFirst !== undefined || tuples.records === sorted.tuples)
+  }
+
+  /**
+   * Records a scan of ranges whose ends belong to them, as wide as it goes whatever the limit. Its columns hold a part each: the entries of a CSS-tree's
+   * sorted part, and those of its delta.
+   */
+  recordParts(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    request: InclusiveRanges,
+  ): readonly ScanColumns[] {
+    const { ranges: count, limit } = request
+    const search = {
+      ...this.#ranges.record(recorder, scratch, request),
+      count,
+      reverse: false,
+      limit,
+    }
+    if (this.#contiguous !== undefined && isContiguous(arena)) {
+      return [this.#contiguous.record(recorder, scratch, arena, search)]
+    }
+    const parts = this.#parts(recorder, scratch, arena, search)
+    return parts.map((hits) => this.#result.record(recorder, scratch, arena, search, hits))
+  }
+
+  #parts(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): readonly Hits[] {
+    const { sorted, tuples } = arena
+    if (!this.isWide(arena)) return [this.#walk.record(recorder, scratch, arena, search)]
+    const inSorted = sorted?.tuples ? this.#listed?.record(recorder, scratch, arena, search) : undefined
+    const isInNodes = tuples.records > (sorted?.tuples ?? 0)
+    const inNodes = isInNodes ? this.#breadthFirst?.record(recorder, scratch, arena, search) : undefined
+    return [inSorted ?? [], inNodes ?? []].flat()
+  }
+
+  /** The request's limit, but no more than there are entries, so that memory is not set aside for nothing. */
+  #limit(arena: Arena, request: ScanRequest): number {
+    const { device, tree, mostEntries: most } = this.#context
+    const entries = arena.tuples.records + Math.floor(arena.extents.records / tree.entryStride)
+    const limit = Math.max(1, Math.min(request.limit, entries))
+    if (request.ranges * limit <= most) return limit
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `${request.ranges} ranges with a limit of ${limit} entries each are more than the ${most} that ${device.facts.name} can return at once`,
+    )
+  }
+
+  async #read(
+    recorder: Recorder,
+    scratch: Scratch,
+    arena: Arena,
+    columns: ScanColumns,
+    { ranges, memory }: ScanRequest,
+    limit: number,
+  ): Promise<ScanResult> {
+    const { restorer, keyBytes, payloadBytes } = this.#context
+    const most = ranges * limit
+    const known = [
+      { buffer: columns.offsets, bytes: 4 * (ranges + 1) },
+      { buffer: columns.more, bytes: ranges },
+      { buffer: columns.tokens, bytes: ranges * (keyBytes + 4) },
+    ]
+    const payloads = { buffer: columns.payloads, entryBytes: payloadBytes }
+    const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
+    if (restorer === undefined || arena.heap === undefined) {
+      const keys = { buffer: columns.keys, entryBytes: keyBytes }
+      const read = await this.#context.readEntries(recorder, known, [keys, payloads], most, total, memory)
+      const [offsets, more, tokens] = read.known
+      return {
+        offsets: words(offsets!),
+        keys: read.entries[0]!,
+        payloads: read.entries[1]!,
+        more: more!,
+        tokens: tokens!,
+      }
+    }
+    const live = { buffer: columns.offsets, index: ranges }
+    const found = { restorer, heap: arena.heap.buffer, records: columns.keys, most, live }
+    const keys = recordKeys(recorder, scratch, found)
+    const read = await this.#context.readEntries(
+      recorder,
+      [...known, ...keys.known],
+      [keys.starts, payloads],
+      most,
+      total,
+      memory,
+    )
+    const [offsets, more, positions, length, first] = read.known
+    const restored = await keyColumns(this.#context, scratch, found, [length!, first!], read.entries[0]!)
+    const result = { offsets: words(offsets!), ...restored, payloads: read.entries[1]!, more: more! }
+    return { ...result, ...variableTokens(result, words(positions!)) }
+  }
+}
+
+/** The token of each range: the key of its last entry, and the sequence number that follows the record of that key. */
+function variableTokens(
+  { offsets, keys, keyOffsets }: { offsets: Uint32Array; keys: Uint8Array; keyOffsets: Uint32Array },
+  positions: Uint32Array,
+): { tokens: Uint8Array; tokenOffsets: Uint32Array } {
+  const ranges = offsets.length - 1
+  const tokenOffsets = new Uint32Array(ranges + 1)
+  const last = (range: number) =>
+    offsets[range + 1]! > offsets[range]! ? offsets[range + 1]! - 1 : undefined
+  for (let range = 0; range < ranges; range++) {
+    const entry = last(range)
+    const bytes = entry === undefined ? 0 : keyOffsets[entry + 1]! - keyOffsets[entry]! + 4
+    tokenOffsets[range + 1] = tokenOffsets[range]! + bytes
+  }
+  const tokens = new Uint8Array(tokenOffsets[ranges]!)
+  const view = new DataView(tokens.buffer)
+  for (let range = 0; range < ranges; range++) {
+    const entry = last(range)
+    if (entry === undefined) continue
+    tokens.set(keys.subarray(keyOffsets[entry], keyOffsets[entry + 1]), tokenOffsets[range])
+    view.setUint32(tokenOffsets[range + 1]! - 4, positions[3 * range + 2]!, true)
+  }
+  return { tokens, tokenOffsets }
+}

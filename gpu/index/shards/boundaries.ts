@@ -1,0 +1,43 @@
+import { type Rows, type RowWidth, rowAt, rowsOf } from '../../../protocol/rows.js'
+import { keyWidth } from '../../../protocol/types.js'
+import type { IndexShape } from '../../index-structure.js'
+
+/** Where an index is cut into shards: the least key, as on the wire, that each shard but the first may have; ascending. */
+export class Boundaries {
+  readonly rows: Rows
+  readonly #width: RowWidth
+  readonly #keys: readonly Uint8Array[]
+
+  private constructor(width: RowWidth, keys: readonly Uint8Array[]) {
+    const { bytes, offsets } = rowsOf(keys)
+    this.rows = width === undefined ? { bytes, offsets } : { bytes }
+    this.#width = width
+    this.#keys = keys
+  }
+
+  /** Those of an index of one shard. */
+  static none({ keyType }: IndexShape): Boundaries {
+    return new Boundaries(keyWidth(keyType), [])
+  }
+
+  static of({ keyType }: IndexShape, rows: Rows, count: number): Boundaries {
+    const width = keyWidth(keyType)
+    return new Boundaries(
+      width,
+      Array.from({ length: count }, (_, i) => rowAt(rows, width, i)),
+    )
+  }
+
+  get count(): number {
+    return this.#keys.length
+  }
+
+  get shards(): number {
+    return this.count + 1
+  }
+
+  /** Shard number `shard` is cut in two at `key`. */
+  cut(shard: number, key: Uint8Array): Boundaries {
+    return new Boundaries(this.#width, this.#keys.toSpliced(shard, 0, key))
+  }
+}

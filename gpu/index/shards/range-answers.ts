@@ -1,0 +1,113 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { concatenate, type Rows, rowAt, rowsOf, sliceRows } from '../../../protocol/rows.js'
+import { keyWidth } from '../../../protocol/types.js'
+import type { IndexShape, ScanResult } from '../../index-structure.js'
+import { SEQUENCE_BYTES } from './shards.js'
+
+/** What one shard has of a range. */
+interface Piece {
+  readonly result: ScanResult
+  /** The range's number in that result. */
+  readonly range: number
+}
+
+/** The answers of several shards to one scan, put together range by range. */
+export class RangeAnswers {
+  readonly #shape: IndexShape
+  readonly #limit: number
+  readonly #pieces: Piece[][]
+  readonly #entries: Uint32Array
+  readonly #more: Uint8Array
+
+  constructor(shape: IndexShape, ranges: number, limit: number) {
+    this.#shape = shape
+    this.#limit = limit
+    this.#pieces = Array.from({ length: ranges }, () => [])
+    this.#entries = new Uint32Array(ranges)
+    this.#more = new Uint8Array(ranges)
+  }
+
+  /**
+   * What comes next of some ranges. Those that have room for some have room for all of it.
+   * @param numbers which of the request's ranges the result answers
+   */
+  add(numbers: Uint32Array, result: ScanResult): void {
+    const { offsets, more } = result
+    numbers.forEach((number, range) => {
+      const entries = offsets[range + 1] - offsets[range]
+      if (entries === 0) return
+      if (this.#entries[number] === this.#limit) {
+        this.#more[number] = 1
+        return
+      }
+      this.#pieces[number].push({ result, range })
+      this.#entries[number] += entries
+      this.#more[number] = more[range]
+    })
+  }
+
+  /** Entries that a range has so far. */
+  entries(number: number): number {
+    return this.#entries[number]
+  }
+
+  /** Whether the range is known to have more entries than its limit. */
+  isCut(number: number): boolean {
+    return this.#more[number] === 1
+  }
+
+  /** @throws WarpdexError `TOO_LARGE` when keys of variable length have more bytes than a frame */
+  result(): ScanResult {
+    const { keyType, payloadBytes } = this.#shape
+    const width = keyWidth(keyType)
+    const pieces = this.#pieces.flat()
+    const ends = ({ result: { offsets }, range }: Piece) => [offsets[range], offsets[range + 1]] as const
+    const keys = pieces.map((piece) =>
+      sliceRows({ bytes: piece.result.keys, offsets: piece.result.keyOffsets }, width, ...ends(piece)),
+    )
+    const payloads = pieces.map(
+      (piece) => sliceRows({ bytes: piece.result.payloads }, payloadBytes, ...ends(piece)).bytes,
+    )
+    const tokens = rowsOf(this.#pieces.map((own) => this.#token(own[own.length - 1])))
+    return {
+      offsets: sumsOf(this.#entries),
+      ...joinKeys(keys, width === undefined),
+      payloads: concatenate(payloads),
+      more: this.#more,
+      tokens: tokens.bytes,
+      ...(width === undefined && { tokenOffsets: tokens.offsets }),
+    }
+  }
+
+  /** The position of the last entry of a range's last piece. */
+  #token(piece: Piece | undefined): Uint8Array {
+    const width = keyWidth(this.#shape.keyType)
+    const tokenWidth = width === undefined ? undefined : width + SEQUENCE_BYTES
+    if (piece === undefined) return new Uint8Array(tokenWidth ?? 0)
+    const { tokens, tokenOffsets } = piece.result
+    return rowAt({ bytes: tokens, offsets: tokenOffsets }, tokenWidth, piece.range)
+  }
+}
+
+function joinKeys(columns: readonly Rows[], variable: boolean): Pick<ScanResult, 'keys' | 'keyOffsets'> {
+  const keys = concatenate(columns.map(({ bytes }) => bytes))
+  if (!variable) return { keys }
+  if (keys.byteLength > LIMITS.frameBytes) {
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,
+    )
+  }
+  const lengths = columns.flatMap(({ offsets = new Uint32Array(1) }) =>
+    Array.from(offsets.subarray(1), (end, i) => end - offsets[i]),
+  )
+  return { keys, keyOffsets: sumsOf(lengths) }
+}
+
+/** 0, the first, the first two together, and so on. */
+function sumsOf(lengths: ArrayLike<number>): Uint32Array {
+  const sums = new Uint32Array(lengths.length + 1)
+  for (let i = 0; i < lengths.length; i++) sums[i + 1] = sums[i] + lengths[i]
+  return sums
+}

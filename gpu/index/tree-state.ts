@@ -1,0 +1,247 @@
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { Device } from '../device/device.js'
+import type {
+  CompactionOptions,
+  IndexShape,
+  PreparedWrite,
+  StructureImage,
+  StructureStats,
+} from '../index-structure.js'
+import { type Allowance, Arena, allowanceOf } from './arena.js'
+import { imageInPlace, imageOf } from './image.js'
+import { treeShape } from './layout.js'
+import type { Parts } from './parts.js'
+import { regionStats, wholly } from './region-stats.js'
+import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
+import { BackgroundMerge, type MergeOutcome } from './write/background-merge.js'
+import { hasGarbage, isCompactionDue } from './write/compaction-due.js'
+import type { RememberedWrite } from './write/remembered-write.js'
+import type { PreparedBatch } from './write/tree-writer.js'
+
+/** Room of a new arena; regions double from there. */
+const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
+
+/** A write to be prepared on whatever arena the tree has then. */
+export interface TreeWrite {
+  /** Bytes that it takes to remember it. */
+  readonly bytes: number
+  prepare(arena: Arena): Promise<PreparedBatch>
+  /** What a merge is to apply as well; called when the write is applied. */
+  remember(): RememberedWrite
+}
+
+/** What a tree holds: its arena, the numbers that belong to it, and a merge that goes on beside reads and writes if there is one. */
+export class TreeState {
+  /** Bytes of device memory that it may take; whoever owns the tree may lower them. */
+  allowance: Allowance
+  readonly #device: Device
+  readonly #shape: IndexShape
+  readonly #parts: Parts
+  #arena: Arena | undefined
+  #totals: TreeTotals = NOTHING
+  #merge: BackgroundMerge | undefined
+  /** Whether a merge in the background came to nothing, so that the next one is not. */
+  #mergeFailed = false
+
+  constructor(device: Device, shape: IndexShape, parts: Parts) {
+    this.#device = device
+    this.#shape = shape
+    this.#parts = parts
+    this.allowance = allowanceOf(device)
+  }
+
+  /** None where the tree is empty. What is looked for in it needs `searchable`. */
+  get arena(): Arena | undefined {
+    return this.#arena
+  }
+
+  /** The arena with all that reads need. */
+  get searchable(): Arena | undefined {
+    this.#parts.separators?.provide(this.#arena)
+    return this.#arena
+  }
+
+  get totals(): TreeTotals {
+    return this.#totals
+  }
+
+  /** Takes over an arena and the numbers that belong to it. */
+  own(arena: Arena, totals: TreeTotals): void {
+    arena.allowance = {
+      bytes: () => this.allowance.bytes(),
+      inTurn: (task) => this.allowance.inTurn(task),
+    }
+    this.#arena = arena
+    this.#totals = totals
+  }
+
+  /** Garbage, or a delta's nodes, may fill a region long before compaction is worthwhile for its own sake; then it makes room. */
+  async prepare(write: TreeWrite): Promise<PreparedWrite> {
+    await this.#merge?.roomFor(write.bytes)
+    try {
+      return await this.#beginWrite(write)
+    } catch (error) {
+      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+      if (this.#merge !== undefined) {
+        // What it takes is given back once it is over.
+        await this.#merge.over
+        return this.prepare(write)
+      }
+      if (this.#arena === undefined || !hasGarbage(this.#arena, this.#totals)) throw error
+      await this.compact()
+      return this.#beginWrite(write)
+    }
+  }
+
+  /** Prepares a write on the arena, beside a merge if there is one. */
+  async #beginWrite(write: TreeWrite): Promise<PreparedWrite> {
+    const merge = this.#merge
+    merge?.beginWrite()
+    try {
+      const { codes, effect, ...prepared } = await write.prepare(await this.#provideArena())
+      return {
+        codes,
+        apply: () => {
+          try {
+            prepared.apply()
+          } catch (error) {
+            void merge?.giveUp()
+            throw error
+          }
+          this.#totals = after(this.#totals, effect)
+          merge?.endWrite(() => write.remember())
+        },
+        discard: () => {
+          prepared.discard()
+          merge?.endWrite()
+        },
+      }
+    } catch (error) {
+      merge?.endWrite()
+      throw error
+    }
+  }
+
+  async #provideArena(): Promise<Arena> {
+    if (this.#arena !== undefined) return this.#arena
+    return this.allowance.inTurn(async () => {
+      const { bytes } = this.allowance
+      const arena = await Arena.create(this.#device, treeShape(this.#shape), FIRST_NEED, bytes())
+      this.own(arena, NOTHING)
+      return arena
+    })
+  }
+
+  async compactIfWorthwhile({
+    inBackground,
+    goesOn = false,
+    keepsRoom = goesOn,
+  }: CompactionOptions): Promise<boolean> {
+    const before = this.#arena
+    if (this.#merge !== undefined) await (inBackground ? this.#merge.advance() : this.#merge.over)
+    const arena = this.#arena
+    if (this.#merge === undefined && arena !== undefined && isCompactionDue(arena, this.#totals)) {
+      await this.compact({ inBackground: inBackground && !this.#mergeFailed })
+    }
+    if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
+    if (!goesOn) this.#parts.separators?.provide(this.#arena)
+    if (!keepsRoom) this.#arena?.merges.dropSpare()
+    return this.#arena !== before
+  }
+
+  /**
+   * Rebuilds the tree without its garbage, whether that is worthwhile or not. Called between writes.
+   * @param options `inBackground`: only begins it, if there is room for that; see `background`
+   */
+  async compact({ inBackground } = { inBackground: false }): Promise<void> {
+    if (inBackground && this.#merge !== undefined) return
+    await this.#merge?.giveUp()
+    const arena = this.searchable
+    if (arena === undefined) return
+    if (inBackground && this.#totals.keys > 0 && (await this.#beginMerge(arena))) return
+    await this.allowance.inTurn(() => this.#compact(arena))
+    this.#mergeFailed = false
+  }
+
+  /** Resolves when a merge that goes on is over, with an error where it failed. */
+  get background(): Promise<WarpdexError | undefined> | undefined {
+    return this.#merge?.over.then((outcome) => (outcome instanceof WarpdexError ? outcome : undefined))
+  }
+
+  async image({ inPlace } = { inPlace: false }): Promise<StructureImage> {
+    // Whoever wants it in place is about to destroy the tree.
+    if (inPlace) await this.#merge?.giveUp()
+    const arena = this.#arena
+    if (arena === undefined) return { meta: { keys: 0 }, parts: [], release: () => {} }
+    const totals = this.#totals
+    return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.#device, arena, totals))
+  }
+
+  get derivedBytes(): number {
+    return this.#arena?.partitions?.bytes ?? 0
+  }
+
+  stats(): StructureStats {
+    const { keys, payloads, garbageBytes } = this.#totals
+    const arena = this.#arena
+    return {
+      keys,
+      payloads,
+      shards: 1,
+      deviceBytes: (arena?.bytes ?? 0) + (this.#merge?.bytes ?? 0),
+      usedBytes: arena?.usedBytes ?? 0,
+      garbageBytes,
+      regions: [
+        ...(arena === undefined ? [] : regionStats(arena, treeShape(this.#shape), this.#totals)),
+        ...wholly('merge', this.#merge?.bytes ?? 0),
+      ],
+      traversals: {},
+    }
+  }
+
+  destroy(): void {
+    const arena = this.#arena
+    const merge = this.#merge
+    if (merge === undefined) arena?.destroy()
+    else {
+      void merge.giveUp()
+      // It still reads the arena's separators.
+      void merge.over.then(() => arena?.destroy())
+    }
+    this.#arena = undefined
+    this.#totals = NOTHING
+  }
+
+  /** @returns whether there is room for that */
+  async #beginMerge(arena: Arena): Promise<boolean> {
+    const replace = (merged: Arena, totals: TreeTotals) => {
+      this.own(merged, totals)
+    }
+    const tree = { arena, totals: () => this.#totals, replace }
+    const merge = await BackgroundMerge.begin(this.#device, this.#shape, this.#parts, tree)
+    this.#merge = merge
+    void merge?.over.then((outcome) => this.#endMerge(outcome))
+    return merge !== undefined
+  }
+
+  #endMerge(outcome: MergeOutcome): void {
+    this.#merge = undefined
+    if (outcome !== 'given up') this.#mergeFailed = outcome instanceof WarpdexError
+  }
+
+  async #compact(arena: Arena): Promise<void> {
+    const { keys } = this.#totals
+    if (keys === 0) {
+      this.#arena = undefined
+    } else {
+      const { compactor, findOrder } = this.#parts
+      const rebuilt = await compactor.compact(arena, keys, (recorder, scratch) =>
+        findOrder(recorder, scratch, arena, keys),
+      )
+      this.own(rebuilt, this.#totals)
+    }
+    arena.destroy()
+    this.#totals = compacted(this.#totals)
+    if (this.#arena !== undefined) await this.#parts.directories?.provide(this.#arena, keys)
+  }
+}

@@ -1,0 +1,188 @@
+import { LIMITS } from '../../../protocol/limits.js'
+import type { Device } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { IndexShape } from '../../index-structure.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { Primitives } from '../../primitives/primitives.js'
+import { type Arena, type ArenaContent, keyHeaps } from '../arena.js'
+import { furtherBindings } from '../layout.js'
+import { ReadContext } from '../read/read-context.js'
+import type { Compactor, FindOrder } from './compact.js'
+
+/** Where to cut a tree: before the key number `rank`, or where a wire key belongs. */
+export type CutPlace = { readonly rank: number } | { readonly key: Uint8Array }
+
+/** One side of a cut. */
+export interface CutSide {
+  readonly keys: number
+  readonly payloads: number
+  /** Without keys there is none. */
+  readonly arena: Arena | undefined
+}
+
+export interface CutArenas {
+  readonly lower: CutSide
+  readonly upper: CutSide
+  /** The least wire key that may be in the upper part. */
+  readonly boundary: Uint8Array
+}
+
+/** What a cut found before it was made. */
+interface Found {
+  readonly ordered: GPUBuffer
+  readonly before: number
+  readonly payloadsBefore: number
+  readonly boundary: Uint8Array
+}
+
+function contentOf({ buffers, tuples, heap, sorted }: Arena): Omit<ArenaContent, 'allowance'> {
+  return { buffers, tuples, heap, sorted }
+}
+
+/** Cuts trees in two at a key: each part is the compaction of a piece of the tree's order (design, "Device memory": shards). */
+export class Cutter {
+  readonly #device: Device
+  readonly #context: ReadContext
+  readonly #compactor: Compactor
+  readonly #findCut: Kernel
+  readonly #countBefore: Kernel
+
+  private constructor(
+    device: Device,
+    context: ReadContext,
+    compactor: Compactor,
+    findCut: Kernel,
+    countBefore: Kernel,
+  ) {
+    this.#device = device
+    this.#context = context
+    this.#compactor = compactor
+    this.#findCut = findCut
+    this.#countBefore = countBefore
+  }
+
+  static async create(
+    device: Device,
+    primitives: Primitives,
+    shape: IndexShape,
+    compactor: Compactor,
+  ): Promise<Cutter> {
+    const context = await ReadContext.create(device, primitives, shape)
+    const { conditions } = context.tree
+    const common = { module: 'index/write/cut', bindings: [], params: 4, conditions }
+    const [findCut, countBefore] = await Promise.all([
+      device.kernel({
+        ...common,
+        entryPoint: 'find_cut',
+        further: [
+          [1, 'read'],
+          [3, 'read'],
+          [4, 'read'],
+          [5, 'write'],
+          [6, 'write'],
+          ...furtherBindings(context.tree, 'keys'),
+        ],
+      }),
+      device.kernel({
+        ...common,
+        entryPoint: 'count_before',
+        further: [
+          [1, 'read'],
+          [2, 'read'],
+          [3, 'read'],
+          [5, 'write'],
+        ],
+      }),
+    ])
+    return new Cutter(device, context, compactor, findCut, countBefore)
+  }
+
+  /**
+   * Two new arenas with the live content of `arena`, which is left as it is.
+   * @param keys number of live tuples
+   * @param payloads number of their payloads
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  async cut(
+    arena: Arena,
+    { keys, payloads }: { keys: number; payloads: number },
+    place: CutPlace,
+    findOrder: FindOrder,
+  ): Promise<CutArenas> {
+    const scratch = this.#device.scratch()
+    try {
+      const found = await this.#find(scratch, arena, keys, place, findOrder)
+      const { ordered, before, payloadsBefore, boundary } = found
+      const lower = await this.#copy(arena, ordered, 0, before)
+      try {
+        const upper = await this.#copy(arena, ordered, before, keys - before, lower?.bytes)
+        return {
+          lower: { keys: before, payloads: payloadsBefore, arena: lower },
+          upper: { keys: keys - before, payloads: payloads - payloadsBefore, arena: upper },
+          boundary,
+        }
+      } catch (error) {
+        lower?.destroy()
+        throw error
+      }
+    } finally {
+      scratch.release()
+    }
+  }
+
+  async #find(
+    scratch: Scratch,
+    arena: Arena,
+    keys: number,
+    place: CutPlace,
+    findOrder: FindOrder,
+  ): Promise<Found> {
+    const { tree, keyBytes, restorer } = this.#context
+    const byKey = 'key' in place
+    const { recorder, tuples: ordered } = await findOrder(this.#device.record(), scratch)
+    const key = byKey ? place.key : new Uint8Array(keyBytes)
+    const bound = this.#context.queries(recorder, scratch, key, new Uint32Array([0, key.byteLength]))
+    const cut = scratch.words(2)
+    const boundary = scratch.bytes(keyBytes)
+    const params = [keys, tree.word, byKey ? 0 : place.rank, byKey ? 1 : 0]
+    const { tuples, extents } = arena
+    const heaps = keyHeaps(arena, bound.heap)
+    const buffers = [tuples.buffer, ordered, bound.keys, cut, boundary, ...heaps]
+    recorder.dispatchGroups(this.#findCut, buffers, params, 1)
+    recorder.dispatch(this.#countBefore, [tuples.buffer, extents.buffer, ordered, cut], params, keys)
+    const columns = [{ buffer: cut, bytes: 8 }]
+    if (restorer === undefined || arena.heap === undefined) {
+      columns.push({ buffer: boundary, bytes: keyBytes })
+    } else {
+      const found = { heap: arena.heap.buffer, records: boundary }
+      const { offsets, bytes } = restorer.record(recorder, scratch, found, 1, LIMITS.keyBytes)
+      columns.push({ buffer: bytes, bytes: LIMITS.keyBytes }, { buffer: offsets, bytes: 8 })
+    }
+    const [counts, bytes, offsets] = await this.#device.submitAndRead(recorder, columns)
+    const [before, payloadsBefore] = new Uint32Array(counts.buffer, counts.byteOffset, 2)
+    const length =
+      offsets === undefined ? keyBytes : new Uint32Array(offsets.buffer, offsets.byteOffset, 2)[1]
+    return { ordered, before, payloadsBefore, boundary: byKey ? key : bytes.slice(0, length) }
+  }
+
+  /**
+   * The compaction of `count` tuples from number `first` of an order on.
+   * @param takenBytes what is taken already of what the arena may have
+   */
+  async #copy(
+    arena: Arena,
+    ordered: GPUBuffer,
+    first: number,
+    count: number,
+    takenBytes = 0,
+  ): Promise<Arena | undefined> {
+    if (count === 0) return undefined
+    const bytes = () => arena.allowance.bytes() - takenBytes
+    const content = { ...contentOf(arena), allowance: { ...arena.allowance, bytes } }
+    return this.#compactor.compact(content, count, async (recorder, scratch) => {
+      const tuples = scratch.words(count)
+      recorder.copy(ordered, 4 * first, tuples, 0, 4 * count)
+      return { recorder, tuples }
+    })
+  }
+}

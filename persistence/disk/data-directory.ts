@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
+import { directoryError } from './errors.js'
+import { damaged } from './record.js'
+import { MANIFEST_FILE } from './store-files.js'
+
+const FORMAT = 1
+const FORMAT_FILE = 'warpdex.format'
+const FORMAT_DRAFT = `${FORMAT_FILE}.tmp`
+
+/**
+ * Looks at a directory without changing it.
+ *
+ * @returns whether it holds a store, as opposed to nothing
+ * @throws WarpdexError `DAMAGED_FILE` when it holds something else, or a store of another format
+ */
+export async function holdsStore(directory: string): Promise<boolean> {
+  if (!existsSync(directory)) return false
+  const names = await readdir(directory)
+  if (names.includes(MANIFEST_FILE)) {
+    throw damaged(`${directory} is a backup; bring it back to another folder with "warpdex restore"`)
+  }
+  if (!names.includes(FORMAT_FILE)) {
+    const foreign = names.find((name) => name !== LOCK_FILE && name !== FORMAT_DRAFT)
+    if (foreign === undefined) return false
+    throw damaged(
+      `${directory} holds ${foreign} and is no warpdex data directory; name an empty or a new directory`,
+    )
+  }
+  const text = await readFile(join(directory, FORMAT_FILE), 'latin1')
+  const match = /^warpdex data, format (\d+)\n$/.exec(text)
+  if (match === null) {
+    throw damaged(`${join(directory, FORMAT_FILE)} is damaged; bring the data directory back from a backup`)
+  }
+  if (Number(match[1]) !== FORMAT) {
+    throw damaged(
+      `${directory} has data format ${match[1]}; this program reads format ${FORMAT}, so use the version that wrote it`,
+    )
+  }
+  return true
+}
+
+/**
+ * Locks a directory that holds a store; undefined where it holds nothing.
+ *
+ * @throws WarpdexError `BAD_REQUEST` when a process has it open, or this user may not; and as `holdsStore`
+ */
+export async function lockStore(directory: string): Promise<DirectoryLock | undefined> {
+  try {
+    return (await holdsStore(directory)) ? DirectoryLock.acquire(directory) : undefined
+  } catch (error) {
+    throw directoryError(directory, error)
+  }
+}
+
+/** Makes an empty directory one that holds a store. */
+export async function markAsStore(directory: string): Promise<void> {
+  const draft = join(directory, FORMAT_DRAFT)
+  const file = await open(draft, 'w')
+  try {
+    await file.writeFile(`warpdex data, format ${FORMAT}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(draft, join(directory, FORMAT_FILE))
+  await syncDirectory(directory)
+}
+
+/** Makes a directory with its parents, and makes their names durable. */
+export async function makeDirectory(directory: string): Promise<void> {
+  const missing: string[] = []
+  for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
+  // One by one: Node 20's own way never ends where the system lets nobody make folders, such as in /proc.
+  for (const folder of missing.toReversed()) {
+    await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+      // Somebody else may have made it meanwhile.
+      if (error.code !== 'EEXIST') throw error
+    })
+  }
+  for (const folder of missing) await syncDirectory(dirname(folder))
+}
+
+/** Makes the names in a directory durable: a new or renamed file can vanish in a power cut without this. */
+export async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto'
+import { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import type { RelationDefinition } from '../../protocol/relation.js'
+import type { IndexDefinition } from '../../protocol/types.js'
+import type { Change, Committer, Keyspace } from './committer.js'
+import { indexKey } from './keys.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+
+/** An index or a relation as the dictionary holds it. */
+interface Stored<Definition> {
+  /** One of both kinds together. Never used again, also after what it is of has been dropped. */
+  readonly id: number
+  readonly definition: Definition
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+}
+
+export interface StoredIndex extends Stored<IndexDefinition> {
+  /** Secret of the index's content hashes. */
+  readonly seed: readonly [low: number, high: number]
+}
+
+export type StoredRelation = Stored<RelationDefinition>
+
+/** Makes what there is of an index or relation beside its definition. */
+export type Make<S> = (stored: S) => Promise<void>
+
+/** Longer than the key of an index, so that it is not one. */
+const COUNTER_KEY = Buffer.from('next index')
+
+/** What one entry of the dictionary says: the next id, an index, a relation, or the id of one that was dropped. */
+export interface DictionaryEntry {
+  readonly next?: number
+  readonly index?: StoredIndex
+  readonly relation?: StoredRelation
+  readonly dropped?: number
+}
+
+type Kind = 'index' | 'relation'
+
+const KINDS = {
+  index: { plural: 'indexes', article: 'an' },
+  relation: { plural: 'relations', article: 'a' },
+} as const
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
+  if (key.equals(COUNTER_KEY)) {
+    const what = 'the counter of index ids'
+    return { next: decodeRecord<{ next: number }>(RecordKind.counter, key, value, what).meta.next }
+  }
+  if (key.length < 4) throw damaged('the key of an index is damaged')
+  const id = key.readUInt32BE(0)
+  if (key.equals(relationKey(id))) {
+    const what = `the definition of relation ${id}`
+    return { relation: decodeRecord<StoredRelation>(RecordKind.relation, key, value, what).meta }
+  }
+  if (key.length > indexKey(id).length) {
+    decodeRecord(RecordKind.droppedIndex, key, value, `the note that index ${id} was dropped`)
+    return { dropped: id }
+  }
+  const what = `the definition of index ${id}`
+  return { index: decodeRecord<StoredIndex>(RecordKind.index, key, value, what).meta }
+}
+
+/** The definitions of all indexes and relations, and the ids of those that were dropped but whose data is not removed yet. */
+export class Dictionary {
+  readonly #committer: Committer
+  readonly #keyspace: Keyspace
+  readonly #indexes = new Map<number, StoredIndex>()
+  readonly #relations = new Map<number, StoredRelation>()
+  /** Names of either kind, which are kept apart. */
+  readonly #names = { index: new Set<string>(), relation: new Set<string>() }
+  readonly #dropped = new Set<number>()
+  #nextId = 1
+
+  private constructor(committer: Committer, keyspace: Keyspace) {
+    this.#committer = committer
+    this.#keyspace = keyspace
+  }
+
+  /** @throws WarpdexError `DAMAGED_FILE` */
+  static load(committer: Committer, keyspace: Keyspace): Dictionary {
+    const dictionary = new Dictionary(committer, keyspace)
+    for (const { key, value } of keyspace.getRange({})) dictionary.#load(key, value)
+    return dictionary
+  }
+
+  #load(key: Buffer, value: Buffer): void {
+    const entry = readEntry(key, value)
+    if (entry.next !== undefined) this.#nextId = entry.next
+    if (entry.dropped !== undefined) this.#dropped.add(entry.dropped)
+    const { index, relation } = entry
+    if (index !== undefined) {
+      this.#indexes.set(index.id, index)
+      this.#names.index.add(index.definition.name)
+    }
+    if (relation !== undefined) {
+      this.#relations.set(relation.id, relation)
+      this.#names.relation.add(relation.definition.name)
+    }
+  }
+
+  list(): StoredIndex[] {
+    return [...this.#indexes.values()]
+  }
+
+  relations(): StoredRelation[] {
+    return [...this.#relations.values()]
+  }
+
+  /** Whether there has ever been an index or a relation with that id. */
+  hasGiven(id: number): boolean {
+    return id < this.#nextId
+  }
+
+  /** Ids of what was dropped and may still have data. */
+  dropped(): number[] {
+    return [...this.#dropped]
+  }
+
+  /**
+   * @param make called before the definition is stored
+   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, and what `make` throws
+   */
+  async create(definition: IndexDefinition, make: Make<StoredIndex>): Promise<StoredIndex> {
+    const seed = randomBytes(8)
+    const secret = [seed.readUInt32LE(0), seed.readUInt32LE(4)] as const
+    const index = { ...this.#new('index', definition, 'INDEX_EXISTS'), seed: secret }
+    await this.#enter('index', index, indexKey(index.id), make)
+    this.#indexes.set(index.id, index)
+    return index
+  }
+
+  /**
+   * @param make called before the definition is stored
+   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
+   */
+  async createRelation(definition: RelationDefinition, make: Make<StoredRelation>): Promise<StoredRelation> {
+    const relation = this.#new('relation', definition, 'RELATION_EXISTS')
+    await this.#enter('relation', relation, relationKey(relation.id), make)
+    this.#relations.set(relation.id, relation)
+    return relation
+  }
+
+  /**
+   * Removes definitions, all or none, and notes that the data is to follow.
+   * @throws WarpdexError `UNKNOWN_INDEX`
+   */
+  async drop(ids: readonly number[]): Promise<void> {
+    const unknown = ids.find((id) => !this.#indexes.has(id) && !this.#relations.has(id))
+    if (unknown !== undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${unknown}`)
+    const changes = ids.flatMap((id) => {
+      const note = droppedKey(id)
+      const key = this.#relations.has(id) ? relationKey(id) : indexKey(id)
+      return [
+        { keyspace: this.#keyspace, key },
+        this.#put(note, encodeRecord(RecordKind.droppedIndex, note, {})),
+      ]
+    })
+    await this.#committer.commit(changes)
+    for (const id of ids) {
+      this.#names.index.delete(this.#indexes.get(id)?.definition.name ?? '')
+      this.#names.relation.delete(this.#relations.get(id)?.definition.name ?? '')
+      this.#indexes.delete(id)
+      this.#relations.delete(id)
+      this.#dropped.add(id)
+    }
+  }
+
+  /** Removes the note of a dropped index whose data is gone. */
+  async forget(id: number): Promise<void> {
+    await this.#committer.commit([{ keyspace: this.#keyspace, key: droppedKey(id) }])
+    this.#dropped.delete(id)
+  }
+
+  #new<D extends { readonly name: string }>(kind: Kind, definition: D, exists: ErrorCode): Stored<D> {
+    const { name } = definition
+    const names = this.#names[kind]
+    const { plural, article } = KINDS[kind]
+    const most = LIMITS[plural]
+    if (names.has(name)) {
+      throw new WarpdexError(exists, `there is ${article} ${kind} ${JSON.stringify(name)} already`)
+    }
+    if (names.size >= most) {
+      throw new WarpdexError('TOO_LARGE', `a server has at most ${most} ${plural}; drop one first`)
+    }
+    names.add(name)
+    return { id: this.#nextId++, definition, createdAt: Date.now() }
+  }
+
+  async #enter<S extends StoredIndex | StoredRelation>(
+    kind: Kind,
+    stored: S,
+    key: Buffer,
+    make: Make<S>,
+  ): Promise<void> {
+    try {
+      await make(stored)
+      await this.#committer.commit([
+        this.#put(key, encodeRecord(RecordKind[kind], key, stored)),
+        this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
+      ])
+    } catch (error) {
+      this.#names[kind].delete(stored.definition.name)
+      throw error
+    }
+  }
+
+  #put(key: Buffer, value: Buffer): Change {
+    return { keyspace: this.#keyspace, key, value }
+  }
+}
+
+function relationKey(id: number): Buffer {
+  return Buffer.concat([indexKey(id), Buffer.from('relation')])
+}
+
+function droppedKey(id: number): Buffer {
+  return Buffer.concat([indexKey(id), Buffer.from('dropped')])
+}

@@ -1,0 +1,97 @@
+import { aligned, asBytes } from '../../protocol/columns.js'
+import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
+import type { WriteOp } from '../../protocol/types.js'
+import { decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
+import type { LogBatch, LogRecord } from './write-log.js'
+
+/** What the sections of a batch's record are; its meta object. */
+interface BatchMeta {
+  /** The kind of all items; without it the first section holds one byte an item. */
+  readonly op?: WriteOp
+  /** Whether a section after the keys holds payloads. */
+  readonly payloads: boolean
+  /** Whether the last section holds the keys' offsets. */
+  readonly keyOffsets?: boolean
+}
+
+/** @param allocate gives the record's buffer, of so many bytes */
+export function encodeBatch(
+  key: Buffer,
+  { ops, keys, keyOffsets, payloads, checksums }: LogRecord,
+  allocate: (bytes: number) => Buffer,
+): Buffer {
+  const isMixed = typeof ops !== 'number'
+  const meta: BatchMeta = {
+    ...(isMixed ? {} : { op: ops }),
+    payloads: payloads !== undefined,
+    ...(keyOffsets && { keyOffsets: true }),
+  }
+  const sections = [...(isMixed ? [ops] : []), keys]
+  const known = [...(isMixed ? [undefined] : []), checksums?.keys]
+  if (payloads !== undefined) {
+    sections.push(payloads)
+    known.push(checksums?.payloads)
+  }
+  if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
+  return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
+}
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
+  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
+  const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
+  const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
+  return {
+    ops: meta.op ?? sections[0],
+    keys,
+    keyOffsets: keyOffsets && aligned(keyOffsets, Uint32Array),
+    payloads: meta.payloads ? others[0] : undefined,
+  }
+}
+
+/**
+ * The meta object of a record of rows that were appended to a relation. Its sections are, for each column, values, validity if it
+ * has nulls, and of strings bytes and offsets.
+ */
+interface AppendMeta {
+  readonly rows: number
+  readonly columns: readonly {
+    readonly name: string
+    readonly validity: boolean
+    readonly strings: boolean
+  }[]
+}
+
+/** @param allocate gives the record's buffer, of so many bytes */
+export function encodeAppend(
+  key: Buffer,
+  { rows, columns }: RelationBatch,
+  allocate: (bytes: number) => Buffer,
+): Buffer {
+  const sections: Uint8Array[] = []
+  const described = [...columns].map(([name, { values, validity, strings }]) => {
+    sections.push(values)
+    if (validity !== undefined) sections.push(validity)
+    if (strings?.offsets !== undefined) sections.push(strings.bytes, asBytes(strings.offsets))
+    return { name, validity: validity !== undefined, strings: strings !== undefined }
+  })
+  const meta: AppendMeta = { rows, columns: described }
+  return encodeRecord(RecordKind.append, key, meta, sections, allocate)
+}
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeAppend(key: Buffer, value: Buffer, what: string): RelationBatch {
+  const { meta, sections } = decodeRecord<AppendMeta>(RecordKind.append, key, value, what)
+  const columns = new Map<string, ColumnValues>()
+  let next = 0
+  for (const { name, validity, strings } of meta.columns) {
+    const column = { values: sections[next++], validity: validity ? sections[next++] : undefined }
+    if (!strings) {
+      columns.set(name, column)
+      continue
+    }
+    const bytes = sections[next++]
+    columns.set(name, { ...column, strings: { bytes, offsets: aligned(sections[next++], Uint32Array) } })
+  }
+  return { rows: meta.rows, columns }
+}

@@ -1,0 +1,86 @@
+/** What one call asks for. */
+interface Waiting<Asked, Answer> {
+  readonly asked: Asked
+  readonly resolve: (answer: Answer | Promise<Answer>) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface CoalescerOptions<Asked, Answer> {
+  /** Asks for all of it at once, and gives each its part of the answer. */
+  readonly ask: (together: readonly Asked[]) => Promise<readonly (Answer | Promise<Answer>)[]>
+  /** How much of what goes together at most a call is: no more joins what has come to 1. */
+  readonly share: (asked: Asked) => number
+  /** Told how many went together, and how many milliseconds the first of them waited for that. */
+  readonly onLeave?: ((calls: number, milliseconds: number) => void) | undefined
+}
+
+/** What is under way at a time: one computes while the other's answer is on its way. */
+const UNDER_WAY = 2
+
+/**
+ * Has small calls go together where each costs as much as many. Those that come at once, and find nothing under way, go at once; those that
+ * come while two are under way go together when one of them is answered.
+ */
+export class Coalescer<Asked, Answer> {
+  readonly #options: CoalescerOptions<Asked, Answer>
+  readonly #waiting: Waiting<Asked, Answer>[] = []
+  /** When the first of those that wait was found to have to; 0 where it need not. */
+  #waitingSince = 0
+  #underWay = 0
+
+  constructor(options: CoalescerOptions<Asked, Answer>) {
+    this.#options = options
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay === 0 && this.#waiting.length === 0
+  }
+
+  call(asked: Asked): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ asked, resolve, reject })
+      if (this.#waiting.length > 1) return
+      if (this.#underWay < UNDER_WAY) queueMicrotask(() => this.#advance())
+      else this.#waitingSince = performance.now()
+    })
+  }
+
+  /** Lets all that waits go, so that what comes after it takes effect after it. */
+  flush(): void {
+    while (this.#waiting.length > 0) this.#leave()
+  }
+
+  #advance(): void {
+    while (this.#underWay < UNDER_WAY && this.#waiting.length > 0) this.#leave()
+  }
+
+  #leave(): void {
+    this.#underWay++
+    void this.#ask(this.#take()).then(() => {
+      this.#underWay--
+      this.#advance()
+    })
+  }
+
+  #take(): readonly Waiting<Asked, Answer>[] {
+    const { share, onLeave } = this.#options
+    let filled = 0
+    let taken = 0
+    while (taken < this.#waiting.length && filled < 1) filled += share(this.#waiting[taken++]!.asked)
+    onLeave?.(taken, this.#waitingSince === 0 ? 0 : performance.now() - this.#waitingSince)
+    // Those that are left came later; that the clock goes on for them says a little too much.
+    if (taken === this.#waiting.length) this.#waitingSince = 0
+    return this.#waiting.splice(0, taken)
+  }
+
+  async #ask(together: readonly Waiting<Asked, Answer>[]): Promise<void> {
+    try {
+      const answers = await this.#options.ask(together.map(({ asked }) => asked))
+      together.forEach(({ resolve }, i) => {
+        resolve(answers[i]!)
+      })
+    } catch (error) {
+      for (const { reject } of together) reject(error)
+    }
+  }
+}

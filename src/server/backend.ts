@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { WireColumns } from '../../protocol/data-frame.js'
+import type { Sections } from '../../protocol/frame.js'
+import type { Request } from '../../protocol/messages.js'
+import type { ReplyFields } from '../../protocol/replies.js'
+import type { Answer } from '../http/answer.js'
+
+/** What the server looks at of an HTTP request: plain data, which can go to another thread. */
+export interface Visit {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  /** Of whoever asks; undefined for one that is gone, or that came by a Unix socket. */
+  readonly address: string | undefined
+}
+
+/** HTTP status for a WebSocket that is not let in. */
+export type Refusal = 401 | 403 | 503
+
+/** The number of a connection that may be opened, and whose it is: all of that name may do the same. Or why it may not. */
+export type Admission =
+  | { readonly connection: number; readonly who: string; readonly status?: undefined }
+  | { readonly status: Refusal; readonly connection?: undefined }
+
+/** Somebody gave up waiting for a reply: its request is dropped if its turn has not come. */
+export class Cancellation {
+  #cancelled = false
+  /** Called once. */
+  onCancel: (() => void) | undefined
+
+  get cancelled(): boolean {
+    return this.#cancelled
+  }
+
+  cancel(): void {
+    if (this.#cancelled) return
+    this.#cancelled = true
+    this.onCancel?.()
+  }
+}
+
+/** A request, and whose it is. */
+export interface Call {
+  readonly request: Request
+  /** The frame that the request was read from; the request's columns are views of it. */
+  readonly frame: Uint8Array
+  /** Number of the connection that it came by. */
+  readonly connection: number
+  /** The client's name, known after hello: write ids are its own. */
+  readonly client: string | undefined
+  readonly cancellation: Cancellation
+}
+
+/** What a request is answered with: the columns of a data frame, or the fields and sections of a control frame. */
+export type Result = { readonly columns: WireColumns; readonly fields?: undefined } | FieldsResult
+
+export interface FieldsResult {
+  readonly fields: object
+  readonly sections?: Sections | undefined
+  readonly columns?: undefined
+}
+
+/** The answer to a call. */
+export interface Reply {
+  readonly result: Result
+  /** To be called once the reply has left, or never will: the columns' memory is used again. */
+  readonly release?: (() => void) | undefined
+}
+
+/** What a listener hands everything to: the engine and all that surrounds it, in this thread or in another. */
+export interface Backend {
+  readonly adapter: ReplyFields['hello']['adapter']
+  /** Decides about a WebSocket, before anything that it sends is read. Never fails. */
+  admit(visit: Visit): Promise<Admission>
+  /** A connection that was admitted is over. */
+  left(connection: number): void
+  /** Carries a request out. Those of one connection take effect in the order of the calls. @throws WarpdexError */
+  call(call: Call): Promise<Reply>
+  /** Answers what is no WebSocket. Never fails. */
+  visit(visit: Visit): Promise<Answer>
+}

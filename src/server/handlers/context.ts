@@ -1,0 +1,32 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { ControlOp } from '../../../protocol/messages.js'
+import type { ReplyFields } from '../../../protocol/replies.js'
+import type { Reader, WriteId } from '../../engine/index-requests.js'
+import type { Grant } from '../access/rights.js'
+import type { FieldsResult } from '../backend.js'
+
+/** Who asks, and whether the answer is still wanted. */
+export interface RequestContext {
+  readonly grant: Grant
+  /** The client's name, known after hello. */
+  readonly client: string | undefined
+  readonly reader: Reader
+}
+
+/** A result of fields only. */
+export function fields<O extends ControlOp>(fields: ReplyFields[O]): FieldsResult {
+  return { fields }
+}
+
+/**
+ * How a write is named by its number.
+ * @throws WarpdexError `BAD_REQUEST` without a client's name
+ */
+export function writeIdOf(number: number | undefined, { client }: RequestContext): WriteId | undefined {
+  if (number === undefined) return undefined
+  if (client !== undefined) return { client, number }
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    'a write with a write id needs a hello before it that names the client',
+  )
+}

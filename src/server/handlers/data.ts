@@ -1,0 +1,111 @@
+import {
+  type DataRequest,
+  numberIn,
+  type WireColumn,
+  type WireColumns,
+  wireColumn,
+} from '../../../protocol/data-frame.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { wireKeyType } from '../../../protocol/key-column.js'
+import {
+  explainColumns,
+  getNextColumns,
+  requestKeys,
+  scanColumns,
+  writeColumns,
+} from '../../../protocol/request-columns.js'
+import type { IndexDefinition } from '../../../protocol/types.js'
+import type { Engine } from '../../engine/engine.js'
+import type { Index } from '../../engine/named-index.js'
+import type { PayloadColumns } from '../../engine/payload-reader.js'
+import { authoriseData } from '../access/rights.js'
+import type { Result } from '../backend.js'
+import { type RequestContext, writeIdOf } from './context.js'
+
+/** Requests for the data of one index. */
+export async function handleData(
+  engine: Engine,
+  request: DataRequest,
+  context: RequestContext,
+): Promise<Result> {
+  const index = authoriseData(context.grant, request, () => engine.openedIndex(request))
+  const { definition } = index
+  const { reader } = context
+  const { traversal, reverse, fromExclusive, toExclusive, limit = 0 } = request
+  switch (request.op) {
+    case 'get': {
+      const { bytes, offsets } = requestKeys(request, definition)
+      const { found, ...payloads } = await index.get(bytes, offsets, traversal, reader)
+      return { columns: { found: wireColumn('u8', found), payloads: payloadColumn(payloads) } }
+    }
+    case 'getAll': {
+      const keys = requestKeys(request, definition)
+      const { offsets, ...payloads } = await index.getAll(keys.bytes, keys.offsets, reader)
+      return { columns: { offsets: wireColumn('u32', offsets), payloads: payloadColumn(payloads) } }
+    }
+    case 'count': {
+      const { bytes, offsets } = requestKeys(request, definition)
+      return { columns: { counts: wireColumn('u32', await index.count(bytes, offsets, reader)) } }
+    }
+    case 'explain': {
+      const { bytes, offsets } = explainColumns(request, definition)
+      return { fields: { explanation: await index.explain(bytes, offsets, traversal, reader) } }
+    }
+    case 'scan': {
+      const ranges = scanColumns(request, definition)
+      const page = await index.scan({ ...ranges, limit, reverse, fromExclusive, toExclusive }, reader)
+      const { offsets, more, tokens, tokenOffsets } = page
+      return {
+        columns: {
+          offsets: wireColumn('u32', offsets),
+          ...entryColumns(page, definition),
+          more: wireColumn('u8', more),
+          tokens: wireColumn('bytes', tokens, tokenOffsets),
+        },
+      }
+    }
+    case 'getNext': {
+      const columns = getNextColumns(request, definition)
+      const next = await index.getNext({ ...columns, reverse, traversal }, reader)
+      return {
+        columns: {
+          found: wireColumn('u8', next.found),
+          ...entryColumns(next, definition),
+          sequences: wireColumn('u32', next.sequences),
+        },
+      }
+    }
+    case 'load':
+      return { columns: await load(index, request, context) }
+    default: {
+      const items = { ...writeColumns(request, definition), traversal }
+      const codes = await index.write(items, writeIdOf(request.writeId, context), reader)
+      return { columns: { codes: wireColumn('u8', codes) } }
+    }
+  }
+}
+
+async function load(index: Index, request: DataRequest, context: RequestContext): Promise<WireColumns> {
+  const { writeId, columns } = request
+  if (columns.after !== undefined && writeId === undefined) {
+    throw new WarpdexError('BAD_REQUEST', 'load takes a column "after" only beside a write id')
+  }
+  const after = columns.after && numberIn(columns.after, 'after')
+  const items = writeColumns(request, index.definition)
+  const counts = await index.load(items, { after }, writeIdOf(writeId, context), context.reader)
+  const { rows, inserted, replaced, existing, refused } = counts
+  return { counts: wireColumn('u32', Uint32Array.of(rows, inserted, replaced, existing, refused)) }
+}
+
+/** Keys with a payload each. */
+function entryColumns(
+  entries: PayloadColumns & { readonly keys: Uint8Array; readonly keyOffsets?: Uint32Array | undefined },
+  { keyType }: IndexDefinition,
+): WireColumns {
+  const keys = wireColumn(wireKeyType(keyType), entries.keys, entries.keyOffsets)
+  return { keys, payloads: payloadColumn(entries) }
+}
+
+function payloadColumn({ payloads, payloadOffsets }: PayloadColumns): WireColumn {
+  return wireColumn('bytes', payloads, payloadOffsets)
+}

@@ -1,0 +1,121 @@
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { Engine } from '../engine/engine.js'
+import type { Answer } from '../http/answer.js'
+import type { Status } from '../http/health.js'
+import type { Site } from '../http/site.js'
+import type { Monitor } from '../observe/monitor.js'
+import type { Access } from './access/access.js'
+import type { Grant } from './access/rights.js'
+import type { Admission, Backend, Call, Reply, Visit } from './backend.js'
+import { type EngineRequest, handle } from './handlers/handle.js'
+import type { ReplyMemory } from './reply-memory.js'
+
+interface Options {
+  readonly access: Access
+  readonly maxConnections: number
+  readonly monitor: Monitor
+  readonly memory: ReplyMemory
+}
+
+/** The engine in this thread, whom it serves, and what else it answers. */
+export class LocalBackend implements Backend {
+  readonly #options: Options
+  /** Who is at each connection, by number. */
+  readonly #grants = new Map<number, Grant>()
+  #engine: Engine | undefined
+  #site: Site | undefined
+  #status: Status = 'starting'
+  #next = 0
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  get status(): Status {
+    return this.#status
+  }
+
+  /** Connections that are open, or about to be. */
+  get connections(): number {
+    return this.#grants.size
+  }
+
+  /** Answers what is no WebSocket with a site from now on. */
+  show(site: Site): void {
+    this.#site = site
+  }
+
+  /** Lets clients in. */
+  begin(engine: Engine): void {
+    this.#engine = engine
+    this.#status = 'ready'
+  }
+
+  /** Lets nobody in any more. */
+  stop(): void {
+    this.#status = 'stopping'
+  }
+
+  get adapter(): Backend['adapter'] {
+    const { name = '', software = true } = this.#engine?.adapter ?? {}
+    return { name, software }
+  }
+
+  async admit(visit: Visit): Promise<Admission> {
+    const { access, maxConnections, monitor } = this.#options
+    const isFull = this.#status !== 'ready' || this.#grants.size >= maxConnections
+    const grant = isFull ? 503 : access.admit(visit)
+    if (typeof grant === 'number') {
+      monitor.refused(grant, visit.address)
+      return { status: grant }
+    }
+    const number = this.#next++
+    this.#grants.set(number, grant)
+    monitor.opened()
+    return { connection: number, who: grant.who }
+  }
+
+  left(connection: number): void {
+    if (!this.#grants.delete(connection)) return
+    this.#options.monitor.closed()
+    this.#engine?.queries.endAll(connection)
+  }
+
+  async call({ request, connection, client, cancellation }: Call): Promise<Reply> {
+    const grant = this.#grants.get(connection)
+    const engine = this.#engine
+    if (grant === undefined || engine === undefined) {
+      throw new WarpdexError('CANCELLED', 'the connection of the request is over')
+    }
+    const lent = this.#options.memory.lend()
+    const until = deadlineOf(request as EngineRequest)
+    const reader = {
+      get cancelled() {
+        return cancellation.cancelled || performance.now() > until
+      },
+      memory: lent,
+      owner: connection,
+    }
+    try {
+      const result = await handle(engine, request as EngineRequest, { grant, client, reader })
+      return { result, release: () => lent.release() }
+    } catch (thrown) {
+      lent.release()
+      const error = toWarpdexError(thrown)
+      if (error.code !== 'CANCELLED' || cancellation.cancelled || performance.now() <= until) throw error
+      throw new WarpdexError('DEADLINE_EXCEEDED', "the request's deadline passed before its turn came")
+    }
+  }
+
+  async visit(visit: Visit): Promise<Answer> {
+    const site = this.#site
+    if (site === undefined) throw new Error('the server has no site')
+    return site.answer(visit)
+  }
+}
+
+/** When nobody waits for the answer any more. */
+function deadlineOf(request: EngineRequest): number {
+  const { deadline = 0 } = 'handle' in request ? request : {}
+  return deadline === 0 ? Number.POSITIVE_INFINITY : performance.now() + deadline
+}

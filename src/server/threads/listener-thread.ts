@@ -1,0 +1,101 @@
+// A thread that listens: its connections stay here, beside the engine's thread.
+import { parentPort, workerData } from 'node:worker_threads'
+import { toWarpdexError } from '../../../protocol/errors.js'
+import { Meters } from '../../observe/meters.js'
+import { Flow } from '../flow/flow.js'
+import { Listener } from '../listener.js'
+import { Mailbox } from './mailbox.js'
+import type { ListenerThreadData, Load, ToEngine, ToListener } from './messages.js'
+import { RemoteBackend } from './remote-backend.js'
+
+/** How often the thread says what its connections take, and what it has counted, if that has changed. */
+const LOAD_MS = 250
+
+/** How long a thread that fails takes at most to see its clients out. */
+const FAREWELL_MS = 5000
+
+const port = parentPort
+if (port === null) throw new Error('this is the program of a thread, not of a process')
+
+const { listener: options, limits } = workerData as ListenerThreadData
+const outbox: Mailbox<ToEngine> = new Mailbox(port, (message, error) => backend.unsent(message, error))
+const backend: RemoteBackend = new RemoteBackend(outbox)
+const flow = new Flow(limits)
+const meters = new Meters()
+const meter = {
+  received: (bytes: number) => meters.received(bytes),
+  slowConsumer: (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes }),
+}
+const listener = new Listener(options, { backend, flow, meter })
+let said: Load | undefined
+let failed = false
+
+async function listen(): Promise<void> {
+  try {
+    outbox.send({ kind: 'listening', port: await listener.listen() })
+  } catch (thrown) {
+    const { code, message } = toWarpdexError(thrown)
+    outbox.send({ kind: 'refused', code, message })
+  }
+}
+
+async function close(): Promise<void> {
+  await listener.close()
+  report()
+  outbox.send({ kind: 'closed' })
+}
+
+/** After a fault nobody knows what holds: the clients are told, and the thread ends. What comes up meanwhile changes nothing. */
+function fail({ message, stack }: Error): void {
+  if (failed) return
+  failed = true
+  listener.pause()
+  outbox.send({ kind: 'failed', message, stack })
+  setTimeout(() => process.exit(1), FAREWELL_MS)
+  const farewells = listener.connections.map((connection) => connection.fail())
+  void Promise.all(farewells).then(() => process.exit(1))
+}
+
+function report(): void {
+  const { inflow, outflow } = flow
+  const waiting = listener.connections.filter(({ requests }) => requests > 0)
+  const { requests, bytes: requestBytes } = inflow
+  const load = { requests, requestBytes, replyBytes: outflow.bytes, waitingClients: waiting.length }
+  const counts = meters.take()
+  const isSame = said !== undefined && JSON.stringify(said) === JSON.stringify(load)
+  if (counts === undefined && isSame) return
+  said = load
+  outbox.send({ kind: 'load', load, counts })
+}
+
+function receive(message: ToListener): void {
+  switch (message.kind) {
+    case 'begin':
+      backend.adapter = message.adapter
+      break
+    case 'accept':
+      if (failed) break
+      if (message.on) listener.resume().catch(fail)
+      else listener.pause()
+      break
+    case 'renew':
+      listener.renew(message)
+      break
+    case 'close':
+      void close()
+      break
+    case 'fail':
+      fail(new Error(message.message))
+      break
+    default:
+      backend.settle(message)
+  }
+}
+
+process.on('uncaughtException', fail)
+port.on('messageerror', fail)
+port.on('message', (messages: readonly ToListener[]) => {
+  for (const message of messages) receive(message)
+})
+setInterval(report, LOAD_MS)
+void listen()

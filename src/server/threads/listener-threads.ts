@@ -1,0 +1,270 @@
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import type { Monitor } from '../../observe/monitor.js'
+import type { Backend } from '../backend.js'
+import type { FlowLimits } from '../flow/flow-limits.js'
+import type { ListenerOptions } from '../listener.js'
+import type { ReplyMemory } from '../reply-memory.js'
+import { BackendServer } from './backend-server.js'
+import { Mailbox } from './mailbox.js'
+import type { ListenerThreadData, Load, ToEngine, ToListener } from './messages.js'
+
+interface Options {
+  readonly listener: ListenerOptions
+  /** What bounds the connections of all threads together. */
+  readonly limits: FlowLimits
+  readonly backend: Backend
+  readonly memory: ReplyMemory
+  readonly monitor: Monitor
+}
+
+/**
+ * What serves a request is garbage once it is answered, and much of it has memory outside of the heap: a pause takes as long as there
+ * is room for more of it. With less than this the pauses are too many (measured, bench/results).
+ */
+const resourceLimits = { maxYoungGenerationSizeMb: 12 }
+
+/** Before a thread takes the place of one that has ended, so that a fault which comes at once does not come without a pause. */
+const RESTART_MS = 1000
+
+const NO_LOAD: Load = { requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 }
+
+/** One thread that listens, as the engine's sees it. */
+class ListenerThread {
+  readonly #worker: Worker
+  readonly #outbox: Mailbox<ToListener>
+  readonly #server: BackendServer
+  readonly #monitor: Monitor
+  readonly #onConnections: () => void
+  /** Resolves with its port when it listens. */
+  readonly listening: Promise<number>
+  /** Resolves when it is gone. */
+  readonly ended: Promise<void>
+  load = NO_LOAD
+  #settle: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
+  #onClosed: () => void = () => {}
+  #accepts = true
+  #failed = false
+
+  /** @param onConnections called when it has more or fewer of them */
+  constructor({ listener, limits, backend, memory, monitor }: Options, onConnections: () => void) {
+    this.#monitor = monitor
+    this.#onConnections = onConnections
+    let settle = { resolve: (_port: number) => {}, reject: (_error: WarpdexError) => {} }
+    this.listening = new Promise((resolve, reject) => {
+      settle = { resolve, reject }
+    })
+    this.#settle = settle
+    const workerData: ListenerThreadData = { listener, limits }
+    this.#worker = new Worker(program(), { workerData, name: 'listener', resourceLimits })
+    this.#outbox = new Mailbox(this.#worker, (message, error) => this.#server.unsent(message, error))
+    const onInternal = (error: WarpdexError) => monitor.failed(error)
+    this.#server = new BackendServer({ backend, memory, outbox: this.#outbox, onInternal })
+    this.#worker.on('message', (messages: readonly ToEngine[]) => {
+      for (const message of messages) this.#receive(message)
+    })
+    this.#worker.on('messageerror', ({ message }: Error) => this.tell({ kind: 'fail', message }))
+    this.#worker.on('error', (error) => this.#fail(error, 'cut'))
+    this.ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#settle.reject(new WarpdexError('INTERNAL', 'a thread that listens ended before it did'))
+        this.#onClosed()
+        this.#server.end()
+        this.load = NO_LOAD
+        resolve()
+      })
+    })
+  }
+
+  get connections(): number {
+    return this.#server.connections
+  }
+
+  /** Whether it takes connections, unless it is told to leave them to others. */
+  get isSound(): boolean {
+    return !this.#failed
+  }
+
+  tell(message: ToListener): void {
+    this.#outbox.send(message)
+  }
+
+  /** Whether those who come may come to it. */
+  accept(on: boolean): void {
+    if (on === this.#accepts) return
+    this.#accepts = on
+    this.tell({ kind: 'accept', on })
+  }
+
+  /** Sees its clients out once their requests are answered, and ends it. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#onClosed = resolve
+    })
+    this.tell({ kind: 'close' })
+    await closed
+    await this.#worker.terminate()
+  }
+
+  #receive(message: ToEngine): void {
+    switch (message.kind) {
+      case 'listening':
+        this.#settle.resolve(message.port)
+        break
+      case 'refused':
+        this.#settle.reject(new WarpdexError(message.code, message.message))
+        break
+      case 'load':
+        this.load = message.load
+        if (message.counts !== undefined) this.#monitor.meters.add(message.counts)
+        break
+      case 'slowConsumer':
+        this.#monitor.slowConsumer(message.queuedBytes)
+        break
+      case 'closed':
+        this.#onClosed()
+        break
+      case 'failed':
+        this.#fail(message, 'closed with code 1011')
+        break
+      default: {
+        this.#server.receive(message)
+        if (message.kind === 'admit' || message.kind === 'left') queueMicrotask(this.#onConnections)
+      }
+    }
+  }
+
+  #fail({ message, stack }: { message: string; stack?: string | undefined }, fate: string): void {
+    this.#failed = true
+    const lost = `its ${this.connections} connections are ${fate}, and another one takes its place`
+    this.#monitor.warn(`a thread that listens failed: ${message}; ${lost}`, { stack })
+  }
+}
+
+/**
+ * Threads that listen on one port beside the engine's thread: framing, masking and flow of their connections are theirs. In the place of one
+ * that ends another is started.
+ *
+ * The system spreads connections over the threads by chance. So a thread that has more than another leaves those who come next to the
+ * others for as long as that is so.
+ */
+export class ListenerThreads {
+  readonly #options: Options
+  readonly #threads = new Set<ListenerThread>()
+  #listener: ListenerOptions
+  #begun = false
+  #stopped = false
+
+  /** @param count of threads among which the limits are shared out */
+  constructor(count: number, options: Options) {
+    this.#options = { ...options, limits: shareOf(options.limits, count) }
+    this.#listener = options.listener
+  }
+
+  /**
+   * Starts the threads.
+   * @returns the port
+   * @throws WarpdexError `BAD_REQUEST` for an address that cannot be listened on; `stop` ends those that are there by then
+   */
+  async listen(count: number): Promise<number> {
+    // The first one finds out the port.
+    const port = await this.#start().listening
+    const { address } = this.#listener
+    if (address.path === undefined) this.#listener = { ...this.#listener, address: { ...address, port } }
+    await Promise.all(Array.from({ length: count - 1 }, () => this.#start().listening))
+    return port
+  }
+
+  /** The engine is there. */
+  begin(): void {
+    this.#begun = true
+    const { adapter } = this.#options.backend
+    for (const thread of this.#threads) thread.tell({ kind: 'begin', adapter })
+  }
+
+  /** What the connections of all threads take. */
+  get load(): Load {
+    const loads = [...this.#threads].map(({ load }) => load)
+    const sum = (figure: keyof Load) => loads.reduce((total, load) => total + load[figure], 0)
+    return {
+      requests: sum('requests'),
+      requestBytes: sum('requestBytes'),
+      replyBytes: sum('replyBytes'),
+      waitingClients: sum('waitingClients'),
+    }
+  }
+
+  /** Takes another certificate for connections from now on. */
+  renew(tls: NonNullable<ListenerOptions['tls']>): void {
+    this.#listener = { ...this.#listener, tls }
+    for (const thread of this.#threads) thread.tell({ kind: 'renew', ...tls })
+  }
+
+  /** Sees all clients out once their requests are answered, and ends the threads. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all([...this.#threads].map((thread) => thread.close()))
+  }
+
+  #start(): ListenerThread {
+    const options = { ...this.#options, listener: this.#listener }
+    const thread = new ListenerThread(options, () => this.#balance())
+    this.#threads.add(thread)
+    // Whoever starts it is told; later it is the end that counts.
+    thread.listening.catch(() => {})
+    if (this.#begun) thread.tell({ kind: 'begin', adapter: this.#options.backend.adapter })
+    void thread.ended.then(() => {
+      this.#threads.delete(thread)
+      this.#balance()
+      this.#startLater()
+    })
+    return thread
+  }
+
+  /** Those who come next are for the threads that have fewest. */
+  #balance(): void {
+    const sound = [...this.#threads].filter(({ isSound }) => isSound)
+    const fewest = Math.min(...sound.map(({ connections }) => connections))
+    for (const thread of sound) thread.accept(thread.connections <= fewest)
+  }
+
+  #startLater(): void {
+    setTimeout(() => {
+      if (this.#stopped) return
+      const failed = (error: unknown) => {
+        const { message } = toWarpdexError(error)
+        this.#options.monitor.warn(`no thread that listens could be started: ${message}`)
+      }
+      try {
+        this.#start().listening.catch(failed)
+      } catch (error) {
+        failed(error)
+        this.#startLater()
+      }
+    }, RESTART_MS).unref()
+  }
+}
+
+/** What is for all connections together is shared out to the threads, which know nothing of each other. */
+function shareOf(limits: FlowLimits, threads: number): FlowLimits {
+  const share = (most: number) => Math.ceil(most / threads)
+  return {
+    ...limits,
+    requestsInAll: share(limits.requestsInAll),
+    bytesInAll: share(limits.bytesInAll),
+    requestsPastBound: share(limits.requestsPastBound),
+    // The largest reply must fit.
+    replyBytesInAll: Math.max(
+      share(limits.replyBytesInAll),
+      Math.min(limits.replyBytesInAll, LIMITS.frameBytes),
+    ),
+  }
+}
+
+/** The thread's program: compiled, or its source where this one runs from its source. */
+function program(): URL {
+  return new URL(`listener-thread${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+}

@@ -1,0 +1,3 @@
+import { testCases } from './tree-cases.js'
+
+testCases('prefix')

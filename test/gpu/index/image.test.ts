@@ -1,0 +1,105 @@
+import t from 'tap'
+import { Device } from '../../../gpu/device/device.js'
+import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
+import type { IndexStructure, StructureImage } from '../../../gpu/index-structure.js'
+import { WriteOp } from '../../../protocol/types.js'
+import { Random, seedOfRun } from '../../random.js'
+import { openDevice } from '../open-device.js'
+
+const SHAPE = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 } as const
+const KEYS = 20_000
+
+const first = await openDevice(t)
+const second = await openDevice(t)
+
+/** An image as a whole. */
+async function read({ meta, parts, release }: StructureImage) {
+  const bytes = new Map<string, Buffer>()
+  for (const { name, bytes: length, chunks } of parts) {
+    const all: Uint8Array[] = []
+    for await (const chunk of chunks) all.push(chunk.slice())
+    bytes.set(name, Buffer.concat(all, length))
+  }
+  release()
+  return { meta, bytes }
+}
+
+function restore(device: Device, { meta, bytes }: Awaited<ReturnType<typeof read>>): Promise<PrefixTree> {
+  return PrefixTree.restore(device, SHAPE, meta, async function* (name) {
+    yield bytes.get(name)!
+  })
+}
+
+async function write(tree: IndexStructure, random: Random, ops: WriteOp, count: number): Promise<void> {
+  const column = () => new Uint8Array(Uint32Array.from({ length: count }, () => random.below(KEYS)).buffer)
+  const prepared = await tree.prepare({ ops, keys: column(), payloads: column() })
+  prepared.apply()
+}
+
+async function randomTree(device: Device, random: Random): Promise<PrefixTree> {
+  const tree = await PrefixTree.create(device, SHAPE)
+  await write(tree, random, WriteOp.insert, KEYS)
+  await write(tree, random, WriteOp.deleteKey, KEYS / 4)
+  await write(tree, random, WriteOp.insert, KEYS / 2)
+  return tree
+}
+
+t.test('an arena that one device wrote loads on another, byte for byte, and lives on there', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  const random = new Random(seed)
+  const tree = await randomTree(first, random)
+  const image = await read(await tree.image())
+  const moved = await restore(second, image)
+  t.same(await read(await moved.image()), image)
+  t.same(await read(await moved.image({ inPlace: true })), image, 'also without a copy')
+  t.ok(moved.stats().deviceBytes <= tree.stats().deviceBytes)
+
+  const same = new Random(seed + 1)
+  await write(tree, same, WriteOp.replace, KEYS / 2)
+  await write(moved, new Random(seed + 1), WriteOp.replace, KEYS / 2)
+  const everything = { ranges: 1, limit: 2 * KEYS }
+  t.same(await moved.scan(everything), await tree.scan(everything))
+  t.same(await read(await moved.image()), await read(await tree.image()))
+})
+
+t.test('a device whose bindings are too small refuses an arena, with the sizes', async (t) => {
+  const small = await Device.open('auto', 256 * 1024)
+  t.teardown(() => small.destroy())
+  const tree = await randomTree(first, new Random(1))
+  const image = await read(await tree.image())
+  await t.rejects(restore(small, image), {
+    code: 'OUT_OF_DEVICE_MEMORY',
+    message: /would need \d{6} bytes in one piece; .* binds at most 262144/,
+  })
+})
+
+t.test('what one structure may own bounds how an arena is made, grown and doubled', async (t) => {
+  t.teardown(() => {
+    second.structureBytes = Number.POSITIVE_INFINITY
+  })
+  const random = new Random(2)
+  const tree = await randomTree(first, random)
+  const image = await read(await tree.image())
+  const bytes = [...image.bytes.values()].reduce((sum, { length }) => sum + length, 0)
+
+  second.structureBytes = bytes - 1
+  await t.rejects(restore(second, image), {
+    code: 'OUT_OF_DEVICE_MEMORY',
+    message: /would need \d+ bytes of device memory; one index may have at most \d+/,
+  })
+  second.structureBytes = 2 * bytes
+  const copy = await restore(second, image)
+  const room = copy.stats().deviceBytes
+  for (;;) {
+    try {
+      await write(copy, random, WriteOp.insert, 1000)
+    } catch (error) {
+      t.match(error, { code: 'OUT_OF_DEVICE_MEMORY' })
+      break
+    }
+    if (copy.stats().deviceBytes > 2 * bytes) t.fail('it has more than it may')
+  }
+  t.ok(copy.stats().deviceBytes > room)
+  t.ok(copy.stats().usedBytes > 0.9 * 2 * bytes, 'all of it is used')
+})

@@ -1,0 +1,82 @@
+import t from 'tap'
+import type { Device } from '../../../../gpu/device/device.js'
+import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
+import { rowsOf } from '../../../../protocol/rows.js'
+import { TRAVERSALS } from '../../../../protocol/traversal.js'
+import { WriteOp } from '../../../../protocol/types.js'
+import { openDevice } from '../../open-device.js'
+
+/** The digits of 12-bit keys, 3 bits each, as digits of 4 bits: slots 8 to 15 of every node stay empty. */
+function octalKey(key: number): Uint8Array {
+  const [a, b, c, d] = [9, 6, 3, 0].map((shift) => (key >> shift) & 7)
+  return Uint8Array.of((a << 4) | b, (c << 4) | d)
+}
+
+/**
+ * The tree of Volk, Figure 3: keys of 12 bits, 3 bits a level, 4 levels, 2 of them in a partition. The figure shows four partitions;
+ * these keys make them. As encoded tuples they are what the tree sees, digit for digit.
+ */
+const SHAPE = {
+  keyType: 'tuple(u32,u32)',
+  payloadBytes: 4,
+  unique: true,
+  matchFrom: 0,
+  layout: 'full',
+  partitionLevels: 2,
+} as const
+const KEYS = [0o1261, 0o3300, 3569]
+
+let device: Device
+let tree: PrefixTree
+t.before(async () => {
+  device = await openDevice(t)
+  tree = await PrefixTree.create(device, SHAPE)
+  const { bytes: keys, offsets: keyOffsets } = rowsOf(KEYS.map(octalKey))
+  const payloads = new Uint8Array(Uint32Array.from(KEYS).buffer)
+  const prepared = await tree.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads })
+  prepared.apply()
+})
+
+t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
+  const { bytes, offsets } = rowsOf([octalKey(3569)])
+  const { tables, partitions } = await tree.explain(bytes, offsets)
+  t.same(partitions, { count: 4, levels: 2 })
+  t.same(tables, {
+    rows: [
+      { partition: 1, level: 0, result: 4, predecessor: null },
+      { partition: 2, level: 2, result: 'payload', predecessor: null },
+      { partition: 3, level: 2, result: null, predecessor: null },
+      { partition: 4, level: 2, result: 'payload', predecessor: 1 },
+    ],
+    omitted: 0,
+    answer: 4,
+  })
+  for (const traversal of TRAVERSALS) {
+    const { found, payloads } = await tree.get(bytes, offsets, traversal)
+    const [payload] = new Uint32Array(payloads.slice().buffer)
+    t.same([found[0], payload], [1, 3569], JSON.stringify(traversal))
+  }
+})
+
+t.test('a key that is not there has results and no answer', async (t) => {
+  const { bytes, offsets } = rowsOf([octalKey(0o6762)])
+  const { tables } = await tree.explain(bytes, offsets, { strategy: 'directed', resolution: 'reversed' })
+  t.same(
+    tables?.rows.map(({ result }) => result),
+    [4, null, null, null],
+  )
+  t.equal(tables?.answer, null)
+})
+
+t.test('says what is taken and why', async (t) => {
+  const { bytes, offsets } = rowsOf([octalKey(3569)])
+  const named = await tree.explain(bytes, offsets, { strategy: 'speculative', resolution: 'serial' })
+  t.match(named, { strategy: 'speculative', resolution: 'serial', reason: 'the request names it', batch: 1 })
+  t.match((await tree.explain(bytes, offsets)).reason, /has not been measured/)
+
+  const plain = await PrefixTree.create(device, { ...SHAPE, layout: 'compact', partitionLevels: undefined })
+  t.teardown(() => plain.destroy())
+  t.match(await plain.explain(bytes, offsets), { strategy: 'sequential', reason: 'the index is empty' })
+  await t.rejects(plain.explain(bytes, offsets, { strategy: 'directed' }), { code: 'BAD_REQUEST' })
+  await t.rejects(plain.get(bytes, offsets, { strategy: 'directed' }), { code: 'BAD_REQUEST' })
+})

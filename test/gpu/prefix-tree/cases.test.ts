@@ -1,3 +1,0 @@
-import { testCases } from '../tree-cases.js'
-
-testCases('prefix')

@@ -1,0 +1,75 @@
+import t from 'tap'
+import { encodeDataRequest, wireColumn } from '../../../protocol/data-frame.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { readRequest } from '../../../protocol/read-request.js'
+import type { Engine } from '../../../src/engine/engine.js'
+import type { Reader } from '../../../src/engine/index-requests.js'
+import { NO_LOG } from '../../../src/observe/log.js'
+import { Monitor } from '../../../src/observe/monitor.js'
+import { Access } from '../../../src/server/access/access.js'
+import { Cancellation } from '../../../src/server/backend.js'
+import { LocalBackend } from '../../../src/server/local-backend.js'
+import { ReplyMemory } from '../../../src/server/reply-memory.js'
+
+const definition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: true }
+const visit = { method: 'GET', url: '/', headers: {}, address: undefined }
+
+/** A backend whose engine answers gets in that way. */
+async function backendOf(memory: ReplyMemory, get: (reader: Reader) => object) {
+  const access = new Access({ token: '', tokens: '', host: '127.0.0.1' })
+  const monitor = new Monitor(NO_LOG)
+  const backend = new LocalBackend({ access, maxConnections: 1, monitor, memory })
+  const index = { definition, get: async (...given: [unknown, unknown, unknown, Reader]) => get(given[3]) }
+  const engine = { adapter: {}, openedIndex: () => index, queries: { endAll: () => {} } }
+  // All of an engine that a get needs.
+  backend.begin(engine as unknown as Engine)
+  const { connection = -1 } = await backend.admit(visit)
+  monitor.stop()
+  const call = (deadline: number) => {
+    const columns = { keys: wireColumn('u32', Uint32Array.of(1)) }
+    const frame = encodeDataRequest({
+      id: 1,
+      op: 'get',
+      handle: 1,
+      generation: 1,
+      count: 1,
+      deadline,
+      columns,
+    })
+    const cancellation = new Cancellation()
+    return backend.call({ request: readRequest(frame), frame, connection, client: undefined, cancellation })
+  }
+  return { backend, call }
+}
+
+t.test('the memory of a reply that is too large for a frame is given back', async (t) => {
+  const memory = new ReplyMemory(2 ** 30)
+  const { call } = await backendOf(memory, (reader) => ({
+    found: new Uint8Array(1),
+    payloads: reader.memory?.allocate(LIMITS.frameBytes),
+  }))
+  await t.rejects(call(0), { code: 'TOO_LARGE' })
+  t.equal(memory.keptBytes, LIMITS.frameBytes)
+})
+
+t.test('a request whose turn comes after its deadline says so', async (t) => {
+  const { call } = await backendOf(new ReplyMemory(0), (reader) => {
+    const until = performance.now() + 5
+    while (performance.now() < until);
+    if (reader.cancelled) throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
+    return { found: new Uint8Array(1), payloads: new Uint8Array(4) }
+  })
+  await t.rejects(call(1), { code: 'DEADLINE_EXCEEDED' })
+  t.match(await call(60_000), { items: 1 })
+})
+
+t.test('only so many connections are let in', async (t) => {
+  const { backend } = await backendOf(new ReplyMemory(0), () => ({}))
+  t.match(await backend.admit(visit), { status: 503 })
+  backend.left(0)
+  t.match(await backend.admit(visit), { connection: 1 })
+  backend.stop()
+  backend.left(1)
+  t.match(await backend.admit(visit), { status: 503 })
+})

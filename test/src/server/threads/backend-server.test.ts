@@ -1,0 +1,96 @@
+import t from 'tap'
+import { encodeFrame } from '../../../../protocol/frame.js'
+import type { Backend, Call, Reply } from '../../../../src/server/backend.js'
+import { ReplyMemory } from '../../../../src/server/reply-memory.js'
+import { BackendServer } from '../../../../src/server/threads/backend-server.js'
+import { Mailbox } from '../../../../src/server/threads/mailbox.js'
+import type { ToListener } from '../../../../src/server/threads/messages.js'
+
+const BYTES = 2 ** 16
+
+/** Calls that wait until the test answers them. */
+class Engine {
+  readonly memory = new ReplyMemory(2 ** 20)
+  readonly calls: Call[] = []
+  readonly sent: ToListener[] = []
+  readonly left: number[] = []
+  readonly server: BackendServer
+  #answer: (reply: Reply) => void = () => {}
+
+  constructor() {
+    let next = 7
+    const backend: Backend = {
+      adapter: { name: 'none', software: true },
+      admit: async () => ({ connection: next++ }),
+      left: (connection) => void this.left.push(connection),
+      visit: async () => ({ status: 200, type: 'text/plain', body: 'here' }),
+      call: (call) => {
+        this.calls.push(call)
+        return new Promise<Reply>((resolve) => {
+          this.#answer = resolve
+        })
+      },
+    }
+    const postMessage = (messages: readonly ToListener[]) => void this.sent.push(...messages)
+    const outbox = new Mailbox<ToListener>({ postMessage }, () => {})
+    this.server = new BackendServer({ backend, memory: this.memory, outbox, onInternal: () => {} })
+  }
+
+  call(number: number): void {
+    const frame = encodeFrame({ id: number, op: 'listIndexes' })
+    this.server.receive({ kind: 'call', number, connection: 7, client: undefined, frame })
+  }
+
+  /** Answers the last call with a piece in lent memory. */
+  async answer(): Promise<void> {
+    const lent = this.memory.lend()
+    this.#answer({ pieces: [lent.allocate(BYTES)], items: 0, release: () => lent.release() })
+    await turn()
+  }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+const visit = { method: 'GET', url: '/', headers: {}, address: undefined }
+
+t.test('what is given up is cancelled, and so is all of a thread that is gone', async (t) => {
+  const engine = new Engine()
+  engine.call(1)
+  engine.call(2)
+  engine.server.receive({ kind: 'cancel', number: 1 })
+  const cancelled = () => engine.calls.map(({ cancellation }) => cancellation.cancelled)
+  t.same(cancelled(), [true, false])
+  engine.server.end()
+  t.same(cancelled(), [true, true])
+})
+
+t.test('connections of a thread that is gone are over, also those admitted while it went', async (t) => {
+  const engine = new Engine()
+  engine.server.receive({ kind: 'admit', number: 1, visit })
+  await turn()
+  t.match(engine.sent, [{ kind: 'admitted', number: 1, admission: { connection: 7 } }])
+  t.equal(engine.server.connections, 1)
+  engine.server.receive({ kind: 'admit', number: 2, visit })
+  engine.server.end()
+  await turn()
+  t.same(engine.left, [7, 8])
+  t.equal(engine.server.connections, 0)
+})
+
+t.test('the memory of a reply is given back when it has left, or its thread is gone', async (t) => {
+  const engine = new Engine()
+  engine.call(1)
+  await engine.answer()
+  t.match(engine.sent, [{ kind: 'reply', number: 1, lent: true }])
+  t.equal(engine.memory.keptBytes, 0)
+  engine.server.receive({ kind: 'release', number: 1 })
+  t.equal(engine.memory.keptBytes, BYTES)
+
+  engine.call(2)
+  await engine.answer()
+  t.equal(engine.memory.keptBytes, 0)
+  engine.call(3)
+  engine.server.end()
+  t.equal(engine.memory.keptBytes, BYTES)
+  await engine.answer()
+  t.equal(engine.memory.keptBytes, BYTES, 'also that of a reply that comes later')
+})

@@ -1,0 +1,47 @@
+import { crc32 } from 'node:zlib'
+import t from 'tap'
+import {
+  type DataOp,
+  encodeDataRequest,
+  type WireColumns,
+  wireColumn,
+} from '../../../../protocol/data-frame.js'
+import { readRequest } from '../../../../protocol/read-request.js'
+import { Cancellation } from '../../../../src/server/backend.js'
+import { Mailbox } from '../../../../src/server/threads/mailbox.js'
+import type { ToEngine } from '../../../../src/server/threads/messages.js'
+import { RemoteBackend } from '../../../../src/server/threads/remote-backend.js'
+
+t.test('the columns of large writes come with their checksums', async (t) => {
+  const sent: ToEngine[] = []
+  const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
+  const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
+  const large = wireColumn(
+    'bytes',
+    Uint8Array.from({ length: 100_000 }, (_, i) => i * 7),
+  )
+  const small = wireColumn('bytes', Uint8Array.of(1, 2, 3))
+  const writes: readonly [DataOp, WireColumns][] = [
+    ['insert', { keys: large, payloads: small }],
+    ['load', { keys: small, payloads: large }],
+    ['write', { keys: large, ops: small, payloads: large }],
+    ['delete', { keys: large }],
+    ['get', { keys: large }],
+  ]
+  for (const [op, columns] of writes) {
+    const frame = encodeDataRequest({ id: 1, op, handle: 1, generation: 1, count: 1, columns })
+    const request = readRequest(frame)
+    const cancellation = new Cancellation()
+    void backend.call({ request, frame, client: undefined, connection: 1, cancellation })
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  const checksum = crc32(large.bytes)
+  const checksums = sent.map((message) => (message.kind === 'call' ? message.checksums : 'none'))
+  t.strictSame(checksums, [
+    { keys: checksum, payloads: undefined },
+    { keys: undefined, payloads: checksum },
+    { keys: checksum, payloads: checksum },
+    { keys: checksum, payloads: undefined },
+    undefined,
+  ])
+})
