@@ -19,7 +19,7 @@ t.test('parts of a load, frame by frame', async (t) => {
   const header = { id: 9, op: 'load', index: 'loaded', mode: 'ifAbsent' }
   t.match((await client.ask(header, part(1).sections)).header, { existing: PART_ROWS, inserted: 0 })
   const nameless = await client.ask({ ...header, after: 1 }, part(1).sections)
-  t.match(nameless.header, { error: { code: 'BAD_REQUEST', message: /only beside a "writeId"/ } })
+  t.match(nameless.header, { error: { code: 'BAD_REQUEST', message: /only beside a write id/ } })
   t.same(await countParts(client, 4), [PART_ROWS, PART_ROWS, 0, 0])
 })
 
