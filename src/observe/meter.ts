@@ -36,7 +36,7 @@ export interface EngineMeter {
 export interface RequestMeter {
   /** @param milliseconds that the reading took */
   decoded(request: Request, milliseconds: number): void
-  /** @param items keys, entries or rows that were asked for */
+  /** @param items keys or ranges that were asked for, or rows that were sent */
   ran(items: number): void
   /** @param bytes of the reply */
   answered(error: WarpdexError | undefined, bytes: number): void

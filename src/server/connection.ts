@@ -240,7 +240,7 @@ function readMessage(frame: Uint8Array, binary: boolean): Message {
 
 /** @throws WarpdexError `TOO_LARGE` for what does not fit into a frame */
 function success(request: Request, { result, release }: Reply, meter: RequestMeter): Answer {
-  meter.ran(itemsOf(request, result))
+  meter.ran(itemsOf(request))
   try {
     const outgoing = { pieces: encodeResult(request, result), onLeft: release }
     meter.answered(undefined, bytesOf(outgoing))
@@ -258,13 +258,10 @@ function encodeResult({ id, op }: Request, { columns, ...result }: Result): read
   return controlPieces(replyHeader(id, fields), sections)
 }
 
-/** Keys of a request, entries of a scan's answer, or rows of an append. */
-function itemsOf(request: Request, { columns }: Result): number {
-  if (request.op === 'append') return request.rows
-  if (request.op !== 'scan') return 'handle' in request ? request.count : 0
-  const offsets = columns?.offsets?.bytes
-  if (offsets === undefined) return 0
-  return new DataView(offsets.buffer, offsets.byteOffset).getUint32(offsets.byteLength - 4, true)
+/** Keys or ranges of a request, or rows of an append, for the metrics. */
+function itemsOf(request: Request): number {
+  if ('handle' in request) return request.count
+  return request.op === 'append' ? request.rows : 0
 }
 
 function refusal(id: number | null, error: WarpdexError, meter: RequestMeter): Answer {

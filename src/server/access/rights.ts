@@ -132,10 +132,15 @@ export function authoriseData<Found extends { readonly definition: { readonly na
   } catch {
     // Told as what it may not touch.
   }
+  const name = found?.definition.name
   if (found !== undefined && rights.may(right, found.definition.name)) return found
+  // Whoever may open it by its name knows it.
+  const isKnown = name !== undefined && rights.may('stats', name)
   throw new WarpdexError(
     'UNAUTHORISED',
-    `${op} needs the right "${right}" on the index with handle ${handle}; ${who} lacks it, or there is no such index; open the index by its name`,
+    isKnown
+      ? `${op} needs the right "${right}" on ${JSON.stringify(name)}; ${who} lacks it`
+      : `${op} needs the right "${right}" on the index with handle ${handle}; ${who} lacks it, or there is no such index`,
   )
 }
 

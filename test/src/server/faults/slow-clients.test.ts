@@ -245,7 +245,8 @@ t.test('who does not read does not hold up a stop', async (t) => {
   const client = await createNumbers(t, server.url)
   const socket = await bareWebSocket(t, server.url)
   socket.write(await counts(client, 20))
-  while (server.load().replyBytes < 16 * MIB) await setTimeout(5)
+  // What the system has taken of a reply does not count any more.
+  while (server.load().replyBytes < 8 * MIB) await setTimeout(5)
   t.ok(server.load().requests > 0, 'some have not begun')
   const stop = server.close().then(() => 'stopped')
   t.equal(await Promise.race([stop, setTimeout(20_000, 'held up', { ref: false })]), 'stopped')

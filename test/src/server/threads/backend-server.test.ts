@@ -1,4 +1,5 @@
 import t from 'tap'
+import { wireColumn } from '../../../../protocol/data-frame.js'
 import { encodeFrame } from '../../../../protocol/frame.js'
 import type { Backend, Call, Reply } from '../../../../src/server/backend.js'
 import { ReplyMemory } from '../../../../src/server/reply-memory.js'
@@ -21,7 +22,7 @@ class Engine {
     let next = 7
     const backend: Backend = {
       adapter: { name: 'none', software: true },
-      admit: async () => ({ connection: next++ }),
+      admit: async () => ({ connection: next++, who: 'anyone' }),
       left: (connection) => void this.left.push(connection),
       visit: async () => ({ status: 200, type: 'text/plain', body: 'here' }),
       call: (call) => {
@@ -41,10 +42,11 @@ class Engine {
     this.server.receive({ kind: 'call', number, connection: 7, client: undefined, frame })
   }
 
-  /** Answers the last call with a piece in lent memory. */
+  /** Answers the last call with a column in lent memory. */
   async answer(): Promise<void> {
     const lent = this.memory.lend()
-    this.#answer({ pieces: [lent.allocate(BYTES)], items: 0, release: () => lent.release() })
+    const columns = { payloads: wireColumn('bytes', lent.allocate(BYTES)) }
+    this.#answer({ result: { columns }, release: () => lent.release() })
     await turn()
   }
 }

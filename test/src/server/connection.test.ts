@@ -1,0 +1,40 @@
+import t from 'tap'
+import { wireColumn } from '../../../protocol/data-frame.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { loadConfig } from '../../../src/config/load.js'
+import { Meters } from '../../../src/observe/meters.js'
+import type { Backend } from '../../../src/server/backend.js'
+import { Flow } from '../../../src/server/flow/flow.js'
+import { flowLimits } from '../../../src/server/flow/flow-limits.js'
+import { Listener } from '../../../src/server/listener.js'
+import { RawClient } from './raw-client.js'
+
+t.test('the memory of a reply that is too large for a frame is given back', async (t) => {
+  let released = 0
+  const backend: Backend = {
+    adapter: { name: 'none', software: true },
+    admit: async () => ({ connection: 0, who: 'anyone' }),
+    left: () => {},
+    visit: async () => ({ status: 200, type: 'text/plain', body: '' }),
+    call: async () => ({
+      result: { fields: {}, sections: { data: wireColumn('bytes', new Uint8Array(LIMITS.frameBytes)) } },
+      release: () => {
+        released++
+      },
+    }),
+  }
+  const flow = new Flow(flowLimits(loadConfig({ flags: {} })))
+  const meters = new Meters()
+  const meter = { received: (bytes: number) => meters.received(bytes), slowConsumer: () => {} }
+  const address = { host: '127.0.0.1', port: 0 }
+  const options = { address, shared: false, tls: undefined, maxConnections: 1, handshakeSeconds: 10 }
+  const listener = new Listener(options, { backend, flow, meter })
+  const client = await RawClient.connect(t, `ws://127.0.0.1:${await listener.listen()}`)
+  t.teardown(async () => {
+    await listener.close()
+    flow.close()
+  })
+  const { header } = await client.ask({ id: 1, op: 'listIndexes' })
+  t.match(header, { ok: false, error: { code: 'TOO_LARGE' } })
+  t.equal(released, 1)
+})
