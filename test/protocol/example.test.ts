@@ -1,22 +1,48 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { asBytes } from '../../protocol/columns.js'
-import { decodeFrame, encodeFrame } from '../../protocol/frame.js'
+import {
+  COLUMNS,
+  DATA_OPS,
+  decodeDataRequest,
+  encodeDataReply,
+  encodeDataRequest,
+  wireColumn,
+} from '../../protocol/data-frame.js'
+import { ERROR_CODES } from '../../protocol/errors.js'
+import { SECTION_TYPES } from '../../protocol/frame.js'
+import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { CONTROL_OPS } from '../../protocol/parse-request.js'
+
+const text = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8')
 
 /** The frames that the document shows in hexadecimal. */
 function documentedFrames(): Buffer[] {
-  const text = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8')
   return [...text.matchAll(/```\n(0000 {2}[^`]*)```/g)].map(([, dump]) =>
-    Buffer.from(dump.replace(/^[0-9a-f]{4} {2}((?:[0-9a-f]{2} ){16}).*$/gm, '$1').replace(/\s/g, ''), 'hex'),
+    Buffer.from(dump!.replace(/^[0-9a-f]{4} {2}/gm, '').replace(/\s/g, ''), 'hex'),
   )
 }
 
 t.test('the frames of the document are what is sent', async (t) => {
-  const keys = { type: 'u32', bytes: asBytes(Uint32Array.of(7, 42)) } as const
-  const found = { type: 'u8', bytes: Uint8Array.of(2) } as const
-  const payloads = { type: 'bytes', bytes: asBytes(Uint32Array.of(0, 1000)) } as const
-  const [request, reply] = documentedFrames()
-  t.ok(request.equals(encodeFrame({ id: 5, op: 'get', index: 'cities' }, { keys })))
-  t.ok(reply.equals(encodeFrame({ id: 5, ok: true }, { found, payloads })))
-  t.match(decodeFrame(request), { id: 5, header: { op: 'get', index: 'cities' } })
+  const keys = wireColumn('u32', Uint32Array.of(7, 42))
+  const found = wireColumn('u8', Uint8Array.of(2))
+  const payloads = wireColumn('u32', Uint32Array.of(0, 1000))
+  const [request, reply, ...others] = documentedFrames()
+  const get = { id: 5, op: 'get', handle: 3, generation: 1, count: 2, columns: { keys } } as const
+  t.ok(request!.equals(encodeDataRequest(get)))
+  t.ok(reply!.equals(encodeDataReply({ id: 5, op: 'get', columns: { found, payloads } })[0]!))
+  t.match(decodeDataRequest(request!), { id: 5, op: 'get', handle: 3 })
+  t.equal(others.length, 0)
+})
+
+t.test('the document has all operations, columns, types and errors, by their numbers', async (t) => {
+  DATA_OPS.forEach((op, i) => {
+    t.match(text, new RegExp(`^${i + 1} ${op}: `, 'm'))
+  })
+  t.match(text, `Kinds are ${COLUMNS.map((name, i) => `${i + 1} ${name}`).join(', ')}.`)
+  const types = SECTION_TYPES.map((type) => `\`${type}\``)
+  t.match(text.replace(/\s+/g, ' '), `Types are ${types.slice(0, -1).join(', ')} and ${types.at(-1)}.`)
+  for (const op of CONTROL_OPS) t.match(text, new RegExp(`^${op} \\{`, 'm'))
+  for (const code of ERROR_CODES) t.match(text, new RegExp(`^\\* .*\`${code}\`.*: `, 'm'))
+  t.match(text, `hello {protocol: ${PROTOCOL_VERSION}, client}`)
+  t.ok(text.split(/\s+/).length <= 2500)
 })
