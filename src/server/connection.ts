@@ -44,7 +44,7 @@ type Message =
 
 /** The reply to a request, and whether it is no error. */
 interface Answer {
-  readonly outgoing: OutgoingMessage
+  readonly outgoing: Omit<OutgoingMessage, 'order'>
   readonly ok: boolean
 }
 
@@ -59,6 +59,8 @@ export class Connection {
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
   readonly #running = new IdMap<Cancellation>()
   #client: string | undefined
+  /** Requests that have begun. */
+  #arrived = 0
   #whenIdle: (() => void)[] = []
   #ending: Promise<void> | undefined
 
@@ -121,11 +123,12 @@ export class Connection {
     expected: ReplyExpectation | undefined,
     { overloaded, end }: RunningRequest,
   ): void {
+    const order = this.#arrived++
     const answered = (answer: Answer | undefined) => {
       if (answer !== undefined) {
         const { outgoing, ok } = answer
         if (ok && expected !== undefined) this.#context.flow.replySizes.learn(expected, bytesOf(outgoing))
-        this.#send(outgoing)
+        this.#send({ ...outgoing, order })
       }
       end()
       if (this.#flow.requests === 0) this.#becomeIdle()

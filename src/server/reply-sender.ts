@@ -3,6 +3,8 @@ import type { WebSocket } from 'ws'
 
 /** One message in pieces, and what is to be called when it has left or never will. */
 export interface OutgoingMessage {
+  /** Number of the request that it answers, in the order of arrival. */
+  readonly order: number
   readonly pieces: readonly Uint8Array[]
   readonly onLeft?: (() => void) | undefined
 }
@@ -13,7 +15,10 @@ const SMALL_BYTES = 16 * 1024
 /** A large message leaves in fragments of this size: each tells when it has left, so that a slow reader is told from one that does not read. */
 const FRAGMENT_BYTES = 512 * 1024
 
-/** Sends the replies of one connection in order. */
+/**
+ * Sends the replies of one connection. Those that are ready together leave in the order of their requests: a client that makes requests again
+ * which were refused together makes them in that order.
+ */
 export class ReplySender {
   readonly #socket: WebSocket
   readonly #stream: Duplex
@@ -38,7 +43,7 @@ export class ReplySender {
   }
 
   flush(): void {
-    const messages = this.#ready
+    const messages = this.#ready.sort((one, other) => one.order - other.order)
     this.#ready = []
     for (let i = 0; i < messages.length; ) {
       const first = i
@@ -77,7 +82,7 @@ function fragmentsOf(piece: Uint8Array): Uint8Array | Uint8Array[] {
 }
 
 /** Bytes of a message. */
-export function bytesOf({ pieces }: OutgoingMessage): number {
+export function bytesOf({ pieces }: Pick<OutgoingMessage, 'pieces'>): number {
   let bytes = 0
   for (const { byteLength } of pieces) bytes += byteLength
   return bytes
