@@ -48,6 +48,8 @@ const THIS_BUILD = new URL('../', import.meta.url).href
 /** Batches of the load that are under way. */
 const LOAD_DEPTH = 3
 
+/** What garbage a load has left is collected in the seconds after it, which is not idling. */
+const SETTLING_SECONDS = 20
 const IDLE_SECONDS = 10
 
 export interface ServeSetting {
@@ -138,7 +140,7 @@ async function measure(
 
 /** What a server costs that has nothing to do but hold an index and a connection. */
 async function measureIdle(server: ServerProcess): Promise<Row> {
-  await setTimeout(1000)
+  await setTimeout(SETTLING_SECONDS * 1000)
   const before = server.cpuSeconds
   await setTimeout(IDLE_SECONDS * 1000)
   const share = (server.cpuSeconds - before) / IDLE_SECONDS

@@ -1,15 +1,12 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { compileCli } from '../clients/cli/run-cli.js'
+import { COMPILED } from '../compiled.js'
 import { Random, seedOfRun } from '../random.js'
 import { Killing, type KillOptions } from './kill.js'
 
 const seed = seedOfRun()
 const directory = t.testdir()
-compileCli(directory, ['test'])
-const server = [join(directory, 'dist/test/torture/kill-server.js')]
-// Servers are started as users start them, without the modules that tap has every process load.
-delete process.env.NODE_OPTIONS
+const server = [join(COMPILED, 'test/torture/kill-server.js')]
 
 /** Servers over models, two at a time, killed so often between them. */
 const KILLS = 50

@@ -3,13 +3,12 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { makeCertificate } from '../../src/server/certificates.js'
-import { cliOf, compileCli, serve } from './run-cli.js'
+import { cliOf, serve } from './run-cli.js'
 
 const directory = t.testdir()
-const program = compileCli(directory)
 
 t.test('a server with TLS and tokens, from making them to taking one away', async (t) => {
-  const cli = cliOf(program, {})
+  const cli = cliOf({})
   const make = async (...args: string[]) => JSON.parse((await cli(['token', ...args, '--json'])).out)
   const [operator, reader, shown, ...refused] = await Promise.all([
     make('operator', '--admin'),
@@ -32,20 +31,20 @@ t.test('a server with TLS and tokens, from making them to taking one away', asyn
   keep(operator, reader)
   const { tlsCert, tlsKey } = await makeCertificate(directory, 'cli')
   const environment = { WARPDEX_TOKENS: tokens, WARPDEX_TLS_CERT: tlsCert, WARPDEX_TLS_KEY: tlsKey }
-  const server = await serve(t, program, join(directory, 'data'), environment, ['--token', 'hush-hush'])
+  const server = await serve(t, join(directory, 'data'), environment, ['--token', 'hush-hush'])
   t.match(server.banner, /address +wss:.*clients need a token[\s\S]*health +https:/)
   t.notMatch(server.banner, /hush/)
   if (process.platform === 'linux') {
     t.notMatch(readFileSync(`/proc/${server.pid}/cmdline`, 'latin1'), /hush/, 'other users do not see it')
   }
   const address = { WARPDEX_URL: server.url, WARPDEX_CA: tlsCert }
-  const as = (token: string) => cliOf(program, { ...address, WARPDEX_TOKEN: token })
+  const as = (token: string) => cliOf({ ...address, WARPDEX_TOKEN: token })
   t.match(await as('hush-hush')(['create', 'b', '--key', 'u32', '--payload', 'u32']), { code: 0 })
   const outcomes = await Promise.all([
     as(reader.token)(['get', 'b', '1']),
     as(reader.token)(['put', 'b', '1', '1']),
     as(operator.token)(['put', 'b', '2', '1']),
-    cliOf(program, address)(['list']),
+    cliOf(address)(['list']),
     cli(['list', '--url', server.url]),
     cli(['list', '--ca', join(directory, 'none')]),
   ])

@@ -1,17 +1,16 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cliOf, compileCli, serve } from './run-cli.js'
+import { cliOf, serve } from './run-cli.js'
 
 const directory = t.testdir()
-const program = compileCli(directory)
 const data = join(directory, 'data')
 const backups = join(directory, 'backups')
 mkdirSync(backups)
 
 t.test('backup of a running server, verify, restore, and the same answers', async (t) => {
-  const server = await serve(t, program, data, { WARPDEX_BACKUP_DIRECTORY: backups })
-  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  const server = await serve(t, data, { WARPDEX_BACKUP_DIRECTORY: backups })
+  const cli = cliOf({ WARPDEX_URL: server.url })
   await cli(['create', 'towns', '--key', 'string', '--payload', 'bytes'])
   await cli(['import', 'towns', '-'], 'Oslo\tcold\nRome\twarm\nOslo\tnorth\n')
   const listed = await cli(['scan', 'towns'])
@@ -44,8 +43,8 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
     out: /1 indexes as they were/,
   })
   t.match(await cli(['restore', join(backups, 'monday'), data]), { code: 2, err: /holds data already/ })
-  const other = await serve(t, program, restored)
-  const again = cliOf(program, { WARPDEX_URL: other.url })
+  const other = await serve(t, restored)
+  const again = cliOf({ WARPDEX_URL: other.url })
   t.same(await again(['scan', 'towns']), listed)
   t.match(await again(['backup', 'monday']), { code: 2, err: /--backup-directory/ })
   t.same(await other.stop('SIGTERM'), [0, null])

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cliOf, compileCli, serve } from './run-cli.js'
+import { cliOf, serve } from './run-cli.js'
 
 const directory = t.testdir()
-const program = compileCli(directory)
 
 t.test('the commands on one server, from creating an index to dropping it', async (t) => {
-  const server = await serve(t, program, join(directory, 'data'))
-  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  const server = await serve(t, join(directory, 'data'))
+  const cli = cliOf({ WARPDEX_URL: server.url })
   t.match(server.banner, /^warpdex \d[\s\S]*adapter .*SwiftShader[\s\S]*npx warpdex stats/)
   t.ok(server.banner.split('\n').length < 24, 'the banner fits a screen')
 
@@ -55,7 +54,7 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
 })
 
 t.test('help, for every command with an example', async (t) => {
-  const cli = cliOf(program, {})
+  const cli = cliOf({})
   const { code, out } = await cli(['--help'])
   t.equal(code, 0)
   const commands = Array.from(out.matchAll(/^ {2}warpdex (\w+)/gm), ([, name]) => name)
@@ -90,7 +89,7 @@ t.test('help, for every command with an example', async (t) => {
 })
 
 t.test('what is wrong is said in one line, with exit code 2', async (t) => {
-  const cli = cliOf(program, { WARPDEX_URL: 'ws://127.0.0.1:9' })
+  const cli = cliOf({ WARPDEX_URL: 'ws://127.0.0.1:9' })
   const wrong = async (args: string[], expected: RegExp) => {
     const { code, out, err } = await cli(args)
     t.match({ code, out, err }, { code: 2, out: '', err: expected })
@@ -107,18 +106,18 @@ t.test('what is wrong is said in one line, with exit code 2', async (t) => {
 })
 
 t.test('a server beyond this machine wants a token, and stops before it opens anything', async (t) => {
-  const cli = cliOf(program, {})
+  const cli = cliOf({})
   const data = join(directory, 'other')
   t.match(await cli(['serve', '--host', '0.0.0.0', '--directory', data]), { code: 2, err: /token/ })
   t.notOk(existsSync(data))
 })
 
 t.test('the token comes from a flag or the environment', async (t) => {
-  const server = await serve(t, program, join(directory, 'guarded'), { WARPDEX_TOKEN: 'hush' })
-  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  const server = await serve(t, join(directory, 'guarded'), { WARPDEX_TOKEN: 'hush' })
+  const cli = cliOf({ WARPDEX_URL: server.url })
   t.match(await cli(['list']), { code: 2, err: /UNAUTHORISED: .*wants a token; set WARPDEX_TOKEN/ })
   t.match(await cli(['list', '--token', 'guess']), { code: 2, err: /UNAUTHORISED: .*does not know/ })
   t.match(await cli(['list', '--token', 'hush']), { code: 0 })
-  t.match(await cliOf(program, { WARPDEX_TOKEN: 'hush' })(['list', '--url', server.url]), { code: 0 })
+  t.match(await cliOf({ WARPDEX_TOKEN: 'hush' })(['list', '--url', server.url]), { code: 0 })
   t.same(await server.stop('SIGTERM'), [0, null])
 })

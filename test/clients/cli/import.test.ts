@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { cliOf, compileCli, serve, spawnCli } from './run-cli.js'
+import { cliOf, serve, spawnCli } from './run-cli.js'
 
 t.test('import', async (t) => {
   const directory = t.testdir({
@@ -10,9 +9,8 @@ t.test('import', async (t) => {
     'quoted.csv': 'name;id\n"a ""b""; c";10\n"two\nlines";11\nshort\nlast;12\n',
     'many.csv': Array.from({ length: 50_000 }, (_, i) => `${i * 7},${i}\n`).join(''),
   })
-  const program = compileCli(directory)
-  const server = await serve(t, program, join(directory, 'data'))
-  const cli = cliOf(program, { WARPDEX_URL: server.url })
+  const server = await serve(t, join(directory, 'data'))
+  const cli = cliOf({ WARPDEX_URL: server.url })
   const file = (name: string) => join(directory, name)
   await cli(['create', 'texts', '--key', 'u32', '--payload', 'bytes', '--unique'])
   await cli(['create', 'numbers', '--key', 'u32', '--payload', 'u32'])
@@ -102,18 +100,18 @@ t.test('import', async (t) => {
       [['import', 'endless', '-'], '', 0],
       [relation, 'id,n\n', 65_536],
     ] as const) {
-      const child = spawnCli(program, { WARPDEX_URL: server.url }, args)
+      const child = spawnCli({ WARPDEX_URL: server.url }, args)
       let err = ''
       child.stderr.setEncoding('utf8').on('data', (text) => {
         err += text
       })
       child.stdin.on('error', () => {})
-      child.stdin.write(head + Array.from({ length: 70_000 }, (_, i) => `${i},${i}\n`).join(''))
-      // Standard input stays open, so that the command waits for more.
+      const lines = Array.from({ length: 70_000 }, (_, i) => `${i},${i}\n`)
+      // They are more than a pipe holds, so that the command reads once they are written. Standard input stays open: it waits for more.
+      await new Promise((resolve) => child.stdin.write(head + lines.join(''), resolve))
       const rows = async () =>
         Number(/"rows":(\d+)/.exec((await cli(['relations', 'endless'])).out)?.[1] ?? 0)
-      if (least > 0) while ((await rows()) < least);
-      else await setTimeout(2000)
+      while ((await rows()) < least);
       child.kill('SIGINT')
       const [code] = await once(child, 'close')
       t.equal(code, 2)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { asBytes } from '../../../protocol/columns.js'
 import { start } from '../../src/server/start.js'
-import { cliOf, compileCli } from './run-cli.js'
+import { cliOf } from './run-cli.js'
 
 /** As much as half of the rows want, and all. */
 const curveOf = (half: number, all: number) => [
@@ -44,7 +44,7 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   const directory = t.testdir()
   const measureSelections = async () => COSTS
   const server = await start(t, { directory: join(directory, 'data') }, { measureSelections })
-  const cli = cliOf(compileCli(directory), { WARPDEX_URL: server.url })
+  const cli = cliOf({ WARPDEX_URL: server.url })
   await server.engine.createRelation({ name: 'r', columns: [{ name: 'k', type: 'i64', nullable: false }] })
   const values = new Uint8Array(BigInt64Array.of(3n, 2n ** 60n, 1n).buffer)
   await server.engine.relation('r').append({ rows: 3, columns: new Map([['k', { values }]]) })

@@ -6,7 +6,7 @@ import { parseColumnSpec } from '../../../clients/cli/import/column-spec.js'
 import { importRelation } from '../../../clients/cli/import/relation-import.js'
 import { connect } from '../../../clients/sdk/index.js'
 import { start } from '../../src/server/start.js'
-import { cliOf, compileCli } from './run-cli.js'
+import { cliOf } from './run-cli.js'
 
 void t.test('relations from files', async (t) => {
   const directory = t.testdir({
@@ -102,7 +102,7 @@ void t.test('relations from files', async (t) => {
   })
 
   await t.test('by the command', async (t) => {
-    const cli = cliOf(compileCli(directory), { WARPDEX_URL: server.url })
+    const cli = cliOf({ WARPDEX_URL: server.url })
     const create = ['create', 'by id', '--relation', 'orders', '--columns', 'id']
     t.match(await cli(create), { code: 0, out: 'created\n' })
     t.match(await cli([...create, '--if-not-exists']), { code: 0, out: 'there already\n' })

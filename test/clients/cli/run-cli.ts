@@ -1,22 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { Test } from 'tap'
+import { COMPILED } from '../../compiled.js'
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-
-/** What tap's loader calls, too, so that modules of the command that a test imports are made once for both. */
-interface Transpiler {
-  transpile(source: string, options: { readonly fileName: string }): { readonly outputText: string }
-}
-
-const { transpile }: Transpiler = createRequire(import.meta.url)('../../transpiler.cjs')
-
-/** Folders that the command consists of. */
-const FOLDERS = ['clients', 'gpu', 'persistence', 'protocol', 'src']
+/** The command. */
+const PROGRAM = join(COMPILED, 'clients/cli/main.js')
 
 export interface Outcome {
   readonly code: number | null
@@ -27,48 +16,14 @@ export interface Outcome {
 /** Runs `warpdex` as a user does; `input` comes on standard input. */
 export type Cli = (args: readonly string[], input?: string | Uint8Array) => Promise<Outcome>
 
-/**
- * Compiles the command from its sources as they are, without a check of types. A process for each command line would else
- * compile it for itself, or a forgotten build be tested.
- *
- * @param directory below the project's root, where the packages are found
- * @param more folders that the command does not consist of
- * @returns the program
- */
-export function compileCli(directory: string, more: readonly string[] = []): string {
-  for (const folder of [...FOLDERS, ...more]) {
-    for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
-      const source = join(ROOT, folder, name)
-      const output = join(directory, 'dist', folder, name)
-      mkdirSync(dirname(output), { recursive: true })
-      if (/\.(wesl|wat)$/.test(name)) cpSync(source, output)
-      if (!name.endsWith('.ts')) continue
-      const { outputText } = transpile(readFileSync(source, 'utf8'), { fileName: source })
-      writeFileSync(output.replace(/\.ts$/, '.js'), outputText)
-    }
-  }
-  copyFileSync(join(ROOT, 'package.json'), join(directory, 'package.json'))
-  return join(directory, 'dist/clients/cli/main.js')
-}
-
-/**
- * Arguments of `env` that start the command. tap has every process that a test starts load its own modules first, by way of
- * `NODE_OPTIONS`; that takes as long as most commands do, and is not how a user starts them.
- */
-const NODE = ['-u', 'NODE_OPTIONS', process.execPath]
-
 /** The process of a command, with pipes. */
-export function spawnCli(
-  program: string,
-  environment: Readonly<Record<string, string>>,
-  args: readonly string[],
-) {
-  return spawn('env', [...NODE, program, ...args], { env: { ...process.env, ...environment } })
+export function spawnCli(environment: Readonly<Record<string, string>>, args: readonly string[]) {
+  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...process.env, ...environment } })
 }
 
-export function cliOf(program: string, environment: Readonly<Record<string, string>>): Cli {
+export function cliOf(environment: Readonly<Record<string, string>>): Cli {
   return async (args, input = '') => {
-    const child = spawnCli(program, environment, args)
+    const child = spawnCli(environment, args)
     let out = ''
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -96,13 +51,12 @@ export interface Served {
 /** The process of `warpdex serve` on the software adapter, which ends with the test. */
 export function spawnServer(
   t: Test,
-  program: string,
   directory: string,
   environment: Readonly<Record<string, string>> = {},
   more: readonly string[] = [],
 ) {
   const flags = ['--port', '0', '--adapter', 'software', '--directory', directory, ...more]
-  const child = spawn('env', [...NODE, program, 'serve', ...flags], {
+  const child = spawn(process.execPath, [PROGRAM, 'serve', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
   })
@@ -113,12 +67,11 @@ export function spawnServer(
 /** Runs `warpdex serve` until it has said where it is. */
 export async function serve(
   t: Test,
-  program: string,
   directory: string,
   environment: Readonly<Record<string, string>> = {},
   more: readonly string[] = [],
 ): Promise<Served> {
-  const child = spawnServer(t, program, directory, environment, more)
+  const child = spawnServer(t, directory, environment, more)
   let banner = ''
   for await (const chunk of child.stdout) {
     banner += chunk

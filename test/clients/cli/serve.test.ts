@@ -5,15 +5,14 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WriteOp } from '../../../protocol/types.js'
 import { openEngine, u32 } from '../../src/engine/open-engine.js'
-import { cliOf, compileCli, serve, spawnServer } from './run-cli.js'
+import { cliOf, serve, spawnServer } from './run-cli.js'
 
 const directory = t.testdir()
-const program = compileCli(directory)
 
 t.test('ten processes one after the other, each told to stop', async (t) => {
   const data = join(directory, 'data')
   for (let i = 0; i < 10; i++) {
-    const server = await serve(t, program, data)
+    const server = await serve(t, data)
     t.same(await server.stop(i % 2 === 0 ? 'SIGTERM' : 'SIGINT'), [0, null])
   }
 })
@@ -29,7 +28,7 @@ t.test('a server that is told to stop while it starts leaves everything as it wa
   }
   await engine.close()
 
-  const child = spawnServer(t, program, data)
+  const child = spawnServer(t, data)
   let out = ''
   child.stdout.on('data', (text) => {
     out += text
@@ -48,7 +47,7 @@ t.test('a server that is told to stop while it starts leaves everything as it wa
 t.test('variables that do not count are named in the log', async (t) => {
   const environment = { WARPDEX_PORT: 'tcp://10.0.0.1:7070', WARPDEX_PROT: '1' }
   // What is no folder ends the start.
-  const { code, err } = await cliOf(program, environment)(['serve', '--directory', program])
+  const { code, err } = await cliOf(environment)(['serve', '--directory', 'package.json'])
   t.equal(code, 2)
   t.match(err, /WARN +ignored WARPDEX_PORT, which Kubernetes sets.*\n.*WARN +ignored WARPDEX_PROT, which/)
   t.match(err, /is no folder/)

@@ -2,14 +2,13 @@ import t, { type Test } from 'tap'
 import { prefixTrees, type StructureFactory } from '../../../src/engine/structures.js'
 import { modelStructures } from '../../model-structure.js'
 import { start } from '../../src/server/start.js'
-import { type Cli, cliOf, compileCli } from './run-cli.js'
+import { type Cli, cliOf } from './run-cli.js'
 
 const directory = t.testdir({ models: {}, trees: {} })
-const program = compileCli(directory)
 
 async function open(t: Test, name: string, structures: StructureFactory): Promise<Cli> {
   const server = await start(t, { directory: `${directory}/${name}` }, { structures })
-  return cliOf(program, { WARPDEX_URL: server.url })
+  return cliOf({ WARPDEX_URL: server.url })
 }
 
 t.test('layouts, traversals and explanations', async (t) => {

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { start } from '../../src/server/start.js'
-import { cliOf, compileCli } from './run-cli.js'
+import { cliOf } from './run-cli.js'
 
 t.test('keys that are texts, bytes and tuples', async (t) => {
   const directory = t.testdir({ data: {} })
   const server = await start(t, { directory: `${directory}/data` }, { structures: prefixTrees })
-  const cli = cliOf(compileCli(directory), { WARPDEX_URL: server.url })
+  const cli = cliOf({ WARPDEX_URL: server.url })
   const done = async (args: string[], out: string | RegExp, input = '') =>
     t.match(await cli(args, input), { code: 0, out, err: '' }, args.join(' '))
 

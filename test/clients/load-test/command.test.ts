@@ -5,12 +5,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { cliOf, compileCli, serve } from '../cli/run-cli.js'
+import { cliOf, serve, spawnCli } from '../cli/run-cli.js'
 
 const directory = t.testdir()
-const program = compileCli(directory)
-const server = await serve(t, program, join(directory, 'data'))
-const cli = cliOf(program, { WARPDEX_URL: server.url })
+const server = await serve(t, join(directory, 'data'))
+const cli = cliOf({ WARPDEX_URL: server.url })
 const SHORT = ['--records', '2k', '--warm-up', '0', '--depth', '4']
 
 t.test('a load test of two processes, with its reports', async (t) => {
@@ -70,7 +69,7 @@ t.test('one data set for several tests', async (t) => {
 
 t.test('Ctrl-C ends the measurement, and what was measured is reported', async (t) => {
   const args = ['loadtest', 'c', ...SHORT, '--duration', '60', '--processes', '2', '--url', server.url]
-  const child = spawn('env', ['-u', 'NODE_OPTIONS', process.execPath, program, ...args])
+  const child = spawnCli({}, args)
   let out = ''
   let err = ''
   child.stdout.on('data', (text) => {

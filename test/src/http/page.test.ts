@@ -7,13 +7,15 @@ import t, { type Test } from 'tap'
 import type { Section } from '../../../protocol/frame.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { Chromium, NO_CHROMIUM } from '../../clients/sdk/chromium.js'
+import { COMPILED } from '../../compiled.js'
 import { u32 } from '../engine/open-engine.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
-import { compilePage } from './compile-page.js'
 import { lowContrasts } from './contrast.js'
 
 const TOKEN = 'rosebud-4711'
+/** The files of the page. */
+const PAGE = join(COMPILED, 'src/http/page')
 /** Where screenshots are left for whoever wants to see the page. */
 const ARTIFACTS = fileURLToPath(new URL('../../../artifacts/', import.meta.url))
 const PATIENCE_MS = 60_000
@@ -63,9 +65,12 @@ async function open(browser: Browser, url: string): Promise<{ page: Page; faults
 const text = (page: Page, selector: string) => page.$eval(selector, (element) => element.textContent ?? '')
 
 t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
-  const folder = t.testdir({ page: {}, data: {} })
-  const pageFolder = compilePage(join(folder, 'page'))
-  const server = await start(t, { directory: join(folder, 'data') }, { structures: prefixTrees, pageFolder })
+  const folder = t.testdir({ data: {} })
+  const server = await start(
+    t,
+    { directory: join(folder, 'data') },
+    { structures: prefixTrees, pageFolder: PAGE },
+  )
   const url = server.url.replace('ws', 'http')
   const client = await RawClient.connect(t, server.url)
   const create = { op: 'createIndex', index: 'numbers <b>', keyType: 'u32', payloadKind: 'u32', unique: true }
@@ -183,9 +188,8 @@ function isInked(canvas: Element): boolean {
 }
 
 t.test('a server with a token', { skip: NO_CHROMIUM }, async (t) => {
-  const folder = t.testdir({ page: {}, data: {} })
-  const pageFolder = compilePage(join(folder, 'page'))
-  const server = await start(t, { token: TOKEN, directory: join(folder, 'data') }, { pageFolder })
+  const folder = t.testdir({ data: {} })
+  const server = await start(t, { token: TOKEN, directory: join(folder, 'data') }, { pageFolder: PAGE })
   const url = server.url.replace('ws', 'http')
   const browser = await launch(t)
   const { page, faults } = await open(browser, url)

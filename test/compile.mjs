@@ -1,0 +1,69 @@
+// Makes JavaScript of all TypeScript here, without a check of types: types become blanks, so that what runs has the lines and columns of its source. It lies
+// in one folder, laid out as `npm run build` lays out dist/, from which tests start the command, too. A source is compiled when it has changed.
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { assemble } from '../assemble.mjs'
+
+export const ROOT = dirname(import.meta.dirname)
+const COMPILED = join(ROOT, 'node_modules/.cache/warpdex-compiled/dist')
+const FOLDERS = ['bench', 'clients', 'gpu', 'persistence', 'protocol', 'src', 'test']
+/** Files that modules read. */
+const READ = /\.(wesl|html|css|svg)$/
+
+/** Where the module of a source lies. */
+export function compiledPath(source) {
+  return join(COMPILED, source.slice(ROOT.length + 1).replace(/\.ts$/, '.js'))
+}
+
+function isCurrent(source, target) {
+  const compiled = statSync(target, { throwIfNoEntry: false })
+  // A millisecond is what a file's time may lose on its way.
+  return compiled !== undefined && Math.abs(compiled.mtimeMs - statSync(source).mtimeMs) <= 1
+}
+
+/** Puts a file in place as a whole, since other processes read and write the folder too. */
+function put(source, text) {
+  const target = compiledPath(source)
+  const aside = `${target}.${process.pid}`
+  const { atime, mtime } = statSync(source)
+  mkdirSync(dirname(target), { recursive: true })
+  writeFileSync(aside, text)
+  utimesSync(aside, atime, mtime)
+  renameSync(aside, target)
+}
+
+function refuse(source, text, position) {
+  const line = text.slice(0, position).split('\n').length
+  throw new Error(`${source}:${line}: this is more than a type, and cannot be left out`)
+}
+
+/** `npm test` does it once for all its processes, and says so to them. */
+export async function compile() {
+  if (process.env.TESTS_COMPILED === '1') return
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, name)),
+  ).filter((name) => name.endsWith('.ts') || READ.test(name))
+  const sources = [...files, 'package.json'].map((name) => join(ROOT, name))
+  const stale = sources.filter((source) => !isCurrent(source, compiledPath(source)))
+  const { default: blanked } = stale.length > 0 ? await import('ts-blank-space') : {}
+  for (const source of stale) {
+    const text = readFileSync(source, 'utf8')
+    if (source.endsWith('.ts'))
+      put(
+        source,
+        blanked(text, ({ pos }) => refuse(source, text, pos)),
+      )
+    else put(source, text)
+  }
+  const persistence = join(ROOT, 'persistence')
+  await assemble(persistence)
+  await assemble(persistence, join(COMPILED, 'persistence'))
+}
