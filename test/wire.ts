@@ -53,7 +53,7 @@ export function dataIndex({ op, index }: RequestFields): string | undefined {
 }
 
 /** The frame of a request for data. */
-export function dataFrame(fields: RequestFields, sections: Sections, opened: Opened): Uint8Array {
+function dataFrame(fields: RequestFields, sections: Sections, opened: Opened): Uint8Array {
   const { op, all, index, strategy, resolution, after, ...options } = fields
   const columns: WireColumns = {
     ...columnsOf(sections),
