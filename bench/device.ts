@@ -130,10 +130,10 @@ class TreeBench {
 
   static async create(device: Device, shape: IndexShape, count: number): Promise<TreeBench> {
     const primitives = await Primitives.create(device)
-    const writer = await TreeWriter.create(device, primitives, shape)
-    const reader = await createReads(device, primitives, shape)
+    const writer = new TreeWriter(device, primitives, shape)
+    const reader = createReads(device, primitives, shape)
     const tree = treeShape(shape)
-    const separators = tree.conditions.css ? await DirectoryBuilder.create(device, tree) : undefined
+    const separators = tree.conditions.css ? new DirectoryBuilder(device, tree) : undefined
     return new TreeBench(device, shape, count, primitives, writer, reader, separators)
   }
 

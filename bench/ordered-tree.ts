@@ -56,14 +56,14 @@ export class OrderedTree {
     const primitives = await Primitives.create(device)
     const tree = treeShape(shape)
     const { form } = tree
-    const context = await ReadContext.create(device, primitives, shape)
+    const context = new ReadContext(device, primitives, shape)
     const parts = {
-      reader: await createReads(device, primitives, shape),
-      writer: await TreeWriter.create(device, primitives, shape),
-      compactor: await Compactor.create(device, primitives, tree),
-      liveOrder: form && (await LiveOrder.create(device, primitives, tree, form)),
-      ranges: await ScanRanges.create(context),
-      walk: await Walk.create(context),
+      reader: createReads(device, primitives, shape),
+      writer: new TreeWriter(device, primitives, shape),
+      compactor: new Compactor(device, primitives, tree),
+      liveOrder: form && new LiveOrder(device, primitives, tree, form),
+      ranges: new ScanRanges(context),
+      walk: new Walk(context),
     }
     const room = {
       nodes: Math.ceil(NODES_PER_KEY * count),

@@ -93,8 +93,8 @@ async function profileTree(
 ): Promise<void> {
   const primitives = await Primitives.create(device)
   const shape = treeShape(indexShape)
-  const writer = await TreeWriter.create(device, primitives, indexShape)
-  const reader = await createReads(device, primitives, indexShape)
+  const writer = new TreeWriter(device, primitives, indexShape)
+  const reader = createReads(device, primitives, indexShape)
   const empty = { nodes: 1, tuples: 1, extentWords: 1 }
   const count = 2 ** logarithm
   const batch = Math.max(1, count / 16)

@@ -77,9 +77,9 @@ class StringBench {
   static async create(device: Device, shape: IndexShape): Promise<StringBench> {
     const primitives = await Primitives.create(device)
     const [writer, reader, normaliser] = await Promise.all([
-      TreeWriter.create(device, primitives, shape),
+      new TreeWriter(device, primitives, shape),
       createReads(device, primitives, shape),
-      KeyNormaliser.create(device, primitives, 'terminated'),
+      new KeyNormaliser(device, primitives, 'terminated'),
     ])
     return new StringBench(device, shape, primitives, writer, reader, normaliser)
   }

@@ -36,9 +36,9 @@ async function measure(adapter: AdapterChoice): Promise<Row[]> {
   const device = await Device.open(adapter)
   const primitives = await Primitives.create(device)
   const subjects = {
-    normaliser: await KeyNormaliser.create(device, primitives, 'terminated'),
-    restorer: await KeyRestorer.create(device, primitives, 'terminated'),
-    sort: await RecordSort.create(device, primitives),
+    normaliser: new KeyNormaliser(device, primitives, 'terminated'),
+    restorer: new KeyRestorer(device, primitives, 'terminated'),
+    sort: new RecordSort(device, primitives),
   }
   const rows: Row[] = []
   for (const logarithm of device.facts.software ? LOGARITHMS.software : LOGARITHMS.hardware) {

@@ -28,8 +28,8 @@ export async function benchStringSorts(bench: PrimitiveBench): Promise<Row[]> {
   const { device, primitives, logarithm, quick } = bench
   const effort = quick ? 'quick' : 'full'
   const count = 2 ** Math.min(MOST, logarithm)
-  const normaliser = await KeyNormaliser.create(device, primitives, 'terminated')
-  const sort = await RecordSort.create(device, primitives)
+  const normaliser = new KeyNormaliser(device, primitives, 'terminated')
+  const sort = new RecordSort(device, primitives)
   const rows: Row[] = []
   for (const [kind, prefix] of Object.entries(KINDS)) {
     for (const length of LENGTHS[effort]) {

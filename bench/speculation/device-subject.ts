@@ -21,7 +21,7 @@ export interface DeviceTools {
 
 export async function createTools(device: Device): Promise<DeviceTools> {
   const primitives = await Primitives.create(device)
-  const normaliser = await KeyNormaliser.create(device, primitives, 'terminated')
+  const normaliser = new KeyNormaliser(device, primitives, 'terminated')
   return { device, primitives, normaliser, warm: new WarmDevice(device, primitives) }
 }
 

@@ -15,13 +15,15 @@ export interface KernelInterface {
   readonly bindings: readonly Binding[]
   /** Members of `Params` in their order, u32 each. */
   readonly params: readonly string[]
+  /** Those of them that it looks at. */
+  readonly needed: ReadonlySet<string>
 }
 
 const BINDING = /@group\(0\)\s*@binding\((\d+)\)\s*var<storage,\s*(read|read_write)>\s*(\w+)/g
 const PARAMS = /\bstruct Params\s*\{([^}]*)\}/
 const FUNCTION = /\bfn\s+(\w+)\s*\(/g
 /** Names that are not members of something else. */
-const NAME = /(?<![.\w])[a-zA-Z_]\w*/g
+const NAME = /(?<![.\w])(?:params\.)?[a-zA-Z_]\w*/g
 const LOCAL = /\b(?:let|var|const)\s+(\w+)|(\w+)\s*:/g
 
 /**
@@ -54,7 +56,9 @@ export function interfaceOf(code: string, entryPoint: string): KernelInterface {
     throw new WarpdexError('INTERNAL', `${entryPoint} has two bindings of one number: ${names}`)
   }
   const [, members = ''] = PARAMS.exec(plain) ?? []
-  return { bindings, params: Array.from(members.matchAll(/(\w+)\s*:/g), ([, name]) => camelCase(name!)) }
+  const params = Array.from(members.matchAll(/(\w+)\s*:/g), ([, name]) => name!)
+  const needed = params.filter((name) => reached.has(`params.${name}`))
+  return { bindings, params: params.map(camelCase), needed: new Set(needed.map(camelCase)) }
 }
 
 function camelCase(name: string): string {

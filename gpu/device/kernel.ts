@@ -24,7 +24,7 @@ export interface KernelDescription extends ModuleDescription {
 /** The buffers of a dispatch by the names that the kernel has for them, whatever others there are beside; or in the order of a description. */
 export type Buffers = Readonly<Record<string, GPUBuffer | undefined>> | readonly GPUBuffer[]
 
-/** The parameters of a dispatch: all members of the kernel's `Params`; or in the order of a description. */
+/** The parameters of a dispatch: those members of `Params` that the kernel looks at, and maybe others; or in the order of a description. */
 export type Params = Readonly<Record<string, number>> | readonly number[]
 
 /** A linked module that can be made for the device. */
@@ -45,6 +45,7 @@ export class Kernel {
   readonly #layout: GPUBindGroupLayout
   readonly #bindings: readonly Binding[]
   readonly #params: readonly string[]
+  readonly #needed: ReadonlySet<string>
   readonly #creations: Creations
   readonly #bindGroups = new Map<string, GPUBindGroup>()
   readonly #description: () => GPUComputePipelineDescriptor
@@ -59,7 +60,7 @@ export class Kernel {
     device: GPUDevice,
     shader: MadeShader,
     entryPoint: string,
-    { bindings, params }: KernelInterface,
+    { bindings, params, needed }: KernelInterface,
     creations: Creations,
     onDemand: boolean,
   ) {
@@ -69,6 +70,7 @@ export class Kernel {
     this.#device = device
     this.#bindings = bindings
     this.#params = params
+    this.#needed = needed
     this.#creations = creations
     this.#layout = device.createBindGroupLayout({
       label,
@@ -143,12 +145,14 @@ export class Kernel {
     const names = this.#params
     for (let i = 0; i < names.length; i++) {
       const value = params[names[i]!]
-      if (value === undefined) throw this.#refusal(`needs the parameter ${names[i]}`)
-      block[i] = value
+      if (value === undefined && this.#needed.has(names[i]!)) {
+        throw this.#refusal(`needs the parameter ${names[i]}`)
+      }
+      block[i] = value ?? 0
     }
-    if (Object.keys(params).length === names.length) return
-    const unknown = Object.keys(params).filter((name) => !names.includes(name))
-    throw this.#refusal(`has no parameter ${unknown.join(', ')}`)
+    for (const name in params) {
+      if (!names.includes(name)) throw this.#refusal(`has no parameter ${name}`)
+    }
   }
 
   #inOrder(given: Buffers): readonly GPUBuffer[] {
@@ -205,6 +209,7 @@ export function kernelInterface(
   return {
     bindings: numbered.map(([number, access]) => ({ number, access, name: '' })),
     params: Array.from({ length: params }, String),
+    needed: new Set(),
   }
 }
 

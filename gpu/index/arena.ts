@@ -25,17 +25,20 @@ export interface ArenaNeed {
   readonly sorted?: number
 }
 
+/** The buffers of an arena by the names that kernels have for them; also by those of kernels that see some as vectors or atomics. */
+export type ArenaBindings = Readonly<Record<string, GPUBuffer | undefined>>
+
 /** What the content of an arena is read from: the arena itself, or a copy of it. */
 export interface ArenaContent {
   /** Bytes of device memory that an arena with this content may take. */
   readonly allowance: Allowance
-  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
-  readonly buffers: readonly GPUBuffer[]
+  /** The buffers by the names that kernels have for them. */
+  readonly bindings: ArenaBindings
   readonly tuples: { readonly buffer: GPUBuffer; readonly records: number }
   /** The keys of tuples, where they have a variable length. */
   readonly heap: { readonly buffer: GPUBuffer } | undefined
-  /** Of a CSS-tree its sorted part, with the buffers of the further bindings `sorted part`. */
-  readonly sorted: { readonly tuples: number; readonly buffers: readonly GPUBuffer[] } | undefined
+  /** Of a CSS-tree its sorted part. */
+  readonly sorted: { readonly tuples: number } | undefined
 }
 
 /** Where the first digits of keys lead in a tree (`directory.wesl`). */
@@ -153,9 +156,21 @@ export class Arena implements ArenaContent {
     }
   }
 
-  /** The buffers in the order of bindings 0 to 2 of `tree.wesl`. */
-  get buffers(): GPUBuffer[] {
-    return [this.nodes.buffer, this.tuples.buffer, this.extents.buffer]
+  get bindings(): ArenaBindings {
+    const { nodes, tuples, extents, heap, heads, links, sorted, directory } = this
+    return {
+      nodes: nodes.buffer,
+      nodeQuads: nodes.buffer,
+      tuples: tuples.buffer,
+      quads: tuples.buffer,
+      extents: extents.buffer,
+      heap: heap?.buffer,
+      heads: heads?.buffer,
+      nodeHeads: heads?.buffer,
+      links: links?.buffer,
+      directory: sorted?.directory ?? directory?.buffer,
+      removed: sorted?.removed?.buffer,
+    }
   }
 
   /** All regions, by the names that images have for them. */
@@ -295,34 +310,14 @@ export class Arena implements ArenaContent {
   }
 }
 
-/** The buffers of the further bindings `keys`; none where keys have a fixed width. */
-export function keyHeaps(
-  { heap }: Pick<ArenaContent, 'heap'>,
-  queryHeap: GPUBuffer | undefined,
-): GPUBuffer[] {
-  return heap === undefined || queryHeap === undefined ? [] : [heap.buffer, queryHeap]
+/** Where keys of variable length lie that kernels look into: an arena's, and those of a request. */
+export interface KeyHeaps {
+  readonly heap: GPUBuffer | undefined
+  readonly queryHeap: GPUBuffer | undefined
 }
 
-/** The buffers of the further bindings `tree`. */
-export function treeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
-  return [...keyHeaps(arena, queryHeap), ...headBuffers(arena)]
-}
-
-/** The buffers of the further bindings `search`. */
-export function searchBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
-  return [...treeBuffers(arena, queryHeap), ...(arena.sorted?.buffers ?? [])]
-}
-
-/** The buffer of the nodes' heads, where there are any. */
-export function headBuffers({ heads }: Arena): GPUBuffer[] {
-  return heads === undefined ? [] : [heads.buffer]
-}
-
-/** The buffers of the further bindings `ordered tree` and `tree and written links`. */
-export function orderedTreeBuffers(arena: Arena, queryHeap: GPUBuffer | undefined): GPUBuffer[] {
-  const { links } = arena
-  const linked = links === undefined ? [] : [links.buffer]
-  return [...treeBuffers(arena, queryHeap), ...linked, ...(arena.sorted?.buffers ?? [])]
+export function keyHeaps({ heap }: Pick<ArenaContent, 'heap'>, queryHeap: GPUBuffer | undefined): KeyHeaps {
+  return { heap: heap?.buffer, queryHeap }
 }
 
 function sum(sizes: readonly number[]): number {

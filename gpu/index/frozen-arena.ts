@@ -10,7 +10,7 @@ import type { TreeShape } from './layout.js'
  */
 export class FrozenArena implements ArenaContent {
   readonly allowance: ArenaContent['allowance']
-  readonly buffers: readonly GPUBuffer[]
+  readonly bindings: ArenaContent['bindings']
   readonly tuples: ArenaContent['tuples']
   readonly heap: ArenaContent['heap']
   readonly sorted: ArenaContent['sorted']
@@ -19,15 +19,18 @@ export class FrozenArena implements ArenaContent {
   private constructor(arena: Arena, copyOf: ReadonlyMap<Region, GPUBuffer>) {
     const { nodes, tuples, extents, heap, sorted } = arena
     this.allowance = arena.allowance
-    // Nobody looks at what was not copied, but its binding wants a buffer.
-    const copied = (region: Region) => copyOf.get(region) ?? copyOf.get(tuples)!
-    this.buffers = [nodes, tuples, extents].map(copied)
-    this.tuples = { buffer: copied(tuples), records: tuples.records }
-    this.heap = heap && { buffer: copied(heap) }
-    this.sorted = sorted && {
-      tuples: sorted.tuples,
-      buffers: [sorted.directory, ...(sorted.removed === undefined ? [] : [copied(sorted.removed)])],
+    const copied = (region: Region | undefined) => region && copyOf.get(region)
+    this.bindings = {
+      nodes: copied(nodes),
+      tuples: copied(tuples),
+      extents: copied(extents),
+      heap: copied(heap),
+      directory: sorted?.directory,
+      removed: copied(sorted?.removed),
     }
+    this.tuples = { buffer: copyOf.get(tuples)!, records: tuples.records }
+    this.heap = heap && { buffer: copyOf.get(heap)! }
+    this.sorted = sorted && { tuples: sorted.tuples }
     this.#copies = [...copyOf.values()]
   }
 

@@ -1,6 +1,5 @@
 import { checkLayout } from '../../protocol/traversal-options.js'
 import { type FixedKeyType, isFixedKeyType, isTupleKeyType, type KeyType } from '../../protocol/types.js'
-import type { NumberedBinding } from '../device/kernel.js'
 import type { IndexShape } from '../index-structure.js'
 import type { NormalForm } from '../keys/normalise.js'
 
@@ -22,72 +21,6 @@ const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = {
   f32: 2,
   f64: 2,
 }
-
-const HEAP = 16
-const QUERY_HEAP = 17
-const HEADS = 18
-const LINKS = 19
-const SEPARATORS = 20
-const REMOVED = 21
-
-/**
- * Bindings of the buffers that kernels need beside their own beyond what all trees have: `keys` for those that look into
- * keys, `tree` for those that also go down the tree, `search` for those that find keys wherever they are, `ordered tree` for those that
- * go through tuples in key order, `heads` for those that only look at nodes, `sorted part` for those that only search that. Keys of
- * fixed width lie in what is bound anyway.
- */
-const FURTHER: Readonly<Record<FurtherBindings, readonly NumberedBinding[]>> = {
-  keys: [
-    [HEAP, 'read'],
-    [QUERY_HEAP, 'read'],
-  ],
-  tree: [
-    [HEAP, 'read'],
-    [QUERY_HEAP, 'read'],
-    [HEADS, 'read'],
-  ],
-  search: [
-    [HEAP, 'read'],
-    [QUERY_HEAP, 'read'],
-    [HEADS, 'read'],
-    [SEPARATORS, 'read'],
-    [REMOVED, 'read'],
-  ],
-  heads: [[HEADS, 'read']],
-  'written tree': [
-    [HEAP, 'read'],
-    [QUERY_HEAP, 'read'],
-    [HEADS, 'write'],
-  ],
-  'ordered tree': [
-    [HEAP, 'read'],
-    [QUERY_HEAP, 'read'],
-    [HEADS, 'read'],
-    [LINKS, 'read'],
-    [SEPARATORS, 'read'],
-    [REMOVED, 'read'],
-  ],
-  'sorted part': [
-    [SEPARATORS, 'read'],
-    [REMOVED, 'read'],
-  ],
-  'tree and written links': [
-    [HEAP, 'read'],
-    [QUERY_HEAP, 'read'],
-    [HEADS, 'read'],
-    [LINKS, 'write'],
-  ],
-}
-
-export type FurtherBindings =
-  | 'keys'
-  | 'tree'
-  | 'search'
-  | 'heads'
-  | 'written tree'
-  | 'ordered tree'
-  | 'sorted part'
-  | 'tree and written links'
 
 /** An index's shape in the words that kernels count in. */
 export interface TreeShape {
@@ -192,20 +125,6 @@ function partitionLevelsOf({
 function normalForm(type: KeyType): NormalForm | undefined {
   if (isFixedKeyType(type)) return undefined
   return isTupleKeyType(type) ? 'raw' : 'terminated'
-}
-
-/** The further bindings of a kernel. */
-export function furtherBindings(shape: TreeShape, which: FurtherBindings): readonly NumberedBinding[] {
-  const { variable, headed, linked, css } = shape.conditions
-  const bound: Readonly<Record<number, boolean>> = {
-    [HEAP]: variable,
-    [QUERY_HEAP]: variable,
-    [HEADS]: headed,
-    [LINKS]: linked,
-    [SEPARATORS]: css,
-    [REMOVED]: css && !variable,
-  }
-  return FURTHER[which].filter(([binding]) => bound[binding])
 }
 
 /** How long the keys of a column are, in digits, as far as the host can tell: bytes that are escaped in the normal form add more. */

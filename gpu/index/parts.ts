@@ -12,7 +12,6 @@ import { DirectoryBuilder } from './main/directory.js'
 import { MergeOrder } from './main/merge-order.js'
 import { Locator } from './partitions/locator.js'
 import type { Traversals } from './partitions/traversals.js'
-import type { BreadthFirst } from './read/breadth-first.js'
 import { createReads, type Reads } from './read/reads.js'
 import { Compactor, type TupleOrder } from './write/compact.js'
 import { Cutter } from './write/cut.js'
@@ -25,7 +24,7 @@ export interface Parts {
   readonly writer: TreeWriter
   readonly compactor: Compactor
   /** Made when the first tree is cut, which most never are. */
-  readonly cutter: () => Promise<Cutter>
+  readonly cutter: () => Cutter
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
   /** Only for CSS-trees. */
@@ -54,44 +53,33 @@ export function partsFor(device: Device, shape: IndexShape): Promise<Parts> {
 async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
   const primitives = await Primitives.create(device)
   const tree = treeShape(shape)
-  const { form, partitionLevels } = tree
-  const locator = partitionLevels === undefined ? undefined : await Locator.create(device, primitives, tree)
-  const [reads, writer, compactor, directories, liveOrder] = await Promise.all([
-    createReads(device, primitives, shape, locator),
-    TreeWriter.create(device, primitives, shape, locator),
-    Compactor.create(device, primitives, tree),
-    hasDirectory(tree) ? DirectoryKeeper.create(device) : undefined,
-    form === undefined ? undefined : LiveOrder.create(device, primitives, tree, form),
-  ])
-  const levelOrder = (...given: Parameters<BreadthFirst['order']>) => {
-    if (reads.breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
-    return reads.breadthFirst.order(...given)
+  const { form, partitionLevels, conditions } = tree
+  const locator = partitionLevels === undefined ? undefined : new Locator(device, primitives, tree)
+  const reads = createReads(device, primitives, shape, locator)
+  const compactor = new Compactor(device, primitives, tree)
+  const liveOrder = form && new LiveOrder(device, primitives, tree, form)
+  const { breadthFirst } = reads
+  const hungOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) => {
+    if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, arena, tuples)
+    if (breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
+    return { recorder, tuples: breadthFirst.order(recorder, scratch, arena, tuples) }
   }
-  const hungOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) =>
-    liveOrder?.order(recorder, scratch, arena, tuples) ?? {
-      recorder,
-      tuples: levelOrder(recorder, scratch, arena, tuples),
-    }
-  const { css } = tree.conditions
-  const [separators, mergeOrder] = await Promise.all([
-    css ? DirectoryBuilder.create(device, tree) : undefined,
-    css ? MergeOrder.create(device, primitives, tree, hungOrder) : undefined,
-  ])
-  const findOrder: Parts['findOrder'] = (...args) => mergeOrder?.order(...args) ?? hungOrder(...args)
-  let cutter: Promise<Cutter> | undefined
-  const provideCutter = () => {
-    cutter ??= Cutter.create(device, primitives, shape, compactor)
-    return cutter
-  }
-  return {
+  const mergeOrder = conditions.css ? new MergeOrder(device, primitives, tree, hungOrder) : undefined
+  let cutter: Cutter | undefined
+  const parts: Parts = {
     reads,
-    writer,
+    writer: new TreeWriter(device, primitives, shape, locator),
     compactor,
-    cutter: provideCutter,
-    directories,
-    separators,
+    cutter: () => {
+      cutter ??= new Cutter(device, primitives, shape, compactor)
+      return cutter
+    },
+    directories: hasDirectory(tree) ? new DirectoryKeeper(device) : undefined,
+    separators: conditions.css ? new DirectoryBuilder(device, tree) : undefined,
     locator,
     traversals: reads.traversals,
-    findOrder,
+    findOrder: (...given) => mergeOrder?.order(...given) ?? hungOrder(...given),
   }
+  await device.compiled()
+  return parts
 }

@@ -203,7 +203,7 @@ export class PrefixTree implements IndexStructure {
       if (!('key' in place)) throw new WarpdexError('INTERNAL', 'an empty tree can only be cut at a key')
       return { lower: create(), upper: create(), boundary: place.key }
     }
-    const cutter = await this.#parts.cutter()
+    const cutter = this.#parts.cutter()
     const { lower, upper, boundary } = await cutter.cut(arena, totals, place, (recorder, scratch) =>
       this.#parts.findOrder(recorder, scratch, arena, totals.keys),
     )

@@ -1,5 +1,4 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../primitives/primitives.js'
@@ -36,31 +35,13 @@ export interface NormalKeys {
 export class KeyNormaliser {
   readonly #primitives: Primitives
   readonly #form: NormalForm
-  readonly #measureKeys: Kernel
-  readonly #writeKeys: Kernel
+  readonly #kernels: Kernels<'measure_keys' | 'write_keys'>
 
-  private constructor(primitives: Primitives, form: NormalForm, measureKeys: Kernel, writeKeys: Kernel) {
+  constructor(device: Device, primitives: Primitives, form: NormalForm) {
+    const conditions = { terminated: form === 'terminated' }
     this.#primitives = primitives
     this.#form = form
-    this.#measureKeys = measureKeys
-    this.#writeKeys = writeKeys
-  }
-
-  static async create(device: Device, primitives: Primitives, form: NormalForm): Promise<KeyNormaliser> {
-    const common = { module: 'keys/normalise', params: 1, conditions: { terminated: form === 'terminated' } }
-    const [measureKeys, writeKeys] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'measure_keys',
-        bindings: ['read', 'read', 'write', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'write_keys',
-        bindings: ['read', 'read', 'read', 'write', 'write'],
-      }),
-    ])
-    return new KeyNormaliser(primitives, form, measureKeys, writeKeys)
+    this.#kernels = device.kernels('keys/normalise', ['measure_keys', 'write_keys'], conditions)
   }
 
   /** Records the work; reads nothing back. Heap and records are scratch buffers. */
@@ -70,9 +51,12 @@ export class KeyNormaliser {
     const starts = scratch.words(count + 1)
     const heap = scratch.words(mostHeapWords(this.#form, count, byteLength))
     const heapWords = { buffer: starts, index: count }
-    recorder.dispatch(this.#measureKeys, [offsets, bytes, records, starts], [count], count)
+    const column = { offsets, column: bytes }
+    const measured = { ...column, measured: records, words: starts }
+    recorder.dispatch(this.#kernels.measure_keys, measured, { count }, count)
     this.#primitives.scan(recorder, scratch, starts, starts, count, heapWords)
-    recorder.dispatch(this.#writeKeys, [offsets, bytes, starts, records, heap], [count], count)
+    const placed = { ...column, starts, placed: records, heap }
+    recorder.dispatch(this.#kernels.write_keys, placed, { count }, count)
     return { heap, records, heapWords }
   }
 }

@@ -1,5 +1,4 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../primitives/primitives.js'
@@ -24,34 +23,19 @@ export interface RestoredKeys {
 export class KeyRestorer {
   readonly #primitives: Primitives
   readonly #wordsPerInvocation: number
-  readonly #measureOriginals: Kernel
-  readonly #restoreBytes: Kernel
-
-  private constructor(
-    primitives: Primitives,
-    wordsPerInvocation: number,
-    measureOriginals: Kernel,
-    restoreBytes: Kernel,
-  ) {
-    this.#primitives = primitives
-    this.#wordsPerInvocation = wordsPerInvocation
-    this.#measureOriginals = measureOriginals
-    this.#restoreBytes = restoreBytes
-  }
+  readonly #kernels: Kernels<'measure_originals' | 'restore_bytes'>
 
   /** @param strategy the one that suits the device, unless given */
-  static async create(
+  constructor(
     device: Device,
     primitives: Primitives,
     form: NormalForm,
     strategy: Strategy = strategyFor(device),
-  ): Promise<KeyRestorer> {
-    const common = { module: 'keys/restore', params: 3, conditions: { terminated: form === 'terminated' } }
-    const [measureOriginals, restoreBytes] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'measure_originals', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'restore_bytes', bindings: ['read', 'read', 'read', 'write'] }),
-    ])
-    return new KeyRestorer(primitives, WORDS_PER_INVOCATION[strategy], measureOriginals, restoreBytes)
+  ) {
+    const conditions = { terminated: form === 'terminated' }
+    this.#primitives = primitives
+    this.#wordsPerInvocation = WORDS_PER_INVOCATION[strategy]
+    this.#kernels = device.kernels('keys/restore', ['measure_originals', 'restore_bytes'], conditions)
   }
 
   /**
@@ -70,12 +54,12 @@ export class KeyRestorer {
     const offsets = scratch.words(count + 1)
     const bytes = scratch.bytes(mostBytes)
     const total = { buffer: offsets, index: count }
-    recorder.dispatch(this.#measureOriginals, [records, offsets], [count], count)
+    recorder.dispatch(this.#kernels.measure_originals, { records, lengths: offsets }, { count }, count)
     this.#primitives.scan(recorder, scratch, offsets, offsets, count, total, live)
     recorder.dispatch(
-      this.#restoreBytes,
-      [records, heap, offsets, bytes],
-      [count, mostBytes, this.#wordsPerInvocation],
+      this.#kernels.restore_bytes,
+      { records, heap, offsets, column: bytes },
+      { count, bytes: mostBytes, wordsPerInvocation: this.#wordsPerInvocation },
       Math.ceil(mostBytes / (4 * this.#wordsPerInvocation)),
     )
     return { offsets, bytes }

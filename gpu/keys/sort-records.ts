@@ -1,5 +1,4 @@
-import type { Device } from '../device/device.js'
-import type { Kernel } from '../device/kernel.js'
+import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../primitives/primitives.js'
@@ -43,39 +42,18 @@ interface Sort extends Pick<NormalKeys, 'heap' | 'records'> {
   readonly order: GPUBuffer
 }
 
-type Kernels = Readonly<
-  Record<'collectTies' | 'partTies' | 'markEnds' | 'numberGroups' | 'settleGroups', Kernel>
->
+const KERNELS = ['collect_ties', 'part_ties', 'mark_ends', 'number_groups', 'settle_groups'] as const
 
 /** Sorts keys of variable length by their records, without moving a byte of them (He et al. §5.7; `sort-records.wesl`). */
 export class RecordSort {
   readonly #device: Device
   readonly #primitives: Primitives
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<(typeof KERNELS)[number]>
 
-  private constructor(device: Device, primitives: Primitives, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives) {
     this.#device = device
     this.#primitives = primitives
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives): Promise<RecordSort> {
-    const kernel = (entryPoint: string, reads: number, writes: number) =>
-      device.kernel({
-        module: 'keys/sort-records',
-        entryPoint,
-        bindings: [...Array<'read'>(reads).fill('read'), ...Array<'write'>(writes).fill('write')],
-        params: 3,
-      })
-    const [collectTies, partTies, markEnds, numberGroups, settleGroups] = await Promise.all([
-      kernel('collect_ties', 5, 5),
-      kernel('part_ties', 4, 2),
-      kernel('mark_ends', 3, 1),
-      kernel('number_groups', 4, 2),
-      kernel('settle_groups', 6, 2),
-    ])
-    const kernels = { collectTies, partTies, markEnds, numberGroups, settleGroups }
-    return new RecordSort(device, primitives, kernels)
+    this.#kernels = device.kernels('keys/sort-records', KERNELS)
   }
 
   /**
@@ -140,11 +118,21 @@ export class RecordSort {
   ): Ties {
     const column = () => scratch.words(count)
     const ties = { slots: column(), members: column(), pivots: column(), depths: column(), groups: column() }
-    const outputs = [ties.slots, ties.members, ties.pivots, ties.depths, ties.groups]
     // Nobody can know the pivots, and choose keys for which they are bad ones.
     const random = Math.floor(Math.random() * 2 ** 32)
-    const buffers = [open, slots, keys, groups, spans, ...outputs]
-    recorder.dispatch(this.#kernels.collectTies, buffers, [count, random], count)
+    const buffers = {
+      open,
+      oldSlots: slots,
+      oldKeys: keys,
+      oldGroups: groups,
+      oldSpans: spans,
+      tieSlots: ties.slots,
+      tieMembers: ties.members,
+      tiePivots: ties.pivots,
+      tieDepths: ties.depths,
+      tieEnds: ties.groups,
+    }
+    recorder.dispatch(this.#kernels.collect_ties, buffers, { count, random }, count)
     this.#primitives.scan(recorder, scratch, ties.groups, ties.groups, count)
     return { count, mostGroups, ...ties }
   }
@@ -157,22 +145,32 @@ export class RecordSort {
     ties: Ties,
     total: DeviceWord,
   ): SortedTies {
-    const { partTies, markEnds, numberGroups, settleGroups } = this.#kernels
-    const { count, slots, members, depths } = ties
+    const kernels = this.#kernels
+    const { count, slots, members, pivots, depths } = ties
     const heads = scratch.words(2 * count)
-    recorder.dispatch(partTies, [heap, records, members, ties.pivots, depths, heads], [count], count)
+    const parted = { heap, records, members, pivots, sharedDepths: depths, newHeads: heads }
+    recorder.dispatch(kernels.part_ties, parted, { count }, count)
     const sorted = this.#sortHeads(recorder, scratch, heads, ties)
 
     const groups = scratch.words(count)
-    recorder.dispatch(markEnds, [sorted, heads, ties.groups, groups], [count], count)
+    const ended = { sorted, heads, tieGroups: ties.groups, ends: groups }
+    recorder.dispatch(kernels.mark_ends, ended, { count }, count)
     this.#primitives.scan(recorder, scratch, groups, groups, count)
     const keys = scratch.words(count)
     const spans = scratch.words(2 * (count + 1))
-    recorder.dispatch(numberGroups, [sorted, members, depths, groups, keys, spans], [count], count)
+    const numbered = {
+      sorted,
+      sortedMembers: members,
+      depths,
+      groupsOf: groups,
+      newKeys: keys,
+      newSpans: spans,
+    }
+    recorder.dispatch(kernels.number_groups, numbered, { count }, count)
 
     const stillOpen = scratch.words(count)
-    const buffers = [heap, records, keys, groups, spans, slots, order, stillOpen]
-    recorder.dispatch(settleGroups, buffers, [count, 0, SMALL_GROUP], count)
+    const settled = { heap, records, keys, groupsOf: groups, spans, slots, order, stillOpen }
+    recorder.dispatch(kernels.settle_groups, settled, { count, small: SMALL_GROUP }, count)
     const open = scratch.words(count)
     this.#primitives.compact(recorder, scratch, stillOpen, count, open, total)
     return { slots, keys, groups, spans, open }

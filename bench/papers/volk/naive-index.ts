@@ -151,7 +151,7 @@ export class NaiveIndex {
 async function createParts(device: Device): Promise<Parts> {
   const common = { folder: PAPER_KERNELS, module: 'volk/naive-index', params: 4 }
   const [normaliser, fillMatrices, compareKeys] = await Promise.all([
-    KeyNormaliser.create(device, await Primitives.create(device), 'terminated'),
+    new KeyNormaliser(device, await Primitives.create(device), 'terminated'),
     device.kernel({ ...common, entryPoint: 'fill_matrices', bindings: ['write', 'read', 'read'] }),
     device.kernel({
       ...common,

@@ -1,10 +1,9 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, headBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena, KeyHeaps } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import { Count } from '../write/counts.js'
 import type { Entries } from './entries.js'
 
@@ -17,15 +16,9 @@ export interface NodePlan {
   readonly complete?: () => Promise<void>
   /**
    * Writes the nodes, the first of which has the number `firstNode`, and hangs `count` entries under them.
-   * @param heaps where keys of variable length lie, as `keyHeaps` gives them
+   * @param heaps where the entries' keys lie
    */
-  record(
-    recorder: Recorder,
-    arena: Arena,
-    count: number,
-    firstNode: number,
-    heaps: readonly GPUBuffer[],
-  ): void
+  record(recorder: Recorder, arena: Arena, count: number, firstNode: number, heaps: KeyHeaps): void
 }
 
 /** Builds the part of the tree under which entries hang. */
@@ -39,58 +32,42 @@ export interface Builder {
     scratch: Scratch,
     entries: Entries,
     counts: GPUBuffer,
-    heaps: readonly GPUBuffer[],
+    heaps: KeyHeaps,
     arena: Arena | undefined,
   ): NodePlan
 }
 
-type Kernels = Readonly<Record<'countNodes' | 'hangEntries', Kernel>>
-
 /** Builds over keys of fixed width. */
 export class EntryBuilder implements Builder {
   readonly #primitives: Primitives
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'count_nodes' | 'hang_entries'>
 
-  private constructor(primitives: Primitives, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives, { conditions, full }: TreeShape) {
+    const entryPoints = ['count_nodes', 'hang_entries'] as const
     this.#primitives = primitives
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<EntryBuilder> {
-    const common = {
-      module: 'index/delta/build',
-      params: 2,
-      conditions: { ...shape.conditions, full: shape.full },
-    }
-    const [countNodes, hangEntries] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'count_nodes',
-        bindings: ['read', 'read', 'read', 'write', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'hang_entries',
-        bindings: ['read', 'read', 'read', 'read', 'read', 'write'],
-        further: furtherBindings(shape, 'written tree'),
-      }),
-    ])
-    return new EntryBuilder(primitives, { countNodes, hangEntries })
+    this.#kernels = device.kernels('index/delta/build', entryPoints, { ...conditions, full })
   }
 
   plan(recorder: Recorder, scratch: Scratch, entries: Entries, counts: GPUBuffer): NodePlan {
-    const { countNodes, hangEntries } = this.#kernels
+    const kernels = this.#kernels
     const { bound, keys, places } = entries
     const ranks = scratch.words(bound)
     const spans = scratch.words(bound)
-    recorder.dispatch(countNodes, [keys, places, counts, ranks, spans], [bound, 0], bound)
+    const counted = { keys, places, counts, nodeAt: ranks, spans }
+    recorder.dispatch(kernels.count_nodes, counted, { count: bound }, bound)
     const total = { buffer: counts, index: Count.nodes }
     this.#primitives.scan(recorder, scratch, ranks, ranks, bound, total)
     return {
       record: (building, arena, count, firstNode) => {
-        const inputs = [keys, entries.entries, ranks, spans]
-        const buffers = [...inputs, places, arena.nodes.buffer, ...headBuffers(arena)]
-        building.dispatch(hangEntries, buffers, [count, firstNode], count)
+        const buffers = {
+          ...arena.bindings,
+          entryKeys: keys,
+          entryTuples: entries.entries,
+          nodeRanks: ranks,
+          entrySpans: spans,
+          entrySlots: places,
+        }
+        building.dispatch(kernels.hang_entries, buffers, { count, firstNode }, count)
       },
     }
   }

@@ -7,10 +7,10 @@ import { type Builder, EntryBuilder } from './build.js'
 import { BranchBuilder } from './build-branches.js'
 
 /** The builder for a tree's layout and keys. */
-export function createBuilder(device: Device, primitives: Primitives, shape: TreeShape): Promise<Builder> {
-  if (shape.form === undefined) return EntryBuilder.create(device, primitives, shape)
-  if (shape.conditions.coalesced) return CoalescedBuilder.create(device, shape)
+export function createBuilder(device: Device, primitives: Primitives, shape: TreeShape): Builder {
+  if (shape.form === undefined) return new EntryBuilder(device, primitives, shape)
+  if (shape.conditions.coalesced) return new CoalescedBuilder(device, shape)
   return shape.full
-    ? ChainBuilder.create(device, primitives, shape)
-    : BranchBuilder.create(device, primitives, shape)
+    ? new ChainBuilder(device, primitives, shape)
+    : new BranchBuilder(device, primitives, shape)
 }

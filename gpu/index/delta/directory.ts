@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
@@ -22,22 +21,11 @@ export function hasDirectory({ form, full, conditions }: TreeShape): boolean {
 /** Keeps the directories of large trees. */
 export class DirectoryKeeper {
   readonly #device: Device
-  readonly #fill: Kernel
+  readonly #kernels: Kernels<'fill_directory'>
 
-  private constructor(device: Device, fill: Kernel) {
+  constructor(device: Device) {
     this.#device = device
-    this.#fill = fill
-  }
-
-  static async create(device: Device): Promise<DirectoryKeeper> {
-    const fill = await device.kernel({
-      module: 'index/delta/directory',
-      entryPoint: 'fill_directory',
-      bindings: ['read', 'read', 'write'],
-      params: 1,
-      conditions: { wide: false },
-    })
-    return new DirectoryKeeper(device, fill)
+    this.#kernels = device.kernels('index/delta/directory', ['fill_directory'], { wide: false })
   }
 
   /**
@@ -58,9 +46,9 @@ export class DirectoryKeeper {
   }
 
   /** Fills an arena's directory, if it has one, from its nodes. */
-  recordFill(recorder: Recorder, { nodes, directory }: Arena): void {
-    if (directory === undefined) return
-    const { digits, buffer } = directory
-    recorder.dispatch(this.#fill, [nodes.buffer, nodes.buffer, buffer], [digits], 16 ** digits / 4)
+  recordFill(recorder: Recorder, arena: Arena): void {
+    if (arena.directory === undefined) return
+    const { digits } = arena.directory
+    recorder.dispatch(this.#kernels.fill_directory, arena.bindings, { digits }, 16 ** digits / 4)
   }
 }

@@ -1,10 +1,9 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, treeBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import { Count } from '../write/counts.js'
 import type { Plan } from '../write/plan.js'
 import type { Runs } from '../write/runs.js'
@@ -29,54 +28,22 @@ export interface Created {
   readonly places: GPUBuffer
 }
 
-interface Kernels {
-  readonly listCreators: Kernel
-  /** Only where keys have a variable length. */
-  readonly arrangeCreators: Kernel | undefined
-  readonly countEntries: Kernel
-  readonly writeEntries: Kernel
-}
-
 /** Lists what is to be hung into the tree for a batch. */
 export class EntryLister {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'list_creators' | 'count_entries' | 'write_entries'>
+  /** Only where keys have a variable length. */
+  readonly #variable: Kernels<'arrange_creators'> | undefined
 
-  private constructor(primitives: Primitives, shape: TreeShape, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+    const { conditions, form } = shape
+    const module = 'index/delta/entries'
+    const entryPoints = ['list_creators', 'count_entries', 'write_entries'] as const
     this.#primitives = primitives
     this.#shape = shape
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<EntryLister> {
-    const { conditions } = shape
-    const common = { module: 'index/delta/entries', params: 3, conditions }
-    const further = furtherBindings(shape, 'tree')
-    const counted = ['read', 'read', 'read', 'read', 'write', 'read'] as const
-    const [listCreators, arrangeCreators, countEntries, writeEntries] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'list_creators',
-        bindings: ['read', 'read', 'read', 'read', 'read', 'write', 'write'],
-      }),
-      shape.form === undefined
-        ? undefined
-        : device.kernel({
-            ...common,
-            entryPoint: 'arrange_creators',
-            bindings: ['read', 'read', 'read'],
-            further: ARRANGED,
-          }),
-      device.kernel({ ...common, entryPoint: 'count_entries', bindings: counted, further }),
-      device.kernel({
-        ...common,
-        entryPoint: 'write_entries',
-        bindings: [...counted, 'write', 'write', 'write'],
-        further,
-      }),
-    ])
-    return new EntryLister(primitives, shape, { listCreators, arrangeCreators, countEntries, writeEntries })
+    this.#kernels = device.kernels(module, entryPoints, conditions)
+    this.#variable = form && device.kernels(module, ['arrange_creators'], conditions)
   }
 
   /** Lists the tuples that a batch creates. */
@@ -88,24 +55,38 @@ export class EntryLister {
     count: number,
     counts: GPUBuffer,
   ): Created {
-    const { listCreators, arrangeCreators } = this.#kernels
+    const { list_creators: listCreators } = this.#kernels
     const { keyWords, word } = this.#shape
-    const params = [count, word, 0]
+    const params = { count, shape: word }
     const createdKeys = scratch.words(count * keyWords)
     const places = scratch.words(2 * count)
-    const inputs = [plan.createRanks, counts, runs.keys, runs.starts, runs.places]
-    if (arrangeCreators === undefined) {
-      recorder.dispatch(listCreators, [...inputs, createdKeys, places], params, count)
+    const inputs = {
+      createRanks: plan.createRanks,
+      totals: counts,
+      keys: runs.keys,
+      starts: runs.starts,
+      places: runs.places,
+      createdKeys,
+    }
+    if (this.#variable === undefined) {
+      recorder.dispatch(listCreators, { ...inputs, createdPlaces: places }, params, count)
       return { createdKeys, keys: createdKeys, places }
     }
     const slots = scratch.words(count)
     // Those past the last created tuple come behind all slots.
     this.#primitives.fill(recorder, slots, count, 0xffffffff)
-    recorder.dispatch(listCreators, [...inputs, createdKeys, slots], params, count)
+    recorder.dispatch(listCreators, { ...inputs, createdSlots: slots }, params, count)
     const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count, 1)
     const keys = scratch.words(2 * count)
-    const arranged = [createdKeys, bySlot.keys, bySlot.values, counts, keys, places]
-    recorder.dispatch(arrangeCreators, arranged, params, count)
+    const arranged = {
+      keysIn: createdKeys,
+      slots: bySlot.keys,
+      numbers: bySlot.values,
+      counts,
+      keysBySlot: keys,
+      placesBySlot: places,
+    }
+    recorder.dispatch(this.#variable.arrange_creators, arranged, params, count)
     return { createdKeys, keys, places }
   }
 
@@ -121,12 +102,11 @@ export class EntryLister {
     counts: GPUBuffer,
   ): Entries {
     const { keyWords, word } = this.#shape
-    const { countEntries, writeEntries } = this.#kernels
     const firstTuple = arena.tuples.records
     // Each created tuple brings one resident at most: a tuple, or a node below skipped digits.
     const residents = firstTuple + (arena.heap === undefined ? 0 : arena.nodes.records)
     const bound = Math.min(2 * count, count + residents)
-    const params = [count, word, firstTuple]
+    const params = { count, shape: word, firstTuple }
     if (residents === 0) {
       // Nothing stands in any slot: the entries are the created tuples.
       const entries = scratch.words(count)
@@ -136,10 +116,15 @@ export class EntryLister {
     }
 
     const entryAt = scratch.words(count)
-    const tree = [arena.nodes.buffer, arena.tuples.buffer]
-    const inputs = [...tree, created.keys, created.places, entryAt, counts]
-    const further = treeBuffers(arena, runs.heap)
-    recorder.dispatch(countEntries, [...inputs, ...further], params, count)
+    const inputs = {
+      ...arena.bindings,
+      queryHeap: runs.heap,
+      keysOut: created.keys,
+      placesOut: created.places,
+      entryAt,
+      counts,
+    }
+    recorder.dispatch(this.#kernels.count_entries, inputs, params, count)
     this.#primitives.scan(recorder, scratch, entryAt, entryAt, count, {
       buffer: counts,
       index: Count.entries,
@@ -148,17 +133,11 @@ export class EntryLister {
     const keys = scratch.words(bound * keyWords)
     const places = scratch.words(2 * bound)
     const entries = scratch.words(bound)
-    recorder.dispatch(writeEntries, [...inputs, keys, places, entries, ...further], params, count)
+    const written = { ...inputs, entryKeys: keys, entryPlaces: places, entries }
+    recorder.dispatch(this.#kernels.write_entries, written, params, count)
     return { bound, keys, places, entries }
   }
 }
 
 /** The tag of a slot that holds a tuple; `layout.wesl` has the same number. */
 const TUPLE = 0x80000000
-
-/** The bindings of `arrange_creators` behind the first three. */
-const ARRANGED = [
-  [5, 'read'],
-  [6, 'write'],
-  [7, 'write'],
-] as const

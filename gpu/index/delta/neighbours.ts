@@ -1,8 +1,8 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { Conditions } from '../../device/shaders.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { KeyHeaps } from '../arena.js'
 import type { Entries } from './entries.js'
 
 /** Places whose minimum is kept together; `neighbours.wesl` has the same number. */
@@ -10,26 +10,10 @@ const FAN = 16
 
 /** Finds how many digits sorted entries over keys of variable length share with their neighbours. */
 export class Neighbours {
-  readonly #shareDigits: Kernel
-  readonly #raiseMinima: Kernel
+  readonly #kernels: Kernels<'share_digits' | 'raise_minima'>
 
-  private constructor(shareDigits: Kernel, raiseMinima: Kernel) {
-    this.#shareDigits = shareDigits
-    this.#raiseMinima = raiseMinima
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<Neighbours> {
-    const common = { module: 'index/delta/neighbours', params: 3, conditions: shape.conditions }
-    const [shareDigits, raiseMinima] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'share_digits',
-        bindings: ['read', 'read', 'read', 'write'],
-        further: furtherBindings(shape, 'keys'),
-      }),
-      device.kernel({ ...common, entryPoint: 'raise_minima', bindings: ['write'] }),
-    ])
-    return new Neighbours(shareDigits, raiseMinima)
+  constructor(device: Device, conditions: Conditions) {
+    this.#kernels = device.kernels('index/delta/neighbours', ['share_digits', 'raise_minima'], conditions)
   }
 
   /** The digits that each entry shares with the next one of its slot, with the minima above them. */
@@ -38,13 +22,15 @@ export class Neighbours {
     scratch: Scratch,
     { bound, keys, places }: Entries,
     counts: GPUBuffer,
-    heaps: readonly GPUBuffer[],
+    heaps: KeyHeaps,
   ): GPUBuffer {
     const shared = scratch.words(withMinima(bound))
-    recorder.dispatch(this.#shareDigits, [keys, places, counts, shared, ...heaps], [bound, 0, 0], bound)
+    const buffers = { keys, places, counts, sharedOut: shared, ...heaps }
+    recorder.dispatch(this.#kernels.share_digits, buffers, { count: bound }, bound)
     let begin = 0
     for (let length = bound; length > FAN; length = Math.ceil(length / FAN)) {
-      recorder.dispatch(this.#raiseMinima, [shared], [bound, begin, length], Math.ceil(length / FAN))
+      const params = { count: bound, begin, length }
+      recorder.dispatch(this.#kernels.raise_minima, { minima: shared }, params, Math.ceil(length / FAN))
       begin += length
     }
     return shared

@@ -1,9 +1,8 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import { type Arena, orderedTreeBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { Plan } from '../write/plan.js'
 import type { Runs } from '../write/runs.js'
 
@@ -17,26 +16,10 @@ export interface LinkTotals {
 
 /** Keeps the links of tuples in key order (Volk §4.1), in trees that have them. */
 export class OrderLinker {
-  readonly #linkRuns: Kernel
-  readonly #linkInOrder: Kernel
+  readonly #kernels: Kernels<'link_runs' | 'link_in_order'>
 
-  private constructor(linkRuns: Kernel, linkInOrder: Kernel) {
-    this.#linkRuns = linkRuns
-    this.#linkInOrder = linkInOrder
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<OrderLinker> {
-    const common = { module: 'index/delta/order-links', params: 1, conditions: shape.conditions }
-    const [linkRuns, linkInOrder] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'link_runs',
-        bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'read'],
-        further: furtherBindings(shape, 'tree and written links'),
-      }),
-      device.kernel({ ...common, entryPoint: 'link_in_order', bindings: ['write'] }),
-    ])
-    return new OrderLinker(linkRuns, linkInOrder)
+  constructor(device: Device, { conditions }: TreeShape) {
+    this.#kernels = device.kernels('index/delta/order-links', ['link_runs', 'link_in_order'], conditions)
   }
 
   /** Changes the links where a batch has created or removed tuples. The tree must be as the batch leaves it. */
@@ -54,15 +37,22 @@ export class OrderLinker {
       this.recordInOrder(recorder, arena, totals.creates)
       return
     }
-    const batch = [runs.keys, runs.starts, plan.actions, runs.residents, counts]
-    const tree = [arena.nodes.buffer, arena.tuples.buffer]
-    const buffers = [...tree, ...batch, ...orderedTreeBuffers(arena, runs.heap)]
-    recorder.dispatch(this.#linkRuns, buffers, [0], totals.runs)
+    const buffers = {
+      ...arena.bindings,
+      queryHeap: runs.heap,
+      orderLinks: arena.links?.buffer,
+      keys: runs.keys,
+      starts: runs.starts,
+      actions: plan.actions,
+      residents: runs.residents,
+      counts,
+    }
+    recorder.dispatch(this.#kernels.link_runs, buffers, {}, totals.runs)
   }
 
   /** Links all tuples of a tree where their numbers are in key order. */
   recordInOrder(recorder: Recorder, { links }: Arena, tuples: number): void {
     if (links === undefined) throw new WarpdexError('INTERNAL', 'the tree has no links')
-    recorder.dispatch(this.#linkInOrder, [links.buffer], [tuples], tuples)
+    recorder.dispatch(this.#kernels.link_in_order, { allLinks: links.buffer }, { tuples }, tuples)
   }
 }

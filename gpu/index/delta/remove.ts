@@ -1,15 +1,9 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
-import { type Arena, treeBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { Plan } from '../write/plan.js'
 import type { Runs } from '../write/runs.js'
-
-type Kernels =
-  | Readonly<Record<'unlinkRuns' | 'listEmptied' | 'pruneLevel', Kernel>>
-  /** Of trees over keys of variable length. */
-  | Readonly<Record<'unlinkTuples', Kernel>>
 
 /** Workgroups that go through the runs whose nodes were emptied, at most: they are few. */
 const PRUNING_GROUPS = 512
@@ -17,57 +11,20 @@ const PRUNING_GROUPS = 512
 /** Takes tuples without payloads out of the tree, and the nodes that this empties. */
 export class Remover {
   readonly #shape: TreeShape
-  readonly #kernels: Kernels
+  /** Over keys of fixed width. */
+  readonly #fixed: Kernels<'unlink_runs' | 'list_emptied' | 'prune_level'> | undefined
+  /** Over keys of variable length. */
+  readonly #variable: Kernels<'unlink_tuples'> | undefined
 
-  private constructor(shape: TreeShape, kernels: Kernels) {
+  constructor(device: Device, shape: TreeShape) {
+    const { conditions, form } = shape
     this.#shape = shape
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<Remover> {
-    const { conditions } = shape
-    if (shape.form !== undefined) {
-      const unlinkTuples = await device.kernel({
-        module: 'index/delta/unlink',
-        entryPoint: 'unlink_tuples',
-        bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read'],
-        further: furtherBindings(shape, 'written tree'),
-        params: 3,
-        conditions,
-      })
-      return new Remover(shape, { unlinkTuples })
+    if (form === undefined) {
+      const entryPoints = ['unlink_runs', 'list_emptied', 'prune_level'] as const
+      this.#fixed = device.kernels('index/delta/remove', entryPoints, conditions)
+    } else {
+      this.#variable = device.kernels('index/delta/unlink', ['unlink_tuples'], conditions)
     }
-    const common = { module: 'index/delta/remove', params: 2, conditions }
-    const [unlinkRuns, listEmptied, pruneLevel] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'unlink_runs',
-        bindings: ['write', 'read', 'read', 'read', 'read', 'read', 'write'],
-        further: conditions.css ? [[7, 'write']] : [],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'list_emptied',
-        bindings: ['read'],
-        further: [
-          [3, 'read'],
-          [4, 'read'],
-          [5, 'read'],
-          [6, 'write'],
-          [8, 'write'],
-        ],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'prune_level',
-        bindings: ['write', 'read', 'read'],
-        further: [
-          [6, 'write'],
-          [8, 'write'],
-        ],
-      }),
-    ])
-    return new Remover(shape, { unlinkRuns, listEmptied, pruneLevel })
   }
 
   /** @param emptied a word more than there are tuples to remove */
@@ -80,30 +37,34 @@ export class Remover {
     counts: GPUBuffer,
     emptied: GPUBuffer,
   ): void {
-    const kernels = this.#kernels
     const { sorted } = arena
     const sortedTuples = sorted?.tuples ?? 0
     if (sorted !== undefined) sorted.hasRemoved = true
-    if ('unlinkTuples' in kernels) {
-      const tree = [arena.nodes.buffer, arena.tuples.buffer]
-      const batch = [runs.keys, runs.starts, runs.residents, plan.actions, counts]
-      const buffers = [...tree, ...batch, ...treeBuffers(arena, runs.heap)]
+    const buffers = {
+      ...arena.bindings,
+      queryHeap: runs.heap,
+      keys: runs.keys,
+      starts: runs.starts,
+      residents: runs.residents,
+      places: runs.places,
+      actions: plan.actions,
+      counts,
+      emptied,
+    }
+    if (this.#variable !== undefined) {
       const { word, partitionLevels } = this.#shape
       const levels = typeof partitionLevels === 'number' ? partitionLevels : 0
-      recorder.dispatch(kernels.unlinkTuples, buffers, [word, levels, sortedTuples], runCount)
-      return
+      const params = { shape: word, levels, sorted: sortedTuples }
+      recorder.dispatch(this.#variable.unlink_tuples, buffers, params, runCount)
     }
-    const { nodes } = arena
-    const batch = [plan.actions, counts, runs.residents, runs.places]
-    const removed = sorted?.removed === undefined ? [] : [sorted.removed.buffer]
-    const path = [nodes.buffer, runs.keys, runs.starts]
-    recorder.dispatch(kernels.unlinkRuns, [...path, ...batch, ...removed], [0, sortedTuples], runCount)
+    if (this.#fixed === undefined) return
+    const params = { level: 0, sorted: sortedTuples }
+    recorder.dispatch(this.#fixed.unlink_runs, buffers, params, runCount)
     recorder.clear(emptied, 0, 4)
-    recorder.dispatch(kernels.listEmptied, [nodes.buffer, ...batch, emptied], [0, sortedTuples], runCount)
+    recorder.dispatch(this.#fixed.list_emptied, buffers, params, runCount)
     const groups = Math.min(Math.ceil(runCount / GROUP_SIZE), PRUNING_GROUPS)
     for (let level = this.#shape.levels - 1; level > 0; level--) {
-      const buffers = [...path, runs.places, emptied]
-      recorder.dispatchGroups(kernels.pruneLevel, buffers, [level, sortedTuples], groups)
+      recorder.dispatchGroups(this.#fixed.prune_level, buffers, { ...params, level }, groups)
     }
   }
 }

@@ -1,6 +1,5 @@
 import { WriteOp } from '../../../protocol/types.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -10,8 +9,6 @@ import { type TreeShape, treeShape } from '../layout.js'
 import type { Items } from '../write/items.js'
 import type { PreparedBatch, WriteEffect } from '../write/tree-writer.js'
 import type { RunMerge } from './merge-run.js'
-
-type Kernels = Readonly<Record<'findDuplicates' | 'writeTuples', Kernel>>
 
 /**
  * Makes a CSS-tree's sorted part from a batch of inserts, and from the sorted part that there is, in a few passes: sort, write, merge
@@ -24,51 +21,29 @@ export class BulkBuild {
   readonly #payloadBytes: number
   readonly #merge: RunMerge
   readonly #leadingSort: LeadingSort
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'find_duplicates' | 'write_tuples'>
 
-  private constructor(
-    device: Device,
-    primitives: Primitives,
-    index: IndexShape,
-    merge: RunMerge,
-    leadingSort: LeadingSort,
-    kernels: Kernels,
-  ) {
-    this.#device = device
-    this.#primitives = primitives
-    this.#shape = treeShape(index)
-    this.#payloadBytes = index.payloadBytes
-    this.#merge = merge
-    this.#leadingSort = leadingSort
-    this.#kernels = kernels
-  }
-
-  /** @returns undefined for indexes that cannot be made so */
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    index: IndexShape,
-    merge: RunMerge,
-  ): Promise<BulkBuild | undefined> {
-    const { conditions, tupleStride, keyWords } = treeShape(index)
-    if (index.keyType !== 'u32' && index.keyType !== 'u64') return undefined
-    const common = { module: 'index/main/bulk-build', params: 4 }
+  /** @param index one that `canBulkBuild` */
+  constructor(device: Device, primitives: Primitives, index: IndexShape, merge: RunMerge) {
+    const shape = treeShape(index)
+    const { conditions, tupleStride, keyWords } = shape
     const inlined = isInlined(index.payloadBytes)
     const quads = tupleStride === 4
     const pairs = !quads && keyWords === 2 && index.payloadBytes === 8
     const paired = pairs || (quads && index.payloadBytes === 8)
-    const [leadingSort, findDuplicates, writeTuples] = await Promise.all([
-      primitives.leadingSort(),
-      device.kernel({ ...common, entryPoint: 'find_duplicates', bindings: ['read', 'write'], conditions }),
-      device.kernel({
-        ...common,
-        entryPoint: 'write_tuples',
-        bindings: ['read', 'read'],
-        further: [...(inlined ? [] : [[3, 'read'] as const]), [4, 'write']],
-        conditions: { ...conditions, inlined, quads, pairs, paired },
-      }),
-    ])
-    return new BulkBuild(device, primitives, index, merge, leadingSort, { findDuplicates, writeTuples })
+    this.#device = device
+    this.#primitives = primitives
+    this.#shape = shape
+    this.#payloadBytes = index.payloadBytes
+    this.#merge = merge
+    this.#leadingSort = primitives.leadingSort()
+    this.#kernels = device.kernels('index/main/bulk-build', ['find_duplicates', 'write_tuples'], {
+      ...conditions,
+      inlined,
+      quads,
+      pairs,
+      paired,
+    })
   }
 
   /** Whether a batch may be what an empty tree is made from, or be merged with the sorted part at once. */
@@ -95,8 +70,8 @@ export class BulkBuild {
       items.leading === undefined
         ? this.#primitives.sort(sorting, scratch, keys.fixed, values, count, keyWords)
         : this.#leadingSort.record(sorting, scratch, keys.fixed, values, count, items.leading, unsettled)
-    const params = [count, word, this.#payloadBytes, 0]
-    sorting.dispatch(this.#kernels.findDuplicates, [sorted.keys, flags], params, count)
+    const buffers = { keys: sorted.keys, duplicates: flags }
+    sorting.dispatch(this.#kernels.find_duplicates, buffers, { count, shape: word }, count)
     sorting.submit()
     const [duplicated, isUnsettled] = await this.#device.readWords(flags, 2)
     if (isUnsettled !== 0) return this.prepare(scratch, arena, { ...items, leading: undefined })
@@ -185,10 +160,22 @@ export class BulkBuild {
   #recordTuples(recorder: Recorder, arena: Arena, items: Items, sorted: SortedPairs): void {
     const { count, payloads } = items
     const { tuples } = arena
-    const column = isInlined(this.#payloadBytes) ? [] : [payloads]
-    const buffers = [sorted.keys, sorted.values, ...column, tuples.buffer]
-    const params = [count, this.#shape.word, this.#payloadBytes, tuples.records]
-    recorder.dispatch(this.#kernels.writeTuples, buffers, params, count)
+    const buffers = {
+      keys: sorted.keys,
+      values: sorted.values,
+      payloadColumn: payloads,
+      payloadPairs: payloads,
+      tuples: tuples.buffer,
+      quads: tuples.buffer,
+      pairs: tuples.buffer,
+    }
+    const params = {
+      count,
+      shape: this.#shape.word,
+      payloadBytes: this.#payloadBytes,
+      firstTuple: tuples.records,
+    }
+    recorder.dispatch(this.#kernels.write_tuples, buffers, params, count)
   }
 }
 
@@ -201,6 +188,11 @@ function effectOf(count: number): WriteEffect {
     payloadsRemoved: 0,
     garbageBytes: 0,
   }
+}
+
+/** Whether indexes of a shape can be made so. */
+export function canBulkBuild({ keyType }: IndexShape): boolean {
+  return keyType === 'u32' || keyType === 'u64'
 }
 
 /** Whether a payload is one word of a column, which the sort takes along. */

@@ -1,9 +1,8 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import { groupsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
 import { type Arena, keyHeaps } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { TreeShape } from '../layout.js'
 import { FANOUT, planDirectory } from './directory-plan.js'
 
 /** Builds the directories of CSS-trees (`directory.wesl`; He §4.1). */
@@ -11,41 +10,21 @@ export class DirectoryBuilder {
   readonly #device: Device
   readonly #strategy: Strategy
   readonly #shape: TreeShape
-  readonly #buildLevel: Kernel
+  readonly #kernels: Kernels<'build_level'>
   /** Only over keys of fixed width. */
-  readonly #buckets: Buckets | undefined
+  readonly #buckets: Kernels<'fill_buckets' | 'fill_gaps'> | undefined
 
-  private constructor(
-    device: Device,
-    strategy: Strategy,
-    shape: TreeShape,
-    buildLevel: Kernel,
-    buckets: Buckets | undefined,
-  ) {
+  /** @param strategy the one that suits the device, unless given */
+  constructor(device: Device, shape: TreeShape, strategy = strategyFor(device)) {
+    const module = 'index/main/directory'
+    const conditions = { ...shape.conditions, serial: strategy === 'serial' }
     this.#device = device
     this.#strategy = strategy
     this.#shape = shape
-    this.#buildLevel = buildLevel
-    this.#buckets = buckets
-  }
-
-  /** @param strategy the one that suits the device, unless given */
-  static async create(
-    device: Device,
-    shape: TreeShape,
-    strategy = strategyFor(device),
-  ): Promise<DirectoryBuilder> {
-    const { form } = shape
-    const conditions = { ...shape.conditions, serial: strategy === 'serial' }
-    const common = { module: 'index/main/directory', params: 8, conditions }
-    const further = furtherBindings(shape, 'keys')
-    const bindings = ['read', 'write', 'write'] as const
-    const [buildLevel, fill, fillGaps] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'build_level', bindings: ['read', 'write'], further }),
-      form === undefined ? device.kernel({ ...common, entryPoint: 'fill_buckets', bindings }) : undefined,
-      form === undefined ? device.kernel({ ...common, entryPoint: 'fill_gaps', bindings }) : undefined,
-    ])
-    return new DirectoryBuilder(device, strategy, shape, buildLevel, fill && fillGaps && { fill, fillGaps })
+    this.#kernels = device.kernels(module, ['build_level'], conditions)
+    if (shape.form === undefined) {
+      this.#buckets = device.kernels(module, ['fill_buckets', 'fill_gaps'], conditions)
+    }
   }
 
   /** Builds the directory of an arena's sorted part if that was put off. */
@@ -62,34 +41,32 @@ export class DirectoryBuilder {
     if (sorted === undefined) return
     sorted.isSearchable = true
     const { levels, buckets } = planDirectory(this.#shape, sorted.tuples)
-    const { word } = this.#shape
-    const written = [tuples.buffer, sorted.directory]
-    // No key of a request is looked at.
-    const buffers = [...written, ...keyHeaps(arena, heap?.buffer)]
+    const common = { tuples: sorted.tuples, shape: this.#shape.word }
+    const buffers = {
+      tuples: tuples.buffer,
+      newDirectory: sorted.directory,
+      gaps: sorted.gaps,
+      // No key of a request is looked at.
+      ...keyHeaps(arena, heap?.buffer),
+    }
     levels.forEach(({ firstQuad, places }, i) => {
       const threads = heap === undefined ? places : places / FANOUT
-      const params = [sorted.tuples, word, levels.length, i + 1, firstQuad, places, 0, 0]
-      recorder.dispatch(this.#buildLevel, buffers, params, threads)
+      const params = { ...common, levels: levels.length, level: i + 1, firstQuad, places }
+      recorder.dispatch(this.#kernels.build_level, buffers, params, threads)
     })
     if (buckets === undefined || this.#buckets === undefined || sorted.gaps === undefined) return
-    const { fill, fillGaps } = this.#buckets
-    const params = [sorted.tuples, word, 0, 0, 0, 0, buckets.firstWord, buckets.bits]
+    const { fill_buckets: fill, fill_gaps: fillGaps } = this.#buckets
+    const params = { ...common, buckets: buckets.firstWord, bucketBits: buckets.bits }
     const places = sorted.tuples + 1
-    const filled = [...written, sorted.gaps]
     // There is a count in it where the part is another one's successor.
     recorder.clear(sorted.gaps, 0, 4)
     if (this.#strategy === 'serial') {
-      recorder.dispatchGroups(fill, filled, params, groupsFor('serial', Math.ceil(places / SERIAL_TILE)))
+      recorder.dispatchGroups(fill, buffers, params, groupsFor('serial', Math.ceil(places / SERIAL_TILE)))
     } else {
-      recorder.dispatch(fill, filled, params, places)
+      recorder.dispatch(fill, buffers, params, places)
     }
-    recorder.dispatchGroups(fillGaps, filled, params, GAP_GROUPS)
+    recorder.dispatchGroups(fillGaps, buffers, params, GAP_GROUPS)
   }
-}
-
-interface Buckets {
-  readonly fill: Kernel
-  readonly fillGaps: Kernel
 }
 
 /** Tuples of an invocation on CPUs; `directory.wesl` has the same number. */

@@ -1,10 +1,9 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { ArenaContent } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { TreeShape } from '../layout.js'
 import type { TupleOrder } from '../write/compact.js'
 
 /** Finds the order of the `count` tuples of an arena's delta. May submit what is recorded. */
@@ -15,61 +14,21 @@ export type DeltaOrder = (
   count: number,
 ) => Promise<TupleOrder>
 
-type Kernels = Readonly<Record<'markKept' | 'placeHung' | 'placeKept', Kernel>>
-
 /** The key order of all of a CSS-tree's tuples, for merging its delta into its sorted part (`merge-order.wesl`). */
 export class MergeOrder {
   readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #deltaOrder: DeltaOrder
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'mark_kept' | 'place_hung' | 'place_kept'>
 
-  private constructor(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    deltaOrder: DeltaOrder,
-    kernels: Kernels,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, deltaOrder: DeltaOrder) {
+    const entryPoints = ['mark_kept', 'place_hung', 'place_kept'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
     this.#deltaOrder = deltaOrder
-    this.#kernels = kernels
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    deltaOrder: DeltaOrder,
-  ): Promise<MergeOrder> {
-    const common = { module: 'index/main/merge-order', params: 2, conditions: shape.conditions }
-    const [markKept, placeHung, placeKept] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'mark_kept',
-        bindings: [],
-        further: [[1, 'read'], [3, 'write'], ...furtherBindings(shape, 'sorted part')],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'place_hung',
-        firstBinding: 1,
-        bindings: ['read'],
-        further: [
-          [3, 'read'],
-          [4, 'read'],
-          [5, 'write'],
-          [6, 'write'],
-          ...furtherBindings(shape, 'keys'),
-          ...furtherBindings(shape, 'sorted part'),
-        ],
-      }),
-      device.kernel({ ...common, entryPoint: 'place_kept', bindings: ['read', 'read', 'write'] }),
-    ])
-    return new MergeOrder(device, primitives, shape, deltaOrder, { markKept, placeHung, placeKept })
+    this.#kernels = device.kernels('index/main/merge-order', entryPoints, shape.conditions)
   }
 
   /**
@@ -79,12 +38,12 @@ export class MergeOrder {
   async order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, count: number): Promise<TupleOrder> {
     const { sorted } = arena
     if (sorted === undefined) return this.#deltaOrder(recorder, scratch, arena, count)
-    const { markKept, placeHung, placeKept } = this.#kernels
+    const kernels = this.#kernels
     const { word } = this.#shape
     const { tuples } = sorted
     const ranks = scratch.words(tuples + 1)
-    const marked = [arena.tuples.buffer, ranks, ...sorted.buffers]
-    recorder.dispatch(markKept, marked, [tuples, word], tuples + 1)
+    const params = { count: tuples, shape: word }
+    recorder.dispatch(kernels.mark_kept, { ...arena.bindings, kept: ranks }, params, tuples + 1)
     this.#primitives.scan(recorder, scratch, ranks, ranks, tuples + 1)
     recorder.submit()
     const [kept] = await this.#device.readWords(ranks, 1, 4 * tuples)
@@ -96,14 +55,16 @@ export class MergeOrder {
       const found = await this.#deltaOrder(merging, scratch, arena, delta)
       merging = found.recorder
       merging.clear(before, 0, 4 * (tuples + 1))
-      const heaps = arena.heap === undefined ? [] : [arena.heap.buffer, scratch.words(1)]
-      const buffers = [arena.tuples.buffer, found.tuples, ranks, before, order, ...heaps, ...sorted.buffers]
-      merging.dispatch(placeHung, buffers, [delta, word], delta)
+      const own = { hung: found.tuples, ranks, before, order }
+      // No key of a request is looked at.
+      const buffers = { ...arena.bindings, ...own, queryHeap: scratch.words(1) }
+      merging.dispatch(kernels.place_hung, buffers, { count: delta, shape: word }, delta)
     } else {
       merging.clear(before, 0, 4 * (tuples + 1))
     }
     this.#primitives.scan(merging, scratch, before, before, tuples + 1)
-    merging.dispatch(placeKept, [ranks, before, order], [tuples, word], tuples)
+    const placed = { keptRanks: ranks, hungBefore: before, merged: order }
+    merging.dispatch(kernels.place_kept, placed, params, tuples)
     return { recorder: merging, tuples: order }
   }
 }

@@ -1,11 +1,10 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { groupsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
 import { type Arena, keyHeaps } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { TreeShape } from '../layout.js'
 import type { MergeRoom } from './merge-rooms.js'
 
 /** Tuples of a tile of the output; as in `merge-run.wesl`. */
@@ -35,45 +34,23 @@ export class RunMerge {
   readonly #strategy: Strategy
   readonly #shape: TreeShape
   readonly #mostBeside: (typeof MOST_BESIDE)['cpu']
-  readonly #mergeTiles: Kernel
+  readonly #kernels: Kernels<'merge_tiles'>
   /** Only where a workgroup shares a tile. */
-  readonly #findDiagonals: Kernel | undefined
-
-  private constructor(
-    strategy: Strategy,
-    shape: TreeShape,
-    mergeTiles: Kernel,
-    findDiagonals: Kernel | undefined,
-    software: boolean,
-  ) {
-    this.#strategy = strategy
-    this.#shape = shape
-    this.#mostBeside = MOST_BESIDE[software ? 'cpu' : 'gpu']
-    this.#mergeTiles = mergeTiles
-    this.#findDiagonals = findDiagonals
-  }
+  readonly #shared: Kernels<'find_diagonals'> | undefined
 
   /** @param strategy the one that suits the device, unless given */
-  static async create(device: Device, shape: TreeShape, strategy = strategyFor(device)): Promise<RunMerge> {
-    const { conditions, tupleStride } = shape
+  constructor(device: Device, shape: TreeShape, strategy = strategyFor(device)) {
+    const { tupleStride } = shape
     const serial = strategy === 'serial'
     const quads = tupleStride % 4 === 0
     const pairs = !quads && tupleStride % 2 === 0
-    const common = { module: 'index/main/merge-run', params: 4, bindings: ['read'] as const }
-    const checked = conditions.variable ? [] : [[2, 'write'] as const]
-    const further = furtherBindings(shape, 'keys')
-    const kernel = { ...common, conditions: { ...conditions, serial, quads, pairs } }
-    const [mergeTiles, findDiagonals] = await Promise.all([
-      device.kernel({
-        ...kernel,
-        entryPoint: 'merge_tiles',
-        further: [[1, 'write'], ...checked, ...(serial ? [] : [[3, 'read'] as const]), ...further],
-      }),
-      serial
-        ? undefined
-        : device.kernel({ ...kernel, entryPoint: 'find_diagonals', further: [[3, 'write'], ...further] }),
-    ])
-    return new RunMerge(strategy, shape, mergeTiles, findDiagonals, device.facts.software)
+    const module = 'index/main/merge-run'
+    const conditions = { ...shape.conditions, serial, quads, pairs }
+    this.#strategy = strategy
+    this.#shape = shape
+    this.#mostBeside = MOST_BESIDE[device.facts.software ? 'cpu' : 'gpu']
+    this.#kernels = device.kernels(module, ['merge_tiles'], conditions)
+    this.#shared = serial ? undefined : device.kernels(module, ['find_diagonals'], conditions)
   }
 
   /**
@@ -101,15 +78,22 @@ export class RunMerge {
   record(recorder: Recorder, arena: Arena, { room, tiles, equal, taken }: PlannedMerge): void {
     const { tuples, sorted, heap } = arena
     const { merged } = room
-    const params = [sorted?.tuples ?? 0, merged.records, tiles, this.#shape.word]
-    // No key of a request is looked at.
-    const heaps = keyHeaps(arena, heap?.buffer)
-    const buffers = [tuples.buffer, merged.buffer, ...(heap === undefined ? [equal] : [])]
-    if (this.#findDiagonals !== undefined) {
-      recorder.dispatch(this.#findDiagonals, [tuples.buffer, taken, ...heaps], params, tiles + 1)
-      buffers.push(taken)
+    const params = {
+      sorted: sorted?.tuples ?? 0,
+      count: merged.records,
+      tiles,
+      shape: this.#shape.word,
     }
-    const groups = groupsFor(this.#strategy, tiles)
-    recorder.dispatchGroups(this.#mergeTiles, [...buffers, ...heaps], params, groups)
+    const buffers = {
+      tuples: tuples.buffer,
+      merged: merged.buffer,
+      equal,
+      taken,
+      takenByTile: taken,
+      // No key of a request is looked at.
+      ...keyHeaps(arena, heap?.buffer),
+    }
+    if (this.#shared) recorder.dispatch(this.#shared.find_diagonals, buffers, params, tiles + 1)
+    recorder.dispatchGroups(this.#kernels.merge_tiles, buffers, params, groupsFor(this.#strategy, tiles))
   }
 }

@@ -105,11 +105,6 @@ export class SortedPart {
     return this.directory.size + (this.gaps?.size ?? 0)
   }
 
-  /** The buffers of the further bindings `sorted part`, which are also the last ones of `search` and `ordered tree`. */
-  get buffers(): GPUBuffer[] {
-    return [this.directory, ...(this.removed === undefined ? [] : [this.removed.buffer])]
-  }
-
   destroy(): void {
     this.directory.destroy()
     this.gaps?.destroy()

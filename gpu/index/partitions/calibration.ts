@@ -76,7 +76,7 @@ export async function calibrate(
   const primitives = await Primitives.create(device)
   const tools: TimingTools = {
     device,
-    normaliser: await KeyNormaliser.create(device, primitives, 'terminated'),
+    normaliser: new KeyNormaliser(device, primitives, 'terminated'),
     warm: new WarmDevice(device, primitives),
   }
   const measurements: Measurements = new Map(TRAVERSALS.map((traversal) => [traversal, []]))

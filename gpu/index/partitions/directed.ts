@@ -1,53 +1,29 @@
 import type { Resolution } from '../../../protocol/traversal.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel, NumberedBinding } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import { type Arena, treeBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { Located } from './located.js'
 import type { PartitionTable } from './partitions.js'
 import type { KeyColumn } from './result-table.js'
 
-const PARTITION_DIRECTORY = 20
-
-/** Further bindings of kernels that find keys by directed traversal. */
-export function directedBindings(shape: TreeShape): readonly NumberedBinding[] {
-  return [...furtherBindings(shape, 'tree'), [PARTITION_DIRECTORY, 'read']]
-}
-
-/** The buffers of `directedBindings`. */
-export function directedBuffers(arena: Arena, table: PartitionTable, heap: KeyColumn['heap']): GPUBuffer[] {
-  return [...treeBuffers(arena, heap), table.directory]
-}
-
-/** The parameters of such kernels. */
+/** The parameters of kernels that find keys by directed traversal. */
 export function directedParams(
   count: number,
   { levels, bands }: PartitionTable,
   resolution: Resolution,
   word: number,
-): number[] {
-  return [count, levels, bands, resolution === 'reversed' ? 1 : 0, word]
+): Readonly<Record<string, number>> {
+  return { count, levels, bands, reversed: resolution === 'reversed' ? 1 : 0, shape: word }
 }
 
 /** Finds keys by directed traversal. */
 export class Directed {
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'locate_directed'>
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<Directed> {
-    const kernel = await device.kernel({
-      module: 'index/partitions/directed',
-      entryPoint: 'locate_directed',
-      bindings: ['read', 'read'],
-      further: [[3, 'read'], [4, 'write'], [5, 'write'], ...directedBindings(shape)],
-      params: 5,
-      conditions: { ...shape.conditions, full: shape.full },
-    })
-    return new Directed(kernel)
+  constructor(device: Device, { conditions, full }: TreeShape) {
+    const module = 'index/partitions/directed'
+    this.#kernels = device.kernels(module, ['locate_directed'], { ...conditions, full })
   }
 
   record(
@@ -58,11 +34,11 @@ export class Directed {
     word: number,
     count: number,
     resolution: Resolution,
-    { places, residents }: Located,
+    located: Located,
   ): void {
-    const tree = [arena.nodes.buffer, arena.tuples.buffer]
-    const further = directedBuffers(arena, table, queries.heap)
-    const buffers = [...tree, queries.keys, places, residents, ...further]
-    recorder.dispatchGroups(this.#kernel, buffers, directedParams(count, table, resolution, word), count)
+    const keys = { queries: queries.keys, queryHeap: queries.heap }
+    const buffers = { ...arena.bindings, ...keys, ...located, partitionDirectory: table.directory }
+    const params = directedParams(count, table, resolution, word)
+    recorder.dispatchGroups(this.#kernels.locate_directed, buffers, params, count)
   }
 }

@@ -1,8 +1,7 @@
 import type { ResultTableRow, ResultTables } from '../../../protocol/traversal.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
-import { type Arena, headBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Device, Kernels } from '../../device/device.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
 import type { KeyColumn } from './result-table.js'
 import type { Speculative } from './speculative.js'
@@ -20,29 +19,13 @@ export class TableExplainer {
   readonly #device: Device
   readonly #word: number
   readonly #speculative: Speculative
-  readonly #listResults: Kernel
+  readonly #kernels: Kernels<'list_results'>
 
-  private constructor(device: Device, word: number, speculative: Speculative, listResults: Kernel) {
+  constructor(device: Device, { word, conditions }: TreeShape, speculative: Speculative) {
     this.#device = device
     this.#word = word
     this.#speculative = speculative
-    this.#listResults = listResults
-  }
-
-  static async create(device: Device, shape: TreeShape, speculative: Speculative): Promise<TableExplainer> {
-    const listResults = await device.kernel({
-      module: 'index/partitions/explain',
-      entryPoint: 'list_results',
-      bindings: ['read'],
-      further: [
-        ...[3, 4, 5, 6].map((binding) => [binding, 'read'] as const),
-        [7, 'write'],
-        ...furtherBindings(shape, 'heads'),
-      ],
-      params: 1,
-      conditions: shape.conditions,
-    })
-    return new TableExplainer(device, shape.word, speculative, listResults)
+    this.#kernels = device.kernels('index/partitions/explain', ['list_results'], conditions)
   }
 
   /**
@@ -63,9 +46,9 @@ export class TableExplainer {
       const recorder = this.#device.record()
       const piece = { queries, word: this.#word, first: 0, length: 1, results }
       this.#speculative.record(recorder, arena, table, lists, piece)
-      const listed = [results, table.roots.buffer, table.numbers.buffer, byLevel, rows]
-      const buffers = [arena.nodes.buffer, ...listed, ...headBuffers(arena)]
-      recorder.dispatch(this.#listResults, buffers, [live], live)
+      const [roots, numbers] = [table.roots.buffer, table.numbers.buffer]
+      const buffers = { ...arena.bindings, results, roots, numbers, byLevel, rows }
+      recorder.dispatch(this.#kernels.list_results, buffers, { count: live }, live)
       const words = { buffer: rows, bytes: 4 * ROW_WORDS * live }
       const [column] = await this.#device.submitAndRead(recorder, [words])
       return tablesOf(new Uint32Array(column.buffer, column.byteOffset, ROW_WORDS * live), isThere)

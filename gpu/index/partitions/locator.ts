@@ -43,24 +43,19 @@ export class Locator {
   readonly #shape: TreeShape
   readonly #parts: Parts
 
-  private constructor(device: Device, shape: TreeShape, parts: Parts) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+    const speculative = new Speculative(device, shape)
     this.#device = device
     this.#shape = shape
-    this.#parts = parts
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<Locator> {
-    const speculative = await Speculative.create(device, shape)
-    const [keeper, lister, hierarchical, directed, resolution, explainer] = await Promise.all([
-      PartitionKeeper.create(device, primitives, shape),
-      PartitionLister.create(device, primitives, shape),
-      Hierarchical.create(device, shape),
-      Directed.create(device, shape),
-      Resolution.create(device, shape),
-      TableExplainer.create(device, shape, speculative),
-    ])
-    const parts = { keeper, lister, speculative, hierarchical, directed, resolution, explainer }
-    return new Locator(device, shape, parts)
+    this.#parts = {
+      keeper: new PartitionKeeper(device, primitives, shape),
+      lister: new PartitionLister(device, primitives, shape),
+      speculative,
+      hierarchical: new Hierarchical(device, shape),
+      directed: new Directed(device, shape),
+      resolution: new Resolution(device, shape),
+      explainer: new TableExplainer(device, shape, speculative),
+    }
   }
 
   /** An arena's partitions as of its last write; see `PartitionKeeper.update`. */

@@ -1,8 +1,7 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, headBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import { PartitionLists, type PartitionTable } from './partitions.js'
 
 /** Partitions of a block at most, so that their results fit a workgroup's memory; `hierarchical.wesl` has the same number. */
@@ -11,51 +10,17 @@ const BLOCK_PARTITIONS = 1024
 /** Partitions up to which small blocks share a workgroup: one for each of its invocations. */
 const GROUP_PARTITIONS = 64
 
-type Kernels = Readonly<Record<'flagPartitions' | 'listLevels' | 'listBlocks' | 'placePartitions', Kernel>>
-
 /** Orders partitions by level and by block. */
 export class PartitionLister {
   readonly #device: Device
   readonly #primitives: Primitives
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'flag_partitions' | 'list_levels' | 'list_blocks' | 'place_partitions'>
 
-  private constructor(device: Device, primitives: Primitives, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives, { conditions }: TreeShape) {
+    const entryPoints = ['flag_partitions', 'list_levels', 'list_blocks', 'place_partitions'] as const
     this.#device = device
     this.#primitives = primitives
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<PartitionLister> {
-    const common = {
-      module: 'index/partitions/partition-lists',
-      params: 3,
-      conditions: shape.conditions,
-      firstBinding: 3,
-    }
-    const further = furtherBindings(shape, 'heads')
-    const [flagPartitions, listLevels, listBlocks, placePartitions] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'flag_partitions', bindings: ['read', 'write'] }),
-      device.kernel({
-        ...common,
-        entryPoint: 'list_levels',
-        bindings: ['read', 'read', 'write'],
-        further,
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'list_blocks',
-        bindings: ['read', 'read', 'write', 'read', 'write'],
-        further,
-      }),
-      device.kernel({
-        ...common,
-        firstBinding: 4,
-        entryPoint: 'place_partitions',
-        bindings: ['read', 'write'],
-      }),
-    ])
-    const kernels = { flagPartitions, listLevels, listBlocks, placePartitions }
-    return new PartitionLister(device, primitives, kernels)
+    this.#kernels = device.kernels('index/partitions/partition-lists', entryPoints, conditions)
   }
 
   /**
@@ -71,12 +36,12 @@ export class PartitionLister {
     const { count, levels, roots, numbers } = table
     const device = this.#device
     const kernels = this.#kernels
-    const heads = headBuffers(arena)
+    const tree = { ...arena.bindings, roots: roots.buffer, numbers: numbers.buffer }
     const scratch = device.scratch()
     try {
       const [flags, inUse, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
       const flagging = device.record()
-      flagging.dispatch(kernels.flagPartitions, [roots.buffer, flags], [count, levels, 0], count)
+      flagging.dispatch(kernels.flag_partitions, { ...tree, flags }, { count, levels }, count)
       this.#primitives.compact(flagging, scratch, flags, count, inUse, { buffer: total, index: 0 })
       flagging.submit()
       const live = (await device.readWords(total, 1))[0]!
@@ -84,15 +49,16 @@ export class PartitionLister {
       const [levelOf, blockRoots] = [scratch.words(live), scratch.words(live)]
       const predecessors = await device.allocate(4 * count, 'partition predecessors')
       const height = levels * BLOCK_BANDS
-      const params = [live, levels, height]
+      const params = { count: live, levels, height }
       const recorder = device.record()
-      recorder.dispatch(kernels.listLevels, [roots.buffer, inUse, levelOf, ...heads], params, live)
+      recorder.dispatch(kernels.list_levels, { ...tree, inUse, levels: levelOf }, params, live)
       const byLevel = this.#primitives.sort(recorder, scratch, levelOf, inUse, live, 1).values
-      const blocked = [roots.buffer, byLevel, blockRoots, numbers.buffer, predecessors, ...heads]
-      recorder.dispatch(kernels.listBlocks, blocked, params, live)
+      const blocked = { ...tree, inUse: byLevel, blockRoots, predecessors }
+      recorder.dispatch(kernels.list_blocks, blocked, params, live)
       const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, live, 1)
       const positions = await device.allocate(4 * count, 'partition positions')
-      recorder.dispatch(kernels.placePartitions, [sorted.values, positions], params, live)
+      const placed = { byBlock: sorted.values, positions }
+      recorder.dispatch(kernels.place_partitions, placed, params, live)
       const kept = await Promise.all([
         device.allocate(4 * live, 'partitions by level'),
         device.allocate(4 * live, 'partitions by block'),

@@ -1,10 +1,9 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import { Region } from '../../memory/region.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, headBuffers, keyHeaps } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import { PartitionTable } from './partitions.js'
 
 /** The directory has at least this many slots for each partition, so that few are out of reach of a hash. */
@@ -14,56 +13,20 @@ const LEAST_DIRECTORY_SLOTS = 64
 /** A tree that has grown by this factor gets new partitions where they would have another number of levels. */
 const GROWTH_BEFORE_RESETTLING = 4
 
-type Kernels = Readonly<Record<'findDepth' | 'findRoots' | 'numberRoots' | 'enterRoots', Kernel>>
-
 /** Keeps partition tables in step with their trees. */
 export class PartitionKeeper {
   readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'find_depth' | 'find_roots' | 'number_roots' | 'enter_roots'>
   readonly #updates = new WeakMap<Arena, Promise<PartitionTable>>()
 
-  private constructor(device: Device, primitives: Primitives, shape: TreeShape, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+    const entryPoints = ['find_depth', 'find_roots', 'number_roots', 'enter_roots'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<PartitionKeeper> {
-    const { conditions } = shape
-    const common = { module: 'index/partitions/partition-table', params: 5, conditions }
-    const heads = furtherBindings(shape, 'heads')
-    const [findDepth, findRoots, numberRoots, enterRoots] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'find_depth',
-        firstBinding: 3,
-        bindings: ['write'],
-        further: heads,
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'find_roots',
-        bindings: ['read'],
-        further: [[3, 'write'], [4, 'write'], [5, 'write'], ...heads],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'number_roots',
-        firstBinding: 3,
-        bindings: ['read', 'write', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'enter_roots',
-        firstBinding: 1,
-        bindings: ['read'],
-        further: [[3, 'read'], [4, 'write'], ...furtherBindings(shape, 'tree')],
-      }),
-    ])
-    return new PartitionKeeper(device, primitives, shape, { findDepth, findRoots, numberRoots, enterRoots })
+    this.#kernels = device.kernels('index/partitions/partition-table', entryPoints, shape.conditions)
   }
 
   /**
@@ -132,8 +95,8 @@ export class PartitionKeeper {
       const deepest = scratch.words(1)
       const recorder = this.#device.record()
       recorder.clear(deepest, 0, 4)
-      const buffers = [deepest, ...headBuffers(arena)]
-      recorder.dispatch(this.#kernels.findDepth, buffers, [records, 0, 0, 0, 0], records)
+      const params = { count: records, first: 0 }
+      recorder.dispatch(this.#kernels.find_depth, { ...arena.bindings, deepest }, params, records)
       recorder.submit()
       return (await this.#device.readWords(deepest, 1))[0]! + 1
     } finally {
@@ -143,7 +106,7 @@ export class PartitionKeeper {
 
   async #addRoots(arena: Arena, table: PartitionTable): Promise<void> {
     const { numbers, roots, levels, nodesSeen: first } = table
-    const { buffer: nodes, records } = arena.nodes
+    const { records } = arena.nodes
     const count = records - first
     const scratch = this.#device.scratch()
     try {
@@ -151,13 +114,13 @@ export class PartitionKeeper {
       numbers.take(records - numbers.records)
       const [flags, positions] = [scratch.words(count), scratch.words(count)]
       const [totals, deepest] = [scratch.words(2), scratch.words(1)]
-      const heads = headBuffers(arena)
-      const params = [count, first, levels, 0, 0]
+      const columns = { numbers: numbers.buffer, roots: roots.buffer }
+      const params = { count, first, levels }
       const finding = this.#device.record()
       finding.clear(deepest, 0, 4)
-      finding.dispatch(this.#kernels.findDepth, [deepest, ...heads], params, count)
-      const found = [nodes, flags, numbers.buffer, roots.buffer, ...heads]
-      finding.dispatch(this.#kernels.findRoots, found, params, count)
+      const found = { ...arena.bindings, ...columns, deepest, flags }
+      finding.dispatch(this.#kernels.find_depth, found, params, count)
+      finding.dispatch(this.#kernels.find_roots, found, params, count)
       this.#primitives.compact(finding, scratch, flags, count, positions, { buffer: totals, index: 0 })
       finding.copy(deepest, 0, totals, 4, 4)
       finding.submit()
@@ -166,8 +129,9 @@ export class PartitionKeeper {
       await roots.reserve(added)
       const before = roots.take(added)
       const numbering = this.#device.record()
-      const numbered = [positions, numbers.buffer, roots.buffer]
-      numbering.dispatch(this.#kernels.numberRoots, numbered, [added, first, levels, 0, before], added)
+      const numbered = { positions, numbers: numbers.buffer, roots: roots.buffer }
+      const places = { count: added, first, levels, partitions: before }
+      numbering.dispatch(this.#kernels.number_roots, numbered, places, added)
       numbering.submit()
       await this.#enter(arena, table, before)
       table.nodesSeen = records
@@ -192,11 +156,12 @@ export class PartitionKeeper {
     const scratch = this.#device.scratch()
     try {
       const recorder = this.#device.record()
-      const keys = [...keyHeaps(arena, scratch.words(1)), ...headBuffers(arena)]
-      const buffers = [arena.tuples.buffer, table.roots.buffer, table.directory, ...keys]
+      const { roots, directory, levels } = table
+      // No key of a request is looked at.
+      const own = { partitions: roots.buffer, directory, queryHeap: scratch.words(1) }
       const count = table.count - from
-      const params = [count, from, table.levels, this.#shape.word, 0]
-      recorder.dispatch(this.#kernels.enterRoots, buffers, params, count)
+      const params = { count, first: from, levels, shape: this.#shape.word }
+      recorder.dispatch(this.#kernels.enter_roots, { ...arena.bindings, ...own }, params, count)
       recorder.submit()
     } finally {
       scratch.release()

@@ -1,15 +1,12 @@
 import type { Resolution as ResolutionName } from '../../../protocol/traversal.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { type Arena, treeBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { Located } from './located.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
 import type { Piece } from './result-table.js'
-
-type Kernels = Readonly<Record<'reverseResults' | 'climbResults' | 'settleQueries', Kernel>>
 
 /** What the reversed result table of a piece is made with. */
 export interface ReversedTable {
@@ -20,46 +17,11 @@ export interface ReversedTable {
 
 /** Makes places of intermediate results, from the root on or by the reversed table (Volk §3.1, §3.3). */
 export class Resolution {
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'reverse_results' | 'climb_results' | 'settle_queries'>
 
-  private constructor(kernels: Kernels) {
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<Resolution> {
-    const common = {
-      module: 'index/partitions/resolution',
-      params: 6,
-      conditions: { ...shape.conditions, full: shape.full },
-    }
-    const reversing = {
-      ...common,
-      bindings: ['read'] as const,
-      further: [
-        [3, 'read'],
-        [4, 'read'],
-        [5, 'read'],
-        [6, 'write'],
-        [7, 'write'],
-        [8, 'write'],
-      ] as const,
-    }
-    const [reverseResults, climbResults, settleQueries] = await Promise.all([
-      device.kernel({ ...reversing, entryPoint: 'reverse_results' }),
-      device.kernel({ ...reversing, entryPoint: 'climb_results' }),
-      device.kernel({
-        ...common,
-        entryPoint: 'settle_queries',
-        bindings: ['read', 'read'],
-        further: [
-          ...[3, 4, 5, 6].map((binding) => [binding, 'read'] as const),
-          [7, 'write'],
-          [8, 'write'],
-          ...furtherBindings(shape, 'tree'),
-        ],
-      }),
-    ])
-    return new Resolution({ reverseResults, climbResults, settleQueries })
+  constructor(device: Device, { conditions, full }: TreeShape) {
+    const entryPoints = ['reverse_results', 'climb_results', 'settle_queries'] as const
+    this.#kernels = device.kernels('index/partitions/resolution', entryPoints, { ...conditions, full })
   }
 
   /** Buffers for the reversed tables of pieces of up to `length` queries; none are needed for serial resolution. */
@@ -84,26 +46,30 @@ export class Resolution {
     lists: PartitionLists,
     { queries, word, first, length, results }: Piece,
     table: ReversedTable | undefined,
-    { places, residents }: Located,
+    located: Located,
   ): void {
-    const { reverseResults, climbResults, settleQueries } = this.#kernels
+    const kernels = this.#kernels
     const { live, byLevel } = lists
-    const nodes = arena.nodes.buffer
+    const shape = { first, live, partitions: count, shape: word }
+    const buffers = { ...arena.bindings, ...table, results, numbers: numbers.buffer, byLevel }
     if (table !== undefined) {
       const { reversed, payloadCounts, answers } = table
       recorder.clear(reversed, 0, 4 * length * count)
       recorder.clear(payloadCounts, 0, 4 * length)
       recorder.clear(answers, 0, 4 * length)
-      const buffers = [nodes, results, numbers.buffer, byLevel, reversed, payloadCounts, answers]
-      const params = [length * live, first, live, count, 1, word]
-      recorder.dispatch(reverseResults, buffers, params, length * live)
-      recorder.dispatch(climbResults, buffers, params, length * live)
+      const params = { threads: length * live, ...shape, hasAnswers: 1 }
+      recorder.dispatch(kernels.reverse_results, buffers, params, length * live)
+      recorder.dispatch(kernels.climb_results, buffers, params, length * live)
     }
-    const inputs = [nodes, arena.tuples.buffer, results, numbers.buffer, queries.keys]
-    // Without reversed results nothing looks at the answers, so that anything may be bound there.
-    const answers = table?.answers ?? results
-    const buffers = [...inputs, answers, places, residents, ...treeBuffers(arena, queries.heap)]
-    const params = [length, first, live, count, table === undefined ? 0 : 1, word]
-    recorder.dispatch(settleQueries, buffers, params, length)
+    const settled = {
+      ...buffers,
+      ...located,
+      queries: queries.keys,
+      queryHeap: queries.heap,
+      // Without reversed results nothing looks at the answers, so that anything may be bound there.
+      answersIn: table?.answers ?? results,
+    }
+    const params = { threads: length, ...shape, hasAnswers: table === undefined ? 0 : 1 }
+    recorder.dispatch(kernels.settle_queries, settled, params, length)
   }
 }

@@ -1,29 +1,16 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import { type Arena, treeBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
 import type { Piece } from './result-table.js'
 
 /** Fills the table of intermediate results with every partition's (Volk §3.1). */
 export class Speculative {
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'speculate'>
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<Speculative> {
-    const kernel = await device.kernel({
-      module: 'index/partitions/speculative',
-      entryPoint: 'speculate',
-      bindings: ['read'],
-      further: [[3, 'read'], [4, 'read'], [5, 'read'], [6, 'write'], ...furtherBindings(shape, 'tree')],
-      params: 6,
-      conditions: shape.conditions,
-    })
-    return new Speculative(kernel)
+  constructor(device: Device, { conditions }: TreeShape) {
+    this.#kernels = device.kernels('index/partitions/speculative', ['speculate'], conditions)
   }
 
   record(
@@ -33,9 +20,10 @@ export class Speculative {
     { live, byLevel }: PartitionLists,
     { queries, word, first, length, results }: Piece,
   ): void {
-    const tree = [arena.nodes.buffer, queries.keys, roots.buffer, byLevel, results]
-    const buffers = [...tree, ...treeBuffers(arena, queries.heap)]
+    const keys = { queries: queries.keys, queryHeap: queries.heap }
+    const buffers = { ...arena.bindings, ...keys, roots: roots.buffer, byLevel, results }
     const threads = length * live
-    recorder.dispatch(this.#kernel, buffers, [threads, first, live, count, levels, word], threads)
+    const params = { threads, first, live, partitions: count, levels, shape: word }
+    recorder.dispatch(this.#kernels.speculate, buffers, params, threads)
   }
 }

@@ -1,11 +1,11 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena, ArenaContent } from '../arena.js'
 import { SLOTS } from '../layout.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { ListedTuples, PayloadHits } from './payload-hits.js'
-import { type ReadContext, TREE } from './read-context.js'
+import type { ReadContext } from './read-context.js'
 import { ScanRanges } from './scan-ranges.js'
 
 /** Searches ranges at full width, level by level: for large limits. */
@@ -13,33 +13,14 @@ export class BreadthFirst {
   readonly #context: ReadContext
   readonly #ranges: ScanRanges
   readonly #payloadHits: PayloadHits
-  readonly #begin: Kernel
-  readonly #count: Kernel
-  readonly #write: Kernel
+  readonly #kernels: Kernels<'begin_search' | 'count_children' | 'write_children'>
 
-  private constructor(
-    context: ReadContext,
-    ranges: ScanRanges,
-    payloadHits: PayloadHits,
-    kernels: readonly Kernel[],
-  ) {
+  constructor(context: ReadContext, payloadHits: PayloadHits) {
     this.#context = context
-    this.#ranges = ranges
+    this.#ranges = new ScanRanges(context)
     this.#payloadHits = payloadHits
-    this.#begin = kernels[0]
-    this.#count = kernels[1]
-    this.#write = kernels[2]
-  }
-
-  static async create(context: ReadContext, payloadHits: PayloadHits): Promise<BreadthFirst> {
-    const counting = [...TREE, 'read', 'read', 'read', 'read', 'write'] as const
-    const writing = [...TREE, 'read', 'read', 'read', 'read', 'write', 'write'] as const
-    const kernels = await Promise.all([
-      context.kernel('breadth-first', 'begin_search', [...TREE, 'read', 'write', 'write', 'write'], 6),
-      context.kernel('breadth-first', 'count_children', counting, 6),
-      context.kernel('breadth-first', 'write_children', writing, 6),
-    ])
-    return new BreadthFirst(context, await ScanRanges.create(context), payloadHits, kernels)
+    const entryPoints = ['begin_search', 'count_children', 'write_children'] as const
+    this.#kernels = context.kernels('breadth-first', entryPoints)
   }
 
   /** The first entries of each range. */
@@ -73,24 +54,20 @@ export class BreadthFirst {
     const positions = scratch.words(count * most + 1)
     let frontier = scratch.words(count * most)
     let next = scratch.words(count * most)
-    const params = (depth: number, width: number, nextWidth: number) => {
-      return [count, tree.word, reverse ? 1 : 0, depth, width, nextWidth]
-    }
-    recorder.dispatch(
-      this.#begin,
-      [...arena.buffers, ranges, frontier, lengths, paths],
-      params(0, 1, 1),
-      count,
-    )
+    const shape = { ranges: count, shape: tree.word, reverse: reverse ? 1 : 0 }
+    const kernels = this.#kernels
+    const begun = { firstFrontier: frontier, firstLengths: lengths, foundPaths: paths }
+    recorder.dispatch(kernels.begin_search, { ...arena.bindings, ranges, ...begun }, shape, count)
     let width = 1
     for (let depth = 0; depth < tree.levels; depth++) {
       const nextWidth = Math.min(SLOTS * width, most)
       const places = count * width
-      const counting = [...arena.buffers, ranges, frontier, lengths, paths, counts]
-      recorder.dispatch(this.#count, counting, params(depth, width, nextWidth), places + 1)
+      const params = { ...shape, depth, width, nextWidth }
+      const level = { ...arena.bindings, ranges, frontier, lengths, paths, counts, positions }
+      recorder.dispatch(kernels.count_children, level, params, places + 1)
       primitives.scan(recorder, scratch, counts, positions, places + 1)
-      const writing = [...arena.buffers, ranges, frontier, positions, paths, next, lengths]
-      recorder.dispatch(this.#write, writing, params(depth, width, nextWidth), places)
+      const written = { ...level, nextFrontier: next, nextLengths: lengths }
+      recorder.dispatch(kernels.write_children, written, params, places)
       ;[frontier, next] = [next, frontier]
       width = nextWidth
     }

@@ -1,8 +1,8 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { type Arena, keyHeaps } from '../arena.js'
-import { EXTENT_HEADER, furtherBindings } from '../layout.js'
+import type { Arena } from '../arena.js'
+import { EXTENT_HEADER } from '../layout.js'
 import type { RangeSearch } from './hits.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import type { ReadContext } from './read-context.js'
@@ -31,52 +31,13 @@ export interface SortedWindows {
 export class ContiguousScan {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
-  readonly #findRanges: Kernel
-  readonly #writeRanges: Kernel
+  readonly #kernels: Kernels<'find_ranges' | 'write_ranges'>
 
-  private constructor(context: ReadContext, narrow: NarrowPayloads, findRanges: Kernel, writeRanges: Kernel) {
+  constructor(context: ReadContext, narrow: NarrowPayloads) {
     this.#context = context
     this.#narrow = narrow
-    this.#findRanges = findRanges
-    this.#writeRanges = writeRanges
-  }
-
-  static async create(context: ReadContext, narrow: NarrowPayloads): Promise<ContiguousScan> {
-    const { device, tree } = context
-    const common = {
-      module: 'index/read/contiguous-scan',
-      params: 5,
-      conditions: { ...tree.conditions, quads: tree.tupleStride === 4 },
-      firstBinding: 1,
-      bindings: ['read'] as const,
-    }
-    const further = furtherBindings(tree, 'keys')
-    const [findRanges, writeRanges] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'find_ranges',
-        further: [
-          [3, 'read'],
-          [4, 'write'],
-          [5, 'write'],
-          [6, 'write'],
-          ...further,
-          ...furtherBindings(tree, 'sorted part'),
-        ],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'write_ranges',
-        further: [
-          [3, 'read'],
-          [4, 'read'],
-          [5, 'write'],
-          [6, 'write'],
-          [7, 'write'],
-        ],
-      }),
-    ])
-    return new ContiguousScan(context, narrow, findRanges, writeRanges)
+    const quads = context.tree.tupleStride === 4
+    this.#kernels = context.kernels('contiguous-scan', ['find_ranges', 'write_ranges'], { quads })
   }
 
   /** The first entries of each range, of an arena that `isContiguous`. */
@@ -84,7 +45,7 @@ export class ContiguousScan {
     const { primitives, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
     const { count, limit, reverse } = search
     const laneBits = Math.min(Math.ceil(Math.log2(Math.max(2, limit))) - 1, MOST_LANE_BITS)
-    const params = [count, tree.word, limit, reverse ? 1 : 0, laneBits]
+    const params = { ranges: count, shape: tree.word, limit, reverse: reverse ? 1 : 0, laneBits }
     const { windows, found: offsets, more } = this.recordWindows(recorder, scratch, arena, search)
     // One element more than there are ranges, so that the last offset is the number of all entries.
     recorder.clear(offsets, 4 * count, 4)
@@ -94,8 +55,8 @@ export class ContiguousScan {
     const padded = scratch.bytes(entries * paddedBytes)
     const tokens = scratch.bytes(count * (keyBytes + 4))
     recorder.clear(tokens, 0, count * (keyBytes + 4))
-    const written = [arena.tuples.buffer, windows, offsets, keys, padded, tokens]
-    recorder.dispatch(this.#writeRanges, written, params, count * 2 ** laneBits)
+    const written = { ...arena.bindings, begins: windows, offsets, keys, payloads: padded, tokens }
+    recorder.dispatch(this.#kernels.write_ranges, written, params, count * 2 ** laneBits)
     const total = { buffer: offsets, index: count }
     return {
       offsets,
@@ -116,10 +77,9 @@ export class ContiguousScan {
     const windows = scratch.words(count)
     const found = scratch.words(count + 1)
     const more = scratch.words(count)
-    const sorted = arena.sorted?.buffers ?? []
-    const buffers = [arena.tuples.buffer, ranges, windows, found, more, ...keyHeaps(arena, heap), ...sorted]
-    const params = [count, this.#context.tree.word, limit, reverse ? 1 : 0, 0]
-    recorder.dispatch(this.#findRanges, buffers, params, count)
+    const buffers = { ...arena.bindings, queryHeap: heap, ranges, windows, found, more }
+    const params = { ranges: count, shape: this.#context.tree.word, limit, reverse: reverse ? 1 : 0 }
+    recorder.dispatch(this.#kernels.find_ranges, buffers, params, count)
     return { windows, found, more }
   }
 }

@@ -1,32 +1,25 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
-import { type Queries, type ReadContext, TREE } from './read-context.js'
+import type { Queries, ReadContext } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The number of payloads of each key. */
 export class Count implements ReadOperation<'count'> {
   readonly #context: ReadContext
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'count_payloads'>
 
-  private constructor(context: ReadContext, kernel: Kernel) {
+  constructor(context: ReadContext) {
     this.#context = context
-    this.#kernel = kernel
-  }
-
-  static async create(context: ReadContext): Promise<Count> {
-    return new Count(
-      context,
-      await context.kernel('count', 'count_payloads', [...TREE, 'read', 'write'], 2, 'search'),
-    )
+    this.#kernels = context.kernels('count', ['count_payloads'])
   }
 
   /** Counts for `count` keys that are on the device: a word a key. */
   record(recorder: Recorder, arena: Arena, queries: Queries, counts: GPUBuffer, count: number): void {
-    const further = this.#context.further(arena, 'search', queries)
-    const buffers = [...arena.buffers, queries.keys, counts, ...further]
-    recorder.dispatch(this.#kernel, buffers, [count, this.#context.tree.word], count)
+    const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, counts }
+    const params = { count, shape: this.#context.tree.word }
+    recorder.dispatch(this.#kernels.count_payloads, buffers, params, count)
   }
 
   async run(

@@ -1,11 +1,11 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetAllResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { PayloadHits } from './payload-hits.js'
-import { type EntryColumn, type Queries, type ReadContext, TREE, words } from './read-context.js'
+import { type EntryColumn, type Queries, type ReadContext, words } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 import type { ScanResultWriter } from './scan-result.js'
 
@@ -23,32 +23,13 @@ export class GetAll implements ReadOperation<'getAll'> {
   readonly #context: ReadContext
   readonly #payloadHits: PayloadHits
   readonly #result: ScanResultWriter
-  readonly #find: Kernel
-  readonly #check: Kernel
+  readonly #kernels: Kernels<'find_tuples' | 'check_offsets'>
 
-  private constructor(
-    context: ReadContext,
-    payloadHits: PayloadHits,
-    result: ScanResultWriter,
-    kernels: readonly Kernel[],
-  ) {
+  constructor(context: ReadContext, payloadHits: PayloadHits, result: ScanResultWriter) {
     this.#context = context
     this.#payloadHits = payloadHits
     this.#result = result
-    this.#find = kernels[0]
-    this.#check = kernels[1]
-  }
-
-  static async create(
-    context: ReadContext,
-    payloadHits: PayloadHits,
-    result: ScanResultWriter,
-  ): Promise<GetAll> {
-    const kernels = await Promise.all([
-      context.kernel('get-all', 'find_tuples', [...TREE, 'read', 'write', 'write', 'write'], 2, 'search'),
-      context.kernel('get-all', 'check_offsets', ['read', 'write'], 2),
-    ])
-    return new GetAll(context, payloadHits, result, kernels)
+    this.#kernels = context.kernels('get-all', ['find_tuples', 'check_offsets'])
   }
 
   /** @throws WarpdexError `TOO_LARGE` when there are more payloads than the limit, or than the device can return at once */
@@ -104,15 +85,16 @@ export class GetAll implements ReadOperation<'getAll'> {
     const tuples = scratch.words(count)
     const lengths = scratch.words(1)
     const ranges = scratch.words(2 * tree.keyWords + 2)
-    const further = this.#context.further(arena, 'search', queries)
-    const finding = [...arena.buffers, queries.keys, tuples, lengths, ranges, ...further]
-    recorder.dispatch(this.#find, finding, [count, tree.word], count)
+    const keys = { queries: queries.keys, queryHeap: queries.heap }
+    const finding = { ...arena.bindings, ...keys, found: tuples, length: lengths, everything: ranges }
+    const params = { count, shape: tree.word }
+    recorder.dispatch(this.#kernels.find_tuples, finding, params, count)
     const search = { count: 1, ranges, heap: queries.heap, reverse: false, limit }
     const listed = { tuples, width: count, lengths }
     const { hits, positions } = this.#payloadHits.record(recorder, scratch, arena, search, listed)
     const overflowed = scratch.words(1)
     recorder.clear(overflowed, 0, 4)
-    recorder.dispatch(this.#check, [positions, overflowed], [count, tree.word], count)
+    recorder.dispatch(this.#kernels.check_offsets, { offsets: positions, overflowed }, params, count)
     const { payloads } = this.#result.record(recorder, scratch, arena, search, hits)
     return { positions, overflowed, payloads: { buffer: payloads, entryBytes: payloadBytes } }
   }

@@ -1,5 +1,4 @@
-import type { DeviceColumn } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { DeviceColumn, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetNextResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -7,37 +6,22 @@ import type { Arena } from '../arena.js'
 import type { Ready } from '../partitions/locator.js'
 import { keyColumns, recordKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
-import { bitmapBytes, type ReadContext, TREE } from './read-context.js'
+import { bitmapBytes, type ReadContext } from './read-context.js'
 import { keysOf, noKeys, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The entry after, or before, each position (Volk §2.1). */
 export class GetNext implements ReadOperation<'getNext'> {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
-  readonly #kernel: Kernel
+  readonly #fromRoot: Kernels<'get_next'>
   /** For keys that were located before; only where trees have partitions. */
-  readonly #located: Kernel | undefined
+  readonly #located: Kernels<'get_next'> | undefined
 
-  private constructor(
-    context: ReadContext,
-    narrow: NarrowPayloads,
-    kernel: Kernel,
-    located: Kernel | undefined,
-  ) {
+  constructor(context: ReadContext, narrow: NarrowPayloads) {
     this.#context = context
     this.#narrow = narrow
-    this.#kernel = kernel
-    this.#located = located
-  }
-
-  static async create(context: ReadContext, narrow: NarrowPayloads): Promise<GetNext> {
-    const bindings = [...TREE, 'read', 'write', 'write', 'write'] as const
-    const kernel = (located: boolean) => {
-      const all = located ? [...bindings, 'read' as const] : bindings
-      return context.kernel('get-next', 'get_next', all, 4, 'ordered tree', { located })
-    }
-    const [fromRoot, located] = await Promise.all([kernel(false), context.locator && kernel(true)])
-    return new GetNext(context, narrow, fromRoot, located)
+    this.#fromRoot = context.kernels('get-next', ['get_next'])
+    this.#located = context.locator && context.kernels('get-next', ['get_next'], { located: true })
   }
 
   async run(
@@ -108,16 +92,25 @@ export class GetNext implements ReadOperation<'getNext'> {
     // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
     if (columns.sequences !== undefined) device.upload(sequences, columns.sequences)
-    const buffers = [...arena.buffers, queries.keys, sequences, records, padded]
-    let kernel = this.#kernel
-    if (ready !== undefined && this.#located !== undefined && locator !== undefined) {
-      kernel = this.#located
-      buffers.push(locator.record(recorder, scratch, arena, ready, queries, count, false).places)
-    }
+    const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
+    const kernels = located === undefined ? this.#fromRoot : (this.#located ?? this.#fromRoot)
     recorder.dispatch(
-      kernel,
-      [...buffers, ...this.#context.further(arena, 'ordered tree', queries)],
-      [count, tree.word, reverse ? 1 : 0, columns.sequences === undefined ? 0 : 1],
+      kernels.get_next,
+      {
+        ...arena.bindings,
+        queries: queries.keys,
+        queryHeap: queries.heap,
+        sequences,
+        keys: records,
+        payloads: padded,
+        places: located?.places,
+      },
+      {
+        count,
+        shape: tree.word,
+        reverse: reverse ? 1 : 0,
+        withinKey: columns.sequences === undefined ? 0 : 1,
+      },
       count,
     )
     const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)

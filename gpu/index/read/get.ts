@@ -1,26 +1,17 @@
 import type { Rows } from '../../../protocol/rows.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
-import { furtherBindings } from '../layout.js'
-import { directedBindings, directedBuffers, directedParams } from '../partitions/directed.js'
+import { directedParams } from '../partitions/directed.js'
 import type { Ready } from '../partitions/locator.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
-import { bitmapBytes, type Queries, type ReadContext, TREE } from './read-context.js'
+import { bitmapBytes, type Queries, type ReadContext } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
-
-interface Kernels {
-  readonly fromRoot: Kernel
-  /** Begins where the tree's directory says; only where trees may have one. */
-  readonly topped: Kernel | undefined
-  /** For keys that were located before, and by directed traversal; only where trees have partitions. */
-  readonly located: Kernel | undefined
-  readonly directed: Kernel | undefined
-}
 
 /** Where some keys of a column, and their answers, are. */
 export interface PlaceInColumns {
@@ -37,54 +28,27 @@ export class Get implements ReadOperation<'get'> {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
   readonly #serial: boolean
-  readonly #kernels: Kernels
+  readonly #plain: Kernels<'get_first'>
+  /** Begins where the tree's directory says; only where trees may have one. */
+  readonly #topped: Kernels<'get_first'> | undefined
+  /** For keys that were located before, and by directed traversal; only where trees have partitions. */
+  readonly #located: Kernels<'get_first'> | undefined
+  readonly #directed: Kernels<'get_directed'> | undefined
 
-  private constructor(context: ReadContext, narrow: NarrowPayloads, serial: boolean, kernels: Kernels) {
+  /** @param serial whether one thread answers 32 keys, which suits CPUs */
+  constructor(context: ReadContext, narrow: NarrowPayloads, serial = context.device.facts.software) {
+    const { tree, locator } = context
+    const { css, variable } = tree.conditions
+    const quads = tree.tupleStride === 4 && !(css && variable)
+    const kernels = (conditions: Conditions = {}) =>
+      context.kernels('get', ['get_first'], { quads, serial, ...conditions })
     this.#context = context
     this.#narrow = narrow
     this.#serial = serial
-    this.#kernels = kernels
-  }
-
-  /** @param serial whether one thread answers 32 keys, which suits CPUs */
-  static async create(
-    context: ReadContext,
-    narrow: NarrowPayloads,
-    serial = context.device.facts.software,
-  ): Promise<Get> {
-    const { device, tree, locator } = context
-    const { css, variable } = tree.conditions
-    const kernel = (condition?: 'topped' | 'located') =>
-      device.kernel({
-        module: 'index/read/get',
-        entryPoint: 'get_first',
-        bindings: [...TREE, 'read', 'write', 'write', ...(condition ? (['read'] as const) : [])],
-        further: furtherBindings(tree, 'search'),
-        params: 7,
-        conditions: {
-          ...tree.conditions,
-          quads: tree.tupleStride === 4 && !(css && variable),
-          serial,
-          topped: condition === 'topped',
-          located: condition === 'located',
-        },
-      })
-    const directedKernel = () =>
-      device.kernel({
-        module: 'index/read/get-directed',
-        entryPoint: 'get_directed',
-        bindings: [...TREE, 'read', 'write', 'write'],
-        further: directedBindings(tree),
-        params: 5,
-        conditions: { ...tree.conditions, full: tree.full },
-      })
-    const [fromRoot, topped, located, directed] = await Promise.all([
-      kernel(),
-      hasDirectory(tree) ? kernel('topped') : undefined,
-      locator && kernel('located'),
-      locator && directedKernel(),
-    ])
-    return new Get(context, narrow, serial, { fromRoot, topped, located, directed })
+    this.#plain = kernels()
+    this.#topped = hasDirectory(tree) ? kernels({ topped: true }) : undefined
+    this.#located = locator && kernels({ located: true })
+    this.#directed = locator && context.kernels('get-directed', ['get_directed'], { full: tree.full })
   }
 
   /**
@@ -108,46 +72,37 @@ export class Get implements ReadOperation<'get'> {
       return
     }
     const { tree, locator } = this.#context
-    const { fromRoot, topped, located, directed } = this.#kernels
     const { directory } = arena
-    const buffers = [...arena.buffers, queries.keys, found, payloads]
-    if (ready?.traversal.strategy === 'directed' && directed !== undefined) {
+    const columns = { queries: queries.keys, queryHeap: queries.heap, found, payloads }
+    const buffers = { ...arena.bindings, ...columns }
+    if (ready?.traversal.strategy === 'directed' && this.#directed !== undefined) {
       const { resolution = 'serial' } = ready.traversal
       // Bits of a single query are stored, those of more are added.
       if (count > 1) recorder.clear(found, 0, 4 * Math.ceil(count / 32))
-      buffers.push(...directedBuffers(arena, ready.table, queries.heap))
       recorder.dispatchGroups(
-        directed,
-        buffers,
+        this.#directed.get_directed,
+        { ...buffers, partitionDirectory: ready.table.directory },
         directedParams(count, ready.table, resolution, tree.word),
         count,
       )
       return
     }
-    let kernel = fromRoot
-    if (ready !== undefined && located !== undefined && locator !== undefined) {
-      kernel = located
-      buffers.push(locator.record(recorder, scratch, arena, ready, queries, count, false).residents)
-    } else if (directory !== undefined && topped !== undefined) {
-      kernel = topped
-      buffers.push(directory.buffer)
-    }
-    buffers.push(...this.#context.further(arena, 'search', queries))
-    const invocations = this.#serial ? Math.ceil(count / 32) : count
-    const hung = arena.tuples.records - (arena.sorted?.tuples ?? 0)
+    const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
+    const isTopped = located === undefined && directory !== undefined
+    const kernels = (located ? this.#located : isTopped ? this.#topped : undefined) ?? this.#plain
     recorder.dispatch(
-      kernel,
-      buffers,
-      [
+      kernels.get_first,
+      { ...buffers, residents: located?.residents },
+      {
         count,
-        tree.word,
-        hung,
-        arena.sorted?.hasRemoved ? 1 : 0,
-        directory?.digits ?? 0,
-        at.first,
-        at.firstWord,
-      ],
-      invocations,
+        shape: tree.word,
+        hung: arena.tuples.records - (arena.sorted?.tuples ?? 0),
+        hasRemoved: arena.sorted?.hasRemoved ? 1 : 0,
+        digits: directory?.digits ?? 0,
+        first: at.first,
+        firstWord: at.firstWord,
+      },
+      this.#serial ? Math.ceil(count / 32) : count,
     )
   }
 

@@ -1,4 +1,4 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
@@ -11,26 +11,12 @@ import type { ReadContext } from './read-context.js'
 export class ListedScan {
   readonly #contiguous: ContiguousScan
   readonly #payloadHits: PayloadHits
-  readonly #listTuples: Kernel
+  readonly #kernels: Kernels<'list_tuples'>
 
-  private constructor(contiguous: ContiguousScan, payloadHits: PayloadHits, listTuples: Kernel) {
+  constructor({ device }: ReadContext, contiguous: ContiguousScan, payloadHits: PayloadHits) {
     this.#contiguous = contiguous
     this.#payloadHits = payloadHits
-    this.#listTuples = listTuples
-  }
-
-  static async create(
-    { device }: ReadContext,
-    contiguous: ContiguousScan,
-    payloadHits: PayloadHits,
-  ): Promise<ListedScan> {
-    const listTuples = await device.kernel({
-      module: 'index/read/listed-scan',
-      entryPoint: 'list_tuples',
-      bindings: ['read', 'read', 'write'],
-      params: 2,
-    })
-    return new ListedScan(contiguous, payloadHits, listTuples)
+    this.#kernels = device.kernels('index/read/listed-scan', ['list_tuples'])
   }
 
   /** The first entries in the sorted part of ranges whose ends belong to them, of an arena from whose sorted part no tuple has left. */
@@ -41,7 +27,8 @@ export class ListedScan {
     const inPart = { ...search, limit: width }
     const { windows, found } = this.#contiguous.recordWindows(recorder, scratch, arena, inPart)
     const tuples = scratch.words(count * width)
-    recorder.dispatch(this.#listTuples, [windows, found, tuples], [count, width], count * width)
+    const buffers = { windows, found, listed: tuples }
+    recorder.dispatch(this.#kernels.list_tuples, buffers, { ranges: count, width }, count * width)
     return this.#payloadHits.record(recorder, scratch, arena, search, { tuples, width, lengths: found }).hits
   }
 }

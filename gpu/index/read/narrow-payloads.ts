@@ -1,4 +1,4 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
@@ -10,16 +10,11 @@ const NONE = 0xffffffff
 /** Packs payloads that fill whole words into columns without padding. */
 export class NarrowPayloads {
   readonly #context: ReadContext
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'narrow_payloads'>
 
-  private constructor(context: ReadContext, kernel: Kernel) {
+  constructor(context: ReadContext) {
     this.#context = context
-    this.#kernel = kernel
-  }
-
-  static async create(context: ReadContext): Promise<NarrowPayloads> {
-    const kernel = await context.kernel('narrow-payloads', 'narrow_payloads', ['read', 'read', 'write'], 3)
-    return new NarrowPayloads(context, kernel)
+    this.#kernels = context.kernels('narrow-payloads', ['narrow_payloads'])
   }
 
   /**
@@ -38,9 +33,9 @@ export class NarrowPayloads {
     const column = scratch.bytes(count * bytes)
     const groups = Math.ceil((count * bytes) / (4 * GROUP_SIZE))
     recorder.dispatchGroups(
-      this.#kernel,
-      [padded, live.buffer, column],
-      [count, bytes, live.index],
+      this.#kernels.narrow_payloads,
+      { padded, live: live.buffer, column },
+      { count, payloadBytes: bytes, liveIndex: live.index },
       Math.min(groups, this.#context.enoughGroups),
     )
     return column

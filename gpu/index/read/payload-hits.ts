@@ -1,9 +1,9 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
-import { type ReadContext, TREE } from './read-context.js'
+import type { ReadContext } from './read-context.js'
 
 /** Tuples of ranges, on the device: `width` places a range, of which the first `lengths[range]` are taken. */
 export interface ListedTuples {
@@ -15,37 +15,12 @@ export interface ListedTuples {
 /** Finds the live payloads of listed tuples. */
 export class PayloadHits {
   readonly #context: ReadContext
-  readonly #measure: Kernel
-  readonly #measureEnds: Kernel
-  readonly #place: Kernel
-  readonly #placeLong: Kernel
+  readonly #kernels: Kernels<'measure_lists' | 'measure_ends' | 'place_hits' | 'place_long'>
 
-  private constructor(context: ReadContext, kernels: readonly Kernel[]) {
+  constructor(context: ReadContext) {
     this.#context = context
-    this.#measure = kernels[0]
-    this.#measureEnds = kernels[1]
-    this.#place = kernels[2]
-    this.#placeLong = kernels[3]
-  }
-
-  static async create(context: ReadContext): Promise<PayloadHits> {
-    const kernel = (entryPoint: string, ...bindings: ('read' | 'write')[]) =>
-      context.kernel(
-        'payload-hits',
-        entryPoint,
-        [...TREE, ...bindings],
-        5,
-        entryPoint === 'measure_lists' ? 'keys' : undefined,
-      )
-    return new PayloadHits(
-      context,
-      await Promise.all([
-        kernel('measure_lists', 'read', 'read', 'read', 'write', 'write'),
-        kernel('measure_ends', 'read', 'read', 'read', 'write'),
-        kernel('place_hits', 'read', 'read', 'read', 'write', 'write', 'write', 'write', 'write'),
-        kernel('place_long', 'read', 'read', 'read', 'read', 'read', 'write'),
-      ]),
-    )
+    const entryPoints = ['measure_lists', 'measure_ends', 'place_hits', 'place_long'] as const
+    this.#kernels = context.kernels('payload-hits', entryPoints)
   }
 
   /**
@@ -67,25 +42,21 @@ export class PayloadHits {
     const positions = scratch.words(places + 1)
     const windows = scratch.words(2 * places)
     const result = allocateHits(scratch, search)
-    const params = [count, tree.word, limit, reverse ? 1 : 0, width]
-    const further = this.#context.further(arena, 'keys', search)
-    const measuring = [...arena.buffers, tuples, lengths, ranges, counts, windows, ...further]
-    recorder.dispatch(this.#measure, measuring, params, places + 1)
-    recorder.dispatchGroups(
-      this.#measureEnds,
-      [...arena.buffers, tuples, lengths, windows, counts],
-      params,
-      2 * count,
-    )
+    const params = { ranges: count, shape: tree.word, limit, reverse: reverse ? 1 : 0, width }
+    const kernels = this.#kernels
+    const listed = { ...arena.bindings, listed: tuples, lengths }
+    const measured = { ...listed, queryHeap: search.heap, ranges, counts, foundWindows: windows }
+    recorder.dispatch(kernels.measure_lists, measured, params, places + 1)
+    const ends = { ...listed, endWindows: windows, endCounts: counts }
+    recorder.dispatchGroups(kernels.measure_ends, ends, params, 2 * count)
     primitives.scan(recorder, scratch, counts, positions, places + 1)
     const longCount = scratch.words(1)
     const longList = scratch.words(places)
     recorder.clear(longCount, 0, 4)
-    const listed = [...arena.buffers, tuples, windows, positions]
-    const { hits, found, more } = result
-    recorder.dispatch(this.#place, [...listed, hits, found, more, longCount, longList], params, places)
-    const longGroups = Math.min(places, this.#context.enoughGroups)
-    recorder.dispatchGroups(this.#placeLong, [...listed, longCount, longList, hits], params, longGroups)
+    const placed = { ...listed, windows, positions, ...result, longCount, longList }
+    recorder.dispatch(kernels.place_hits, placed, params, places)
+    const long = { ...placed, longNumber: longCount, longPlaces: longList, longHits: result.hits }
+    recorder.dispatchGroups(kernels.place_long, long, params, Math.min(places, this.#context.enoughGroups))
     return { hits: result, positions }
   }
 }

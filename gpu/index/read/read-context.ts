@@ -1,17 +1,16 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { Rows } from '../../../protocol/rows.js'
 import type { KeyType } from '../../../protocol/types.js'
-import type { Device, DeviceColumn } from '../../device/device.js'
-import type { Access, Kernel, KernelDescription } from '../../device/kernel.js'
+import type { Device, DeviceColumn, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { Conditions } from '../../device/shaders.js'
 import type { IndexShape } from '../../index-structure.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
 import { KeyRestorer } from '../../keys/restore.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, keyHeaps, orderedTreeBuffers, searchBuffers, treeBuffers } from '../arena.js'
-import { type FurtherBindings, furtherBindings, keyLengths, type TreeShape, treeShape } from '../layout.js'
+import { keyLengths, type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../partitions/locator.js'
 import type { KeyColumn } from '../partitions/result-table.js'
 import type { Batch } from '../partitions/traversal-planner.js'
@@ -44,39 +43,19 @@ export class ReadContext {
   readonly paddedBytes: number
   readonly #normaliser: KeyNormaliser | undefined
 
-  private constructor(
-    device: Device,
-    primitives: Primitives,
-    shape: IndexShape,
-    locator: Locator | undefined,
-    normaliser?: KeyNormaliser,
-    restorer?: KeyRestorer,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: IndexShape, locator?: Locator) {
+    const tree = treeShape(shape)
+    const { form } = tree
     this.device = device
     this.primitives = primitives
     this.keyType = shape.keyType
-    this.tree = treeShape(shape)
-    this.restorer = restorer
+    this.tree = tree
+    this.restorer = form && new KeyRestorer(device, primitives, form)
     this.locator = locator
-    this.keyBytes = 4 * this.tree.keyWords
+    this.keyBytes = 4 * tree.keyWords
     this.payloadBytes = shape.payloadBytes
-    this.paddedBytes = 4 * this.tree.payloadWords
-    this.#normaliser = normaliser
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: IndexShape,
-    locator?: Locator,
-  ): Promise<ReadContext> {
-    const { form } = treeShape(shape)
-    if (form === undefined) return new ReadContext(device, primitives, shape, locator)
-    const [normaliser, restorer] = await Promise.all([
-      KeyNormaliser.create(device, primitives, form),
-      KeyRestorer.create(device, primitives, form),
-    ])
-    return new ReadContext(device, primitives, shape, locator, normaliser, restorer)
+    this.paddedBytes = 4 * tree.payloadWords
+    this.#normaliser = form && new KeyNormaliser(device, primitives, form)
   }
 
   /** Workgroups that keep the adapter busy, for kernels that loop over as much work as the device finds. */
@@ -89,33 +68,13 @@ export class ReadContext {
     return Math.floor(this.device.facts.bindingBytes / Math.max(HIT_BYTES, this.paddedBytes))
   }
 
-  /**
-   * A kernel of this folder.
-   * @param looksInto what it looks into beside the tree's own buffers where keys have a variable length
-   */
-  kernel(
+  /** Kernels of this folder. */
+  kernels<Name extends string>(
     name: string,
-    entryPoint: string,
-    bindings: readonly Access[],
-    params: number,
-    looksInto?: FurtherBindings,
-    conditions: KernelDescription['conditions'] = {},
-  ): Promise<Kernel> {
-    return this.device.kernel({
-      module: `index/read/${name}`,
-      entryPoint,
-      bindings,
-      further: looksInto === undefined ? [] : furtherBindings(this.tree, looksInto),
-      params,
-      conditions: { ...this.tree.conditions, ...conditions },
-    })
-  }
-
-  /** The buffers of `furtherBindings`. */
-  further(arena: Arena, looksInto: FurtherBindings, { heap }: Pick<Queries, 'heap'>): GPUBuffer[] {
-    if (looksInto === 'keys') return keyHeaps(arena, heap)
-    if (looksInto === 'ordered tree') return orderedTreeBuffers(arena, heap)
-    return looksInto === 'search' ? searchBuffers(arena, heap) : treeBuffers(arena, heap)
+    entryPoints: readonly Name[],
+    conditions: Conditions = {},
+  ): Kernels<Name> {
+    return this.device.kernels(`index/read/${name}`, entryPoints, { ...this.tree.conditions, ...conditions })
   }
 
   /** The number of keys in a column. */
@@ -211,9 +170,6 @@ const HIT_BYTES = 8
 
 /** Entries that are read back together with the sizes. */
 const EAGER_ENTRIES = 4096
-
-/** Access of the tree's buffers, the first bindings of every kernel that reads a tree. */
-export const TREE: readonly Access[] = ['read', 'read', 'read']
 
 /** The words of a column. */
 export function words(column: Uint8Array): Uint32Array {

@@ -33,26 +33,24 @@ export interface Reads {
 }
 
 /** @param locator finds keys by partitions, where trees of the shape have any */
-export async function createReads(
+export function createReads(
   device: Device,
   primitives: Primitives,
   shape: IndexShape,
   locator?: Locator,
-): Promise<Reads> {
-  const context = await ReadContext.create(device, primitives, shape, locator)
-  const narrow = await NarrowPayloads.create(context)
-  const payloadHits = await PayloadHits.create(context)
-  const result = await ScanResultWriter.create(context, narrow)
-  const levelled = context.tree.form === undefined
-  const breadthFirst = levelled ? await BreadthFirst.create(context, payloadHits) : undefined
-  const [get, getAll, count, getNext, scan] = await Promise.all([
-    Get.create(context, narrow),
-    GetAll.create(context, payloadHits, result),
-    Count.create(context),
-    GetNext.create(context, narrow),
-    Scan.create(context, breadthFirst, result, narrow, payloadHits),
-  ])
-  const traversals = new Traversals(device, locator, new TraversalPlanner(device, context.tree))
+): Reads {
+  const context = new ReadContext(device, primitives, shape, locator)
+  const { tree } = context
+  const narrow = new NarrowPayloads(context)
+  const payloadHits = new PayloadHits(context)
+  const result = new ScanResultWriter(context, narrow)
+  const breadthFirst = tree.form === undefined ? new BreadthFirst(context, payloadHits) : undefined
+  const traversals = new Traversals(device, locator, new TraversalPlanner(device, tree))
+  const get = new Get(context, narrow)
+  const getAll = new GetAll(context, payloadHits, result)
+  const count = new Count(context)
+  const scan = new Scan(context, breadthFirst, result, narrow, payloadHits)
+  const getNext = new GetNext(context, narrow)
   const explain = new Explain(context, traversals, get)
   const operations = { get, getAll, count, getNext, scan, explain }
   return { operations, context, get, getAll, count, scan, traversals, breadthFirst }

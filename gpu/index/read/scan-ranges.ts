@@ -1,6 +1,6 @@
 import { asBytes } from '../../../protocol/columns.js'
 import { joinRows, type Rows, rowCount, rowsOf } from '../../../protocol/rows.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ReadColumns, ScanOptions } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -21,39 +21,34 @@ export type RangeColumns = ScanOptions & ReadColumns
 /** Turns the columns of a scan request into ranges of positions. */
 export class ScanRanges {
   readonly #context: ReadContext
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'make_ranges'>
 
-  private constructor(context: ReadContext, kernel: Kernel) {
+  constructor(context: ReadContext) {
     this.#context = context
-    this.#kernel = kernel
-  }
-
-  static async create(context: ReadContext): Promise<ScanRanges> {
-    const bindings = ['read', 'read', 'read', 'write'] as const
-    const further = context.tree.form === undefined ? [] : (['read'] as const)
-    return new ScanRanges(
-      context,
-      await context.kernel('scan-ranges', 'make_ranges', [...bindings, ...further], 5),
-    )
+    this.#kernels = context.kernels('scan-ranges', ['make_ranges'])
   }
 
   /** The request's ranges, as `range.wesl` draws them, and where their keys lie. */
   record(recorder: Recorder, scratch: Scratch, request: RangeColumns): Pick<RangeSearch, 'ranges' | 'heap'> {
     const { tree } = this.#context
     const ranges = scratch.words(request.ranges * (2 * tree.keyWords + 2))
+    const common = { count: request.ranges, shape: tree.word, flags: flags(request) }
     if (tree.form === undefined) {
-      const columns = [request.from, request.to, request.tokens].map((c) =>
-        this.#context.upload(scratch, c?.bytes),
-      )
-      const params = [request.ranges, tree.word, flags(request), 0, 0]
-      recorder.dispatch(this.#kernel, [...columns, ranges], params, request.ranges)
+      const upload = (column: Rows | undefined) => this.#context.upload(scratch, column?.bytes)
+      const columns = {
+        fromKeys: upload(request.from),
+        toKeys: upload(request.to),
+        tokens: upload(request.tokens),
+      }
+      const params = { ...common, toBegin: 0, tokensBegin: 0 }
+      recorder.dispatch(this.#kernels.make_ranges, { ...columns, ranges }, params, request.ranges)
       return { ranges, heap: undefined }
     }
-    const ends = variableEnds(request)
-    const { keys, heap } = this.#context.queries(recorder, scratch, ends.keys)
-    const sequences = this.#context.upload(scratch, asBytes(ends.sequences))
-    const params = [request.ranges, tree.word, flags(request), ends.toBegin, ends.tokensBegin]
-    recorder.dispatch(this.#kernel, [keys, keys, keys, ranges, sequences], params, request.ranges)
+    const { keys: ends, sequences, ...begins } = variableEnds(request)
+    const { keys, heap } = this.#context.queries(recorder, scratch, ends)
+    const tokenSequences = this.#context.upload(scratch, asBytes(sequences))
+    const buffers = { fromKeys: keys, toKeys: keys, tokens: keys, ranges, tokenSequences }
+    recorder.dispatch(this.#kernels.make_ranges, buffers, { ...common, ...begins }, request.ranges)
     return { ranges, heap }
   }
 }

@@ -1,10 +1,10 @@
-import type { Kernel } from '../../device/kernel.js'
+import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
-import { type ReadContext, TREE } from './read-context.js'
+import type { ReadContext } from './read-context.js'
 
 /** A scan's result on the device: the columns of `ScanResult`. */
 export interface ScanColumns {
@@ -19,21 +19,12 @@ export interface ScanColumns {
 export class ScanResultWriter {
   readonly #context: ReadContext
   readonly #narrow: NarrowPayloads
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'write_result'>
 
-  private constructor(context: ReadContext, narrow: NarrowPayloads, kernel: Kernel) {
+  constructor(context: ReadContext, narrow: NarrowPayloads) {
     this.#context = context
     this.#narrow = narrow
-    this.#kernel = kernel
-  }
-
-  static async create(context: ReadContext, narrow: NarrowPayloads): Promise<ScanResultWriter> {
-    const bindings = [...TREE, 'read', 'read', 'write', 'write', 'write'] as const
-    return new ScanResultWriter(
-      context,
-      narrow,
-      await context.kernel('scan-result', 'write_result', bindings, 3),
-    )
+    this.#kernels = context.kernels('scan-result', ['write_result'])
   }
 
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch, hits: Hits): ScanColumns {
@@ -47,10 +38,11 @@ export class ScanResultWriter {
     const keys = scratch.bytes(entries * keyBytes)
     const padded = scratch.bytes(entries * paddedBytes)
     const tokens = scratch.bytes(count * (keyBytes + 4))
-    const buffers = [...arena.buffers, hits.hits, offsets, keys, padded, tokens]
+    const buffers = { ...arena.bindings, hits: hits.hits, offsets, keys, payloads: padded, tokens }
     const groups = Math.min(Math.ceil(entries / GROUP_SIZE), this.#context.enoughGroups)
     recorder.clear(tokens, 0, count * (keyBytes + 4))
-    recorder.dispatchGroups(this.#kernel, buffers, [count, tree.word, limit], groups)
+    const params = { ranges: count, shape: tree.word, limit }
+    recorder.dispatchGroups(this.#kernels.write_result, buffers, params, groups)
     const total = { buffer: offsets, index: count }
     return {
       offsets,

@@ -52,38 +52,22 @@ export class Scan implements ReadOperation<'scan'> {
   readonly #listed: ListedScan | undefined
   readonly #result: ScanResultWriter
 
-  private constructor(
-    context: ReadContext,
-    ranges: ScanRanges,
-    walk: Walk,
-    breadthFirst: BreadthFirst | undefined,
-    contiguous: ContiguousScan | undefined,
-    listed: ListedScan | undefined,
-    result: ScanResultWriter,
-  ) {
-    this.#context = context
-    this.#ranges = ranges
-    this.#walk = walk
-    this.#breadthFirst = breadthFirst
-    this.#contiguous = contiguous
-    this.#listed = listed
-    this.#result = result
-  }
-
-  static async create(
+  constructor(
     context: ReadContext,
     breadthFirst: BreadthFirst | undefined,
     result: ScanResultWriter,
     narrow: NarrowPayloads,
     payloadHits: PayloadHits,
-  ): Promise<Scan> {
-    const [ranges, walk, contiguous] = await Promise.all([
-      ScanRanges.create(context),
-      Walk.create(context),
-      context.tree.conditions.css ? ContiguousScan.create(context, narrow) : undefined,
-    ])
-    const listed = contiguous && (await ListedScan.create(context, contiguous, payloadHits))
-    return new Scan(context, ranges, walk, breadthFirst, contiguous, listed, result)
+  ) {
+    this.#context = context
+    this.#ranges = new ScanRanges(context)
+    this.#walk = new Walk(context)
+    this.#breadthFirst = breadthFirst
+    this.#result = result
+    if (context.tree.conditions.css) {
+      this.#contiguous = new ContiguousScan(context, narrow)
+      this.#listed = new ListedScan(context, this.#contiguous, payloadHits)
+    }
   }
 
   /**

@@ -1,13 +1,11 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { type Rows, rowCount } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives, Split } from '../../primitives/primitives.js'
-import { furtherBindings } from '../layout.js'
 import type { KeyColumn } from '../partitions/result-table.js'
 import { ReadContext } from '../read/read-context.js'
 import type { Boundaries } from './boundaries.js'
@@ -26,31 +24,16 @@ export interface Division {
 export class Divider {
   readonly #context: ReadContext
   readonly #shape: IndexShape
-  readonly #route: Kernel
+  readonly #kernels: Kernels<'route'>
   readonly #split: Split
 
-  private constructor(context: ReadContext, shape: IndexShape, route: Kernel, split: Split) {
+  constructor(device: Device, primitives: Primitives, shape: IndexShape) {
+    const context = new ReadContext(device, primitives, shape)
+    const { conditions, keyWords } = context.tree
     this.#context = context
     this.#shape = shape
-    this.#route = route
-    this.#split = split
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: IndexShape): Promise<Divider> {
-    const context = await ReadContext.create(device, primitives, shape)
-    const { conditions, keyWords } = context.tree
-    const [route, split] = await Promise.all([
-      device.kernel({
-        module: 'index/shards/route',
-        entryPoint: 'route',
-        bindings: ['read', 'read', 'write'],
-        further: furtherBindings(context.tree, 'keys'),
-        params: 3,
-        conditions,
-      }),
-      primitives.split({ keyWords, payloadWords: 1, positions: true }),
-    ])
-    return new Divider(context, shape, route, split)
+    this.#kernels = device.kernels('index/shards/route', ['route'], conditions)
+    this.#split = primitives.split({ keyWords, payloadWords: 1, positions: true })
   }
 
   /** The shard of each key, on the host. */
@@ -120,9 +103,10 @@ export class Divider {
     const { tree } = this.#context
     const bounds = this.#context.queries(recorder, scratch, boundaries.rows)
     const parts = scratch.words(count)
-    const heaps = bounds.heap && queries.heap ? [bounds.heap, queries.heap] : []
-    const params = [count, tree.word, boundaries.count]
-    recorder.dispatch(this.#route, [queries.keys, bounds.keys, parts, ...heaps], params, count)
+    const heaps = { heap: bounds.heap, queryHeap: queries.heap }
+    const buffers = { queries: queries.keys, boundaries: bounds.keys, parts, ...heaps }
+    const params = { count, shape: tree.word, boundaries: boundaries.count }
+    recorder.dispatch(this.#kernels.route, buffers, params, count)
     return parts
   }
 

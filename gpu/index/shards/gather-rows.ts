@@ -1,26 +1,14 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { ShardPlaces } from './put-back.js'
 
 /** Brings the rows of one shard together: payloads, and kinds of items (`gather-rows.wesl`). */
 export class GatherRows {
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'gather_rows'>
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
-  }
-
-  static async create(device: Device): Promise<GatherRows> {
-    return new GatherRows(
-      await device.kernel({
-        module: 'index/shards/gather-rows',
-        entryPoint: 'gather_rows',
-        bindings: ['read', 'read', 'write'],
-        params: 3,
-      }),
-    )
+  constructor(device: Device) {
+    this.#kernels = device.kernels('index/shards/gather-rows', ['gather_rows'])
   }
 
   /** @returns a scratch buffer with the rows of `rowBytes` bytes that the shard's keys came with */
@@ -34,7 +22,12 @@ export class GatherRows {
     const words = Math.ceil((count * rowBytes) / 4)
     // Kernels that read unaligned rows look at the word behind the last one.
     const gathered = scratch.words(words + 1)
-    recorder.dispatch(this.#kernel, [rows, positions, gathered], [count, first, rowBytes], words)
+    recorder.dispatch(
+      this.#kernels.gather_rows,
+      { rows, positions, gathered },
+      { count, first, rowBytes },
+      words,
+    )
     return gathered
   }
 }

@@ -34,11 +34,9 @@ export function shardPartsFor(device: Device, shape: IndexShape): Promise<ShardP
 
 async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts> {
   const primitives = await Primitives.create(device)
-  const divider = await Divider.create(device, primitives, shape)
-  const [points, writes] = await Promise.all([
-    PointReads.create(device, primitives, shape, divider),
-    ShardWrites.create(device, shape, divider),
-  ])
+  const divider = new Divider(device, primitives, shape)
+  const points = new PointReads(device, primitives, shape, divider)
+  const writes = new ShardWrites(device, shape, divider)
   const lists = new ListReads(shape, divider)
   const reads: ShardParts['reads'] = {
     get: (shards, request, columns) => points.get(shards, request, keysOf(columns)),
@@ -52,5 +50,6 @@ async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts>
       return trees[shard].read(request, columns)
     },
   }
+  await device.compiled()
   return { divider, reads, writes }
 }

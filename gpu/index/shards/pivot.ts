@@ -1,7 +1,6 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
-import { furtherBindings, type TreeShape, treeShape } from '../layout.js'
+import { type TreeShape, treeShape } from '../layout.js'
 import type { KeyColumn } from '../partitions/result-table.js'
 
 const NONE = 0xffffffff
@@ -10,25 +9,12 @@ const NONE = 0xffffffff
 export class PivotFinder {
   readonly #device: Device
   readonly #shape: TreeShape
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'find_pivot'>
 
-  private constructor(device: Device, shape: TreeShape, kernel: Kernel) {
+  constructor(device: Device, shape: IndexShape) {
     this.#device = device
-    this.#shape = shape
-    this.#kernel = kernel
-  }
-
-  static async create(device: Device, shape: IndexShape): Promise<PivotFinder> {
-    const tree = treeShape(shape)
-    const kernel = await device.kernel({
-      module: 'index/shards/pivot',
-      entryPoint: 'find_pivot',
-      bindings: ['read', 'write'],
-      further: furtherBindings(tree, 'keys'),
-      params: 2,
-      conditions: tree.conditions,
-    })
-    return new PivotFinder(device, tree, kernel)
+    this.#shape = treeShape(shape)
+    this.#kernels = device.kernels('index/shards/pivot', ['find_pivot'], this.#shape.conditions)
   }
 
   /** Which of the keys it is; undefined where all keys of a sample are the same, or no numbers. */
@@ -37,8 +23,9 @@ export class PivotFinder {
     try {
       const recorder = this.#device.record()
       const pivot = scratch.words(1)
-      const heaps = heap === undefined ? [] : [scratch.words(1), heap]
-      recorder.dispatchGroups(this.#kernel, [keys, pivot, ...heaps], [count, this.#shape.word], 1)
+      // No key of an index is looked at.
+      const buffers = { keys, pivot, heap: scratch.words(1), queryHeap: heap }
+      recorder.dispatchGroups(this.#kernels.find_pivot, buffers, { count, shape: this.#shape.word }, 1)
       recorder.submit()
       const [found] = await this.#device.readWords(pivot, 1)
       return found === NONE ? undefined : found

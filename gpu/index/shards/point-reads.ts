@@ -30,31 +30,14 @@ export class PointReads {
   readonly #narrow: NarrowPayloads
   readonly #putBack: PutBack
 
-  private constructor(
-    device: Device,
-    context: ReadContext,
-    shape: IndexShape,
-    divider: Divider,
-    narrow: NarrowPayloads,
-    putBack: PutBack,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: IndexShape, divider: Divider) {
+    const context = new ReadContext(device, primitives, shape)
     this.#device = device
     this.#context = context
     this.#shape = shape
     this.#divider = divider
-    this.#narrow = narrow
-    this.#putBack = putBack
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: IndexShape,
-    divider: Divider,
-  ): Promise<PointReads> {
-    const context = await ReadContext.create(device, primitives, shape)
-    const [narrow, putBack] = await Promise.all([NarrowPayloads.create(context), PutBack.create(device)])
-    return new PointReads(device, context, shape, divider, narrow, putBack)
+    this.#narrow = new NarrowPayloads(context)
+    this.#putBack = new PutBack(device)
   }
 
   /** The first payload of each key. */

@@ -1,29 +1,13 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Division } from './divider.js'
 
 /** Brings the answers of one shard back to the places of the requests (`put-back.wesl`). */
 export class PutBack {
-  readonly #putFirst: Kernel
-  readonly #putWords: Kernel
+  readonly #kernels: Kernels<'put_first' | 'put_words'>
 
-  private constructor(putFirst: Kernel, putWords: Kernel) {
-    this.#putFirst = putFirst
-    this.#putWords = putWords
-  }
-
-  static async create(device: Device): Promise<PutBack> {
-    const common = { module: 'index/shards/put-back', params: 4 }
-    const [putFirst, putWords] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'put_first',
-        bindings: ['read', 'read', 'read', 'write', 'write', 'read'],
-      }),
-      device.kernel({ ...common, entryPoint: 'put_words', bindings: ['read', 'read', 'write'] }),
-    ])
-    return new PutBack(putFirst, putWords)
+  constructor(device: Device) {
+    this.#kernels = device.kernels('index/shards/put-back', ['put_first', 'put_words'])
   }
 
   /**
@@ -40,8 +24,9 @@ export class PutBack {
   ): void {
     const shards = starts.length - 1
     const count = starts[shards]
-    const buffers = [positions, answers.found, answers.payloads, all.found, all.payloads, startsOnDevice]
-    recorder.dispatch(this.#putFirst, buffers, [count, 0, shards, payloadWords], count)
+    const outputs = { allFound: all.found, allPayloads: all.payloads }
+    const buffers = { positions, ...answers, ...outputs, starts: startsOnDevice }
+    recorder.dispatch(this.#kernels.put_first, buffers, { count, first: 0, shards, payloadWords }, count)
   }
 
   /** Answers of a word a key. */
@@ -51,7 +36,8 @@ export class PutBack {
     answers: GPUBuffer,
     all: GPUBuffer,
   ): void {
-    recorder.dispatch(this.#putWords, [positions, answers, all], [count, first, 0, 0], count)
+    const buffers = { positions, answers, allAnswers: all }
+    recorder.dispatch(this.#kernels.put_words, buffers, { count, first }, count)
   }
 }
 

@@ -70,23 +70,12 @@ export class ShardWrites {
   readonly #gather: GatherRows
   readonly #pivots: PivotFinder
 
-  private constructor(
-    device: Device,
-    shape: IndexShape,
-    divider: Divider,
-    gather: GatherRows,
-    pivots: PivotFinder,
-  ) {
+  constructor(device: Device, shape: IndexShape, divider: Divider) {
     this.#device = device
     this.#shape = shape
     this.#divider = divider
-    this.#gather = gather
-    this.#pivots = pivots
-  }
-
-  static async create(device: Device, shape: IndexShape, divider: Divider): Promise<ShardWrites> {
-    const [gather, pivots] = await Promise.all([GatherRows.create(device), PivotFinder.create(device, shape)])
-    return new ShardWrites(device, shape, divider, gather, pivots)
+    this.#gather = new GatherRows(device)
+    this.#pivots = new PivotFinder(device, shape)
   }
 
   /** @throws what preparing the batch throws for other reasons than that a shard is full and can be cut */

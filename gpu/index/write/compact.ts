@@ -1,18 +1,15 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { Arena, type ArenaContent, type ArenaNeed, keyHeaps } from '../arena.js'
+import { Arena, type ArenaContent, type ArenaNeed, type KeyHeaps, keyHeaps } from '../arena.js'
 import type { Builder, NodePlan } from '../delta/build.js'
 import { createBuilder } from '../delta/create-builder.js'
 import { OrderLinker } from '../delta/order-links.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { TreeShape } from '../layout.js'
 import { DirectoryBuilder } from '../main/directory.js'
 import { COUNTS, Count } from './counts.js'
 import { type KeysToStore, KeyWriter } from './created-keys.js'
-
-type Kernels = Readonly<Record<'measureTuples' | 'copyTuples' | 'copyLong', Kernel>>
 
 /** Lists that take a workgroup each are copied by this many workgroups at most, one list after the other. */
 const LONG_LIST_GROUPS = 512
@@ -42,52 +39,19 @@ export class Compactor {
   readonly #directories: DirectoryBuilder | undefined
   readonly #keys: KeyWriter | undefined
   readonly #linker: OrderLinker | undefined
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'measure_tuples' | 'copy_tuples' | 'copy_long'>
 
-  private constructor(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    builder: Builder | undefined,
-    directories: DirectoryBuilder | undefined,
-    keys: KeyWriter | undefined,
-    linker: OrderLinker | undefined,
-    kernels: Kernels,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+    const { css, linked } = shape.conditions
+    const entryPoints = ['measure_tuples', 'copy_tuples', 'copy_long'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
-    this.#builder = builder
-    this.#directories = directories
-    this.#keys = keys
-    this.#linker = linker
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<Compactor> {
-    const common = {
-      module: 'index/write/compact',
-      params: 4,
-      conditions: shape.conditions,
-    }
-    const copied = ['read', 'read', 'read', 'read', 'read', 'write', 'write', 'write', 'write'] as const
-    const { css } = shape.conditions
-    const [builder, directories, keys, linker, measureTuples, copyTuples, copyLong] = await Promise.all([
-      css ? undefined : createBuilder(device, primitives, shape),
-      css ? DirectoryBuilder.create(device, shape) : undefined,
-      shape.form === undefined ? undefined : KeyWriter.create(device, primitives, shape),
-      shape.conditions.linked ? OrderLinker.create(device, shape) : undefined,
-      device.kernel({
-        ...common,
-        entryPoint: 'measure_tuples',
-        bindings: ['read', 'read', 'read', 'read', 'write', 'write', 'write', 'write'],
-        further: furtherBindings(shape, 'keys'),
-      }),
-      device.kernel({ ...common, entryPoint: 'copy_tuples', bindings: copied }),
-      device.kernel({ ...common, entryPoint: 'copy_long', bindings: copied }),
-    ])
-    const kernels = { measureTuples, copyTuples, copyLong }
-    return new Compactor(device, primitives, shape, builder, directories, keys, linker, kernels)
+    this.#builder = css ? undefined : createBuilder(device, primitives, shape)
+    this.#directories = css ? new DirectoryBuilder(device, shape) : undefined
+    this.#keys = shape.form && new KeyWriter(device, primitives, shape)
+    this.#linker = linked ? new OrderLinker(device, shape) : undefined
+    this.#kernels = device.kernels('index/write/compact', entryPoints, shape.conditions)
   }
 
   /**
@@ -140,11 +104,18 @@ export class Compactor {
       entries: scratch.words(tuples),
     }
     const extentOffsets = scratch.words(tuples)
-    const measured = [ordered, entries.keys, entries.places, entries.entries, extentOffsets]
     // All keys lie in the old heap; there are none of a request.
     const heaps = keyHeaps(arena, scratch.words(1))
-    const { measureTuples } = this.#kernels
-    measuring.dispatch(measureTuples, [...arena.buffers, ...measured, ...heaps], [tuples, word, 0, 0], tuples)
+    const measured = {
+      ...arena.bindings,
+      ...heaps,
+      order: ordered,
+      keys: entries.keys,
+      slots: entries.places,
+      entryTuples: entries.entries,
+      extentWords: extentOffsets,
+    }
+    measuring.dispatch(this.#kernels.measure_tuples, measured, { count: tuples, shape: word }, tuples)
     const total = { buffer: counts, index: Count.extentWords }
     this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
     measuring = await pace(measuring)
@@ -172,7 +143,6 @@ export class Compactor {
     plan: CopyPlan,
     pace: Pace,
   ): Promise<void> {
-    const { copyTuples, copyLong } = this.#kernels
     const { need, ordered, extentOffsets, counts, heaps, nodes, keys } = plan
     const { tuples, extentWords } = need
     const firstNode = compacted.takeNodes(need.nodes)
@@ -181,15 +151,23 @@ export class Compactor {
     compacted.heap?.take(need.keyWords)
     const longCount = scratch.words(1)
     const longTuples = scratch.words(tuples)
-    const target = [compacted.tuples.buffer, compacted.extents.buffer, longCount, longTuples]
-    const buffers = [...arena.buffers, ordered, extentOffsets, ...target]
-    const params = [tuples, this.#shape.word, firstExtent, extentWords]
+    const buffers = {
+      ...arena.bindings,
+      tupleOrder: ordered,
+      extentOffsets,
+      newTuples: compacted.tuples.buffer,
+      newExtents: compacted.extents.buffer,
+      longCount,
+      longTuples,
+    }
+    const params = { count: tuples, shape: this.#shape.word, firstExtent, extentWords }
 
     let copying: Recorder = this.#device.record()
     copying.clear(longCount, 0, 4)
-    copying.dispatch(copyTuples, buffers, params, tuples)
+    copying.dispatch(this.#kernels.copy_tuples, buffers, params, tuples)
     copying = await pace(copying)
-    if (extentWords > 0) copying.dispatchGroups(copyLong, buffers, params, Math.min(tuples, LONG_LIST_GROUPS))
+    const longGroups = Math.min(tuples, LONG_LIST_GROUPS)
+    if (extentWords > 0) copying.dispatchGroups(this.#kernels.copy_long, buffers, params, longGroups)
     if (keys !== undefined) {
       copying = await pace(copying)
       this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
@@ -210,7 +188,7 @@ interface CopyPlan {
   readonly ordered: GPUBuffer
   readonly extentOffsets: GPUBuffer
   readonly counts: GPUBuffer
-  readonly heaps: readonly GPUBuffer[]
+  readonly heaps: KeyHeaps
   readonly nodes: NodePlan | undefined
   readonly keys: KeysToStore | undefined
 }

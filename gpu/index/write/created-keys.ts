@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
@@ -21,28 +20,13 @@ export interface KeysToStore {
 export class KeyWriter {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #measureKeys: Kernel
-  readonly #storeKeys: Kernel
+  readonly #kernels: Kernels<'measure_keys' | 'store_keys'>
 
-  private constructor(primitives: Primitives, shape: TreeShape, measureKeys: Kernel, storeKeys: Kernel) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+    const entryPoints = ['measure_keys', 'store_keys'] as const
     this.#primitives = primitives
     this.#shape = shape
-    this.#measureKeys = measureKeys
-    this.#storeKeys = storeKeys
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: TreeShape): Promise<KeyWriter> {
-    const { conditions } = shape
-    const common = { module: 'index/write/created-keys', params: 4, conditions }
-    const [measureKeys, storeKeys] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'measure_keys', bindings: ['read', 'read', 'write'] }),
-      device.kernel({
-        ...common,
-        entryPoint: 'store_keys',
-        bindings: ['read', 'read', 'write', 'read', 'write', 'write'],
-      }),
-    ])
-    return new KeyWriter(primitives, shape, measureKeys, storeKeys)
+    this.#kernels = device.kernels('index/write/created-keys', entryPoints, shape.conditions)
   }
 
   /** Counts the words of the created tuples' keys, at most `count`, into `counts`. */
@@ -55,7 +39,8 @@ export class KeyWriter {
     counts: GPUBuffer,
   ): KeysToStore {
     const starts = scratch.words(count)
-    recorder.dispatch(this.#measureKeys, [keys, counts, starts], [count, this.#shape.word, 0, 0], count)
+    const buffers = { keys, counts, keyStarts: starts }
+    recorder.dispatch(this.#kernels.measure_keys, buffers, { count, shape: this.#shape.word }, count)
     const total = { buffer: counts, index: Count.keyWords }
     this.#primitives.scan(recorder, scratch, starts, starts, count, total)
     return { keys, source, starts }
@@ -72,8 +57,9 @@ export class KeyWriter {
     firstWord: number,
   ): void {
     if (arena.heap === undefined) return
-    const target = [arena.heap.buffer, arena.tuples.buffer]
-    const params = [count, this.#shape.word, firstTuple, firstWord]
-    recorder.dispatch(this.#storeKeys, [keys, counts, starts, source, ...target], params, count)
+    const target = { targetHeap: arena.heap.buffer, tuples: arena.tuples.buffer }
+    const buffers = { keys, counts, keyStarts: starts, source, ...target }
+    const params = { count, shape: this.#shape.word, firstTuple, firstWord }
+    recorder.dispatch(this.#kernels.store_keys, buffers, params, count)
   }
 }

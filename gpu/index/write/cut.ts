@@ -1,11 +1,9 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, type ArenaContent, keyHeaps } from '../arena.js'
-import { furtherBindings } from '../layout.js'
+import type { Arena, ArenaContent } from '../arena.js'
 import { ReadContext } from '../read/read-context.js'
 import type { Compactor, FindOrder } from './compact.js'
 
@@ -35,8 +33,8 @@ interface Found {
   readonly boundary: Uint8Array
 }
 
-function contentOf({ buffers, tuples, heap, sorted }: Arena): Omit<ArenaContent, 'allowance'> {
-  return { buffers, tuples, heap, sorted }
+function contentOf({ bindings, tuples, heap, sorted }: Arena): Omit<ArenaContent, 'allowance'> {
+  return { bindings, tuples, heap, sorted }
 }
 
 /** Cuts trees in two at a key: each part is the compaction of a piece of the tree's order (design, "Device memory": shards). */
@@ -44,57 +42,14 @@ export class Cutter {
   readonly #device: Device
   readonly #context: ReadContext
   readonly #compactor: Compactor
-  readonly #findCut: Kernel
-  readonly #countBefore: Kernel
+  readonly #kernels: Kernels<'find_cut' | 'count_before'>
 
-  private constructor(
-    device: Device,
-    context: ReadContext,
-    compactor: Compactor,
-    findCut: Kernel,
-    countBefore: Kernel,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: IndexShape, compactor: Compactor) {
+    const context = new ReadContext(device, primitives, shape)
     this.#device = device
     this.#context = context
     this.#compactor = compactor
-    this.#findCut = findCut
-    this.#countBefore = countBefore
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: IndexShape,
-    compactor: Compactor,
-  ): Promise<Cutter> {
-    const context = await ReadContext.create(device, primitives, shape)
-    const { conditions } = context.tree
-    const common = { module: 'index/write/cut', bindings: [], params: 4, conditions }
-    const [findCut, countBefore] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'find_cut',
-        further: [
-          [1, 'read'],
-          [3, 'read'],
-          [4, 'read'],
-          [5, 'write'],
-          [6, 'write'],
-          ...furtherBindings(context.tree, 'keys'),
-        ],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'count_before',
-        further: [
-          [1, 'read'],
-          [2, 'read'],
-          [3, 'read'],
-          [5, 'write'],
-        ],
-      }),
-    ])
-    return new Cutter(device, context, compactor, findCut, countBefore)
+    this.#kernels = device.kernels('index/write/cut', ['find_cut', 'count_before'], context.tree.conditions)
   }
 
   /**
@@ -145,12 +100,16 @@ export class Cutter {
     const bound = this.#context.queries(recorder, scratch, { bytes: key, offsets: ends })
     const cut = scratch.words(2)
     const boundary = scratch.bytes(keyBytes)
-    const params = [keys, tree.word, byKey ? 0 : place.rank, byKey ? 1 : 0]
-    const { tuples, extents } = arena
-    const heaps = keyHeaps(arena, bound.heap)
-    const buffers = [tuples.buffer, ordered, bound.keys, cut, boundary, ...heaps]
-    recorder.dispatchGroups(this.#findCut, buffers, params, 1)
-    recorder.dispatch(this.#countBefore, [tuples.buffer, extents.buffer, ordered, cut], params, keys)
+    const params = {
+      count: keys,
+      shape: tree.word,
+      rank: byKey ? 0 : place.rank,
+      byKey: byKey ? 1 : 0,
+    }
+    const own = { ordered, bound: bound.keys, cut, boundary, totals: cut }
+    const buffers = { ...arena.bindings, queryHeap: bound.heap, ...own }
+    recorder.dispatchGroups(this.#kernels.find_cut, buffers, params, 1)
+    recorder.dispatch(this.#kernels.count_before, buffers, params, keys)
     const columns = [{ buffer: cut, bytes: 8 }]
     if (restorer === undefined || arena.heap === undefined) {
       columns.push({ buffer: boundary, bytes: keyBytes })

@@ -1,6 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { NormalForm } from '../../keys/normalise.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -15,37 +14,14 @@ export class LiveOrder {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #sorter: RecordSorter
-  readonly #markLive: Kernel
-  readonly #takeRecords: Kernel
+  readonly #kernels: Kernels<'mark_live' | 'take_records'>
 
-  private constructor(
-    primitives: Primitives,
-    shape: TreeShape,
-    sorter: RecordSorter,
-    markLive: Kernel,
-    takeRecords: Kernel,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, form: NormalForm) {
+    const entryPoints = ['mark_live', 'take_records'] as const
     this.#primitives = primitives
     this.#shape = shape
-    this.#sorter = sorter
-    this.#markLive = markLive
-    this.#takeRecords = takeRecords
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    form: NormalForm,
-  ): Promise<LiveOrder> {
-    const { conditions } = shape
-    const common = { module: 'index/write/live-order', params: 3, conditions }
-    const [sorter, markLive, takeRecords] = await Promise.all([
-      RecordSorter.create(device, primitives, form),
-      device.kernel({ ...common, entryPoint: 'mark_live', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'take_records', bindings: ['read', 'read', 'write'] }),
-    ])
-    return new LiveOrder(primitives, shape, sorter, markLive, takeRecords)
+    this.#sorter = new RecordSorter(device, primitives, form)
+    this.#kernels = device.kernels('index/write/live-order', entryPoints, shape.conditions)
   }
 
   /**
@@ -60,10 +36,11 @@ export class LiveOrder {
     const flags = scratch.words(count)
     const numbers = scratch.words(count)
     const records = scratch.words(2 * live)
-    recorder.dispatch(this.#markLive, [tuples, flags], [count, word, first], count)
+    const buffers = { tuples, flags, numbers, records }
+    recorder.dispatch(this.#kernels.mark_live, buffers, { count, shape: word, first }, count)
     const total = { buffer: scratch.words(1), index: 0 }
     this.#primitives.compact(recorder, scratch, flags, count, numbers, total)
-    recorder.dispatch(this.#takeRecords, [tuples, numbers, records], [live, word, 0], live)
+    recorder.dispatch(this.#kernels.take_records, buffers, { count: live, shape: word }, live)
     const { heap } = arena
     const sorted = await this.#sorter.sortRecords(recorder, scratch, heap.buffer, records, live)
     const ordered = scratch.words(live)

@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
@@ -11,24 +10,14 @@ import type { Runs } from './runs.js'
 export class NewTupleWriter {
   readonly #shape: TreeShape
   readonly #payloadBytes: number
-  readonly #writeNewTuples: Kernel
+  readonly #kernels: Kernels<'write_new_tuples'>
 
-  private constructor(shape: TreeShape, payloadBytes: number, writeNewTuples: Kernel) {
+  constructor(device: Device, shape: TreeShape, payloadBytes: number) {
+    const quads = shape.tupleStride === 4
+    const conditions = { ...shape.conditions, quads, paired: quads && payloadBytes === 8 }
     this.#shape = shape
     this.#payloadBytes = payloadBytes
-    this.#writeNewTuples = writeNewTuples
-  }
-
-  static async create(device: Device, shape: TreeShape, payloadBytes: number): Promise<NewTupleWriter> {
-    const quads = shape.tupleStride === 4
-    const writeNewTuples = await device.kernel({
-      module: 'index/write/new-tuples',
-      entryPoint: 'write_new_tuples',
-      bindings: ['read', 'read', 'read', 'read', 'read', 'write', 'write'],
-      params: 4,
-      conditions: { ...shape.conditions, quads, paired: quads && payloadBytes === 8 },
-    })
-    return new NewTupleWriter(shape, payloadBytes, writeNewTuples)
+    this.#kernels = device.kernels('index/write/new-tuples', ['write_new_tuples'], conditions)
   }
 
   record(
@@ -39,8 +28,17 @@ export class NewTupleWriter {
     outcome: Outcome,
     { runs: count, firstTuple }: { readonly runs: number; readonly firstTuple: number },
   ): void {
-    const inputs = [runs.keys, runs.starts, runs.order, items.payloads, outcome.aliveRanks]
-    const params = [count, this.#shape.word, this.#payloadBytes, firstTuple]
-    recorder.dispatch(this.#writeNewTuples, [...inputs, runs.residents, arena.tuples.buffer], params, count)
+    const buffers = {
+      ...arena.bindings,
+      keys: runs.keys,
+      starts: runs.starts,
+      order: runs.order,
+      payloadColumn: items.payloads,
+      payloadPairs: items.payloads,
+      aliveRanks: outcome.aliveRanks,
+      residents: runs.residents,
+    }
+    const params = { count, shape: this.#shape.word, payloadBytes: this.#payloadBytes, firstTuple }
+    recorder.dispatch(this.#kernels.write_new_tuples, buffers, params, count)
   }
 }

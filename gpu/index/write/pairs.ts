@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
@@ -20,60 +19,20 @@ export interface Pairs {
 /** Workgroups for lists that take one each; each works on one list after the other. */
 const LONG_LIST_GROUPS = 512
 
-type Kernels = Readonly<Record<'hashItems' | 'linkPairs' | 'matchResidents' | 'matchLong', Kernel>>
-
 /** Finds the resident payloads and the items of a batch that its deletePairs name. For indexes that are not unique. */
 export class PairMatcher {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #payloadBytes: number
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'hash_items' | 'link_pairs' | 'match_residents' | 'match_long'>
   readonly #seeds = crypto.getRandomValues(new Uint32Array(2))
 
-  private constructor(primitives: Primitives, shape: TreeShape, payloadBytes: number, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, payloadBytes: number) {
+    const entryPoints = ['hash_items', 'link_pairs', 'match_residents', 'match_long'] as const
     this.#primitives = primitives
     this.#shape = shape
     this.#payloadBytes = payloadBytes
-    this.#kernels = kernels
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    payloadBytes: number,
-  ): Promise<PairMatcher> {
-    const common = {
-      module: 'index/write/pairs',
-      params: 7,
-      conditions: shape.conditions,
-    }
-    const match = {
-      ...common,
-      firstBinding: 1,
-      bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'write', 'read', 'write', 'write'],
-    } as const
-    const [hashItems, linkPairs, matchResidents, matchLong] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'hash_items',
-        firstBinding: 3,
-        bindings: ['read', 'read', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'link_pairs',
-        bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'write', 'write', 'write'],
-      }),
-      device.kernel({ ...match, entryPoint: 'match_residents' }),
-      device.kernel({ ...match, entryPoint: 'match_long' }),
-    ])
-    return new PairMatcher(primitives, shape, payloadBytes, {
-      hashItems,
-      linkPairs,
-      matchResidents,
-      matchLong,
-    })
+    this.#kernels = device.kernels('index/write/pairs', entryPoints, shape.conditions)
   }
 
   /** Orders the items and counts the residents that each payload names. */
@@ -88,7 +47,8 @@ export class PairMatcher {
     const { count } = items
     const params = this.#params(items, 0)
     const hashes = scratch.words(count)
-    recorder.dispatch(this.#kernels.hashItems, [items.payloads, runs.order, hashes], params, count)
+    const hashed = { payloadColumn: items.payloads, order: runs.order, hashes }
+    recorder.dispatch(this.#kernels.hash_items, hashed, params, count)
     const byHash = this.#primitives.sort(recorder, scratch, hashes, undefined, count, 1)
     const runsByHash = scratch.words(count)
     this.#primitives.gather(recorder, runs.runsOf, byHash.values, runsByHash, count, 1)
@@ -110,13 +70,18 @@ export class PairMatcher {
       longRuns: scratch.words(count),
     }
     recorder.clear(pairs.runPairs, 0, count * 4)
-    const inputs = [runs.runsOf, pairOrder, hashes, items.payloads, runs.order, items.ops]
-    recorder.dispatch(
-      this.#kernels.linkPairs,
-      [...inputs, pairs.items, pairs.links, pairs.runPairs],
-      params,
-      count,
-    )
+    const linked = {
+      runsOf: runs.runsOf,
+      pairOrder,
+      allHashes: hashes,
+      payloadColumn: items.payloads,
+      itemOrder: runs.order,
+      ops: items.ops,
+      pairItems: pairs.items,
+      links: pairs.links,
+      runPairs: pairs.runPairs,
+    }
+    recorder.dispatch(this.#kernels.link_pairs, linked, params, count)
     this.#match(recorder, arena, items, runs, pairs, counts, params)
     return pairs
   }
@@ -133,8 +98,10 @@ export class PairMatcher {
     this.#match(recorder, arena, items, runs, pairs, counts, this.#params(items, 1))
   }
 
-  #params(items: Items, mark: 0 | 1): number[] {
-    return [items.count, this.#shape.word, this.#payloadBytes, items.op, mark, ...this.#seeds]
+  #params({ count, op }: Items, mark: 0 | 1) {
+    const [seed, seedOfRounds] = this.#seeds
+    const shape = this.#shape.word
+    return { count, shape, payloadBytes: this.#payloadBytes, op, mark, seed, seedOfRounds }
   }
 
   #match(
@@ -144,21 +111,21 @@ export class PairMatcher {
     runs: Runs,
     pairs: Pairs,
     counts: GPUBuffer,
-    params: readonly number[],
+    params: Readonly<Record<string, number>>,
   ): void {
-    const buffers = [
-      arena.tuples.buffer,
-      arena.extents.buffer,
-      items.payloads,
-      runs.starts,
-      runs.residents,
-      pairs.items,
-      pairs.links,
-      pairs.runPairs,
+    const buffers = {
+      ...arena.bindings,
+      payloadColumn: items.payloads,
+      starts: runs.starts,
+      residents: runs.residents,
+      pairs: pairs.items,
+      matched: pairs.links,
+      hasPairs: pairs.runPairs,
       counts,
-      pairs.longRuns,
-    ]
-    recorder.dispatch(this.#kernels.matchResidents, buffers, params, items.count)
-    recorder.dispatchGroups(this.#kernels.matchLong, buffers, params, Math.min(LONG_LIST_GROUPS, items.count))
+      longRuns: pairs.longRuns,
+    }
+    const longGroups = Math.min(LONG_LIST_GROUPS, items.count)
+    recorder.dispatch(this.#kernels.match_residents, buffers, params, items.count)
+    recorder.dispatchGroups(this.#kernels.match_long, buffers, params, longGroups)
   }
 }

@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
@@ -22,57 +21,19 @@ export interface PayloadTotals {
 /** Lists that take a workgroup each are moved by this many workgroups at most, one list after the other. */
 const LONG_MOVE_GROUPS = 512
 
-type Kernels = Readonly<Record<'applyRuns' | 'moveLong' | 'writeItems' | 'finishRuns', Kernel>>
-
 /** Creates tuples and puts payloads where the plan says. */
 export class PayloadWriter {
   readonly #shape: TreeShape
   readonly #payloadBytes: number
   readonly #unique: boolean
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'apply_runs' | 'move_long' | 'write_items' | 'finish_runs'>
 
-  private constructor(shape: TreeShape, payloadBytes: number, unique: boolean, kernels: Kernels) {
+  constructor(device: Device, shape: TreeShape, payloadBytes: number, unique: boolean) {
+    const entryPoints = ['apply_runs', 'move_long', 'write_items', 'finish_runs'] as const
     this.#shape = shape
     this.#payloadBytes = payloadBytes
     this.#unique = unique
-    this.#kernels = kernels
-  }
-
-  static async create(
-    device: Device,
-    shape: TreeShape,
-    payloadBytes: number,
-    unique: boolean,
-  ): Promise<PayloadWriter> {
-    const common = {
-      module: 'index/write/payloads',
-      firstBinding: 1,
-      params: 6,
-      conditions: shape.conditions,
-    }
-    const [applyRuns, moveLong, writeItems, finishRuns] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'apply_runs',
-        bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'move_long',
-        bindings: ['write', 'write', 'read', 'read', 'read', 'read'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'write_items',
-        bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read', 'read', 'read'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'finish_runs',
-        bindings: ['write', 'write', 'read', 'read', 'read', 'read', 'read'],
-      }),
-    ])
-    return new PayloadWriter(shape, payloadBytes, unique, { applyRuns, moveLong, writeItems, finishRuns })
+    this.#kernels = device.kernels('index/write/payloads', entryPoints, shape.conditions)
   }
 
   record(
@@ -85,20 +46,58 @@ export class PayloadWriter {
     counts: GPUBuffer,
     totals: PayloadTotals,
   ): void {
-    const { applyRuns, moveLong, writeItems, finishRuns } = this.#kernels
+    const kernels = this.#kernels
     const { count } = items
     const { firstTuple, firstExtent, extentWords, movedFrom } = totals
-    const params = [count, this.#shape.word, this.#payloadBytes, firstTuple, firstExtent, extentWords]
-    const tree = [arena.tuples.buffer, arena.extents.buffer]
-
-    const applied = [runs.keys, runs.starts, plan.actions, plan.createRanks, plan.extentOffsets, counts]
-    recorder.dispatch(applyRuns, [...tree, ...applied, runs.residents, movedFrom], params, totals.runs)
-    const moved = [...tree, plan.longMoves, counts, runs.residents, movedFrom]
-    recorder.dispatchGroups(moveLong, moved, params, Math.min(totals.longMoves, LONG_MOVE_GROUPS))
-    const written = [items.payloads, runs.runsOf, runs.starts, runs.order, outcome.aliveRanks, plan.actions]
-    recorder.dispatch(writeItems, [...tree, ...written, runs.residents], params, count)
+    const params = {
+      count,
+      shape: this.#shape.word,
+      payloadBytes: this.#payloadBytes,
+      firstTuple,
+      firstExtent,
+      extentWords,
+    }
+    const tree = arena.bindings
+    const applied = {
+      ...tree,
+      keys: runs.keys,
+      starts: runs.starts,
+      actions: plan.actions,
+      createRanks: plan.createRanks,
+      extentOffsets: plan.extentOffsets,
+      counts,
+      residents: runs.residents,
+      movedFrom,
+    }
+    recorder.dispatch(kernels.apply_runs, applied, params, totals.runs)
+    const moved = {
+      ...tree,
+      longRuns: plan.longMoves,
+      totals: counts,
+      runTuples: runs.residents,
+      oldLinks: movedFrom,
+    }
+    recorder.dispatchGroups(kernels.move_long, moved, params, Math.min(totals.longMoves, LONG_MOVE_GROUPS))
+    const written = {
+      ...tree,
+      payloadColumn: items.payloads,
+      runsOf: runs.runsOf,
+      runStarts: runs.starts,
+      order: runs.order,
+      aliveRanks: outcome.aliveRanks,
+      runActions: plan.actions,
+      targets: runs.residents,
+    }
+    recorder.dispatch(kernels.write_items, written, params, count)
     if (this.#unique) return
-    const finished = [runs.starts, outcome.aliveRanks, plan.actions, runs.residents, counts]
-    recorder.dispatch(finishRuns, [...tree, ...finished], params, totals.runs)
+    const finished = {
+      ...tree,
+      firstItems: runs.starts,
+      ranks: outcome.aliveRanks,
+      done: plan.actions,
+      owners: runs.residents,
+      runCount: counts,
+    }
+    recorder.dispatch(kernels.finish_runs, finished, params, totals.runs)
   }
 }

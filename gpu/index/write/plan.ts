@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
@@ -24,33 +23,14 @@ export class Planner {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #unique: boolean
-  readonly #planRuns: Kernel
+  readonly #kernels: Kernels<'plan_runs'>
 
-  private constructor(primitives: Primitives, shape: TreeShape, unique: boolean, planRuns: Kernel) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, unique: boolean) {
+    const conditions = { ...shape.conditions, serial: device.facts.software }
     this.#primitives = primitives
     this.#shape = shape
     this.#unique = unique
-    this.#planRuns = planRuns
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    unique: boolean,
-  ): Promise<Planner> {
-    const planRuns = await device.kernel({
-      module: 'index/write/plan',
-      entryPoint: 'plan_runs',
-      firstBinding: 1,
-      bindings: [
-        ...(['write', 'write', 'read', 'read', 'read', 'read'] as const),
-        ...(['write', 'write', 'write', 'write', 'write'] as const),
-      ],
-      params: 2,
-      conditions: { ...shape.conditions, serial: device.facts.software },
-    })
-    return new Planner(primitives, shape, unique, planRuns)
+    this.#kernels = device.kernels('index/write/plan', ['plan_runs'], conditions)
   }
 
   record(
@@ -66,10 +46,19 @@ export class Planner {
     const extentOffsets = scratch.words(count)
     const actions = scratch.words(count)
     const longMoves = scratch.words(count)
-    const inputs = [runs.starts, runs.residents, outcome.runStates, outcome.aliveRanks]
-    const outputs = [createRanks, extentOffsets, actions, counts, longMoves]
-    const buffers = [arena.tuples.buffer, arena.extents.buffer, ...inputs, ...outputs]
-    recorder.dispatch(this.#planRuns, buffers, [count, this.#shape.word], count)
+    const buffers = {
+      ...arena.bindings,
+      starts: runs.starts,
+      residents: runs.residents,
+      runStates: outcome.runStates,
+      aliveRanks: outcome.aliveRanks,
+      creates: createRanks,
+      extentWords: extentOffsets,
+      actions,
+      counts,
+      longMoves,
+    }
+    recorder.dispatch(this.#kernels.plan_runs, buffers, { count, shape: this.#shape.word }, count)
     const total = { buffer: createRanks, index: count }
     this.#primitives.scan(recorder, scratch, createRanks, createRanks, count, total)
     recorder.copy(createRanks, count * 4, counts, Count.creates * 4, 4)

@@ -22,19 +22,11 @@ export class RecordSorter {
   readonly #normaliser: KeyNormaliser
   readonly #sort: RecordSort
 
-  private constructor(device: Device, primitives: Primitives, normaliser: KeyNormaliser, sort: RecordSort) {
+  constructor(device: Device, primitives: Primitives, form: NormalForm) {
     this.#device = device
     this.#primitives = primitives
-    this.#normaliser = normaliser
-    this.#sort = sort
-  }
-
-  static async create(device: Device, primitives: Primitives, form: NormalForm): Promise<RecordSorter> {
-    const [normaliser, sort] = await Promise.all([
-      KeyNormaliser.create(device, primitives, form),
-      RecordSort.create(device, primitives),
-    ])
-    return new RecordSorter(device, primitives, normaliser, sort)
+    this.#normaliser = new KeyNormaliser(device, primitives, form)
+    this.#sort = new RecordSort(device, primitives)
   }
 
   async sort(recorder: Recorder, scratch: Scratch, keys: WireKeys): Promise<SortedRecords> {

@@ -1,6 +1,5 @@
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
@@ -27,62 +26,19 @@ export interface Outcome {
   readonly runStates: GPUBuffer
 }
 
-type Kernels = Readonly<Record<'acceptAppends' | 'keepResidents' | 'resolveRuns' | 'packCodes', Kernel>>
-
 /** Settles a batch's outcome without changing anything. */
 export class Resolver {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #payloadBytes: number
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'accept_appends' | 'keep_residents' | 'resolve_runs' | 'pack_codes'>
 
-  private constructor(primitives: Primitives, shape: TreeShape, payloadBytes: number, kernels: Kernels) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, payloadBytes: number) {
+    const entryPoints = ['accept_appends', 'keep_residents', 'resolve_runs', 'pack_codes'] as const
     this.#primitives = primitives
     this.#shape = shape
     this.#payloadBytes = payloadBytes
-    this.#kernels = kernels
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    payloadBytes: number,
-  ): Promise<Resolver> {
-    const common = {
-      module: 'index/write/resolve',
-      params: 5,
-      conditions: shape.conditions,
-    }
-    const [acceptAppends, keepResidents, resolveRuns, packCodes] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'accept_appends',
-        bindings: ['read', 'read', 'read', 'write', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'keep_residents',
-        firstBinding: 1,
-        bindings: ['write', 'write', 'read', 'read', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'resolve_runs',
-        firstBinding: 1,
-        bindings: [
-          ...(['write', 'write', 'read', 'read', 'read', 'read', 'read'] as const),
-          ...(['write', 'write', 'write', 'write', 'read'] as const),
-        ],
-      }),
-      device.kernel({ ...common, entryPoint: 'pack_codes', bindings: ['read', 'write'] }),
-    ])
-    return new Resolver(primitives, shape, payloadBytes, {
-      acceptAppends,
-      keepResidents,
-      resolveRuns,
-      packCodes,
-    })
+    this.#kernels = device.kernels('index/write/resolve', entryPoints, shape.conditions)
   }
 
   record(
@@ -96,12 +52,18 @@ export class Resolver {
   ): Outcome {
     const { count } = items
     const kernels = this.#kernels
-    const params = [count, this.#shape.word, this.#payloadBytes, items.op, pairs === undefined ? 0 : 1]
+    const params = {
+      count,
+      shape: this.#shape.word,
+      payloadBytes: this.#payloadBytes,
+      op: items.op,
+      hasPairs: pairs === undefined ? 0 : 1,
+    }
     const aliveRanks = scratch.words(count + 1)
     const runStates = scratch.words(count)
-    const tree = [arena.tuples.buffer, arena.extents.buffer]
     if (items.appends) {
-      recorder.dispatch(kernels.keepResidents, [...tree, runs.residents, counts, runStates], params, count)
+      const kept = { ...arena.bindings, runTuples: runs.residents, counts, states: runStates }
+      recorder.dispatch(kernels.keep_residents, kept, params, count)
     }
     if (items.allAlive) {
       this.#primitives.iota(recorder, aliveRanks, count + 1)
@@ -111,13 +73,29 @@ export class Resolver {
     const wideCodes = scratch.words(count)
     this.#primitives.fill(recorder, wideCodes, count, usualCode(items.op))
     if (items.appends) {
-      const buffers = [runs.runsOf, runs.residents, runs.order, aliveRanks, wideCodes]
-      recorder.dispatch(kernels.acceptAppends, buffers, params, count)
+      const buffers = {
+        runsOf: runs.runsOf,
+        tupleOf: runs.residents,
+        itemOrder: runs.order,
+        aliveOut: aliveRanks,
+        codesOut: wideCodes,
+      }
+      recorder.dispatch(kernels.accept_appends, buffers, params, count)
     } else {
-      const inputs = [items.payloads, runs.starts, runs.residents, runs.order, items.ops]
-      const links = pairs?.links ?? scratch.words(2)
-      const buffers = [...tree, ...inputs, links, aliveRanks, wideCodes, runStates, counts]
-      recorder.dispatch(kernels.resolveRuns, buffers, params, count)
+      const buffers = {
+        ...arena.bindings,
+        payloadColumn: items.payloads,
+        starts: runs.starts,
+        residents: runs.residents,
+        order: runs.order,
+        ops: items.ops,
+        links: pairs?.links ?? scratch.words(2),
+        alive: aliveRanks,
+        codes: wideCodes,
+        runStates,
+        totals: counts,
+      }
+      recorder.dispatch(kernels.resolve_runs, buffers, params, count)
     }
     this.#primitives.scan(recorder, scratch, aliveRanks, aliveRanks, count, {
       buffer: aliveRanks,
@@ -125,7 +103,7 @@ export class Resolver {
     })
     recorder.copy(aliveRanks, count * 4, counts, Count.payloadsAdded * 4, 4)
     const codes = scratch.bytes(count)
-    recorder.dispatch(kernels.packCodes, [wideCodes, codes], params, Math.ceil(count / 4))
+    recorder.dispatch(kernels.pack_codes, { wideCodes, packed: codes }, params, Math.ceil(count / 4))
     return { codes, aliveRanks, runStates }
   }
 }

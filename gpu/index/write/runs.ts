@@ -1,11 +1,10 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { LeadingSort, Primitives } from '../../primitives/primitives.js'
-import { type Arena, keyHeaps, searchBuffers } from '../arena.js'
-import { furtherBindings, type TreeShape } from '../layout.js'
+import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { Locator, Ready } from '../partitions/locator.js'
 import { Count } from './counts.js'
 import type { Items } from './items.js'
@@ -34,75 +33,29 @@ export interface SortedKeys extends Pick<Runs, 'keys' | 'heap' | 'order'> {
   readonly recorder: Recorder
 }
 
-type Kernels = Readonly<Record<'orderKeys' | 'markHeads' | 'numberRuns' | 'locateRuns', Kernel>> & {
-  /** Only where trees have partitions. */
-  readonly takeLocated: Kernel | undefined
-}
-
 /** Sorts a batch and finds each of its keys in the tree. */
 export class RunFinder {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'order_keys' | 'mark_heads' | 'number_runs' | 'locate_runs'>
+  /** Only where trees have partitions. */
+  readonly #located: Kernels<'take_located'> | undefined
   readonly #sorter: RecordSorter | undefined
   /** Only for keys of two words. */
   readonly #leadingSort: LeadingSort | undefined
   readonly #locator: Locator | undefined
 
-  private constructor(
-    primitives: Primitives,
-    shape: TreeShape,
-    kernels: Kernels,
-    sorter: RecordSorter | undefined,
-    leadingSort: LeadingSort | undefined,
-    locator: Locator | undefined,
-  ) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, locator: Locator | undefined) {
+    const { conditions, form, keyWords } = shape
+    const module = 'index/write/runs'
+    const entryPoints = ['order_keys', 'mark_heads', 'number_runs', 'locate_runs'] as const
     this.#primitives = primitives
     this.#shape = shape
-    this.#kernels = kernels
-    this.#sorter = sorter
-    this.#leadingSort = leadingSort
+    this.#kernels = device.kernels(module, entryPoints, conditions)
+    this.#located = locator && device.kernels(module, ['take_located'], conditions)
+    this.#sorter = form && new RecordSorter(device, primitives, form)
+    this.#leadingSort = form === undefined && keyWords === 2 ? primitives.leadingSort() : undefined
     this.#locator = locator
-  }
-
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    shape: TreeShape,
-    locator: Locator | undefined,
-  ): Promise<RunFinder> {
-    const { conditions } = shape
-    const common = { module: 'index/write/runs', params: 2, conditions }
-    const further = furtherBindings(shape, 'keys')
-    const [orderKeys, markHeads, numberRuns, locateRuns, sorter, leadingSort, takeLocated] =
-      await Promise.all([
-        device.kernel({ ...common, entryPoint: 'order_keys', bindings: ['read', 'write'] }),
-        device.kernel({ ...common, entryPoint: 'mark_heads', bindings: ['read', 'write'], further }),
-        device.kernel({
-          ...common,
-          entryPoint: 'number_runs',
-          bindings: ['read', 'write', 'write'],
-          further,
-        }),
-        device.kernel({
-          ...common,
-          entryPoint: 'locate_runs',
-          bindings: ['read', 'read', 'read', 'read', 'read', 'read', 'write', 'write'],
-          further: furtherBindings(shape, 'search'),
-        }),
-        shape.form === undefined ? undefined : RecordSorter.create(device, primitives, shape.form),
-        shape.form === undefined && shape.keyWords === 2 ? primitives.leadingSort() : undefined,
-        locator &&
-          device.kernel({
-            ...common,
-            entryPoint: 'take_located',
-            firstBinding: 3,
-            bindings: ['read', 'read', 'read', 'write', 'write', 'read', 'read'],
-            further,
-          }),
-      ])
-    const kernels = { orderKeys, markHeads, numberRuns, locateRuns, takeLocated }
-    return new RunFinder(primitives, shape, kernels, sorter, leadingSort, locator)
   }
 
   /**
@@ -111,7 +64,7 @@ export class RunFinder {
    */
   async sort(recorder: Recorder, scratch: Scratch, items: Items, counts: GPUBuffer): Promise<SortedKeys> {
     const { keyWords, word, isUnsigned } = this.#shape
-    const { orderKeys } = this.#kernels
+    const { order_keys: orderKeys } = this.#kernels
     const { keys, count } = items
     if (!('fixed' in keys)) {
       if (this.#sorter === undefined) throw new WarpdexError('INTERNAL', 'the batch has keys of another kind')
@@ -120,11 +73,13 @@ export class RunFinder {
           ? await this.#sorter.sortRecords(recorder, scratch, keys.heap, keys.records, count)
           : await this.#sorter.sort(recorder, scratch, keys)
       const ordered = scratch.words(count * keyWords)
-      sorted.recorder.dispatch(orderKeys, [sorted.records, ordered], [count, word], count)
+      const buffers = { wireKeys: sorted.records, ordered }
+      sorted.recorder.dispatch(orderKeys, buffers, { count, shape: word }, count)
       return { ...sorted, keys: ordered }
     }
     const ordered = isUnsigned ? keys.fixed : scratch.words(count * keyWords)
-    if (!isUnsigned) recorder.dispatch(orderKeys, [keys.fixed, ordered], [count, word], count)
+    const buffers = { wireKeys: keys.fixed, ordered }
+    if (!isUnsigned) recorder.dispatch(orderKeys, buffers, { count, shape: word }, count)
     const unsettled = { buffer: counts, index: Count.unsettled }
     const sorted =
       this.#leadingSort === undefined || items.leading === undefined
@@ -143,28 +98,27 @@ export class RunFinder {
     counts: GPUBuffer,
     ready: Ready | undefined,
   ): Runs {
-    const { word } = this.#shape
-    const { markHeads, numberRuns, locateRuns, takeLocated } = this.#kernels
-    const heaps = keyHeaps(arena, heap)
+    const kernels = this.#kernels
+    const params = { count, shape: this.#shape.word }
+    const tree = { ...arena.bindings, queryHeap: heap }
     const runsOf = scratch.words(count)
     const starts = scratch.words(count + 1)
-    recorder.dispatch(markHeads, [keys, runsOf, ...heaps], [count, word], count)
+    const numbered = { ...tree, keys, runsOf, runStarts: starts }
+    recorder.dispatch(kernels.mark_heads, numbered, params, count)
     this.#primitives.scan(recorder, scratch, runsOf, runsOf, count, { buffer: counts, index: Count.runs })
-    recorder.dispatch(numberRuns, [keys, runsOf, starts, ...heaps], [count, word], count)
+    recorder.dispatch(kernels.number_runs, numbered, params, count)
 
     const places = scratch.words(2 * count)
     const residents = scratch.words(count)
     const runs = { keys, heap, order, runsOf, starts, places, residents }
-    if (ready !== undefined && takeLocated !== undefined && this.#locator !== undefined) {
+    const found = { ...tree, starts, counts, places, residents }
+    if (ready !== undefined && this.#located !== undefined && this.#locator !== undefined) {
       const located = this.#locator.record(recorder, scratch, arena, ready, { keys, heap }, count, true)
-      const outputs = [starts, counts, places, residents]
-      const buffers = [located.places, ...outputs, keys, located.residents, ...heaps]
-      recorder.dispatch(takeLocated, buffers, [count, word], count)
-      return runs
+      const items = { locatedKeys: keys, itemPlaces: located.places, itemTuples: located.residents }
+      recorder.dispatch(this.#located.take_located, { ...found, ...items }, params, count)
+    } else {
+      recorder.dispatch(kernels.locate_runs, { ...found, sortedKeys: keys }, params, count)
     }
-    const located = [keys, starts, counts, places, residents]
-    const buffers = [...arena.buffers, ...located, ...searchBuffers(arena, heap)]
-    recorder.dispatch(locateRuns, buffers, [count, word], count)
     return runs
   }
 }

@@ -8,7 +8,7 @@ import { EntryLister } from '../delta/entries.js'
 import { OrderLinker } from '../delta/order-links.js'
 import { Remover } from '../delta/remove.js'
 import { treeShape } from '../layout.js'
-import { BulkBuild } from '../main/bulk-build.js'
+import { BulkBuild, canBulkBuild } from '../main/bulk-build.js'
 import { DirectoryBuilder } from '../main/directory.js'
 import { RunMerge } from '../main/merge-run.js'
 import type { Locator } from '../partitions/locator.js'
@@ -46,37 +46,31 @@ export interface Stages {
 }
 
 /** @param locator finds keys by partitions, where trees of the shape have any */
-export async function createStages(
+export function createStages(
   device: Device,
   primitives: Primitives,
   index: IndexShape,
   locator: Locator | undefined,
-): Promise<Stages> {
+): Stages {
   const shape = treeShape(index)
   const { payloadBytes, unique } = index
-  const { css, linked } = shape.conditions
-  const variable = shape.form !== undefined
-  const merging = css ? RunMerge.create(device, shape) : undefined
-  const [runs, pairs, resolver, planner, entries, builder, keys, payloads, newTuples, remover] =
-    await Promise.all([
-      RunFinder.create(device, primitives, shape, locator),
-      PairMatcher.create(device, primitives, shape, payloadBytes),
-      Resolver.create(device, primitives, shape, payloadBytes),
-      Planner.create(device, primitives, shape, unique),
-      EntryLister.create(device, primitives, shape),
-      createBuilder(device, primitives, shape),
-      variable ? KeyWriter.create(device, primitives, shape) : undefined,
-      PayloadWriter.create(device, shape, payloadBytes, unique),
-      variable ? undefined : NewTupleWriter.create(device, shape, payloadBytes),
-      Remover.create(device, shape),
-    ])
-  const [linker, directories, separators, merge, bulk] = await Promise.all([
-    linked ? OrderLinker.create(device, shape) : undefined,
-    hasDirectory(shape) ? DirectoryKeeper.create(device) : undefined,
-    css ? DirectoryBuilder.create(device, shape) : undefined,
-    merging,
-    merging?.then((merge) => BulkBuild.create(device, primitives, index, merge)),
-  ])
-  const common = { runs, pairs, resolver, planner, entries, builder, keys, payloads, newTuples, remover }
-  return { ...common, linker, directories, separators, merge, bulk }
+  const { css, linked, variable } = shape.conditions
+  const merge = css ? new RunMerge(device, shape) : undefined
+  return {
+    runs: new RunFinder(device, primitives, shape, locator),
+    pairs: new PairMatcher(device, primitives, shape, payloadBytes),
+    resolver: new Resolver(device, primitives, shape, payloadBytes),
+    planner: new Planner(device, primitives, shape, unique),
+    entries: new EntryLister(device, primitives, shape),
+    builder: createBuilder(device, primitives, shape),
+    keys: variable ? new KeyWriter(device, primitives, shape) : undefined,
+    payloads: new PayloadWriter(device, shape, payloadBytes, unique),
+    newTuples: variable ? undefined : new NewTupleWriter(device, shape, payloadBytes),
+    remover: new Remover(device, shape),
+    linker: linked ? new OrderLinker(device, shape) : undefined,
+    directories: hasDirectory(shape) ? new DirectoryKeeper(device) : undefined,
+    separators: css ? new DirectoryBuilder(device, shape) : undefined,
+    merge,
+    bulk: merge && canBulkBuild(index) ? new BulkBuild(device, primitives, index, merge) : undefined,
+  }
 }

@@ -85,21 +85,12 @@ export class TreeWriter {
   readonly #shape: TreeShape
   readonly #stages: Stages
 
-  private constructor(device: Device, index: IndexShape, stages: Stages) {
+  /** @param locator finds keys by partitions, where trees of the shape have any */
+  constructor(device: Device, primitives: Primitives, index: IndexShape, locator?: Locator) {
     this.#device = device
     this.#index = index
     this.#shape = treeShape(index)
-    this.#stages = stages
-  }
-
-  /** @param locator finds keys by partitions, where trees of the shape have any */
-  static async create(
-    device: Device,
-    primitives: Primitives,
-    index: IndexShape,
-    locator?: Locator,
-  ): Promise<TreeWriter> {
-    return new TreeWriter(device, index, await createStages(device, primitives, index, locator))
+    this.#stages = createStages(device, primitives, index, locator)
   }
 
   /**

@@ -19,13 +19,13 @@ t.test('lookups that start at a directory of any number of digits find what is t
   t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const primitives = await Primitives.create(device)
-  const keeper = await DirectoryKeeper.create(device)
+  const keeper = new DirectoryKeeper(device)
   for (const keyType of ['u32', 'u64'] as const) {
     const shape = { keyType, payloadBytes: 4, unique: true, matchFrom: 0 }
     const { keyWords } = treeShape(shape)
-    const writer = await TreeWriter.create(device, primitives, shape)
-    const context = await ReadContext.create(device, primitives, shape)
-    const get = await Get.create(context, await NarrowPayloads.create(context))
+    const writer = new TreeWriter(device, primitives, shape)
+    const context = new ReadContext(device, primitives, shape)
+    const get = new Get(context, new NarrowPayloads(context))
     const arena = await Arena.create(device, treeShape(shape), { nodes: 1, tuples: 1, extentWords: 1 })
     // Half of the keys share their first digits, so that some paths end above the directory's depth and others go on below it.
     const keys = new Uint32Array(keyWords * KEYS).map(() => random.below(2 ** 32))

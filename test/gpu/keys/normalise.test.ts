@@ -35,8 +35,8 @@ async function thereAndBack(
   live: number,
   mostBytes: number,
 ): Promise<Found> {
-  const normaliser = await KeyNormaliser.create(device, primitives, form)
-  const restorer = await KeyRestorer.create(device, primitives, form, strategy)
+  const normaliser = new KeyNormaliser(device, primitives, form)
+  const restorer = new KeyRestorer(device, primitives, form, strategy)
   const count = offsets.length - 1
   const scratch = device.scratch()
   const upload = (column: Uint8Array) => {

@@ -30,7 +30,7 @@ async function sortRecords(
   { device, primitives }: Bed,
   { heap, records }: { heap: Uint32Array; records: Uint32Array },
 ): Promise<Uint32Array> {
-  const sort = await RecordSort.create(device, primitives)
+  const sort = new RecordSort(device, primitives)
   const scratch = device.scratch()
   const buffers = { heap: scratch.words(heap.length), records: scratch.words(records.length) }
   upload(device, buffers.heap, heap)
@@ -105,8 +105,8 @@ t.test('what the normal form was recorded for in the same submission', (t) =>
     const column = { offsets: scratch.words(offsets.length), bytes: scratch.bytes(bytes.length) }
     upload(device, column.offsets, offsets)
     device.upload(column.bytes, bytes)
-    const normaliser = await KeyNormaliser.create(device, primitives, 'terminated')
-    const sort = await RecordSort.create(device, primitives)
+    const normaliser = new KeyNormaliser(device, primitives, 'terminated')
+    const sort = new RecordSort(device, primitives)
     const recorder = device.record()
     const wireKeys = { ...column, count: keys.length, byteLength: bytes.length }
     const normal = normaliser.record(recorder, scratch, wireKeys)
@@ -177,7 +177,7 @@ t.test('twenty thousand keys that share 4,000 bytes take as few rounds as short 
         Uint32Array.from({ length: 2 * count }, (_, i) => (i % 2 === 0 ? (i / 2) * words : lengths)),
       )
       const scratch = device.scratch()
-      const sort = await RecordSort.create(device, primitives)
+      const sort = new RecordSort(device, primitives)
       const rounds = t.capture(device, 'submitAndRead', device.submitAndRead)
       const order = await sort.sort(device.record(), scratch, { heap, records }, count)
       t.ok(rounds().length <= 2, 'two rounds')

@@ -1,17 +1,21 @@
 import { WarpdexError } from '../../../../protocol/errors.js'
-import type { Device } from '../../../device/device.js'
-import type { Kernel, KernelDescription } from '../../../device/kernel.js'
+import type { Device, Kernels } from '../../../device/device.js'
 import type { Recorder } from '../../../device/recorder.js'
 import type { Scratch } from '../../../memory/scratch.js'
-import { type Arena, headBuffers } from '../../arena.js'
+import type { Arena, KeyHeaps } from '../../arena.js'
 import type { Builder, NodePlan } from '../../delta/build.js'
 import type { Entries } from '../../delta/entries.js'
 import { Neighbours } from '../../delta/neighbours.js'
-import { furtherBindings, HEAD_WORDS, LANES, SLOTS, type TreeShape } from '../../layout.js'
+import { HEAD_WORDS, LANES, SLOTS, type TreeShape } from '../../layout.js'
 
-type Kernels = Readonly<
-  Record<'beginDescents' | 'findGroups' | 'descendLevel' | 'openGroups' | 'writeNodes' | 'hangTuples', Kernel>
->
+const KERNELS = [
+  'begin_descents',
+  'find_groups',
+  'descend_level',
+  'open_groups',
+  'write_nodes',
+  'hang_tuples',
+] as const
 
 /** The tree that entries are for, as it is before them. */
 interface Resident {
@@ -25,7 +29,7 @@ interface Resident {
 interface Descents {
   readonly entries: Entries
   readonly counts: GPUBuffer
-  readonly heaps: readonly GPUBuffer[]
+  readonly heaps: KeyHeaps
   readonly states: GPUBuffer
   /** What they need, as `begin_descents` counts it. */
   readonly totals: GPUBuffer
@@ -56,61 +60,16 @@ export class CoalescedBuilder implements Builder {
   readonly #device: Device
   readonly #levels: number
   readonly #neighbours: Neighbours
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<(typeof KERNELS)[number]>
 
-  private constructor(device: Device, levels: number, neighbours: Neighbours, kernels: Kernels) {
-    this.#device = device
-    this.#levels = levels
-    this.#neighbours = neighbours
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, shape: TreeShape): Promise<CoalescedBuilder> {
-    const { conditions, partitionLevels } = shape
+  constructor(device: Device, { conditions, partitionLevels }: TreeShape) {
     if (typeof partitionLevels !== 'number') {
       throw new WarpdexError('INTERNAL', 'the partitions of a coalesced tree have a fixed number of levels')
     }
-    const common = { module: 'index/partitions/coalesced/build-coalesced', params: 6, conditions }
-    const kernel = (
-      entryPoint: string,
-      bindings: KernelDescription['bindings'],
-      further: KernelDescription['further'] = [],
-    ) => device.kernel({ ...common, entryPoint, bindings, further })
-    const [beginDescents, findGroups, descendLevel, openGroups, writeNodes, hangTuples, neighbours] =
-      await Promise.all([
-        kernel(
-          'begin_descents',
-          ['read', 'read', 'write', 'read', 'write', 'write'],
-          furtherBindings(shape, 'tree'),
-        ),
-        kernel('find_groups', [], [[6, 'write'], ...furtherBindings(shape, 'heads')]),
-        kernel(
-          'descend_level',
-          ['read', 'read', 'read', 'write', 'write', 'write', 'write'],
-          furtherBindings(shape, 'keys'),
-        ),
-        kernel(
-          'open_groups',
-          [],
-          [
-            [3, 'write'],
-            [6, 'write'],
-          ],
-        ),
-        kernel(
-          'write_nodes',
-          ['write', 'read'],
-          [
-            [5, 'write'],
-            [6, 'write'],
-            [7, 'write'],
-          ],
-        ),
-        kernel('hang_tuples', ['write', 'read'], [[4, 'write']]),
-        Neighbours.create(device, shape),
-      ])
-    const kernels = { beginDescents, findGroups, descendLevel, openGroups, writeNodes, hangTuples }
-    return new CoalescedBuilder(device, partitionLevels, neighbours, kernels)
+    this.#device = device
+    this.#levels = partitionLevels
+    this.#neighbours = new Neighbours(device, conditions)
+    this.#kernels = device.kernels('index/partitions/coalesced/build-coalesced', KERNELS, conditions)
   }
 
   plan(
@@ -118,7 +77,7 @@ export class CoalescedBuilder implements Builder {
     scratch: Scratch,
     entries: Entries,
     counts: GPUBuffer,
-    heaps: readonly GPUBuffer[],
+    heaps: KeyHeaps,
     arena: Arena | undefined,
   ): NodePlan {
     const { bound, keys, places } = entries
@@ -126,8 +85,9 @@ export class CoalescedBuilder implements Builder {
     const resident = residentOf(recorder, scratch, arena)
     const [states, totals] = [scratch.words(2 * bound), scratch.words(TOTALS)]
     recorder.clear(totals, 0, 4 * TOTALS)
-    const buffers = [shared, keys, places, counts, states, totals, ...heaps, resident.heads]
-    recorder.dispatch(this.#kernels.beginDescents, buffers, [bound], bound)
+    const columns = { digitsShared: shared, keys, placesOut: places, countsIn: counts, states, totals }
+    const buffers = { ...columns, ...heaps, heads: resident.heads }
+    recorder.dispatch(this.#kernels.begin_descents, buffers, { count: bound }, bound)
     const descents = { entries, counts, heaps, states, totals, resident }
     let claims: Claims | undefined
     return {
@@ -156,15 +116,26 @@ export class CoalescedBuilder implements Builder {
     const recorder = this.#device.record()
     recorder.clear(claims.table, 0, 4 * CLAIM_WORDS * capacity)
     recorder.clear(claims.bands, 0, 4 * BAND_WORDS * bands)
-    const params = (count: number, depth: number) => [count, levels, resident.taken, capacity, depth, bands]
+    const params = (count: number, depth: number) => {
+      return { count, levels, firstNode: resident.taken, capacity, depth, bands }
+    }
     const groups = resident.taken / LANES
-    recorder.dispatch(this.#kernels.findGroups, [claims.bands, resident.heads], params(groups, 0), groups)
-    const columns = [entries.keys, entries.places, counts, states]
-    const buffers = [resident.nodes, ...columns, claims.table, claims.bands, ...heaps]
+    const buffers = {
+      nodes: resident.nodes,
+      heads: resident.heads,
+      keys: entries.keys,
+      places: entries.places,
+      counts,
+      states,
+      table: claims.table,
+      bands: claims.bands,
+      ...heaps,
+    }
+    recorder.dispatch(this.#kernels.find_groups, buffers, params(groups, 0), groups)
     for (let depth = ~complement >>> 0; depth < end; depth++) {
-      recorder.dispatch(this.#kernels.descendLevel, buffers, params(entries.bound, depth), entries.bound)
+      recorder.dispatch(this.#kernels.descend_level, buffers, params(entries.bound, depth), entries.bound)
       if ((depth + 1) % levels > 0 || depth + 1 === end) continue
-      recorder.dispatch(this.#kernels.openGroups, [counts, claims.bands], params(1, depth), 1)
+      recorder.dispatch(this.#kernels.open_groups, buffers, params(1, depth), 1)
     }
     recorder.submit()
     return claims
@@ -181,13 +152,19 @@ export class CoalescedBuilder implements Builder {
   }
 
   #write(building: Recorder, arena: Arena, descents: Descents, claims: Claims, count: number): void {
-    const { writeNodes, hangTuples } = this.#kernels
     const { entries, states, resident } = descents
     const { table, capacity, bands } = claims
-    const nodes = arena.nodes.buffer
-    const written = [nodes, entries.entries, table, bands, ...headBuffers(arena)]
-    building.dispatch(writeNodes, written, [0, this.#levels, resident.taken, capacity], capacity)
-    building.dispatch(hangTuples, [nodes, entries.entries, states], [count], count)
+    const buffers = {
+      ...arena.bindings,
+      newNodes: arena.nodes.buffer,
+      entries: entries.entries,
+      table,
+      bands,
+      states,
+    }
+    const params = { levels: this.#levels, firstNode: resident.taken, capacity }
+    building.dispatch(this.#kernels.write_nodes, buffers, params, capacity)
+    building.dispatch(this.#kernels.hang_tuples, buffers, { count }, count)
     // New partitions may have old nodes, among which none is looked for again.
     arena.partitions?.destroy()
     arena.partitions = undefined
@@ -195,9 +172,9 @@ export class CoalescedBuilder implements Builder {
 }
 
 function residentOf(recorder: Recorder, scratch: Scratch, arena: Arena | undefined): Resident {
-  const [heads] = arena === undefined ? [] : headBuffers(arena)
-  if (arena !== undefined && heads !== undefined) {
-    return { nodes: arena.nodes.buffer, heads, taken: arena.nodes.records }
+  if (arena?.heads !== undefined) {
+    const { nodes, heads } = arena
+    return { nodes: nodes.buffer, heads: heads.buffer, taken: nodes.records }
   }
   const words = { nodes: LANES * SLOTS, heads: LANES * HEAD_WORDS }
   const root = { nodes: scratch.words(words.nodes), heads: scratch.words(words.heads), taken: LANES }

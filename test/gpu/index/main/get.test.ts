@@ -42,9 +42,9 @@ async function compare(
   random: Random,
 ): Promise<void> {
   const primitives = await Primitives.create(device)
-  const context = await ReadContext.create(device, primitives, shape)
-  const narrow = await NarrowPayloads.create(context)
-  const writer = await TreeWriter.create(device, primitives, shape)
+  const context = new ReadContext(device, primitives, shape)
+  const narrow = new NarrowPayloads(context)
+  const writer = new TreeWriter(device, primitives, shape)
   const arena = await Arena.create(device, treeShape(shape), { nodes: 64, tuples: 64, extentWords: 64 })
   const model = new Map<number, number>()
   const write = async (ops: WriteOp, numbers: readonly number[], payload: number): Promise<void> => {
@@ -74,7 +74,7 @@ async function compare(
   const asked = Array.from({ length: 300 + random.below(7) }, () => random.below(4 * size + 8))
   const expected = asked.map((number) => model.get(number) ?? 0)
   for (const serial of [true, false]) {
-    const get = await Get.create(context, narrow, serial)
+    const get = new Get(context, narrow, serial)
     const { payloads } = await get.fromRoot(arena, { bytes: column(shape, asked) })
     const view = Buffer.from(payloads)
     const found = asked.map((_, i) => view.readUInt32LE(i * shape.payloadBytes))

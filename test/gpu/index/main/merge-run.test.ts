@@ -40,15 +40,6 @@ function randomOf(t: Test): Random {
 /** Lengths beside the boundaries of an invocation's part, of a serial tile and of a workgroup's. */
 const LENGTHS = [1, 7, 8, 9, 511, 512, 513, 2047, 2048, 2049, 4100]
 
-const merges = new Map<string, Promise<RunMerge>>()
-
-function mergeOf(shape: IndexShape, strategy: Strategy): Promise<RunMerge> {
-  const name = `${shape.keyType} ${strategy}`
-  const merge = merges.get(name) ?? RunMerge.create(device, treeShape(shape), strategy)
-  merges.set(name, merge)
-  return merge
-}
-
 /** Merges two sorted sets of keys, as tuples whose other words say where they were. */
 async function mergeAndCompare(
   shape: IndexShape,
@@ -69,7 +60,7 @@ async function mergeAndCompare(
     extentWords: 1,
   })
   const scratch = device.scratch()
-  const merge = await mergeOf(shape, strategy)
+  const merge = new RunMerge(device, treeShape(shape), strategy)
   device.upload(arena.tuples.buffer, asBytes(words))
   arena.takeTuples(sides[0].length)
   arena.replaceSorted(await arena.provideSorted(sides[0].length))

@@ -85,7 +85,7 @@ t.test('a read that was called sees the tree as it was, whatever happens to it a
     reader.scan(arena, everything, 'breadth-first'),
   ])
   const recorder = device.record()
-  for (const buffer of arena.buffers) recorder.clear(buffer)
+  for (const { buffer } of arena.regions.values()) recorder.clear(buffer)
   recorder.submit()
   arena.destroy()
   same(t, await answers, expected)

@@ -87,7 +87,7 @@ export async function subjectOf(
   keys: readonly HostKey[],
   random: Random,
 ): Promise<Subject> {
-  const reader = new ArenaReader(await createReads(device, await Primitives.create(device), shape))
+  const reader = new ArenaReader(createReads(device, await Primitives.create(device), shape))
   const arena = await uploadTree(device, shape, keys, random)
   return { shape, keys, arena, reader, model: modelOf(shape, keys) }
 }
