@@ -13,34 +13,62 @@ const NO_TEXT = 'the server sent text instead of a frame'
 const OPTIONS = { perMessageDeflate: false, maxPayload: LIMITS.frameBytes, closeTimeout: 2000 }
 
 /**
+ * A server of several threads leaves connections to those that have fewer: whoever comes in the moment in which a thread stops listening is
+ * reset, and finds another one at once.
+ */
+const RESETS = 3
+
+/**
  * Opens a WebSocket, over TCP or, with a URL such as `ws+unix:/run/warpdex.sock`, over a Unix socket.
  *
  * @throws SyntaxError when the URL is none that a WebSocket can connect to
  */
-export function openSocket(url: string, { token, ca }: SocketOptions, handlers: SocketHandlers): Socket {
+export function openSocket(url: string, options: SocketOptions, handlers: SocketHandlers): Socket {
+  let isClosed = false
+  const open = (resets: number): WebSocket => {
+    const socket = makeSocket(url, options)
+    let failure: NodeJS.ErrnoException | undefined
+    let isOpen = false
+    socket.on('open', () => {
+      isOpen = true
+      handlers.onOpen()
+    })
+    socket.on('message', (data, isBinary) => {
+      // As plain bytes, because a Buffer's methods mean other things than those of the arrays that browsers give.
+      if (isBinary && data instanceof Uint8Array) handlers.onMessage(asBytes(data))
+      else socket.close(1003, NO_TEXT)
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      failure = error
+    })
+    socket.on('close', (code, reason) => {
+      if (!isOpen && !isClosed && failure?.code === 'ECONNRESET' && resets > 0) {
+        current = open(resets - 1)
+        send = joinedSend(current)
+        return
+      }
+      const why = failure && explained(failure, url)
+      handlers.onClose(why || reason.toString() || `close code ${code}`, failure?.message.endsWith(' 401'))
+    })
+    return socket
+  }
+  let current = open(RESETS)
+  let send = joinedSend(current)
+  const close = () => {
+    isClosed = true
+    current.close()
+  }
+  return { send: (message) => send(message), close }
+}
+
+function makeSocket(url: string, { token, ca }: SocketOptions): WebSocket {
   const path = unixPath(url)
-  const socket = new WebSocket(path === undefined ? url : 'ws://localhost', {
+  return new WebSocket(path === undefined ? url : 'ws://localhost', {
     ...OPTIONS,
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
     ...(ca === undefined ? {} : { ca: Buffer.from(ca) }),
     ...(path === undefined ? {} : { createConnection: connectTo(path) }),
   })
-  let failure = ''
-  let unauthorised = false
-  socket.on('open', () => handlers.onOpen())
-  socket.on('message', (data, isBinary) => {
-    // As plain bytes, because a Buffer's methods mean other things than those of the arrays that browsers give.
-    if (isBinary && data instanceof Uint8Array) handlers.onMessage(asBytes(data))
-    else socket.close(1003, NO_TEXT)
-  })
-  socket.on('error', (error: NodeJS.ErrnoException) => {
-    failure = explained(error, url)
-    unauthorised = error.message.endsWith(' 401')
-  })
-  socket.on('close', (code, reason) => {
-    handlers.onClose(failure || reason.toString() || `close code ${code}`, unauthorised)
-  })
-  return { send: joinedSend(socket), close: () => socket.close() }
 }
 
 /**

@@ -30,6 +30,12 @@ const resourceLimits = { maxYoungGenerationSizeMb: 12 }
 /** Before a thread takes the place of one that has ended, so that a fault which comes at once does not come without a pause. */
 const RESTART_MS = 1000
 
+/**
+ * How long nobody must have come or gone before a thread stops listening: whoever is in its queue in that moment is reset, and in a storm of
+ * connections there is always somebody.
+ */
+const QUIET_MS = 20
+
 const NO_LOAD: Load = { requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 }
 
 /** One thread that listens, as the engine's sees it. */
@@ -155,6 +161,7 @@ export class ListenerThreads {
   readonly #options: Options
   readonly #threads = new Set<ListenerThread>()
   #listener: ListenerOptions
+  #balancing: NodeJS.Timeout | undefined
   #begun = false
   #stopped = false
 
@@ -206,26 +213,33 @@ export class ListenerThreads {
   /** Sees all clients out once their requests are answered, and ends the threads. */
   async stop(): Promise<void> {
     this.#stopped = true
+    clearTimeout(this.#balancing)
     await Promise.all([...this.#threads].map((thread) => thread.close()))
   }
 
   #start(): ListenerThread {
     const options = { ...this.#options, listener: this.#listener }
-    const thread = new ListenerThread(options, () => this.#balance())
+    const thread = new ListenerThread(options, () => this.#balanceLater())
     this.#threads.add(thread)
     // Whoever starts it is told; later it is the end that counts.
     thread.listening.catch(() => {})
     if (this.#begun) thread.tell({ kind: 'begin', adapter: this.#options.backend.adapter })
     void thread.ended.then(() => {
       this.#threads.delete(thread)
-      this.#balance()
+      this.#balanceLater()
       this.#startLater()
     })
     return thread
   }
 
-  /** Those who come next are for the threads that have fewest. */
+  /** Once it is quiet, those who come next are for the threads that have fewest. */
+  #balanceLater(): void {
+    if (this.#balancing === undefined) this.#balancing = setTimeout(() => this.#balance(), QUIET_MS)
+    else this.#balancing.refresh()
+  }
+
   #balance(): void {
+    if (this.#stopped) return
     const sound = [...this.#threads].filter(({ isSound }) => isSound)
     const fewest = Math.min(...sound.map(({ connections }) => connections))
     for (const thread of sound) thread.accept(thread.connections <= fewest)
