@@ -6,6 +6,7 @@ import type { Request } from '../../../protocol/messages.js'
 import { readRequest } from '../../../protocol/read-request.js'
 import { type Backend, Cancellation, type Reply, type Result } from '../backend.js'
 import type { LentMemory, ReplyMemory } from '../reply-memory.js'
+import type { BusyPolling } from './busy-polling.js'
 import type { Mailbox } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
 
@@ -18,6 +19,8 @@ interface Options {
   readonly backend: Backend
   readonly memory: ReplyMemory
   readonly outbox: Mailbox<ToListener>
+  /** Of this thread. */
+  readonly polling: BusyPolling
   /** Told of errors that are nobody's fault but the server's. */
   readonly onInternal: (error: WarpdexError) => void
 }
@@ -86,14 +89,18 @@ export class BackendServer {
   }
 
   async #call({ number, frame, checksums, ...call }: Extract<ToEngine, { kind: 'call' }>): Promise<void> {
+    const { backend, polling } = this.#options
     const cancellation = new Cancellation()
     this.#calls.set(number, cancellation)
+    // Where the CPU is the device it needs the core.
+    if (!backend.adapter.software) polling.arrived()
     try {
       const request = withChecksums(readRequest(frame), checksums)
-      this.#send(number, await this.#options.backend.call({ request, frame, ...call, cancellation }))
+      this.#send(number, await backend.call({ request, frame, ...call, cancellation }))
     } catch (thrown) {
       this.#refuse(number, thrown)
     } finally {
+      polling.answered()
       this.#calls.delete(number)
     }
   }

@@ -4,6 +4,7 @@ import { toWarpdexError } from '../../../protocol/errors.js'
 import { Meters } from '../../observe/meters.js'
 import { Flow } from '../flow/flow.js'
 import { Listener } from '../listener.js'
+import { BusyPolling } from './busy-polling.js'
 import { Mailbox } from './mailbox.js'
 import type { ListenerThreadData, Load, ToEngine, ToListener } from './messages.js'
 import { RemoteBackend } from './remote-backend.js'
@@ -22,8 +23,13 @@ const outbox: Mailbox<ToEngine> = new Mailbox(port, (message, error) => backend.
 const backend: RemoteBackend = new RemoteBackend(outbox)
 const flow = new Flow(limits)
 const meters = new Meters()
+const polling = new BusyPolling()
 const meter = {
-  received: (bytes: number) => meters.received(bytes),
+  received: (bytes: number) => {
+    // Where the CPU is the device it needs the core.
+    if (!backend.adapter.software) polling.arrived()
+    return meters.received(bytes)
+  },
   slowConsumer: (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes }),
 }
 const listener = new Listener(options, { backend, flow, meter })
@@ -88,6 +94,7 @@ function receive(message: ToListener): void {
       fail(new Error(message.message))
       break
     default:
+      if (message.kind === 'reply') polling.answered()
       backend.settle(message)
   }
 }

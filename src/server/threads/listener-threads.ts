@@ -9,6 +9,7 @@ import type { FlowLimits } from '../flow/flow-limits.js'
 import type { ListenerOptions } from '../listener.js'
 import type { ReplyMemory } from '../reply-memory.js'
 import { BackendServer } from './backend-server.js'
+import { BusyPolling } from './busy-polling.js'
 import { Mailbox } from './mailbox.js'
 import type { ListenerThreadData, Load, ToEngine, ToListener } from './messages.js'
 
@@ -19,6 +20,12 @@ interface Options {
   readonly backend: Backend
   readonly memory: ReplyMemory
   readonly monitor: Monitor
+}
+
+/** What one thread needs beside. */
+interface ThreadOptions extends Options {
+  /** Of the engine's thread. */
+  readonly polling: BusyPolling
 }
 
 /**
@@ -56,7 +63,10 @@ class ListenerThread {
   #failed = false
 
   /** @param onConnections called when it has more or fewer of them */
-  constructor({ listener, limits, backend, memory, monitor }: Options, onConnections: () => void) {
+  constructor(
+    { listener, limits, backend, memory, monitor, polling }: ThreadOptions,
+    onConnections: () => void,
+  ) {
     this.#monitor = monitor
     this.#onConnections = onConnections
     let settle = { resolve: (_port: number) => {}, reject: (_error: WarpdexError) => {} }
@@ -68,7 +78,7 @@ class ListenerThread {
     this.#worker = new Worker(program(), { workerData, name: 'listener', resourceLimits })
     this.#outbox = new Mailbox(this.#worker, (message, error) => this.#server.unsent(message, error))
     const onInternal = (error: WarpdexError) => monitor.failed(error)
-    this.#server = new BackendServer({ backend, memory, outbox: this.#outbox, onInternal })
+    this.#server = new BackendServer({ backend, memory, outbox: this.#outbox, polling, onInternal })
     this.#worker.on('message', (messages: readonly ToEngine[]) => {
       for (const message of messages) this.#receive(message)
     })
@@ -160,6 +170,7 @@ class ListenerThread {
 export class ListenerThreads {
   readonly #options: Options
   readonly #threads = new Set<ListenerThread>()
+  readonly #polling = new BusyPolling()
   #listener: ListenerOptions
   #balancing: NodeJS.Timeout | undefined
   #begun = false
@@ -218,7 +229,7 @@ export class ListenerThreads {
   }
 
   #start(): ListenerThread {
-    const options = { ...this.#options, listener: this.#listener }
+    const options = { ...this.#options, listener: this.#listener, polling: this.#polling }
     const thread = new ListenerThread(options, () => this.#balanceLater())
     this.#threads.add(thread)
     // Whoever starts it is told; later it is the end that counts.

@@ -4,6 +4,7 @@ import { encodeFrame } from '../../../../protocol/frame.js'
 import type { Backend, Call, Reply } from '../../../../src/server/backend.js'
 import { ReplyMemory } from '../../../../src/server/reply-memory.js'
 import { BackendServer } from '../../../../src/server/threads/backend-server.js'
+import { BusyPolling } from '../../../../src/server/threads/busy-polling.js'
 import { Mailbox } from '../../../../src/server/threads/mailbox.js'
 import type { ToListener } from '../../../../src/server/threads/messages.js'
 
@@ -34,7 +35,9 @@ class Engine {
     }
     const postMessage = (messages: readonly ToListener[]) => void this.sent.push(...messages)
     const outbox = new Mailbox<ToListener>({ postMessage }, () => {})
-    this.server = new BackendServer({ backend, memory: this.memory, outbox, onInternal: () => {} })
+    const { memory } = this
+    const polling = new BusyPolling()
+    this.server = new BackendServer({ backend, memory, outbox, polling, onInternal: () => {} })
   }
 
   call(number: number): void {
