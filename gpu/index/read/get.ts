@@ -1,10 +1,11 @@
 import type { Rows } from '../../../protocol/rows.js'
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
+import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
+import { groupsFor } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
 import { directedParams } from '../partitions/directed.js'
@@ -90,7 +91,7 @@ export class Get implements ReadOperation<'get'> {
     const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
     const isTopped = located === undefined && directory !== undefined
     const kernels = (located ? this.#located : isTopped ? this.#topped : undefined) ?? this.#plain
-    recorder.dispatch(
+    recorder.dispatchGroups(
       kernels.get_first,
       { ...buffers, residents: located?.residents },
       {
@@ -102,7 +103,7 @@ export class Get implements ReadOperation<'get'> {
         first: at.first,
         firstWord: at.firstWord,
       },
-      this.#serial ? Math.ceil(count / 32) : count,
+      this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE),
     )
   }
 
