@@ -5,7 +5,7 @@ import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { groupsFor } from '../../primitives/strategy.js'
+import { groupsFor, kernelsFor } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
 import { directedParams } from '../partitions/directed.js'
@@ -38,11 +38,15 @@ export class Get implements ReadOperation<'get'> {
 
   /** @param serial whether one thread answers 32 keys, which suits CPUs */
   constructor(context: ReadContext, narrow: NarrowPayloads, serial = context.device.facts.software) {
-    const { tree, locator } = context
+    const { device, tree, locator } = context
     const { css, variable } = tree.conditions
     const quads = tree.tupleStride === 4 && !(css && variable)
     const kernels = (conditions: Conditions = {}) =>
-      context.kernels('get', ['get_first'], { quads, serial, ...conditions })
+      kernelsFor(device, serial ? 'serial' : 'cooperative', 'index/read/get', ['get_first'], {
+        ...tree.conditions,
+        quads,
+        ...conditions,
+      })
     this.#context = context
     this.#narrow = narrow
     this.#serial = serial
