@@ -1,5 +1,5 @@
-// Makes JavaScript of all TypeScript here, without a check of types: types become blanks, so that what runs has the lines and columns of its source. It lies
-// in one folder, laid out as `npm run build` lays out dist/, from which tests start the command, too. A source is compiled when it has changed.
+// Makes JavaScript of all TypeScript here, without a check of types, in the folder build/: types become blanks, so that what runs has the lines and columns
+// of its source. Tests run from there, and start the command from there. A source is compiled when it has changed.
 import {
   mkdirSync,
   readdirSync,
@@ -13,10 +13,10 @@ import { dirname, join } from 'node:path'
 import { assemble } from '../assemble.mjs'
 
 export const ROOT = dirname(import.meta.dirname)
-const COMPILED = join(ROOT, 'node_modules/.cache/warpdex-compiled/dist')
+const COMPILED = join(ROOT, 'build')
 const FOLDERS = ['bench', 'clients', 'gpu', 'persistence', 'protocol', 'src', 'test']
-/** Files that modules read. */
-const READ = /\.(wesl|html|css|svg)$/
+/** Files that modules read; tests may read any. */
+const READ = /\.(wesl|json|html|css|svg|mjs)$/
 
 /** Where the module of a source lies. */
 export function compiledPath(source) {
@@ -30,12 +30,12 @@ function isCurrent(source, target) {
 }
 
 /** Puts a file in place as a whole, since other processes read and write the folder too. */
-function put(source, text) {
+function put(source, content) {
   const target = compiledPath(source)
   const aside = `${target}.${process.pid}`
   const { atime, mtime } = statSync(source)
   mkdirSync(dirname(target), { recursive: true })
-  writeFileSync(aside, text)
+  writeFileSync(aside, content)
   utimesSync(aside, atime, mtime)
   renameSync(aside, target)
 }
@@ -45,13 +45,16 @@ function refuse(source, text, position) {
   throw new Error(`${source}:${line}: this is more than a type, and cannot be left out`)
 }
 
-/** `npm test` does it once for all its processes, and says so to them. */
 export async function compile() {
-  if (process.env.TESTS_COMPILED === '1') return
   const files = FOLDERS.flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, name)),
-  ).filter((name) => name.endsWith('.ts') || READ.test(name))
-  const sources = [...files, 'package.json'].map((name) => join(ROOT, name))
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter(
+        (entry) =>
+          entry.isFile() && (entry.name.endsWith('.ts') || READ.test(entry.name) || folder === 'test'),
+      )
+      .map((entry) => join(entry.parentPath, entry.name)),
+  )
+  const sources = [...files, join(ROOT, 'package.json')]
   const stale = sources.filter((source) => !isCurrent(source, compiledPath(source)))
   const { default: blanked } = stale.length > 0 ? await import('ts-blank-space') : {}
   for (const source of stale) {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
-import { compile, ROOT } from './compile.mjs'
+import { compile, compiledPath, ROOT } from './compile.mjs'
 
 /** Some tests wait for timers and for other processes, so that there is room for one more. */
 const JOBS = availableParallelism() + 1
@@ -18,15 +18,10 @@ function testFiles() {
 
 /** Runs a file. @returns its TAP, and whether all is well */
 function run(file) {
-  const environment = {
-    ...process.env,
-    TAP: '1',
-    TAP_TIMEOUT: String(TIMEOUT_SECONDS),
-    TESTS_COMPILED: '1',
-  }
-  const child = spawn(process.execPath, ['--import=./test/typescript.mjs', file], {
+  const env = { ...process.env, TAP: '1', TAP_TIMEOUT: String(TIMEOUT_SECONDS) }
+  const child = spawn(process.execPath, [compiledPath(join(ROOT, file))], {
     cwd: ROOT,
-    env: environment,
+    env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_SECONDS * 1000)

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CompositeResolver, linkRegistry, type ModuleResolver, RecordResolver } from 'wesl'
+import { type Conditions, PERMUTATIONS } from '../permutations.js'
 import { divisible } from './divide.js'
 
-/** Values of `@if` conditions. */
-export type Conditions = Readonly<Record<string, boolean>>
+export type { Conditions }
 
 /** A module that no file has: its text is made for one kernel, and linked beside the files. */
 export interface GeneratedModule {
@@ -46,10 +46,29 @@ export function linkShader(description: ModuleDescription): Shader {
   return { name: module, label, ...divisible(linked.dest.text) }
 }
 
-function resolverOf({ generated, folder }: ModuleDescription): ModuleResolver {
-  const kernels = sourcesBelow(KERNELS)
+function resolverOf({ generated, folder, conditions = {} }: ModuleDescription): ModuleResolver {
+  const kernels = new Permuted(sourcesBelow(KERNELS), conditions)
   if (generated !== undefined) return new CompositeResolver([recordOf([generated]), kernels])
   return folder === undefined ? kernels : new CompositeResolver([sourcesBelow(folder), kernels])
+}
+
+/** Has the file that conditions ask for stand for each module of `PERMUTATIONS`. */
+class Permuted implements ModuleResolver {
+  readonly #modules: ModuleResolver
+  readonly #files: ReadonlyMap<string, string>
+
+  constructor(modules: ModuleResolver, conditions: Conditions) {
+    this.#modules = modules
+    const files = Object.entries(PERMUTATIONS).map(([module, fileOf]) => {
+      const path = `package::${moduleName(module).replaceAll('/', '::')}`
+      return [path, `${path}::${fileOf(conditions)}`] as const
+    })
+    this.#files = new Map(files)
+  }
+
+  resolveModule(path: string): ReturnType<ModuleResolver['resolveModule']> {
+    return this.#modules.resolveModule(this.#files.get(path) ?? path)
+  }
 }
 
 /** The folder `gpu/`. */

@@ -168,7 +168,8 @@ export class Arena implements ArenaContent {
       heads: heads?.buffer,
       nodeHeads: heads?.buffer,
       links: links?.buffer,
-      directory: sorted?.directory ?? directory?.buffer,
+      directory: sorted?.directory,
+      top: directory?.buffer,
       removed: sorted?.removed?.buffer,
     }
   }

@@ -3,7 +3,7 @@ import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord } from './device-count.js'
 import { type PrefixScan, TILE_WORDS } from './prefix-scan.js'
-import { groupsFor, type Strategy, subgroupTile } from './strategy.js'
+import { groupsFor, kernelsFor, type Strategy, subgroupTile } from './strategy.js'
 
 /** Flags of an invocation of the kernels for subgroups; `subgroup-compact.wesl` has the same number. */
 const SUBGROUP_ROUNDS = 32
@@ -32,7 +32,7 @@ export class Compaction {
       this.#tile = invocations * SUBGROUP_ROUNDS
       this.#bitWords = invocations
     } else {
-      this.#kernels = device.kernels('primitives/compact', entryPoints, { serial: strategy === 'serial' })
+      this.#kernels = kernelsFor(device, strategy, 'primitives/compact', entryPoints)
       this.#tile = TILE_WORDS[strategy]
       this.#bitWords = 0
     }

@@ -2,7 +2,7 @@ import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import { type DeviceWord, readableBeside } from './device-count.js'
-import { groupsFor, type Strategy, subgroupTile } from './strategy.js'
+import { groupsFor, kernelsFor, type Strategy, subgroupTile } from './strategy.js'
 
 /** Words of a tile; `tile.wesl`, `prefix-scan.wesl` and `compact.wesl` have the same numbers. */
 export const TILE_WORDS = { cooperative: 4096, serial: 256 }
@@ -21,14 +21,14 @@ export class PrefixScan {
   constructor(device: Device, strategy: Strategy, unbounded: DeviceWord) {
     const tile = strategy === 'subgroups' ? subgroupTile(device, 'scan') : undefined
     const module = tile === undefined ? 'primitives/prefix-scan' : 'primitives/subgroup-scan'
-    const conditions = tile?.conditions ?? { serial: strategy === 'serial' }
+    const conditions = tile?.conditions ?? {}
     this.#strategy = strategy
     this.#tileWords =
       strategy === 'subgroups'
         ? subgroupTile(device, 'scan').invocations * SUBGROUP_WORDS
         : TILE_WORDS[strategy]
-    this.#kernels = device.kernels(module, ['reduce_tiles', 'scan_tiles'], conditions)
-    this.#inPlace = device.kernels(module, ['scan_tiles'], { ...conditions, in_place: true })
+    this.#kernels = kernelsFor(device, strategy, module, ['reduce_tiles', 'scan_tiles'], conditions)
+    this.#inPlace = kernelsFor(device, strategy, module, ['scan_tiles'], { ...conditions, in_place: true })
     this.#unbounded = unbounded
   }
 

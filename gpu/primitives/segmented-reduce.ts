@@ -3,7 +3,7 @@ import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord } from './device-count.js'
 import type { AffineMap } from './map.js'
-import { groupsFor, type Strategy } from './strategy.js'
+import { groupsFor, kernelsFor, type Strategy } from './strategy.js'
 
 /** Elements of a tile; as in `segmented-reduce.wesl`. */
 const TILE = { cooperative: 4096, serial: 1024 }
@@ -55,7 +55,7 @@ export class SegmentedReduce {
   constructor(device: Device, strategy: Strategy, map: AffineMap, unbounded: DeviceWord) {
     const module = 'primitives/segmented-reduce'
     const kernels = (form: 'wide' | 'pairs' | 'long' | undefined) =>
-      device.kernels(module, ['reduce_tiles', 'finish_tiles'], {
+      kernelsFor(device, strategy, module, ['reduce_tiles', 'finish_tiles'], {
         wide: form === 'wide',
         pairs: form === 'pairs',
         long: form === 'long',

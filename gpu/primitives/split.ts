@@ -4,7 +4,7 @@ import type { Scratch } from '../memory/scratch.js'
 import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
 import type { AffineMap } from './map.js'
 import type { PrefixScan } from './prefix-scan.js'
-import { groupsFor, type Strategy } from './strategy.js'
+import { groupsFor, kernelsFor, type Strategy } from './strategy.js'
 
 /** Elements of a tile; serial ones are longer where there are many parts, so that histograms stay shorter than the columns. */
 const TILE = { cooperative: 4096, serial: 1024 }
@@ -41,7 +41,8 @@ export class Split {
   readonly #shape: SplitShape
   readonly #scan: PrefixScan
   readonly #map: AffineMap
-  readonly #counts: Kernels<'count_parts' | 'find_starts'>
+  readonly #counts: Kernels<'count_parts'>
+  readonly #starts: Kernels<'find_starts'>
   readonly #tiles: Kernels<'scatter_tiles'>
   /** The pass of several that moves the part numbers too. */
   readonly #carried: Kernels<'scatter_tiles'>
@@ -50,22 +51,22 @@ export class Split {
 
   constructor(device: Device, strategy: Strategy, shape: SplitShape, scan: PrefixScan, map: AffineMap) {
     const module = 'primitives/split'
-    const serial = strategy === 'serial'
     const positions = shape.positions === true
     const conditions = (carry: boolean) => ({
       ...columnConditions(shape),
       positions: positions && !carry,
       carry,
-      serial,
     })
     this.#strategy = strategy
     this.#shape = shape
     this.#scan = scan
     this.#map = map
-    this.#counts = device.kernels(module, ['count_parts', 'find_starts'], { serial })
-    this.#tiles = device.kernels(module, ['scatter_tiles'], conditions(false))
-    this.#carried = device.kernels(module, ['scatter_tiles'], conditions(true))
-    this.#single = serial ? undefined : device.kernels(module, ['split_tile'], conditions(false))
+    this.#counts = kernelsFor(device, strategy, module, ['count_parts'])
+    this.#starts = device.kernels(module, ['find_starts'])
+    this.#tiles = kernelsFor(device, strategy, module, ['scatter_tiles'], conditions(false))
+    this.#carried = kernelsFor(device, strategy, module, ['scatter_tiles'], conditions(true))
+    this.#single =
+      strategy === 'serial' ? undefined : device.kernels(module, ['split_tile'], conditions(false))
   }
 
   /**
@@ -125,7 +126,7 @@ export class Split {
     }
     const pass = { count, fanOut, shift: 0, bits }
     const buffers = { parts: output.parts, starts }
-    recorder.dispatch(this.#counts.find_starts, buffers, params(pass, 0, 0), fanOut + 1)
+    recorder.dispatch(this.#starts.find_starts, buffers, params(pass, 0, 0), fanOut + 1)
     return { keys: output.keys, payloads: output.payloads, starts }
   }
 

@@ -1,4 +1,5 @@
-import type { Device } from '../device/device.js'
+import type { Device, Kernels } from '../device/device.js'
+import type { Conditions } from '../device/shaders.js'
 
 /**
  * Who handles a tile, a number of neighbouring elements.
@@ -51,6 +52,20 @@ export function subgroupTile(device: Device, kind: 'scan' | 'passes' | 'runs'): 
     invocations: small ? FEW_INVOCATIONS : INVOCATIONS[kind],
     conditions: { small_groups: small, [kind]: true },
   }
+}
+
+/** The kernels of a module that suit a strategy: those for CPUs have `_serial` behind their entry points. */
+export function kernelsFor<Name extends string>(
+  device: Device,
+  strategy: Strategy,
+  module: string,
+  entryPoints: readonly Name[],
+  conditions?: Conditions,
+): Kernels<Name> {
+  if (strategy !== 'serial') return device.kernels(module, entryPoints, conditions)
+  const serial = entryPoints.map((name) => `${name}_serial` as const)
+  const made = device.kernels(module, serial, conditions)
+  return Object.fromEntries(entryPoints.map((name, i) => [name, made[serial[i]!]])) as Kernels<Name>
 }
 
 /** Workgroups that handle this many tiles. */

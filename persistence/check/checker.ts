@@ -116,7 +116,9 @@ function answerOf(child: ChildProcess, path: string, { onProgress, stop }: Check
   let isWhole: boolean | undefined
   return new Promise((resolve, reject) => {
     child.on('message', (message: FromCheckProgram) => {
-      if (message.kind === 'reading') isWhole = message.isWhole
+      // It may have been quicker than its end.
+      if (stop?.aborted) reject(stop.reason)
+      else if (message.kind === 'reading') isWhole = message.isWhole
       else if (message.kind === 'progress') onProgress?.(message.bytes)
       else if (message.kind === 'done') resolve(message.result)
       else reject(new WarpdexError(message.code, message.message))

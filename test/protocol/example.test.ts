@@ -13,7 +13,7 @@ import { SECTION_TYPES } from '../../protocol/frame.js'
 import { PROTOCOL_VERSION } from '../../protocol/messages.js'
 import { CONTROL_OPS } from '../../protocol/parse-request.js'
 
-const text = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8')
+const text = readFileSync('docs/protocol.md', 'utf8')
 
 /** The frames that the document shows in hexadecimal. */
 function documentedFrames(): Buffer[] {

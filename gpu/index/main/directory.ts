@@ -1,6 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import { groupsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
+import { groupsFor, kernelsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
 import { type Arena, keyHeaps } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import { FANOUT, planDirectory } from './directory-plan.js'
@@ -17,13 +17,16 @@ export class DirectoryBuilder {
   /** @param strategy the one that suits the device, unless given */
   constructor(device: Device, shape: TreeShape, strategy = strategyFor(device)) {
     const module = 'index/main/directory'
-    const conditions = { ...shape.conditions, serial: strategy === 'serial' }
+    const { conditions } = shape
     this.#device = device
     this.#strategy = strategy
     this.#shape = shape
     this.#kernels = device.kernels(module, ['build_level'], conditions)
     if (shape.form === undefined) {
-      this.#buckets = device.kernels(module, ['fill_buckets', 'fill_gaps'], conditions)
+      this.#buckets = {
+        ...kernelsFor(device, strategy, module, ['fill_buckets'], conditions),
+        ...device.kernels(module, ['fill_gaps'], conditions),
+      }
     }
   }
 

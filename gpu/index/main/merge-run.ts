@@ -2,7 +2,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { groupsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
+import { groupsFor, kernelsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
 import { type Arena, keyHeaps } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { MergeRoom } from './merge-rooms.js'
@@ -45,11 +45,11 @@ export class RunMerge {
     const quads = tupleStride % 4 === 0
     const pairs = !quads && tupleStride % 2 === 0
     const module = 'index/main/merge-run'
-    const conditions = { ...shape.conditions, serial, quads, pairs }
+    const conditions = { ...shape.conditions, quads, pairs }
     this.#strategy = strategy
     this.#shape = shape
     this.#mostBeside = MOST_BESIDE[device.facts.software ? 'cpu' : 'gpu']
-    this.#kernels = device.kernels(module, ['merge_tiles'], conditions)
+    this.#kernels = kernelsFor(device, strategy, module, ['merge_tiles'], conditions)
     this.#shared = serial ? undefined : device.kernels(module, ['find_diagonals'], conditions)
   }
 

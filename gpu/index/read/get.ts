@@ -1,10 +1,11 @@
 import type { Rows } from '../../../protocol/rows.js'
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
+import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
+import { groupsFor, kernelsFor } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
 import { directedParams } from '../partitions/directed.js'
@@ -37,11 +38,15 @@ export class Get implements ReadOperation<'get'> {
 
   /** @param serial whether one thread answers 32 keys, which suits CPUs */
   constructor(context: ReadContext, narrow: NarrowPayloads, serial = context.device.facts.software) {
-    const { tree, locator } = context
+    const { device, tree, locator } = context
     const { css, variable } = tree.conditions
     const quads = tree.tupleStride === 4 && !(css && variable)
     const kernels = (conditions: Conditions = {}) =>
-      context.kernels('get', ['get_first'], { quads, serial, ...conditions })
+      kernelsFor(device, serial ? 'serial' : 'cooperative', 'index/read/get', ['get_first'], {
+        ...tree.conditions,
+        quads,
+        ...conditions,
+      })
     this.#context = context
     this.#narrow = narrow
     this.#serial = serial
@@ -90,7 +95,7 @@ export class Get implements ReadOperation<'get'> {
     const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
     const isTopped = located === undefined && directory !== undefined
     const kernels = (located ? this.#located : isTopped ? this.#topped : undefined) ?? this.#plain
-    recorder.dispatch(
+    recorder.dispatchGroups(
       kernels.get_first,
       { ...buffers, residents: located?.residents },
       {
@@ -102,7 +107,7 @@ export class Get implements ReadOperation<'get'> {
         first: at.first,
         firstWord: at.firstWord,
       },
-      this.#serial ? Math.ceil(count / 32) : count,
+      this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE),
     )
   }
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
 import { extract } from 'tar-fs'
+import { ROOT } from '../../compiled.js'
 
 /** Why there is no Chromium here; false where there is one. */
 export const NO_CHROMIUM =
@@ -18,7 +18,7 @@ export const NO_CHROMIUM =
 const OUTPUT_CHARACTERS = 4000
 
 /** Beside what else the tests keep: unpacking takes seconds. */
-const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/warpdex-tests/', import.meta.url))
+const CACHE = join(ROOT, 'node_modules/.cache/warpdex-tests/')
 
 /** Fonts beside this file, wherever that is: the checkout may be moved. */
 const FONT_CONFIGURATION = `<?xml version="1.0"?>

@@ -4,10 +4,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
+import { COMPILED, ROOT } from '../../compiled.js'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const MSGPACKR = '/node_modules/msgpackr/'
 const PAGE_MODULE = '/dist/test/clients/sdk/page.js'
 
@@ -76,10 +74,7 @@ function moduleText(path: string): string {
   if (path.startsWith(MSGPACKR)) return readFileSync(join(ROOT, path), 'utf8')
   const source = /^\/dist\/(?<file>(clients|protocol|test)\/.*)\.js$/.exec(path)?.groups?.file
   if (source === undefined) throw new Error(`${path} is nothing that a page needs`)
-  const { ES2022: target } = ts.ScriptTarget
-  const { ESNext: module } = ts.ModuleKind
-  const compilerOptions = { target, module, verbatimModuleSyntax: true }
-  return ts.transpileModule(readFileSync(join(ROOT, `${source}.ts`), 'utf8'), { compilerOptions }).outputText
+  return readFileSync(join(COMPILED, `${source}.js`), 'utf8')
 }
 
 /** The rules that a bundler for browsers would go by. */

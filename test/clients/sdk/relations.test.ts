@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { childProgram } from '../../../bench/child-program.js'
 import {
   type Client,
   connect,
@@ -147,7 +148,7 @@ void t.test('frames that are wrong are refused, and the connection goes on', asy
 void t.test('what was acknowledged survives the death of the server', async (t) => {
   const directory = t.testdir()
   const serve = async () => {
-    const program = ['--import=./test/typescript.mjs', 'test/torture/kill-server.ts', directory, 'device']
+    const program = [...process.execArgv, childProgram('test/torture/kill-server'), directory, 'device']
     const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
     t.teardown(() => child.kill('SIGKILL'))
     const [url] = await once(createInterface(child.stdout), 'line')

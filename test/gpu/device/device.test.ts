@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { childProgram } from '../../../bench/child-program.js'
 import { Device } from '../../../gpu/device/device.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { openDevice } from '../open-device.js'
@@ -108,7 +108,7 @@ t.test('work that the device refuses fails where it is submitted', async (t) => 
 })
 
 t.test('a process that ends with a device alive ends well', async (t) => {
-  const script = fileURLToPath(new URL('./open-and-leave.ts', import.meta.url))
+  const script = childProgram('test/gpu/device/open-and-leave')
   for (const how of ['destroy', 'exit']) {
     const { status, signal, stderr } = spawnSync(process.execPath, [...process.execArgv, script, how], {
       encoding: 'utf8',

@@ -4,12 +4,13 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { childProgram } from '../../../bench/child-program.js'
 import { backUpDirectory } from '../../../persistence/backup/backup.js'
 import { verify } from '../../../persistence/backup/restore.js'
 import { Store } from '../../../persistence/store.js'
 import { temporaryDirectory } from '../store-helpers.js'
 
-const PROGRAM = [process.execPath, ...process.execArgv, join(import.meta.dirname, '../append-forever.ts')]
+const PROGRAM = [process.execPath, ...process.execArgv, childProgram('test/persistence/append-forever')]
 /** Runs a program where process numbers are others, as in a container. */
 const APART = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--kill-child']
 

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import t from 'tap'
+import { childProgram } from '../../../bench/child-program.js'
 import { Store } from '../../../persistence/store.js'
 import { batch, definition, hex, segmentOf, temporaryDirectory } from '../store-helpers.js'
 
-const PROGRAM = join(import.meta.dirname, 'read-payloads.ts')
+const PROGRAM = childProgram('test/persistence/payloads/read-payloads')
 /** KiB: enough for a process without WebAssembly, whose memory takes ten gibibytes of addresses. */
 const ADDRESS_SPACE = 7 * 2 ** 20
 

@@ -1,13 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import type { Section } from '../../../protocol/frame.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { Chromium, NO_CHROMIUM } from '../../clients/sdk/chromium.js'
-import { COMPILED } from '../../compiled.js'
+import { COMPILED, ROOT } from '../../compiled.js'
 import { u32 } from '../engine/open-engine.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
@@ -17,7 +16,7 @@ const TOKEN = 'rosebud-4711'
 /** The files of the page. */
 const PAGE = join(COMPILED, 'src/http/page')
 /** Where screenshots are left for whoever wants to see the page. */
-const ARTIFACTS = fileURLToPath(new URL('../../../artifacts/', import.meta.url))
+const ARTIFACTS = join(ROOT, 'artifacts/')
 const PATIENCE_MS = 60_000
 const FORMS = [
   { name: 'desktop', width: 1280, height: 900, scheme: 'light' },

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { childProgram } from '../../../../bench/child-program.js'
 import type { ModelServerOptions } from './serve-model.js'
 
-const PROGRAM = fileURLToPath(new URL('./serve-model.ts', import.meta.url))
+const PROGRAM = childProgram('test/src/server/faults/serve-model')
 
 export interface ModelServer {
   readonly child: ChildProcess
