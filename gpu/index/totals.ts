@@ -1,4 +1,4 @@
-import type { WriteEffect } from './write/tree-writer.js'
+import type { WriteEffect } from './batch/batch.js'
 
 /** Numbers that belong to a tree and are not on the device. */
 export interface TreeTotals {

@@ -8,6 +8,7 @@ import type {
   StructureStats,
 } from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
+import type { PreparedBatch } from './batch/batch.js'
 import { imageInPlace, imageOf } from './image.js'
 import { treeShape } from './layout.js'
 import type { Parts } from './parts.js'
@@ -16,7 +17,6 @@ import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
 import { BackgroundMerge, type MergeOutcome } from './write/background-merge.js'
 import { hasGarbage, isCompactionDue } from './write/compaction-due.js'
 import type { RememberedWrite } from './write/remembered-write.js'
-import type { PreparedBatch } from './write/tree-writer.js'
 
 /** Room of a new arena; regions double from there. */
 const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }

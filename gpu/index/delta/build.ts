@@ -3,8 +3,8 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena, KeyHeaps } from '../arena.js'
+import { Count } from '../batch/counts.js'
 import type { TreeShape } from '../layout.js'
-import { Count } from '../write/counts.js'
 import type { Entries } from './entries.js'
 
 /** The nodes that entries need, counted and not yet written. */

@@ -3,10 +3,9 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { Plan, Runs } from '../batch/batch.js'
+import { Count } from '../batch/counts.js'
 import type { TreeShape } from '../layout.js'
-import { Count } from '../write/counts.js'
-import type { Plan } from '../write/plan.js'
-import type { Runs } from '../write/runs.js'
 
 /** What is to be hung into the tree, in key order. */
 export interface Entries {

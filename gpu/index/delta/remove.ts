@@ -1,9 +1,8 @@
 import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
+import type { Plan, Runs } from '../batch/batch.js'
 import type { TreeShape } from '../layout.js'
-import type { Plan } from '../write/plan.js'
-import type { Runs } from '../write/runs.js'
 
 /** Workgroups that go through the runs whose nodes were emptied, at most: they are few. */
 const PRUNING_GROUPS = 512

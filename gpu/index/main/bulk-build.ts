@@ -5,9 +5,9 @@ import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { LeadingSort, Primitives, SortedPairs } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { PreparedBatch, WriteEffect } from '../batch/batch.js'
+import type { Items } from '../batch/items.js'
 import { type TreeShape, treeShape } from '../layout.js'
-import type { Items } from '../write/items.js'
-import type { PreparedBatch, WriteEffect } from '../write/tree-writer.js'
 import type { RunMerge } from './merge-run.js'
 
 /**

@@ -3,8 +3,8 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { ArenaContent } from '../arena.js'
+import type { TupleOrder } from '../batch/batch.js'
 import type { TreeShape } from '../layout.js'
-import type { TupleOrder } from '../write/compact.js'
 
 /** Finds the order of the `count` tuples of an arena's delta. May submit what is recorded. */
 export type DeltaOrder = (

@@ -3,25 +3,17 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { Arena, type ArenaContent, type ArenaNeed, type KeyHeaps, keyHeaps } from '../arena.js'
+import type { FindOrder } from '../batch/batch.js'
+import { COUNTS, Count } from '../batch/counts.js'
 import type { Builder, NodePlan } from '../delta/build.js'
 import { createBuilder } from '../delta/create-builder.js'
-import { OrderLinker } from '../delta/order-links.js'
 import type { TreeShape } from '../layout.js'
 import { DirectoryBuilder } from '../main/directory.js'
-import { COUNTS, Count } from './counts.js'
 import { type KeysToStore, KeyWriter } from './created-keys.js'
+import { OrderLinker } from './order-links.js'
 
 /** Lists that take a workgroup each are copied by this many workgroups at most, one list after the other. */
 const LONG_LIST_GROUPS = 512
-
-/** A tree's tuples in ascending key order, and what to go on recording with. */
-export interface TupleOrder {
-  readonly recorder: Recorder
-  readonly tuples: GPUBuffer
-}
-
-/** Finds the order of a tree's tuples. May submit what is recorded. */
-export type FindOrder = (recorder: Recorder, scratch: Scratch) => Promise<TupleOrder>
 
 /** Called between expensive passes, with what is recorded: gives back what to go on recording with. */
 export type Pace = (recorder: Recorder) => Promise<Recorder>

@@ -3,8 +3,8 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import { Count } from '../batch/counts.js'
 import type { TreeShape } from '../layout.js'
-import { Count } from './counts.js'
 
 /** Keys of variable length that are to be brought into an index's heap. */
 export interface KeysToStore {

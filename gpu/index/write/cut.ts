@@ -4,8 +4,9 @@ import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena, ArenaContent } from '../arena.js'
+import type { FindOrder } from '../batch/batch.js'
 import { ReadContext } from '../read/read-context.js'
-import type { Compactor, FindOrder } from './compact.js'
+import type { Compactor } from './compact.js'
 
 /** Where to cut a tree: before the key number `rank`, or where a wire key belongs. */
 export type CutPlace = { readonly rank: number } | { readonly key: Uint8Array }

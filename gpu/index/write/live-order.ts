@@ -5,8 +5,8 @@ import type { NormalForm } from '../../keys/normalise.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { ArenaContent } from '../arena.js'
+import type { TupleOrder } from '../batch/batch.js'
 import type { TreeShape } from '../layout.js'
-import type { TupleOrder } from './compact.js'
 import { RecordSorter } from './record-sorter.js'
 
 /** The key order of a tree over keys of variable length, by sorting: going down would take a dispatch for each of its levels. */

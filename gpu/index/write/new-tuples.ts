@@ -1,10 +1,10 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
+import type { Runs } from '../batch/batch.js'
+import type { Items } from '../batch/items.js'
 import type { TreeShape } from '../layout.js'
-import type { Items } from './items.js'
 import type { Outcome } from './resolve.js'
-import type { Runs } from './runs.js'
 
 /** Writes the tuples of batches in which every run creates one with a single payload; only where keys have a fixed width. */
 export class NewTupleWriter {

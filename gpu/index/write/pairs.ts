@@ -3,9 +3,9 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { Runs } from '../batch/batch.js'
+import type { Items } from '../batch/items.js'
 import type { TreeShape } from '../layout.js'
-import type { Items } from './items.js'
-import type { Runs } from './runs.js'
 
 /** A batch's items in the order of (run, payload), with what deletePair needs to know of them. */
 export interface Pairs {

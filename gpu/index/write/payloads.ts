@@ -1,11 +1,10 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
+import type { Plan, Runs } from '../batch/batch.js'
+import type { Items } from '../batch/items.js'
 import type { TreeShape } from '../layout.js'
-import type { Items } from './items.js'
-import type { Plan } from './plan.js'
 import type { Outcome } from './resolve.js'
-import type { Runs } from './runs.js'
 
 /** What the host knows and has once a batch's need was read back. */
 export interface PayloadTotals {

@@ -3,20 +3,10 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { Plan, Runs } from '../batch/batch.js'
+import { Count } from '../batch/counts.js'
 import type { TreeShape } from '../layout.js'
-import { Count } from './counts.js'
 import type { Outcome } from './resolve.js'
-import type { Runs } from './runs.js'
-
-/** What is to be done for each run; `plan.wesl` defines the actions. */
-export interface Plan {
-  readonly actions: GPUBuffer
-  /** Created tuples before each run; one word more than there are items. */
-  readonly createRanks: GPUBuffer
-  /** Words of new extents before each run. */
-  readonly extentOffsets: GPUBuffer
-  readonly longMoves: GPUBuffer
-}
 
 /** Decides what becomes of each run's tuple and payloads, and counts the tuples and extents that it takes. */
 export class Planner {

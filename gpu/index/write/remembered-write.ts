@@ -1,8 +1,9 @@
 import type { WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
-import type { Items } from './items.js'
-import type { PreparedBatch, TreeWriter } from './tree-writer.js'
+import type { PreparedBatch } from '../batch/batch.js'
+import type { Items } from '../batch/items.js'
+import type { TreeWriter } from './tree-writer.js'
 
 /** A write in a form that outlasts its request, to be applied to another arena than before. */
 export interface RememberedWrite {

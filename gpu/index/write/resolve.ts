@@ -4,11 +4,11 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { Runs } from '../batch/batch.js'
+import { Count } from '../batch/counts.js'
+import type { Items } from '../batch/items.js'
 import type { TreeShape } from '../layout.js'
-import { Count } from './counts.js'
-import type { Items } from './items.js'
 import type { Pairs } from './pairs.js'
-import type { Runs } from './runs.js'
 
 /** The code of most items of a kind; `resolve.wesl` has the same one. */
 function usualCode(op: number): number {

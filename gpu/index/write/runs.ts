@@ -4,29 +4,12 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { LeadingSort, Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
+import type { Runs } from '../batch/batch.js'
+import { Count } from '../batch/counts.js'
+import type { Items } from '../batch/items.js'
 import type { TreeShape } from '../layout.js'
 import type { Locator, Ready } from '../partitions/locator.js'
-import { Count } from './counts.js'
-import type { Items } from './items.js'
 import { RecordSorter } from './record-sorter.js'
-
-/** A batch grouped by key. Items are in key order, those of one key in the order of the batch: a run. */
-export interface Runs {
-  /** Ordered keys, sorted. */
-  readonly keys: GPUBuffer
-  /** Where they lie, if they have a variable length. */
-  readonly heap: GPUBuffer | undefined
-  /** Number in the batch of each sorted item. */
-  readonly order: GPUBuffer
-  /** Run of each sorted item. */
-  readonly runsOf: GPUBuffer
-  /** First sorted item of each run, and the number of items after the last. */
-  readonly starts: GPUBuffer
-  /** Slot and depth at which each run's key leaves the tree. */
-  readonly places: GPUBuffer
-  /** Tuple of each run's key, if it is in the tree. */
-  readonly residents: GPUBuffer
-}
 
 /** The keys of a batch in order, and what to go on recording with. */
 export interface SortedKeys extends Pick<Runs, 'keys' | 'heap' | 'order'> {

@@ -6,6 +6,9 @@ import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { type Arena, type ArenaNeed, keyHeaps } from '../arena.js'
+import type { Plan, PreparedBatch, Runs, WriteEffect } from '../batch/batch.js'
+import { COUNTS, Count } from '../batch/counts.js'
+import { type Items, uploadItems } from '../batch/items.js'
 import type { NodePlan } from '../delta/build.js'
 import type { Created } from '../delta/entries.js'
 import { type TreeShape, treeShape } from '../layout.js'
@@ -13,32 +16,10 @@ import type { MergeRoom } from '../main/merge-rooms.js'
 import type { PlannedMerge } from '../main/merge-run.js'
 import type { SortedPart } from '../main/sorted-part.js'
 import type { Locator, Ready } from '../partitions/locator.js'
-import { COUNTS, Count } from './counts.js'
 import type { KeysToStore } from './created-keys.js'
-import { type Items, uploadItems } from './items.js'
 import type { Pairs } from './pairs.js'
-import type { Plan } from './plan.js'
 import type { Outcome } from './resolve.js'
-import type { Runs } from './runs.js'
 import { createStages, type Stages } from './stages.js'
-
-/** How a batch changes what the tree holds. */
-export interface WriteEffect {
-  readonly tuplesCreated: number
-  readonly tuplesRemoved: number
-  readonly payloadsAdded: number
-  readonly payloadsRemoved: number
-  readonly garbageBytes: number
-}
-
-/** A batch that is settled but not applied. Its scratch buffers live until it is applied or discarded. */
-export interface PreparedBatch {
-  readonly codes: Uint8Array
-  readonly effect: WriteEffect
-  /** Changes the tree; reads submitted later see the whole batch. */
-  apply(): void
-  discard(): void
-}
 
 /** Everything that the first half of a write leaves on the device for the second. */
 interface Settled {

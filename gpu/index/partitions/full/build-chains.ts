@@ -3,11 +3,11 @@ import type { Recorder } from '../../../device/recorder.js'
 import type { Scratch } from '../../../memory/scratch.js'
 import type { Primitives } from '../../../primitives/primitives.js'
 import type { KeyHeaps } from '../../arena.js'
+import { Count } from '../../batch/counts.js'
 import type { Builder, NodePlan } from '../../delta/build.js'
 import type { Entries } from '../../delta/entries.js'
 import { Neighbours } from '../../delta/neighbours.js'
 import type { TreeShape } from '../../layout.js'
-import { Count } from '../../write/counts.js'
 
 /** Builds `full` trees over keys of variable length, with a node for every digit of every key. */
 export class ChainBuilder implements Builder {

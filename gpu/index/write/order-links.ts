@@ -2,9 +2,8 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
+import type { Plan, Runs } from '../batch/batch.js'
 import type { TreeShape } from '../layout.js'
-import type { Plan } from '../write/plan.js'
-import type { Runs } from '../write/runs.js'
 
 /** What the host knows of a batch once its need was read back. */
 export interface LinkTotals {
@@ -19,7 +18,7 @@ export class OrderLinker {
   readonly #kernels: Kernels<'link_runs' | 'link_in_order'>
 
   constructor(device: Device, { conditions }: TreeShape) {
-    this.#kernels = device.kernels('index/delta/order-links', ['link_runs', 'link_in_order'], conditions)
+    this.#kernels = device.kernels('index/write/order-links', ['link_runs', 'link_in_order'], conditions)
   }
 
   /** Changes the links where a batch has created or removed tuples. The tree must be as the batch leaves it. */
