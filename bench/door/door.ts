@@ -65,7 +65,7 @@ const QUICK: Pace = { sets: 3, warmUpMs: 100, measuredMs: 200 }
 
 /** What is measured, in processes of its own. */
 interface Subject {
-  readonly name: 'echo' | 'engine' | 'server' | 'before'
+  readonly name: 'echo' | 'engine' | 'server' | 'unix' | 'before'
   readonly target: Target
   readonly clients: LoadProcesses
   close(): Promise<void>
@@ -78,14 +78,18 @@ export interface DoorRow extends Row {
 
 /**
  * What lies between a client and an index: the same requests to a bare `ws` that sends them back, to an engine in the asking process, and to a server with
- * its default settings, with its own client library. All take turns, with fresh connections each time; figures are medians.
+ * its default settings, over TCP and a Unix socket, with its own client library. All take turns, with fresh connections each time; figures are medians.
  */
 export async function benchDoor(setting: DoorSetting): Promise<DoorRow[]> {
   const pace = setting.quick ? QUICK : FULL
   const subjects: Subject[] = []
   try {
     subjects.push(await openEcho(), openEngine(setting.adapter))
-    subjects.push(await openServer('server', setting, childProgram('clients/cli/main')))
+    const path = join(tmpdir(), `warpdex-bench-${process.pid}.sock`)
+    subjects.push(
+      await openServer('server', setting, childProgram('clients/cli/main'), ['--listen', `unix:${path}`]),
+    )
+    subjects.push(overUnixSocket(subjects.at(-1)!, path))
     if (setting.against !== undefined) {
       subjects.push(await openServer('before', setting, resolve(setting.against, 'clients/cli/main.js')))
     }
@@ -148,11 +152,12 @@ async function openServer(
   name: 'server' | 'before',
   { adapter, logarithm }: DoorSetting,
   program: string,
+  flags: readonly string[] = [],
 ): Promise<Subject> {
   const sdk = new URL('../../', pathToFileURL(program)).href
   const clients = new LoadProcesses()
   const directory = mkdtempSync(join(tmpdir(), 'warpdex-bench-'))
-  const server = await ServerProcess.start(directory, ['--adapter', adapter], program)
+  const server = await ServerProcess.start(directory, ['--adapter', adapter, ...flags], program)
   const close = async () => {
     await clients.stop()
     await server.kill()
@@ -165,6 +170,14 @@ async function openServer(
     throw error
   }
   return { name, target: { kind: 'server', url: server.url, sdk }, clients, close }
+}
+
+/** The same server over its other address. */
+function overUnixSocket({ target }: Subject, path: string): Subject {
+  const clients = new LoadProcesses()
+  const { sdk } = target as Extract<Target, { kind: 'server' }>
+  const to = { kind: 'server', url: `ws+unix:${path}`, sdk } as const
+  return { name: 'unix', target: to, clients, close: () => clients.stop() }
 }
 
 /** Loads the keys, and takes the snapshot that would else be taken while something is measured. */
@@ -200,8 +213,9 @@ function rowOf(load: Load, sets: ReadonlyMap<string, readonly LoadResult[]>): Do
   }
   const server = values.get('server')!
   const ratio = (to: (set: number) => number) => inWords(spread(server.map((value, set) => value / to(set))))
-  const [echo, engine, before] = ['echo', 'engine', 'before'].map((name) => values.get(name))
+  const [echo, engine, unix, before] = ['echo', 'engine', 'unix', 'before'].map((name) => values.get(name))
   if (load.shows === 'ms') figures['server ÷ (echo + engine)'] = ratio((set) => echo![set]! + engine![set]!)
+  figures['unix ÷ server'] = inWords(spread(unix!.map((value, set) => value / server[set]!)))
   if (before !== undefined) figures['server ÷ before'] = ratio((set) => before[set]!)
   return { name: load.name, figures, sets: Object.fromEntries(sets) }
 }
