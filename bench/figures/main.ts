@@ -1,15 +1,16 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CHARTS, draw } from './charts.js'
 import { fill } from './documents.js'
 import { JOINS } from './joins.js'
 import { QUERIES } from './queries.js'
-import { README } from './readme.js'
 import { RELATIONAL } from './relational.js'
 import { SELECTIONS } from './selections.js'
+import { SERVER } from './server.js'
 import { SPECULATION } from './speculation.js'
 
-// Fills the tables of the documents from the figures that benchmarks have kept: `npm run figures`. With `--check` it only says which differ.
-const TABLES = [...JOINS, ...QUERIES, ...README, ...RELATIONAL, ...SELECTIONS, ...SPECULATION]
+// Fills the tables of the documents, and draws their charts, from the figures that benchmarks have kept: `npm run figures`. With `--check` it only says which differ.
+const TABLES = [...JOINS, ...QUERIES, ...RELATIONAL, ...SELECTIONS, ...SERVER, ...SPECULATION]
 const FOLDER = join('bench', 'results')
 
 const check = process.argv.includes('--check')
@@ -30,9 +31,19 @@ for (const path of documents.filter((path) => path.endsWith('.md'))) {
     wrong.push(`${path}: ${error instanceof Error ? error.message : error}`)
   }
 }
+for (const chart of CHARTS) {
+  const path = join(FOLDER, chart.path)
+  const now = draw(chart, FOLDER)
+  if (existsSync(path) && readFileSync(path, 'utf8') === now) continue
+  if (check) wrong.push(`${path} is not what ${chart.from} says`)
+  else {
+    writeFileSync(path, now)
+    console.log(path)
+  }
+}
 for (const { name } of TABLES) if (!used.has(name)) wrong.push(`no document has the table ${name}`)
 for (const line of wrong) console.error(line)
 if (wrong.length > 0) {
-  if (check) console.error('npm run figures fills the tables in')
+  if (check) console.error('npm run figures fills the tables in, and draws the charts')
   process.exitCode = 1
 }

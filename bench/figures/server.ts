@@ -1,3 +1,4 @@
+import { type Kept, showNumber } from './kept.js'
 import { grid, type Table } from './table.js'
 
 const LOADS = [
@@ -29,7 +30,36 @@ const STORED = [
   ['the same after a restart', 'u32 → u32, 1000 million keys', 'get 1048576 after it M/s', 2],
 ] as const
 
-export const README: readonly Table[] = [
+const PEERS = ['warpdex', 'CPU hash', 'Redis, columns', 'Redis, ioredis', 'LMDB, getBinaryFast'] as const
+
+/** Of what `bench/peers` keeps, which are not rows. */
+interface KeptPeers {
+  readonly outcomes: readonly {
+    readonly operation: string
+    readonly payload: string
+    readonly keys: number
+    readonly distribution?: string
+    readonly batch: number
+    readonly rates: Readonly<Record<string, { readonly median: number }>>
+  }[]
+}
+
+/** Millions of lookups a second, u64 to 16 bytes. */
+function lookupsOfPeer(kept: Kept, batch: number, peer: string): string {
+  const { outcomes } = kept.content as KeptPeers
+  const found = outcomes.find(
+    (one) =>
+      one.operation === 'lookup' &&
+      one.payload === 'fixed(16)' &&
+      one.keys === 1e6 &&
+      one.distribution === 'uniform' &&
+      one.batch === batch,
+  )
+  const rate = found?.rates[peer]?.median
+  return rate === undefined ? '' : showNumber(rate * 1e-6)
+}
+
+export const SERVER: readonly Table[] = [
   grid({
     name: 'device',
     files: ['nvidia-h200/device.json'],
@@ -88,5 +118,13 @@ export const README: readonly Table[] = [
     lines: STORED.map(([label, ...rest]) => [label, rest] as const),
     columns: [['M/s', 0]],
     cell: (kept, [row, figure, file], _, others) => [kept, ...others][file]!.show(row, figure),
+  }),
+  grid({
+    name: 'peers',
+    files: ['nvidia-h200/peers.json'],
+    corner: 'lookups, a million u64 keys, 16 bytes each: M/s in batches of',
+    lines: [1, 100, 1000, 10_000, 65_536].map((batch) => [batch.toLocaleString('en'), batch] as const),
+    columns: PEERS.map((peer) => [peer, peer] as const),
+    cell: lookupsOfPeer,
   }),
 ]
