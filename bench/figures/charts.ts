@@ -20,10 +20,10 @@ const BATCHES = [1, 100, 1000, 10_000, 65_536, 262_144]
 /** Lines of the chart of throughput, and their rows by the keys of a batch. */
 const LINES: readonly (readonly [name: string, rows: readonly (readonly [batch: number, row: string])[]])[] =
   [
-    ['one at a time', BATCHES.map((batch) => [batch, `batches of ${batch}, depth 1`])],
-    ['8 in flight', BATCHES.map((batch) => [batch, `batches of ${batch}, depth 8`])],
+    ['one client, 1 request in flight', BATCHES.map((batch) => [batch, `batches of ${batch}, depth 1`])],
+    ['one client, 8 in flight', BATCHES.map((batch) => [batch, `batches of ${batch}, depth 8`])],
     [
-      'eight clients',
+      'eight clients, 4 to 16 in flight',
       DEPTHS.map(([batch, depth]) => [batch, `batches of ${batch}, depth ${depth}, 8 clients`]),
     ],
   ]
@@ -34,8 +34,8 @@ export const CHARTS: readonly Chart[] = [
     from: 'nvidia-h200/serve.json',
     points: (kept) => ({
       title: 'Lookups over WebSocket, clients and server on one host, NVIDIA H200',
-      x: 'keys of a batch',
-      y: 'lookups a second',
+      x: 'keys per batch',
+      y: 'lookups per second',
       series: LINES.map(([name, rows]): Series => {
         const points = rows.flatMap(([x, row]) => {
           const y = kept.figure(row, 'lookups/s')

@@ -66,7 +66,7 @@ export const SERVER: readonly Table[] = [
     corner: 'u32 keys and payloads, 2^26 random keys, on the device',
     lines: [
       ['lookups, all found: G/s', ['get Mkeys/s', 1e-3]],
-      ['memory: bytes a key', ['B/key', 1]],
+      ['memory: bytes per key', ['B/key', 1]],
       ['bulk build, sort included, kernels alone: G keys/s', ['build, kernels alone', 1e-3]],
       ['with the allocation of its memory and round trips', ['build Mkeys/s', 1e-3]],
       ['insert of a sixteenth as many keys, kernels alone: G keys/s', ['insert, kernels alone', 1e-3]],
