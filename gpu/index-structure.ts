@@ -155,6 +155,45 @@ export interface StructureImage {
   release(): void
 }
 
+/** Bytes under a name, in order. */
+export interface NamedColumn {
+  readonly name: string
+  /** A chunk holds until the next one is asked for. */
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
+/**
+ * All that an index holds, in key order, in a form that does not depend on how it lies in memory. Neighbouring keys form groups; those of group
+ * g have the columns
+ *
+ *   g/keys         as on the wire
+ *   g/keyOffsets   for keys of variable length: where each begins, and where the last one ends
+ *   g/payloads     of each key the first, filled up to whole words
+ *
+ * and, where a key has not just one payload with sequence number 0, or has had others, of such keys
+ *
+ *   g/lists        | number of the key in the group | payloads | next sequence number |
+ *   g/entries      | sequence number | payload, filled up to whole words |  of all payloads of these keys
+ *
+ * Groups are numbered from 0 on. All words are u32, little-endian.
+ */
+export interface StructureEntries {
+  readonly meta: { readonly keys: number; readonly payloads: number }
+  /** To be read one after the other, each to its end. */
+  readonly columns: AsyncIterable<NamedColumn>
+  /** Gives memory back; what is being read fails. */
+  release(): void
+}
+
+/** Payloads of keys, and the sequence numbers that they are to have. */
+export interface PayloadLists {
+  readonly keys: Rows
+  /** Payloads of each key, and its next sequence number. */
+  readonly lists: Uint32Array
+  /** One a payload. */
+  readonly sequences: Uint32Array
+}
+
 /** Device memory of one role, such as the nodes. */
 export interface RegionStats {
   readonly role: string
@@ -239,6 +278,13 @@ export interface IndexStructure {
    * read before anything is written or destroyed.
    */
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
+  /** All that it holds as of the last applied write; later writes do not change it. `loadEntries` brings it back. */
+  entries(): Promise<StructureEntries>
+  /**
+   * Gives keys whose payloads were just inserted the sequence numbers that they had elsewhere, which clients may hold. Between writes. A key for which
+   * `needsSpare` is so must have one payload more, which goes.
+   */
+  renumber(lists: PayloadLists): Promise<void>
   stats(): StructureStats
   /** Bytes of `deviceBytes` that reads may add to: partition tables. Asked after each read, so that it takes no time. */
   readonly derivedBytes: number

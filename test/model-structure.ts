@@ -4,6 +4,8 @@ import type {
   GetResult,
   IndexShape,
   IndexStructure,
+  NamedColumn,
+  PayloadLists,
   PreparedWrite,
   ReadColumns,
   ReadOp,
@@ -11,6 +13,7 @@ import type {
   ReadRequest,
   ReadResults,
   ScanResult,
+  StructureEntries,
   StructureImage,
   StructureStats,
   WriteBatch,
@@ -20,6 +23,7 @@ import { LIMITS } from '../protocol/limits.js'
 import { type Rows, rowAt, rowCount, rowsOf } from '../protocol/rows.js'
 import type { Explanation, Traversal } from '../protocol/traversal.js'
 import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
+import type { SnapshotContent } from '../src/engine/index-snapshots.js'
 import type { StructureFactory } from '../src/engine/structures.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
 import { modelExplanation } from './model-explanation.js'
@@ -43,6 +47,9 @@ interface Place {
   readonly rank: Rank
   readonly sequence: number
 }
+
+/** Keys of a group of columns; few, so that tests have more than one. */
+const GROUP_KEYS = 100
 
 const FIRST = -1
 const LAST = 2 ** 32
@@ -213,6 +220,65 @@ export class ModelStructure implements IndexStructure {
       })),
       release: () => {},
     }
+  }
+
+  async entries(): Promise<StructureEntries> {
+    const { keys, payloads } = this.stats()
+    const columns: NamedColumn[] = []
+    const ranks = this.#order()
+    for (let group = 0; group * GROUP_KEYS < ranks.length; group++) {
+      const own = ranks.slice(group * GROUP_KEYS, (group + 1) * GROUP_KEYS)
+      for (const [name, bytes] of Object.entries(this.#columns(own)))
+        columns.push({ name: `${group}/${name}`, chunks: chunked(bytes) })
+    }
+    async function* all(): AsyncGenerator<NamedColumn> {
+      yield* columns
+    }
+    return { meta: { keys, payloads }, columns: all(), release: () => {} }
+  }
+
+  /** As what holds structures has it taken. */
+  async snapshot(): Promise<SnapshotContent> {
+    const { meta, columns, release } = await this.entries()
+    return { meta, parts: columns, release }
+  }
+
+  #columns(ranks: readonly Rank[]): Record<string, Uint8Array> {
+    const { bytes, offsets } = this.#column(ranks.map((rank) => this.#key(rank)))
+    const keys = { ...(offsets && { keyOffsets: new Uint8Array(offsets.buffer) }), keys: bytes }
+    const lists = ranks.map((rank) => this.#keys.get(rank)!)
+    const padded = (payload: Uint8Array) => concat([payload, new Uint8Array(-payload.length & 3)])
+    const payloads = concat(lists.map(({ entries }) => padded(entries[0].payload)))
+    const odd = [...lists.keys()].filter((i) => {
+      const { entries, nextSequence } = lists[i]
+      return !this.shape.unique && (entries.length !== 1 || nextSequence !== 1)
+    })
+    if (odd.length === 0) return { ...keys, payloads }
+    return {
+      ...keys,
+      payloads,
+      lists: concat(
+        odd.flatMap((i) => [word(i), word(lists[i].entries.length), word(lists[i].nextSequence)]),
+      ),
+      entries: concat(
+        odd.flatMap((i) =>
+          lists[i].entries.flatMap(({ sequence, payload }) => [word(sequence), padded(payload)]),
+        ),
+      ),
+    }
+  }
+
+  async renumber({ keys, lists, sequences }: PayloadLists): Promise<void> {
+    let next = 0
+    this.#ranks(keys.bytes, keys.offsets).forEach((rank, i) => {
+      const list = this.#keys.get(rank!)!
+      const count = lists[2 * i]
+      list.nextSequence = lists[2 * i + 1]
+      list.entries = list.entries
+        .slice(0, count)
+        .map(({ payload }, j) => ({ payload, sequence: sequences[next + j] }))
+      next += count
+    })
   }
 
   /** Brings an image back, from its parts as whole columns. */

@@ -5,8 +5,7 @@ import type { TreeShape } from './layout.js'
 
 /**
  * A copy of an arena's content as it was at one moment, for a compaction beside which the arena is written to. It has what a
- * compaction reads, and no room to grow. A CSS-tree's separators never change, so the copy has the arena's own, which must not be
- * destroyed before it.
+ * compaction reads, and no room to grow.
  */
 export class FrozenArena implements ArenaContent {
   readonly allowance: ArenaContent['allowance']
@@ -16,7 +15,11 @@ export class FrozenArena implements ArenaContent {
   readonly sorted: ArenaContent['sorted']
   readonly #copies: readonly GPUBuffer[]
 
-  private constructor(arena: Arena, copyOf: ReadonlyMap<Region, GPUBuffer>) {
+  private constructor(
+    arena: Arena,
+    copyOf: ReadonlyMap<Region, GPUBuffer>,
+    separators: GPUBuffer | undefined,
+  ) {
     const { nodes, tuples, extents, heap, sorted } = arena
     this.allowance = arena.allowance
     const copied = (region: Region | undefined) => region && copyOf.get(region)
@@ -25,21 +28,25 @@ export class FrozenArena implements ArenaContent {
       tuples: copied(tuples),
       extents: copied(extents),
       heap: copied(heap),
-      directory: sorted?.directory,
+      directory: separators ?? sorted?.directory,
       removed: copied(sorted?.removed),
     }
     this.tuples = { buffer: copyOf.get(tuples)!, records: tuples.records }
     this.heap = heap && { buffer: copyOf.get(heap)! }
     this.sorted = sorted && { tuples: sorted.tuples }
-    this.#copies = [...copyOf.values()]
+    this.#copies = [...copyOf.values(), ...(separators === undefined ? [] : [separators])]
   }
 
   /**
    * Copies an arena to which nothing is written before this resolves.
+   * @param outlives whether the copy may be read once the arena is destroyed, or its sorted part another one. Else it has the arena's own
+   *   separators, which never change
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  static async of(device: Device, shape: TreeShape, arena: Arena): Promise<FrozenArena> {
+  static async of(device: Device, shape: TreeShape, arena: Arena, outlives = false): Promise<FrozenArena> {
     const copyOf = new Map<Region, GPUBuffer>()
+    const directory = outlives ? arena.sorted?.directory : undefined
+    let separators: GPUBuffer | undefined
     try {
       const recorder = device.record()
       for (const region of regionsRead(shape, arena)) {
@@ -48,9 +55,14 @@ export class FrozenArena implements ArenaContent {
         copyOf.set(region, copy)
         recorder.copy(buffer, 0, copy, 0, usedBytes)
       }
+      if (directory !== undefined) {
+        separators = await device.allocate(directory.size, 'frozen separators')
+        recorder.copy(directory, 0, separators, 0, directory.size)
+      }
       recorder.submit()
-      return new FrozenArena(arena, copyOf)
+      return new FrozenArena(arena, copyOf, separators)
     } catch (error) {
+      separators?.destroy()
       for (const copy of copyOf.values()) copy.destroy()
       throw error
     }

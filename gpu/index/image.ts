@@ -6,9 +6,6 @@ import { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
 import type { TreeTotals } from './totals.js'
 
-/** Raised whenever the records' layout changes: an image of another layout is refused. */
-const LAYOUT_VERSION = 1
-
 /** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
 export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
   const { parts, release } = await copiedParts(device, arena.regions)
@@ -29,12 +26,12 @@ function metaOf(arena: Arena, totals: TreeTotals): StructureImage['meta'] {
   const records = Object.fromEntries([...arena.regions].map(([name, region]) => [name, region.records]))
   const { sorted } = arena
   const part = sorted && { sorted: sorted.tuples, hasRemoved: sorted.hasRemoved }
-  return { layout: LAYOUT_VERSION, ...totals, ...records, ...part }
+  return { ...totals, ...records, ...part }
 }
 
 /**
  * Brings an arena back.
- * @throws WarpdexError `DAMAGED_FILE` when the image is of another layout or shorter than it says
+ * @throws WarpdexError `DAMAGED_FILE` when the image is shorter than it says
  */
 export async function arenaFromImage(
   device: Device,
@@ -43,12 +40,6 @@ export async function arenaFromImage(
   readPart: ReadPart,
   mostBytes?: number,
 ): Promise<{ arena: Arena; totals: TreeTotals }> {
-  if (meta.layout !== LAYOUT_VERSION) {
-    throw new WarpdexError(
-      'DAMAGED_FILE',
-      `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`,
-    )
-  }
   if (shape.conditions.css && numberOf(meta, 'sorted') > numberOf(meta, 'tuples')) {
     throw new WarpdexError('DAMAGED_FILE', 'the image has more sorted tuples than tuples')
   }

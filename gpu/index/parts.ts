@@ -8,6 +8,8 @@ import { Primitives } from '../primitives/primitives.js'
 import type { ArenaContent } from './arena.js'
 import type { TupleOrder } from './batch/batch.js'
 import { DirectoryKeeper, hasDirectory } from './delta/directory.js'
+import { EntryExport } from './entries/export.js'
+import { Renumbering } from './entries/renumber.js'
 import { treeShape } from './layout.js'
 import { DirectoryBuilder } from './main/directory.js'
 import { MergeOrder } from './main/merge-order.js'
@@ -26,6 +28,10 @@ export interface Parts {
   readonly compactor: Compactor
   /** Made when the first tree is cut, which most never are. */
   readonly cutter: () => Cutter
+  /** Made for the first snapshot. */
+  readonly entryExport: () => EntryExport
+  /** Only of indexes that are not unique. */
+  readonly renumbering: Renumbering | undefined
   /** Only where trees may have a directory. */
   readonly directories: DirectoryKeeper | undefined
   /** Only for CSS-trees. */
@@ -67,9 +73,15 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
   }
   const mergeOrder = conditions.css ? new MergeOrder(device, primitives, tree, hungOrder) : undefined
   let cutter: Cutter | undefined
+  let entryExport: EntryExport | undefined
   const parts: Parts = {
     reads,
     writer: new TreeWriter(device, primitives, shape, locator),
+    entryExport: () => {
+      entryExport ??= new EntryExport(device, primitives, shape)
+      return entryExport
+    },
+    renumbering: shape.unique ? undefined : new Renumbering(device, reads.context),
     compactor,
     cutter: () => {
       cutter ??= new Cutter(device, primitives, shape, compactor)

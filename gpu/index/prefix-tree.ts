@@ -7,11 +7,13 @@ import type {
   CompactionOptions,
   IndexShape,
   IndexStructure,
+  PayloadLists,
   PreparedWrite,
   ReadColumns,
   ReadOp,
   ReadRequest,
   ReadResults,
+  StructureEntries,
   StructureImage,
   StructureStats,
   WriteBatch,
@@ -19,6 +21,7 @@ import type {
 import type { ReadPart } from '../memory/image-parts.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { Allowance, Arena } from './arena.js'
+import { structureEntries } from './entries/structure-entries.js'
 import { arenaFromImage } from './image.js'
 import { treeShape } from './layout.js'
 import type { Ready } from './partitions/locator.js'
@@ -29,7 +32,7 @@ import type { Queries } from './read/read-context.js'
 import { askedFor, keyCount, type ReadOperation, type SearchedTree } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
-import { TreeState } from './tree-state.js'
+import { type FrozenEntries, TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
 import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
 
@@ -272,6 +275,19 @@ export class PrefixTree implements IndexStructure {
 
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage> {
     return this.#state.image(options)
+  }
+
+  /** Copies what it holds, for reading it later. Nothing is written before this resolves. */
+  freeze(): Promise<FrozenEntries> {
+    return this.#state.freeze()
+  }
+
+  async entries(): Promise<StructureEntries> {
+    return structureEntries([await this.freeze()])
+  }
+
+  async renumber(lists: PayloadLists): Promise<void> {
+    this.#state.renumber(lists)
   }
 
   get derivedBytes(): number {

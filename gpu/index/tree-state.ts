@@ -3,18 +3,22 @@ import type { Device } from '../device/device.js'
 import type {
   CompactionOptions,
   IndexShape,
+  NamedColumn,
+  PayloadLists,
   PreparedWrite,
   StructureImage,
   StructureStats,
 } from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
 import type { PreparedBatch } from './batch/batch.js'
+import { FrozenArena } from './frozen-arena.js'
 import { imageInPlace, imageOf } from './image.js'
 import { treeShape } from './layout.js'
 import type { Parts } from './parts.js'
 import { regionStats, wholly } from './region-stats.js'
 import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
 import { BackgroundMerge, type MergeOutcome } from './write/background-merge.js'
+import type { FindOrder } from './write/compact.js'
 import { hasGarbage, isCompactionDue } from './write/compaction-due.js'
 import type { RememberedWrite } from './write/remembered-write.js'
 
@@ -28,6 +32,18 @@ export interface TreeWrite {
   prepare(arena: Arena): Promise<PreparedBatch>
   /** What a merge is to apply as well; called when the write is applied. */
   remember(): RememberedWrite
+}
+
+/** What a tree held at one moment. */
+export interface FrozenEntries {
+  readonly keys: number
+  readonly payloads: number
+  /**
+   * Its columns, as `StructureEntries` has them; undefined where it was empty.
+   * @returns the number of the group that follows
+   */
+  readonly columns?: (firstGroup: number) => AsyncGenerator<NamedColumn, number>
+  release(): void
 }
 
 /** What a tree holds: its arena, the numbers that belong to it, and a merge that goes on beside reads and writes if there is one. */
@@ -175,6 +191,31 @@ export class TreeState {
     if (arena === undefined) return { meta: { keys: 0 }, parts: [], release: () => {} }
     const totals = this.#totals
     return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.#device, arena, totals))
+  }
+
+  /** Copies all that the tree holds, for reading it in key order. */
+  async freeze(): Promise<FrozenEntries> {
+    const arena = this.searchable
+    const { keys, payloads } = this.#totals
+    if (arena === undefined || keys === 0) return { keys: 0, payloads: 0, release() {} }
+    const { entryExport, findOrder } = this.#parts
+    const shape = treeShape(this.#shape)
+    const frozen = await arena.during(() => FrozenArena.of(this.#device, shape, arena, true))
+    const order: FindOrder = (recorder, scratch) => findOrder(recorder, scratch, frozen, keys)
+    return {
+      keys,
+      payloads,
+      columns: (firstGroup) => entryExport().columns(frozen, keys, order, firstGroup),
+      release: () => frozen.destroy(),
+    }
+  }
+
+  /** See `IndexStructure.renumber`. */
+  renumber(lists: PayloadLists): void {
+    const { searchable: arena } = this
+    const { renumbering } = this.#parts
+    if (arena === undefined || renumbering === undefined) return
+    this.#totals = after(this.#totals, renumbering.apply(arena, lists))
   }
 
   get derivedBytes(): number {

@@ -66,8 +66,12 @@ async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): As
   }
 }
 
-/** All chunks lie in the same memory, one after the other, which other threads may read. */
-async function* readBack(device: Device, buffer: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+/** Reads a buffer. All chunks lie in the same memory, one after the other, which other threads may read. */
+export async function* readBack(
+  device: Device,
+  buffer: GPUBuffer,
+  bytes: number,
+): AsyncGenerator<Uint8Array> {
   const memory = new Uint8Array(new SharedArrayBuffer(Math.min(CHUNK_BYTES, bytes)))
   for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
     const chunk = memory.subarray(0, bytes - offset)

@@ -6,7 +6,7 @@ import { unusable } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
 import { DATA_FILE, MANIFEST_FILE, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE } from '../disk/store-files.js'
 
-const FORMAT = 1
+const FORMAT = 2
 
 export interface BackupFile {
   /** Relative to the backup's folder, with slashes. */

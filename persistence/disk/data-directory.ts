@@ -6,7 +6,7 @@ import { directoryError } from './errors.js'
 import { damaged } from './record.js'
 import { MANIFEST_FILE } from './store-files.js'
 
-const FORMAT = 1
+const FORMAT = 2
 const FORMAT_FILE = 'warpdex.format'
 const FORMAT_DRAFT = `${FORMAT_FILE}.tmp`
 
@@ -36,7 +36,7 @@ export async function holdsStore(directory: string): Promise<boolean> {
   }
   if (Number(match[1]) !== FORMAT) {
     throw damaged(
-      `${directory} has data format ${match[1]}; this program reads format ${FORMAT}, so use the version that wrote it`,
+      `${directory} has data format ${match[1]}; this program reads format ${FORMAT}, so use the version that wrote it, or name an empty directory and load the data anew`,
     )
   }
   return true

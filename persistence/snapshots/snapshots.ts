@@ -12,7 +12,7 @@ import type { WriteLog } from '../log/write-log.js'
 import {
   draftOf,
   type SnapshotIdentity,
-  type SnapshotPart,
+  type SnapshotParts,
   SnapshotReader,
   writeDraft,
 } from './snapshot-file.js'
@@ -120,12 +120,7 @@ export class Snapshots {
    * @param meta anything that msgpack can hold
    * @throws WarpdexError `DISK_FULL`, or `INTERNAL` when the disk failed
    */
-  async write(
-    index: number,
-    position: number,
-    meta: unknown,
-    parts: readonly SnapshotPart[],
-  ): Promise<SnapshotInfo> {
+  async write(index: number, position: number, meta: unknown, parts: SnapshotParts): Promise<SnapshotInfo> {
     this.#of(index)
     const file = `${index}-${position}-${randomBytes(4).toString('hex')}.snapshot`
     const path = join(this.#directory, file)

@@ -1,6 +1,8 @@
 import type { Device } from '../../gpu/device/device.js'
-import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
+import { type EntrySource, loadEntries } from '../../gpu/index/entries/load.js'
+import type { IndexShape, IndexStructure, StructureEntries } from '../../gpu/index-structure.js'
 import type { LogEntry } from '../../persistence/log/write-log.js'
+import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.js'
 import type { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
@@ -57,19 +59,23 @@ export async function loadStructure(options: LoadOptions): Promise<LoadedStructu
   if (options.fill !== undefined) return loadFilled(options, options.fill)
   const { snapshot, damage } = await store.snapshots.newest(id)
   for (const { message } of damage) onWarning(`a snapshot is passed over: ${message}`)
-  const shape = shapeOf(definition)
-  const structure =
-    snapshot === undefined
-      ? await structures.create(device, shape)
-      : await structures.restore(device, shape, imageMeta(snapshot.reader.meta), (name) =>
-          snapshot.reader.read(name),
-        )
+  const structure = await structures.create(device, shapeOf(definition))
   try {
+    if (snapshot !== undefined) await loadEntries(structure, entrySource(snapshot.reader))
     const replayedBytes = await replay(structure, snapshot?.position ?? 0, options)
     return { structure, replayedBytes }
   } catch (error) {
     structure.destroy()
     throw error
+  }
+}
+
+function entrySource(reader: SnapshotReader): EntrySource {
+  return {
+    // The checksum vouches that this is what `entries` gave.
+    meta: reader.meta as StructureEntries['meta'],
+    names: reader.parts,
+    read: (name) => reader.read(name),
   }
 }
 
@@ -85,11 +91,6 @@ async function loadFilled(
     structure.destroy()
     throw error
   }
-}
-
-/** The checksum vouches that this is what `image` gave. */
-export function imageMeta(meta: unknown): StructureImage['meta'] {
-  return meta as StructureImage['meta']
 }
 
 /**

@@ -1,16 +1,28 @@
-import type { IndexStructure, StructureImage } from '../../gpu/index-structure.js'
+import type { IndexStructure } from '../../gpu/index-structure.js'
+import type { SnapshotParts } from '../../persistence/snapshots/snapshot-file.js'
 import type { SnapshotInfo as StoredSnapshot } from '../../persistence/snapshots/snapshots.js'
 import type { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 
-/** Runs a task when everything that was asked of the index, or relation, before is done, with no write beside it. */
-export type InTurn<S = Pick<IndexStructure, 'image' | 'read' | 'shape' | 'stats'>> = <T>(
-  task: (structure: S) => Promise<T>,
-) => Promise<T>
+/** What a snapshot holds. */
+export interface SnapshotContent {
+  readonly meta: unknown
+  readonly parts: SnapshotParts
+  /** Gives its memory back, written or not. */
+  release(): void
+}
 
 /** What has snapshots. */
-type Imaged = Pick<IndexStructure, 'image'>
+export interface Snapshotted {
+  /** What it holds as of the last applied write; later writes do not change it. */
+  snapshot(): Promise<SnapshotContent>
+}
+
+/** Runs a task when everything that was asked of the index, or relation, before is done, with no write beside it. */
+export type InTurn<S = Pick<IndexStructure, 'read' | 'shape' | 'stats'> & Snapshotted> = <T>(
+  task: (structure: S) => Promise<T>,
+) => Promise<T>
 
 /** At the end of a run a snapshot is worth its time from this share on of the log bytes that call for one during it. */
 const WORTHWHILE_SHARE = 1 / 16
@@ -85,7 +97,7 @@ export class IndexSnapshots {
   }
 
   /** Takes a snapshot of all that was written before the call, or finds that there is one, and trims the log. */
-  take(inTurn: InTurn<Imaged>): Promise<SnapshotFigures> {
+  take(inTurn: InTurn<Snapshotted>): Promise<SnapshotFigures> {
     this.#asked = true
     const taken = this.#taking.then(() => this.#take(inTurn))
     this.#taking = settled(taken)
@@ -97,18 +109,18 @@ export class IndexSnapshots {
     return this.#taking
   }
 
-  /** Waits for the one whose image is made. One that waits for its turn is not waited for. */
+  /** Waits for the one whose content is copied. One that waits for its turn is not waited for. */
   written(): Promise<void> {
     return this.#writing
   }
 
-  async #take(inTurn: InTurn<Imaged>): Promise<StoredSnapshot> {
+  async #take(inTurn: InTurn<Snapshotted>): Promise<StoredSnapshot> {
     try {
       // Writing begins within the turn and goes on after it, so that whoever comes next can wait for `written`.
       const { stored } = await inTurn(async (structure) => {
         const { newest } = this
         if (newest?.position === this.#store.log.last(this.#index)) return { stored: Promise.resolve(newest) }
-        const stored = this.#write(await structure.image())
+        const stored = this.#write(await structure.snapshot())
         this.#writing = settled(stored)
         return { stored }
       })
@@ -124,12 +136,10 @@ export class IndexSnapshots {
     }
   }
 
-  async #write(image: StructureImage): Promise<StoredSnapshot> {
+  async #write({ meta, parts, release }: SnapshotContent): Promise<StoredSnapshot> {
     const replayed = this.#logBytes
     const { snapshots, log } = this.#store
-    const stored = await snapshots
-      .write(this.#index, log.last(this.#index), image.meta, image.parts)
-      .finally(() => image.release())
+    const stored = await snapshots.write(this.#index, log.last(this.#index), meta, parts).finally(release)
     this.#logBytes -= replayed
     this.#onWritten()
     await snapshots.trimLog(this.#index)

@@ -44,6 +44,8 @@ function metered(structure: IndexStructure, meter: EngineMeter): IndexStructure 
       return structure.derivedBytes
     },
     image: (options) => structure.image(options),
+    entries: () => structure.entries(),
+    renumber: (lists) => structure.renumber(lists),
     stats: () => structure.stats(),
     destroy: () => structure.destroy(),
   }

@@ -4,6 +4,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { DeviceBudget, Pageable } from './device-budget.js'
 import { HostImage } from './host-image.js'
+import type { SnapshotContent, Snapshotted } from './index-snapshots.js'
 
 /** What a structure that may be paged out needs of its engine. */
 export interface PagingHost {
@@ -38,13 +39,13 @@ type Place<S extends DeviceStructure> =
   | { readonly image: HostImage; readonly stats: StatsOf<S>; readonly structure?: undefined }
 
 /** Brings a structure back from its image. */
-type Restore<S> = (device: Device, image: HostImage) => Promise<S>
+export type Restore<S> = (device: Device, image: HostImage) => Promise<S>
 
 /**
  * A structure that makes way for others when device memory runs short: then its image lies in host memory, byte for byte, until it is
  * used again (Volk §4.1, §4.2). Reads and writes go through `use`, which brings it back first.
  */
-export class PagedStructure<S extends DeviceStructure> implements Pageable {
+export class PagedStructure<S extends DeviceStructure> implements Pageable, Snapshotted {
   readonly #host: PagingHost
   readonly #restore: Restore<S>
   #place: Place<S>
@@ -147,10 +148,15 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable {
     return prepared
   }
 
-  /** An image as of the last applied write. That of a structure on the host is the one that it left, so it stays there. */
-  async image(): Promise<StructureImage> {
+  /** By default an image. That of a structure on the host is the one that it left, so it stays there. */
+  async snapshot(): Promise<SnapshotContent> {
     const { image } = this.#place
     return image === undefined ? this.use((structure) => structure.image()) : image.read()
+  }
+
+  /** What it left on the host, while it is there. */
+  protected get hostImage(): HostImage | undefined {
+    return this.#place.image
   }
 
   stats(): StatsOf<S> & PlaceStats {

@@ -1,8 +1,9 @@
 import type { Device } from '../../gpu/device/device.js'
+import type { StructureImage } from '../../gpu/index-structure.js'
 import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { Store } from '../../persistence/store.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
-import { imageMeta, type ReplayProgress } from './index-loader.js'
+import type { ReplayProgress } from './index-loader.js'
 
 export interface RelationLoadOptions {
   readonly store: Store
@@ -56,4 +57,9 @@ async function replay(
     onProgress({ index: definition.name, done: position - after, total })
   }
   return replayed
+}
+
+/** The checksum vouches that this is what `image` gave. */
+function imageMeta(meta: unknown): StructureImage['meta'] {
+  return meta as StructureImage['meta']
 }

@@ -1,8 +1,7 @@
-import type { IndexStructure } from '../../gpu/index-structure.js'
 import type { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
-import { IndexSnapshots, type InTurn } from './index-snapshots.js'
+import { IndexSnapshots, type InTurn, type Snapshotted } from './index-snapshots.js'
 
 export interface SnapshotUpkeepOptions {
   readonly store: Store
@@ -10,7 +9,7 @@ export interface SnapshotUpkeepOptions {
   readonly id: number
   /** Bytes of log after which a snapshot is due. */
   readonly snapshotLogBytes: number
-  readonly inTurn: InTurn<Pick<IndexStructure, 'image'>>
+  readonly inTurn: InTurn<Snapshotted>
   readonly warn: (what: string, thrown: unknown) => void
   /** Whether the index or relation is about to go; then what is left to do is left to its end, or to its next run. */
   readonly isGoing: () => boolean

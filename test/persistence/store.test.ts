@@ -90,10 +90,18 @@ t.test('foreign and damaged directories are refused and left as they are', async
     ],
     [
       'a newer format',
-      /has data format 2; this program reads format 1/,
+      /has data format 3; this program reads format 2/,
       (d) => {
         cpSync(sound, d, { recursive: true })
-        writeFileSync(join(d, 'warpdex.format'), 'warpdex data, format 2\n')
+        writeFileSync(join(d, 'warpdex.format'), 'warpdex data, format 3\n')
+      },
+    ],
+    [
+      'the format before',
+      /has data format 1; .* use the version that wrote it, or name an empty directory and load the data anew/,
+      (d) => {
+        cpSync(sound, d, { recursive: true })
+        writeFileSync(join(d, 'warpdex.format'), 'warpdex data, format 1\n')
       },
     ],
     [
@@ -101,7 +109,7 @@ t.test('foreign and damaged directories are refused and left as they are', async
       /warpdex.format is damaged/,
       (d) => {
         cpSync(sound, d, { recursive: true })
-        writeFileSync(join(d, 'warpdex.format'), 'wxrpdex data, format 1\n')
+        writeFileSync(join(d, 'warpdex.format'), 'wxrpdex data, format 2\n')
       },
     ],
     [
@@ -187,7 +195,7 @@ t.test('snapshots of dropped indexes are removed, also where no index is left', 
 t.test('a directory whose making was cut short is taken for new', async (t) => {
   for (const dataFile of [undefined, 'data.mdb']) {
     const directory = temporaryDirectory(t)
-    writeFileSync(join(directory, 'warpdex.format'), 'warpdex data, format 1\n')
+    writeFileSync(join(directory, 'warpdex.format'), 'warpdex data, format 2\n')
     if (dataFile !== undefined) writeFileSync(join(directory, dataFile), '')
     const store = await Store.open(directory)
     t.same(store.indexes(), [])

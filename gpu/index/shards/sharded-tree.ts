@@ -1,25 +1,31 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
+import { pickRows } from '../../../protocol/rows.js'
+import { keyWidth } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceReads, TreeReads } from '../../device-reads.js'
 import type {
   CompactionOptions,
   IndexShape,
   IndexStructure,
+  PayloadLists,
   PreparedWrite,
   ReadColumns,
   ReadOp,
   ReadRequest,
   ReadResults,
+  StructureEntries,
   StructureImage,
   StructureStats,
   WriteBatch,
 } from '../../index-structure.js'
 import type { ReadPart } from '../../memory/image-parts.js'
 import { ArenaFull } from '../arena.js'
+import { structureEntries } from '../entries/structure-entries.js'
 import { PrefixTree } from '../prefix-tree.js'
 import { askedFor, keyCount } from '../read/read-operation.js'
 import { joinRegions } from '../region-stats.js'
+import type { FrozenEntries } from '../tree-state.js'
 import type { CutPlace } from '../write/cut.js'
 import { Boundaries } from './boundaries.js'
 import { type ShardParts, type ShardRead, shardPartsFor } from './parts.js'
@@ -131,6 +137,28 @@ export class ShardedTree implements IndexStructure {
     return imageOfShards(this.#shards, options)
   }
 
+  async entries(): Promise<StructureEntries> {
+    const frozen: FrozenEntries[] = []
+    try {
+      for (const tree of this.#shards.trees) frozen.push(await tree.freeze())
+    } catch (error) {
+      for (const tree of frozen) tree.release()
+      throw error
+    }
+    return structureEntries(frozen)
+  }
+
+  async renumber(lists: PayloadLists): Promise<void> {
+    const { boundaries, trees } = this.#shards
+    if (trees.length === 1) return trees[0].renumber(lists)
+    const { divider } = await this.#parts()
+    const shards = await divider.route(boundaries, lists.keys)
+    for (const [shard, tree] of trees.entries()) {
+      const own = listsOf(lists, keyWidth(this.shape.keyType), (key) => shards[key] === shard)
+      if (own.lists.length > 0) await tree.renumber(own)
+    }
+  }
+
   get derivedBytes(): number {
     return this.#shards.trees.reduce((sum, tree) => sum + tree.derivedBytes, 0)
   }
@@ -236,4 +264,29 @@ function joinCounts(all: readonly Readonly<Record<string, number>>[]): Readonly<
     for (const [name, count] of Object.entries(counts)) joined[name] = (joined[name] ?? 0) + count
   }
   return joined
+}
+
+/** The lists of some of the keys. */
+function listsOf(
+  { keys, lists, sequences }: PayloadLists,
+  width: number | undefined,
+  isIn: (key: number) => boolean,
+): PayloadLists {
+  const numbers: number[] = []
+  const taken: number[] = []
+  const ofKeys: number[] = []
+  for (let key = 0, start = 0; key < lists.length / 2; key++) {
+    const end = start + lists[2 * key]
+    if (isIn(key)) {
+      numbers.push(key)
+      ofKeys.push(lists[2 * key], lists[2 * key + 1])
+      for (let i = start; i < end; i++) taken.push(sequences[i])
+    }
+    start = end
+  }
+  return {
+    keys: pickRows(keys, width, Uint32Array.from(numbers)),
+    lists: Uint32Array.from(ofKeys),
+    sequences: Uint32Array.from(taken),
+  }
 }

@@ -17,9 +17,9 @@ t.test('a snapshot that failed is not tried again with every write', async (t) =
 
   snapshots.logged(1000)
   t.equal(snapshots.due, true)
-  const image = structure.image.bind(structure)
-  structure.image = async () => ({
-    ...(await image()),
+  const snapshot = structure.snapshot.bind(structure)
+  structure.snapshot = async () => ({
+    ...(await snapshot()),
     parts: [{ name: 'keys', bytes: 4, chunks: failing() }],
   })
   await t.rejects(snapshots.take(inTurn), { message: /on purpose/ })
@@ -29,7 +29,7 @@ t.test('a snapshot that failed is not tried again with every write', async (t) =
   snapshots.logged(1)
   t.equal(snapshots.due, true)
 
-  structure.image = image
+  structure.snapshot = snapshot
   t.match(await snapshots.take(inTurn), { position: 1 })
   t.equal(snapshots.due, false)
   snapshots.logged(1000)

@@ -1,0 +1,163 @@
+import { aligned, asBytes } from '../../../protocol/columns.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { concatenate, pickRows, type Rows, rowCount, sliceRows } from '../../../protocol/rows.js'
+import { keyWidth, WriteOp } from '../../../protocol/types.js'
+import type { IndexStructure, StructureEntries } from '../../index-structure.js'
+import { needsSpare } from './lists.js'
+
+/** Where the columns of `StructureEntries` are read. */
+export interface EntrySource {
+  readonly meta: StructureEntries['meta']
+  /** Names of the columns. */
+  readonly names: readonly string[]
+  read(name: string): AsyncIterable<Uint8Array>
+}
+
+/**
+ * Fills an empty structure.
+ * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
+ */
+export async function loadEntries(structure: IndexStructure, source: EntrySource): Promise<void> {
+  const names = new Set(source.names)
+  for (let group = 0; names.has(`${group}/keys`); group++) {
+    const column = async (name: string) => {
+      const full = `${group}/${name}`
+      return names.has(full) ? readWhole(source.read(full)) : undefined
+    }
+    await loadGroup(structure, {
+      keys: await column('keys'),
+      keyOffsets: await column('keyOffsets'),
+      payloads: await column('payloads'),
+      lists: await column('lists'),
+      entries: await column('entries'),
+    })
+  }
+  await structure.compactIfWorthwhile()
+  const { keys, payloads } = structure.stats()
+  const { meta } = source
+  if (keys === meta.keys && payloads === meta.payloads) return
+  throw new WarpdexError(
+    'DAMAGED_FILE',
+    `the snapshot has ${keys} keys with ${payloads} payloads, not ${meta.keys} with ${meta.payloads}`,
+  )
+}
+
+type Column = 'keys' | 'keyOffsets' | 'payloads' | 'lists' | 'entries'
+
+async function loadGroup(
+  structure: IndexStructure,
+  columns: Readonly<Record<Column, Uint8Array | undefined>>,
+): Promise<void> {
+  const { keys: bytes = new Uint8Array(0), keyOffsets, payloads, lists, entries } = columns
+  const { keyType, payloadBytes } = structure.shape
+  const width = keyWidth(keyType)
+  const keys: Rows = { bytes, offsets: keyOffsets && aligned(keyOffsets, Uint32Array) }
+  const words = Math.ceil(payloadBytes / 4)
+  const firsts = aligned(payloads ?? new Uint8Array(0), Uint32Array)
+  const all = Uint32Array.from({ length: payloadBytes % 4 === 0 ? 0 : firsts.length / words }, (_, i) => i)
+  await insert(structure, keys, payloadColumn(firsts, words, 0, all, payloadBytes))
+  if (lists === undefined || entries === undefined) return
+  const padded = aligned(entries, Uint32Array)
+  const odd = oddKeys(aligned(lists, Uint32Array), padded, 1 + words)
+  const further = payloadColumn(padded, 1 + words, 1, odd.further.entries, payloadBytes)
+  await insert(structure, pickRows(keys, width, odd.further.keys), further)
+  await structure.renumber({
+    keys: pickRows(keys, width, odd.numbers),
+    lists: odd.lists,
+    sequences: odd.sequences,
+  })
+}
+
+/** Inserts rows, as many at a time as a batch may have. */
+async function insert(structure: IndexStructure, keys: Rows, payloads: Uint8Array): Promise<void> {
+  const { keyType, payloadBytes } = structure.shape
+  const width = keyWidth(keyType)
+  const count = rowCount(keys, width)
+  for (let start = 0; start < count; start += LIMITS.batchItems) {
+    const end = Math.min(count, start + LIMITS.batchItems)
+    const slice = sliceRows(keys, width, start, end)
+    const prepared = await structure.prepare({
+      ops: WriteOp.insert,
+      keys: slice.bytes,
+      keyOffsets: slice.offsets,
+      payloads: payloads.subarray(start * payloadBytes, end * payloadBytes),
+      goesOn: true,
+    })
+    prepared.apply()
+    await structure.compactIfWorthwhile({ inBackground: false, goesOn: true })
+  }
+}
+
+/** The keys whose first payload does not tell all of them. */
+interface OddKeys {
+  /** Their places in the group. */
+  readonly numbers: Uint32Array
+  /** As `PayloadLists` has them. */
+  readonly lists: Uint32Array
+  readonly sequences: Uint32Array
+  /** What is to be inserted behind the first payloads: the place of each one's key, and its entry, or NO_ENTRY for one that is there for its extent only. */
+  readonly further: { readonly keys: Uint32Array; readonly entries: Uint32Array }
+}
+
+/** @param stride words of an entry */
+function oddKeys(listed: Uint32Array, entries: Uint32Array, stride: number): OddKeys {
+  const count = listed.length / 3
+  const payloads = entries.length / stride
+  const numbers = new Uint32Array(count)
+  const lists = new Uint32Array(2 * count)
+  const sequences = Uint32Array.from({ length: payloads }, (_, i) => entries[i * stride]!)
+  const further = { keys: new Uint32Array(payloads), entries: new Uint32Array(payloads) }
+  let added = 0
+  for (let i = 0, first = 0; i < count; i++) {
+    const [number, length, next] = [listed[3 * i]!, listed[3 * i + 1]!, listed[3 * i + 2]!]
+    numbers[i] = number
+    lists[2 * i] = length
+    lists[2 * i + 1] = next
+    const add = (entry: number): void => {
+      further.keys[added] = number
+      further.entries[added++] = entry
+    }
+    for (let entry = first + 1; entry < first + length; entry++) add(entry)
+    if (needsSpare(length, next, sequences[first]!)) add(NO_ENTRY)
+    first += length
+  }
+  const { keys: places, entries: taken } = further
+  return {
+    numbers,
+    lists,
+    sequences,
+    further: { keys: places.subarray(0, added), entries: taken.subarray(0, added) },
+  }
+}
+
+const NO_ENTRY = 0xffffffff
+
+/**
+ * The payloads of entries as a column.
+ * @param stride words of an entry, of which the payload begins at number `offset`
+ * @param numbers of the entries; NO_ENTRY for one of zeros
+ */
+function payloadColumn(
+  words: Uint32Array,
+  stride: number,
+  offset: number,
+  numbers: Uint32Array,
+  payloadBytes: number,
+): Uint8Array {
+  const source = asBytes(words)
+  if (offset === 0 && stride * 4 === payloadBytes) return source
+  const column = new Uint8Array(numbers.length * payloadBytes)
+  for (let i = 0; i < numbers.length; i++) {
+    if (numbers[i] === NO_ENTRY) continue
+    const start = (numbers[i]! * stride + offset) * 4
+    for (let b = 0; b < payloadBytes; b++) column[i * payloadBytes + b] = source[start + b]!
+  }
+  return column
+}
+
+async function readWhole(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = []
+  for await (const chunk of chunks) all.push(chunk)
+  return concatenate(all)
+}
