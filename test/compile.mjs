@@ -58,13 +58,15 @@ export async function compile() {
   const stale = sources.filter((source) => !isCurrent(source, compiledPath(source)))
   const { default: blanked } = stale.length > 0 ? await import('ts-blank-space') : {}
   for (const source of stale) {
+    if (!source.endsWith('.ts')) {
+      put(source, readFileSync(source))
+      continue
+    }
     const text = readFileSync(source, 'utf8')
-    if (source.endsWith('.ts'))
-      put(
-        source,
-        blanked(text, ({ pos }) => refuse(source, text, pos)),
-      )
-    else put(source, text)
+    put(
+      source,
+      blanked(text, ({ pos }) => refuse(source, text, pos)),
+    )
   }
   const persistence = join(ROOT, 'persistence')
   await assemble(persistence)
