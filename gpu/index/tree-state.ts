@@ -10,7 +10,7 @@ import type {
   StructureStats,
 } from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
-import type { PreparedBatch } from './batch/batch.js'
+import type { FindOrder, PreparedBatch } from './batch/batch.js'
 import { FrozenArena } from './frozen-arena.js'
 import { imageInPlace, imageOf } from './image.js'
 import { treeShape } from './layout.js'
@@ -18,7 +18,6 @@ import type { Parts } from './parts.js'
 import { regionStats, wholly } from './region-stats.js'
 import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
 import { BackgroundMerge, type MergeOutcome } from './write/background-merge.js'
-import type { FindOrder } from './write/compact.js'
 import { hasGarbage, isCompactionDue } from './write/compaction-due.js'
 import type { RememberedWrite } from './write/remembered-write.js'
 

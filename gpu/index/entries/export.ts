@@ -5,8 +5,8 @@ import { readBack } from '../../memory/image-parts.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { ArenaContent } from '../arena.js'
+import type { FindOrder } from '../batch/batch.js'
 import { type TreeShape, treeShape } from '../layout.js'
-import type { FindOrder } from '../write/compact.js'
 
 /** Keys that are read at a time; those of variable length may be a thousand times as long. */
 const GROUP_KEYS = 1 << 20

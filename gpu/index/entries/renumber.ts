@@ -2,8 +2,8 @@ import { asBytes } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { PayloadLists } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
-import type { ReadContext } from '../read/read-context.js'
 import type { WriteEffect } from '../batch/batch.js'
+import type { ReadContext } from '../read/read-context.js'
 import { needsSpare } from './lists.js'
 
 /** Gives payloads that were inserted anew the sequence numbers that they had (`renumber.wesl`). */
