@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import {
   createServer,
   type IncomingMessage,
@@ -9,6 +9,7 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { connect, type ListenOptions } from 'node:net'
+import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { SUBPROTOCOL } from '../../protocol/bearer.js'
@@ -226,12 +227,13 @@ function listenError(error: NodeJS.ErrnoException, address: Address): WarpdexErr
     return bad(`${where} is in use, perhaps by another warpdex; choose another ${other}`)
   }
   if (error.code === 'EADDRNOTAVAIL') return bad(`${where} is no address of this machine; 127.0.0.1 is`)
+  // libuv says EACCES also where the folder of a Unix socket is missing.
+  if (address.path !== undefined && !existsSync(dirname(address.path))) {
+    return bad(`${where} lies in no folder that is there; make the folder first`)
+  }
   if (error.code === 'EACCES') {
     const right = address.path === undefined ? 'a port from 1024 on' : 'a folder that it may write to'
     return bad(`this user may not listen on ${where}; choose ${right}`)
-  }
-  if (error.code === 'ENOENT' && address.path !== undefined) {
-    return bad(`${where} lies in no folder that is there; make the folder first`)
   }
   return toWarpdexError(error)
 }

@@ -5,8 +5,9 @@ import { Meters } from '../../observe/meters.js'
 import { Flow } from '../flow/flow.js'
 import { Listener } from '../listener.js'
 import { BusyPolling } from './busy-polling.js'
+import type { Load } from './load.js'
 import { Mailbox } from './mailbox.js'
-import type { ListenerThreadData, Load, ToEngine, ToListener } from './messages.js'
+import type { ListenerThreadData, ToEngine, ToListener } from './messages.js'
 import { RemoteBackend } from './remote-backend.js'
 
 /** How often the thread says what its connections take, and what it has counted, if that has changed. */

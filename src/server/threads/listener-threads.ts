@@ -10,8 +10,9 @@ import type { ListenerOptions } from '../listener.js'
 import type { ReplyMemory } from '../reply-memory.js'
 import { BackendServer } from './backend-server.js'
 import { BusyPolling } from './busy-polling.js'
+import { type Load, sumOf } from './load.js'
 import { Mailbox } from './mailbox.js'
-import type { ListenerThreadData, Load, ToEngine, ToListener } from './messages.js'
+import type { ListenerThreadData, ToEngine, ToListener } from './messages.js'
 
 interface Options {
   readonly listener: ListenerOptions
@@ -43,7 +44,7 @@ const RESTART_MS = 1000
  */
 const QUIET_MS = 20
 
-const NO_LOAD: Load = { requests: 0, requestBytes: 0, replyBytes: 0, waitingClients: 0 }
+const NO_LOAD = sumOf([])
 
 /** One thread that listens, as the engine's sees it. */
 class ListenerThread {
@@ -176,9 +177,9 @@ export class ListenerThreads {
   #begun = false
   #stopped = false
 
-  /** @param count of threads among which the limits are shared out */
-  constructor(count: number, options: Options) {
-    this.#options = { ...options, limits: shareOf(options.limits, count) }
+  /** @param shares into which the limits are cut: threads of the server that have connections */
+  constructor(shares: number, options: Options) {
+    this.#options = { ...options, limits: shareOf(options.limits, shares) }
     this.#listener = options.listener
   }
 
@@ -205,14 +206,7 @@ export class ListenerThreads {
 
   /** What the connections of all threads take. */
   get load(): Load {
-    const loads = [...this.#threads].map(({ load }) => load)
-    const sum = (figure: keyof Load) => loads.reduce((total, load) => total + load[figure], 0)
-    return {
-      requests: sum('requests'),
-      requestBytes: sum('requestBytes'),
-      replyBytes: sum('replyBytes'),
-      waitingClients: sum('waitingClients'),
-    }
+    return sumOf([...this.#threads].map(({ load }) => load))
   }
 
   /** Takes another certificate for connections from now on. */

@@ -4,23 +4,13 @@ import type { MeterCounts } from '../../observe/meters.js'
 import type { Admission, Backend, Result, Visit } from '../backend.js'
 import type { FlowLimits } from '../flow/flow-limits.js'
 import type { ListenerOptions } from '../listener.js'
+import type { Load } from './load.js'
 
 /** What a thread that listens is told at its start. */
 export interface ListenerThreadData {
   readonly listener: ListenerOptions
   /** What bounds the connections of this thread. */
   readonly limits: FlowLimits
-}
-
-/** What the connections of a thread take at the moment. */
-export interface Load {
-  /** Requests that are not answered. */
-  readonly requests: number
-  readonly requestBytes: number
-  /** Bytes of replies that have not left. */
-  readonly replyBytes: number
-  /** Connections that wait for an answer. */
-  readonly waitingClients: number
 }
 
 /** What threads that listen say to the engine's. Calls, visits and the like are numbered by the thread that asks. */
