@@ -15,6 +15,8 @@ const SMALL_BYTES = 16 * 1024
 /** A large message leaves in fragments of this size: each tells when it has left, so that a slow reader is told from one that does not read. */
 const FRAGMENT_BYTES = 512 * 1024
 
+const WHOLE = { binary: true, fin: true } as const
+
 /**
  * Sends the replies of one connection. Those that are ready together leave in the order of their requests: a client that makes requests again
  * which were refused together makes them in that order.
@@ -45,18 +47,38 @@ export class ReplySender {
   flush(): void {
     const messages = this.#ready.sort((one, other) => one.order - other.order)
     this.#ready = []
-    for (let i = 0; i < messages.length; ) {
-      const first = i
-      while (i < messages.length && isSmall(messages[i]!)) i++
-      if (i - first > 1) {
-        this.#stream.cork()
-        for (let j = first; j < i; j++) this.#send(messages[j]!)
-        this.#stream.uncork()
-      } else this.#send(messages[first === i ? i++ : first]!)
+    let small: OutgoingMessage[] = []
+    for (const message of messages) {
+      if (isSmall(message)) {
+        small.push(message)
+        continue
+      }
+      this.#sendTogether(small)
+      small = []
+      this.#sendFragments(message)
     }
+    this.#sendTogether(small)
   }
 
-  #send({ pieces, onLeft }: OutgoingMessage): void {
+  #sendTogether(messages: readonly OutgoingMessage[]): void {
+    const last = messages.length - 1
+    if (last < 0) return
+    const onSent = () => {
+      let bytes = 0
+      for (const message of messages) {
+        bytes += bytesOf(message)
+        message.onLeft?.()
+      }
+      this.#onSent(bytes)
+    }
+    this.#stream.cork()
+    messages.forEach(({ pieces }, i) => {
+      this.#socket.send(pieces[0]!, WHOLE, i === last ? onSent : undefined)
+    })
+    this.#stream.uncork()
+  }
+
+  #sendFragments({ pieces, onLeft }: OutgoingMessage): void {
     const fragments = pieces.flatMap(fragmentsOf)
     fragments.forEach((fragment, i) => {
       const fin = i === fragments.length - 1
