@@ -1,13 +1,17 @@
-import { aligned, asBytes } from './columns.js'
-import { WarpdexError } from './errors.js'
+import { aligned } from './columns.js'
 import {
-  checkFrameLength,
-  FrameError,
-  isControlFrame,
-  SECTION_TYPES,
-  type Section,
-  sectionElementBytes,
-} from './frame.js'
+  COLUMNS,
+  type ColumnName,
+  checkOperation,
+  DATA_OPS,
+  type DataOp,
+  type DataReply,
+  type DataRequest,
+  type WireColumn,
+  type WireColumns,
+} from './data-request.js'
+import { WarpdexError } from './errors.js'
+import { checkFrameLength, FrameError, isControlFrame, SECTION_TYPES, sectionElementBytes } from './frame.js'
 import { INSERT_MODES, type InsertMode } from './insert-mode.js'
 import { RESOLUTIONS, STRATEGIES, type Traversal } from './traversal.js'
 
@@ -21,108 +25,6 @@ import { RESOLUTIONS, STRATEGIES, type Traversal } from './traversal.js'
  * their entries, each part at a multiple of 8: first its offsets, then its values. Zeros fill the gaps. A control frame begins with the
  * length of its header, which is never 0; that tells the two apart.
  */
-
-/** Operations by code, from 1 on. A code never changes its meaning. */
-export const DATA_OPS = [
-  'get',
-  'getAll',
-  'count',
-  'getNext',
-  'scan',
-  'explain',
-  'insert',
-  'delete',
-  'write',
-  'load',
-] as const
-export type DataOp = (typeof DATA_OPS)[number]
-
-/** Columns by kind, from 1 on. Kinds 32 to 39 are kept for sequence, read version, log position, expiry, conditions and handles. */
-export const COLUMNS = [
-  'keys',
-  'from',
-  'to',
-  'tokens',
-  'sequences',
-  'ops',
-  'payloads',
-  'after',
-  'found',
-  'offsets',
-  'counts',
-  'more',
-  'codes',
-] as const
-export type ColumnName = (typeof COLUMNS)[number]
-
-/** A column as it travels: values of one type and, where values have no common width, the offsets that cut them. */
-export interface WireColumn extends Section {
-  /** u32, one more than there are values; value i is bytes offsets[i] to offsets[i + 1]. */
-  readonly offsets?: Uint8Array | undefined
-}
-
-export type WireColumns = { readonly [Name in ColumnName]?: WireColumn | undefined }
-
-/** What a request for data may say beside its columns; each operation takes some of it, see `OPERATIONS`. */
-export interface DataOptions {
-  /** Entries a range, of a scan. */
-  readonly limit?: number | undefined
-  /** Milliseconds from its arrival after which nobody waits for the answer; 0 or absent: for ever. */
-  readonly deadline?: number | undefined
-  readonly reverse?: boolean | undefined
-  readonly fromExclusive?: boolean | undefined
-  readonly toExclusive?: boolean | undefined
-  readonly mode?: InsertMode | undefined
-  readonly traversal?: Traversal | undefined
-  /** A write of the same client with the same number is applied once, however often it is sent. */
-  readonly writeId?: number | undefined
-}
-
-/** Which index is meant: the id under which it is stored, and how often its name has come to mean something else. */
-export interface IndexHandle {
-  readonly handle: number
-  readonly generation: number
-}
-
-/** A request for the data of one index. */
-export interface DataRequest extends IndexHandle, DataOptions {
-  readonly id: number
-  readonly op: DataOp
-  /** Keys, items or ranges. */
-  readonly count: number
-  readonly columns: WireColumns
-}
-
-/** The successful answer to one. */
-export interface DataReply {
-  readonly id: number
-  readonly op: DataOp
-  readonly columns: WireColumns
-}
-
-/** What an operation takes beside keys, handle and deadline. */
-interface Operation {
-  readonly needs: readonly ColumnName[]
-  readonly may: readonly ColumnName[]
-  readonly options: readonly (keyof DataOptions)[]
-}
-
-export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
-  get: { needs: ['keys'], may: [], options: ['traversal'] },
-  getAll: { needs: ['keys'], may: [], options: [] },
-  count: { needs: ['keys'], may: [], options: [] },
-  getNext: { needs: ['keys'], may: ['sequences'], options: ['reverse', 'traversal'] },
-  scan: {
-    needs: [],
-    may: ['from', 'to', 'tokens'],
-    options: ['limit', 'reverse', 'fromExclusive', 'toExclusive'],
-  },
-  explain: { needs: ['keys'], may: [], options: ['traversal'] },
-  insert: { needs: ['keys', 'payloads'], may: [], options: ['mode', 'writeId', 'traversal'] },
-  delete: { needs: ['keys'], may: ['payloads'], options: ['writeId', 'traversal'] },
-  write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
-  load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
-}
 
 const HEAD_BYTES = 48
 const ENTRY_BYTES = 12
@@ -227,16 +129,6 @@ export function decodeDataReply(frame: Uint8Array): DataReply {
   })
 }
 
-/** A column of numbers, or of rows that offsets cut. */
-export function wireColumn(
-  type: Section['type'],
-  values: ArrayBufferView,
-  offsets?: Uint32Array | undefined,
-): WireColumn {
-  const bytes = asBytes(values)
-  return offsets === undefined ? { type, bytes } : { type, bytes, offsets: asBytes(offsets) }
-}
-
 interface Head {
   readonly id: number
   readonly op: DataOp
@@ -279,32 +171,6 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
   }
   return { strategy: traversal.strategy!, resolution: traversal.resolution }
 }
-
-function checkOperation({ op, columns, ...options }: DataRequest): void {
-  const { needs, may, options: takes } = OPERATIONS[op]
-  for (const name of needs) if (columns[name] === undefined) throw bad(`${op} needs a column "${name}"`)
-  for (const name in columns) {
-    const column = name as ColumnName
-    if (needs.includes(column) || may.includes(column)) continue
-    throw bad(`${op} takes no column "${name}"; its columns are ${[...needs, ...may].join(', ')}`)
-  }
-  for (const option of OPTIONS) {
-    const value = options[option]
-    // A write id may be 0.
-    const isGiven = option === 'writeId' ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
-    if (isGiven && !takes.includes(option)) throw bad(`${op} takes no ${option}`)
-  }
-}
-
-const OPTIONS: readonly (keyof DataOptions)[] = [
-  'limit',
-  'reverse',
-  'fromExclusive',
-  'toExclusive',
-  'mode',
-  'traversal',
-  'writeId',
-]
 
 function flagsOf(request: DataRequest): number {
   const { reverse, fromExclusive, toExclusive, writeId, mode = INSERT_MODES[0] } = request

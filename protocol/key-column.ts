@@ -1,4 +1,4 @@
-import type { WireColumn, WireColumns } from './data-frame.js'
+import type { WireColumn, WireColumns } from './data-request.js'
 import { WarpdexError } from './errors.js'
 import type { SectionType } from './frame.js'
 import { LIMITS } from './limits.js'

@@ -1,4 +1,4 @@
-import type { DataRequest } from './data-frame.js'
+import type { DataRequest } from './data-request.js'
 import type { ConstantList } from './query/constant-lists.js'
 import type { Keep } from './query/keep.js'
 import type { ColumnDefinition } from './relation.js'

@@ -1,4 +1,4 @@
-import type { IndexHandle } from './data-frame.js'
+import type { IndexHandle } from './data-request.js'
 import { ERROR_CODES, WarpdexError } from './errors.js'
 import type { Frame } from './frame.js'
 import type { LIMITS } from './limits.js'

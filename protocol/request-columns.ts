@@ -1,4 +1,4 @@
-import type { DataRequest, WireColumn } from './data-frame.js'
+import type { DataRequest, WireColumn } from './data-request.js'
 import { WarpdexError } from './errors.js'
 import type { InsertMode } from './insert-mode.js'
 import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key-column.js'

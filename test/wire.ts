@@ -1,16 +1,15 @@
+import { decodeDataReply, encodeDataRequest } from '../protocol/data-frame.js'
 import {
   COLUMNS,
   type ColumnName,
   DATA_OPS,
   type DataOp,
   type DataRequest,
-  decodeDataReply,
-  encodeDataRequest,
   type IndexHandle,
   type WireColumn,
   type WireColumns,
   wireColumn,
-} from '../protocol/data-frame.js'
+} from '../protocol/data-request.js'
 import {
   decodeFrame,
   encodeFrame,

@@ -33,7 +33,7 @@ interface Stalled {
 
 /**
  * Clients at the default limits that announce 67 MB each, send 60 MiB and stop: how long the 10 MB of another one take then, and
- * beside nobody, and after how many seconds the last of them is closed. Everything is as by default but for the threads for sockets.
+ * beside nobody, and after how many seconds the last of them is closed. Everything is as by default but for the threads that listen.
  *
  * @param stallSeconds for which clients may stop
  */
@@ -65,7 +65,7 @@ function measure(adapter: AdapterChoice, stallSeconds: number, ioThreads: number
     const { codes, seconds } = await closing
     client.close()
     return {
-      name: `${CLIENTS} stalled clients, ${ioThreads} threads for sockets`,
+      name: `${CLIENTS} stalled clients, ${ioThreads} threads that listen`,
       figures: {
         'stall-seconds': stallSeconds,
         '10 MB alone, s': alone,

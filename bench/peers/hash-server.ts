@@ -3,13 +3,13 @@ import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { aligned, asBytes } from '../../protocol/columns.js'
+import { encodeDataReply } from '../../protocol/data-frame.js'
 import {
   type ColumnName,
   type DataRequest,
-  encodeDataReply,
   type WireColumns,
   wireColumn,
-} from '../../protocol/data-frame.js'
+} from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'

@@ -1,4 +1,4 @@
-import { wireColumn } from '../../protocol/data-frame.js'
+import { wireColumn } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { INSERT_MODES, type InsertMode } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'

@@ -1,4 +1,5 @@
-import { type DataOp, type DataRequest, encodeDataRequest } from '../../protocol/data-frame.js'
+import { encodeDataRequest } from '../../protocol/data-frame.js'
+import type { DataOp, DataRequest } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'

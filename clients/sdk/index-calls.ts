@@ -1,4 +1,4 @@
-import type { DataOp, IndexHandle } from '../../protocol/data-frame.js'
+import type { DataOp, IndexHandle } from '../../protocol/data-request.js'
 import { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats, OpenedIndex } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'

@@ -5,7 +5,7 @@ import {
   type KeyArray,
   type KeyArrays,
 } from '../../protocol/columns.js'
-import { type WireColumn, wireColumn } from '../../protocol/data-frame.js'
+import { type WireColumn, wireColumn } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { wireKeyType } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'

@@ -1,4 +1,4 @@
-import { type WireColumns, wireColumn } from '../../protocol/data-frame.js'
+import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'

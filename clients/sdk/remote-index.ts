@@ -1,5 +1,5 @@
 import { asBytes } from '../../protocol/columns.js'
-import { wireColumn } from '../../protocol/data-frame.js'
+import { wireColumn } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import type { LoadResult } from '../../protocol/load.js'

@@ -1,5 +1,5 @@
 import { aligned } from '../../protocol/columns.js'
-import type { ColumnName } from '../../protocol/data-frame.js'
+import type { ColumnName } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import { joinRows, type Rows, type RowWidth } from '../../protocol/rows.js'

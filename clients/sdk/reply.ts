@@ -1,4 +1,5 @@
-import { type DataOp, decodeDataReply, type WireColumns } from '../../protocol/data-frame.js'
+import { decodeDataReply } from '../../protocol/data-frame.js'
+import type { DataOp, WireColumns } from '../../protocol/data-request.js'
 import type { WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, isControlFrame, type Section } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'

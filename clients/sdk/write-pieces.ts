@@ -1,4 +1,4 @@
-import { type WireColumns, wireColumn } from '../../protocol/data-frame.js'
+import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'
 import { cutPieces, type ItemWidths, type WriteItems } from '../../protocol/write-pieces.js'

@@ -1,7 +1,7 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { Store } from '../../persistence/store.js'
-import type { IndexHandle } from '../../protocol/data-frame.js'
+import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'

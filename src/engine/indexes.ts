@@ -1,5 +1,5 @@
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
-import type { IndexHandle } from '../../protocol/data-frame.js'
+import type { IndexHandle } from '../../protocol/data-request.js'
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'

@@ -8,7 +8,7 @@ import type {
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
-import type { IndexHandle } from '../../protocol/data-frame.js'
+import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'

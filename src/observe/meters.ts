@@ -1,4 +1,4 @@
-import { DATA_OPS } from '../../protocol/data-frame.js'
+import { DATA_OPS } from '../../protocol/data-request.js'
 import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
 import type { Op, Request } from '../../protocol/messages.js'
 import { CONTROL_OPS } from '../../protocol/parse-request.js'

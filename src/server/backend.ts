@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { WireColumns } from '../../protocol/data-frame.js'
+import type { WireColumns } from '../../protocol/data-request.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 import type { ReplyFields } from '../../protocol/replies.js'

@@ -3,21 +3,23 @@ import fc from 'fast-check'
 import t from 'tap'
 import { asBytes } from '../../protocol/columns.js'
 import {
-  COLUMNS,
-  type ColumnName,
-  DATA_OPS,
-  type DataReply,
-  type DataRequest,
   decodeDataReply,
   decodeDataRequest,
   encodeDataReply,
   encodeDataRequest,
   numberIn,
+} from '../../protocol/data-frame.js'
+import {
+  COLUMNS,
+  type ColumnName,
+  DATA_OPS,
+  type DataReply,
+  type DataRequest,
   OPERATIONS,
   type WireColumn,
   type WireColumns,
   wireColumn,
-} from '../../protocol/data-frame.js'
+} from '../../protocol/data-request.js'
 import { encodeFrame, FrameError, SECTION_TYPES, sectionElementBytes } from '../../protocol/frame.js'
 import { INSERT_MODES } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'

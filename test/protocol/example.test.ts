@@ -1,13 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import {
-  COLUMNS,
-  DATA_OPS,
-  decodeDataRequest,
-  encodeDataReply,
-  encodeDataRequest,
-  wireColumn,
-} from '../../protocol/data-frame.js'
+import { decodeDataRequest, encodeDataReply, encodeDataRequest } from '../../protocol/data-frame.js'
+import { COLUMNS, DATA_OPS, wireColumn } from '../../protocol/data-request.js'
 import { ERROR_CODES } from '../../protocol/errors.js'
 import { SECTION_TYPES } from '../../protocol/frame.js'
 import { PROTOCOL_VERSION } from '../../protocol/messages.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { DATA_OPS } from '../../protocol/data-frame.js'
+import { DATA_OPS } from '../../protocol/data-request.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { CONTROL_OPS } from '../../protocol/parse-request.js'
 import { readRequest } from '../../protocol/read-request.js'

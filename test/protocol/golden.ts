@@ -1,16 +1,18 @@
 import { asBytes } from '../../protocol/columns.js'
 import {
-  type ColumnName,
-  type DataOp,
-  type DataOptions,
   decodeDataReply,
   decodeDataRequest,
   encodeDataReply,
   encodeDataRequest,
-  type IndexHandle,
-  type WireColumn,
-  type WireColumns,
 } from '../../protocol/data-frame.js'
+import type {
+  ColumnName,
+  DataOp,
+  DataOptions,
+  IndexHandle,
+  WireColumn,
+  WireColumns,
+} from '../../protocol/data-request.js'
 import {
   decodeFrame,
   encodeFrame,

@@ -1,4 +1,4 @@
-import type { DataOp, DataRequest } from '../../../protocol/data-frame.js'
+import type { DataOp, DataRequest } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ControlOp, ControlRequest } from '../../../protocol/messages.js'
 import { RIGHTS, type Right } from '../../../protocol/rights.js'

@@ -1,4 +1,4 @@
-import type { ColumnName } from '../../../protocol/data-frame.js'
+import type { ColumnName } from '../../../protocol/data-request.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Request } from '../../../protocol/messages.js'
 

@@ -1,10 +1,10 @@
+import { numberIn } from '../../../protocol/data-frame.js'
 import {
   type DataRequest,
-  numberIn,
   type WireColumn,
   type WireColumns,
   wireColumn,
-} from '../../../protocol/data-frame.js'
+} from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { wireKeyType } from '../../../protocol/key-column.js'
 import {

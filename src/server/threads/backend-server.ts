@@ -1,4 +1,4 @@
-import type { DataRequest, WireColumn, WireColumns } from '../../../protocol/data-frame.js'
+import type { DataRequest, WireColumn, WireColumns } from '../../../protocol/data-request.js'
 import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'

@@ -1,5 +1,6 @@
 import { aligned, asBytes } from '../../../protocol/columns.js'
-import { type DataRequest, encodeDataRequest, type WireColumns } from '../../../protocol/data-frame.js'
+import { encodeDataRequest } from '../../../protocol/data-frame.js'
+import type { DataRequest, WireColumns } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { sectionElementBytes } from '../../../protocol/frame.js'
 import type { Request } from '../../../protocol/messages.js'

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { WireColumn } from '../../../protocol/data-frame.js'
+import type { WireColumn } from '../../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import type { Request } from '../../../protocol/messages.js'

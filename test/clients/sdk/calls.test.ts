@@ -8,7 +8,7 @@ import {
   WriteBatch,
   WriteOp,
 } from '../../../clients/sdk/index.js'
-import type { ColumnName } from '../../../protocol/data-frame.js'
+import type { ColumnName } from '../../../protocol/data-request.js'
 import { FakeServer } from './fake-server.js'
 
 const numbers = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const

@@ -1,13 +1,14 @@
 import t from 'tap'
 import { connect, type Index, LoadError, WriteBatch } from '../../../clients/sdk/index.js'
-import { encodeDataRequest, type IndexHandle, wireColumn } from '../../../protocol/data-frame.js'
+import { encodeDataRequest } from '../../../protocol/data-frame.js'
+import { type IndexHandle, wireColumn } from '../../../protocol/data-request.js'
 import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
 import type { OpenedIndex } from '../../../protocol/replies.js'
 import type { KeyType, PayloadKind } from '../../../protocol/types.js'
 import { RawClient } from '../../src/server/raw-client.js'
 import { start } from '../../src/server/start.js'
 
-// Through a thread for sockets.
+// Through a thread that listens.
 const { url } = await start(t, { ioThreads: 1 })
 const client = await connect(url)
 const other = await connect(url)

@@ -9,15 +9,14 @@ import {
   KEY_ARRAYS,
   type KeyArray,
 } from '../../../protocol/columns.js'
+import { encodeDataReply, numberIn } from '../../../protocol/data-frame.js'
 import {
   type DataOp,
   type DataRequest,
-  encodeDataReply,
-  numberIn,
   type WireColumn,
   type WireColumns,
   wireColumn,
-} from '../../../protocol/data-frame.js'
+} from '../../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { encodeFrame } from '../../../protocol/frame.js'
 import { requireKeys, wireKeyType } from '../../../protocol/key-column.js'

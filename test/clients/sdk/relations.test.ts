@@ -44,7 +44,7 @@ function randomRows(random: Random, count: number): Rows {
   }
 }
 
-void t.test('rows go in and come out, through threads for sockets', async (t) => {
+void t.test('rows go in and come out, through threads that listen', async (t) => {
   const seed = seedOfRun()
   t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)

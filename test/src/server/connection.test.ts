@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wireColumn } from '../../../protocol/data-frame.js'
+import { wireColumn } from '../../../protocol/data-request.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { loadConfig } from '../../../src/config/load.js'
 import { Meters } from '../../../src/observe/meters.js'

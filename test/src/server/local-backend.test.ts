@@ -1,5 +1,6 @@
 import t from 'tap'
-import { encodeDataRequest, wireColumn } from '../../../protocol/data-frame.js'
+import { encodeDataRequest } from '../../../protocol/data-frame.js'
+import { wireColumn } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { readRequest } from '../../../protocol/read-request.js'
 import type { Engine } from '../../../src/engine/engine.js'

@@ -8,7 +8,7 @@ import { start } from './start.js'
 const ROWS = 20_000
 const WRITES = 12
 
-t.test('records are sound whose checksums were made by threads for sockets', async (t) => {
+t.test('records are sound whose checksums were made by threads that listen', async (t) => {
   const seed = seedOfRun()
   t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)

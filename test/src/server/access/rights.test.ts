@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DATA_OPS, type DataRequest } from '../../../../protocol/data-frame.js'
+import { DATA_OPS, type DataRequest } from '../../../../protocol/data-request.js'
 import { WarpdexError } from '../../../../protocol/errors.js'
 import type { ControlRequest } from '../../../../protocol/messages.js'
 import { CONTROL_OPS } from '../../../../protocol/parse-request.js'

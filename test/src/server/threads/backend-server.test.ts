@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wireColumn } from '../../../../protocol/data-frame.js'
+import { wireColumn } from '../../../../protocol/data-request.js'
 import { encodeFrame } from '../../../../protocol/frame.js'
 import type { Backend, Call, Reply } from '../../../../src/server/backend.js'
 import { ReplyMemory } from '../../../../src/server/reply-memory.js'

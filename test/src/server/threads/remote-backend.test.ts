@@ -1,11 +1,7 @@
 import { crc32 } from 'node:zlib'
 import t from 'tap'
-import {
-  type DataOp,
-  encodeDataRequest,
-  type WireColumns,
-  wireColumn,
-} from '../../../../protocol/data-frame.js'
+import { encodeDataRequest } from '../../../../protocol/data-frame.js'
+import { type DataOp, type WireColumns, wireColumn } from '../../../../protocol/data-request.js'
 import { readRequest } from '../../../../protocol/read-request.js'
 import { Cancellation } from '../../../../src/server/backend.js'
 import { Mailbox } from '../../../../src/server/threads/mailbox.js'

@@ -1,0 +1,151 @@
+import { asBytes } from './columns.js'
+import { WarpdexError } from './errors.js'
+import type { Section } from './frame.js'
+import { INSERT_MODES, type InsertMode } from './insert-mode.js'
+import type { Traversal } from './traversal.js'
+
+/** Operations by code, from 1 on. A code never changes its meaning. */
+export const DATA_OPS = [
+  'get',
+  'getAll',
+  'count',
+  'getNext',
+  'scan',
+  'explain',
+  'insert',
+  'delete',
+  'write',
+  'load',
+] as const
+export type DataOp = (typeof DATA_OPS)[number]
+
+/** Columns by kind, from 1 on. Kinds 32 to 39 are kept for sequence, read version, log position, expiry, conditions and handles. */
+export const COLUMNS = [
+  'keys',
+  'from',
+  'to',
+  'tokens',
+  'sequences',
+  'ops',
+  'payloads',
+  'after',
+  'found',
+  'offsets',
+  'counts',
+  'more',
+  'codes',
+] as const
+export type ColumnName = (typeof COLUMNS)[number]
+
+/** A column as it travels: values of one type and, where values have no common width, the offsets that cut them. */
+export interface WireColumn extends Section {
+  /** u32, one more than there are values; value i is bytes offsets[i] to offsets[i + 1]. */
+  readonly offsets?: Uint8Array | undefined
+}
+
+export type WireColumns = { readonly [Name in ColumnName]?: WireColumn | undefined }
+
+/** What a request for data may say beside its columns; each operation takes some of it, see `OPERATIONS`. */
+export interface DataOptions {
+  /** Entries a range, of a scan. */
+  readonly limit?: number | undefined
+  /** Milliseconds from its arrival after which nobody waits for the answer; 0 or absent: for ever. */
+  readonly deadline?: number | undefined
+  readonly reverse?: boolean | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+  readonly mode?: InsertMode | undefined
+  readonly traversal?: Traversal | undefined
+  /** A write of the same client with the same number is applied once, however often it is sent. */
+  readonly writeId?: number | undefined
+}
+
+/** Which index is meant: the id under which it is stored, and how often its name has come to mean something else. */
+export interface IndexHandle {
+  readonly handle: number
+  readonly generation: number
+}
+
+/** A request for the data of one index. */
+export interface DataRequest extends IndexHandle, DataOptions {
+  readonly id: number
+  readonly op: DataOp
+  /** Keys, items or ranges. */
+  readonly count: number
+  readonly columns: WireColumns
+}
+
+/** The successful answer to one. */
+export interface DataReply {
+  readonly id: number
+  readonly op: DataOp
+  readonly columns: WireColumns
+}
+
+/** What an operation takes beside keys, handle and deadline. */
+interface Operation {
+  readonly needs: readonly ColumnName[]
+  readonly may: readonly ColumnName[]
+  readonly options: readonly (keyof DataOptions)[]
+}
+
+export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
+  get: { needs: ['keys'], may: [], options: ['traversal'] },
+  getAll: { needs: ['keys'], may: [], options: [] },
+  count: { needs: ['keys'], may: [], options: [] },
+  getNext: { needs: ['keys'], may: ['sequences'], options: ['reverse', 'traversal'] },
+  scan: {
+    needs: [],
+    may: ['from', 'to', 'tokens'],
+    options: ['limit', 'reverse', 'fromExclusive', 'toExclusive'],
+  },
+  explain: { needs: ['keys'], may: [], options: ['traversal'] },
+  insert: { needs: ['keys', 'payloads'], may: [], options: ['mode', 'writeId', 'traversal'] },
+  delete: { needs: ['keys'], may: ['payloads'], options: ['writeId', 'traversal'] },
+  write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
+  load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
+}
+
+/** A column of numbers, or of rows that offsets cut. */
+export function wireColumn(
+  type: Section['type'],
+  values: ArrayBufferView,
+  offsets?: Uint32Array | undefined,
+): WireColumn {
+  const bytes = asBytes(values)
+  return offsets === undefined ? { type, bytes } : { type, bytes, offsets: asBytes(offsets) }
+}
+
+/**
+ * Refuses a request that lacks what its operation needs, or has what it does not take.
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function checkOperation({ op, columns, ...options }: DataRequest): void {
+  const { needs, may, options: takes } = OPERATIONS[op]
+  for (const name of needs) if (columns[name] === undefined) throw bad(`${op} needs a column "${name}"`)
+  for (const name in columns) {
+    const column = name as ColumnName
+    if (needs.includes(column) || may.includes(column)) continue
+    throw bad(`${op} takes no column "${name}"; its columns are ${[...needs, ...may].join(', ')}`)
+  }
+  for (const option of OPTIONS) {
+    const value = options[option]
+    // A write id may be 0.
+    const isGiven = option === 'writeId' ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
+    if (isGiven && !takes.includes(option)) throw bad(`${op} takes no ${option}`)
+  }
+}
+
+const OPTIONS: readonly (keyof DataOptions)[] = [
+  'limit',
+  'reverse',
+  'fromExclusive',
+  'toExclusive',
+  'mode',
+  'traversal',
+  'writeId',
+]
+
+function bad(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}
