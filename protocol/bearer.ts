@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest } from './errors.js'
 
 /** The WebSocket subprotocol that the server chooses where a client offers any. */
 export const SUBPROTOCOL = 'warpdex'
@@ -16,10 +16,7 @@ export function isToken(text: string): boolean {
 /** @throws WarpdexError `BAD_REQUEST`, which does not quote it */
 export function checkToken(text: string): string {
   if (isToken(text)) return text
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    'a token has 1 to 512 printable ASCII characters and no blanks; "warpdex token" makes one',
-  )
+  throw badRequest('a token has 1 to 512 printable ASCII characters and no blanks; "warpdex token" makes one')
 }
 
 /** What a browser offers as subprotocols to bring a token. */

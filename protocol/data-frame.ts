@@ -10,7 +10,7 @@ import {
   type WireColumn,
   type WireColumns,
 } from './data-request.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import { checkFrameLength, FrameError, isControlFrame, SECTION_TYPES, sectionElementBytes } from './frame.js'
 import { INSERT_MODES, type InsertMode } from './insert-mode.js'
 import { RESOLUTIONS, STRATEGIES, type Traversal } from './traversal.js'
@@ -98,7 +98,7 @@ export function decodeDataRequest(frame: Uint8Array): DataRequest {
   const head = readHead(frame)
   const { id, op, flags, view } = head
   return orFrameError(id, () => {
-    if ((flags & FLAGS.reply) !== 0) throw bad('a request has the flag of a reply')
+    if ((flags & FLAGS.reply) !== 0) throw badRequest('a request has the flag of a reply')
     const request: DataRequest = {
       id,
       op,
@@ -124,7 +124,7 @@ export function decodeDataRequest(frame: Uint8Array): DataRequest {
 export function decodeDataReply(frame: Uint8Array): DataReply {
   const { id, op, flags, view } = readHead(frame)
   return orFrameError(id, () => {
-    if ((flags & FLAGS.reply) === 0) throw bad('a reply lacks its flag')
+    if ((flags & FLAGS.reply) === 0) throw badRequest('a reply lacks its flag')
     return { id, op, columns: readColumns(frame, view) }
   })
 }
@@ -141,15 +141,15 @@ function readHead(frame: Uint8Array): Head {
   return orFrameError(null, () => {
     checkFrameLength(frame.byteLength)
     if (isControlFrame(frame) || frame.byteLength < HEAD_BYTES) {
-      throw bad(`a frame of ${frame.byteLength} bytes has no head of ${HEAD_BYTES}`)
+      throw badRequest(`a frame of ${frame.byteLength} bytes has no head of ${HEAD_BYTES}`)
     }
     const id = readWhole(view, AT.id, 'id')
     return orFrameError(id, () => {
       const op = DATA_OPS[frame[AT.op]! - 1]
       if (op === undefined)
-        throw bad(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
+        throw badRequest(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
       const flags = view.getUint32(AT.flags, true)
-      if ((flags & ~KNOWN_FLAGS) !== 0) throw bad(`flags ${(flags & ~KNOWN_FLAGS) >>> 0} are unknown`)
+      if ((flags & ~KNOWN_FLAGS) !== 0) throw badRequest(`flags ${(flags & ~KNOWN_FLAGS) >>> 0} are unknown`)
       return { id, op, flags, view }
     })
   })
@@ -158,7 +158,7 @@ function readHead(frame: Uint8Array): Head {
 function modeOf(flags: number): InsertMode {
   const mode = INSERT_MODES[(flags & MODE_MASK) >> MODE_SHIFT]
   if (mode !== undefined) return mode
-  throw bad(`insert mode 3 is unknown; they are ${INSERT_MODES.join(', ')}, from 0 on`)
+  throw badRequest(`insert mode 3 is unknown; they are ${INSERT_MODES.join(', ')}, from 0 on`)
 }
 
 function traversalOf(frame: Uint8Array): Traversal | undefined {
@@ -167,7 +167,7 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
   const traversal = { strategy: STRATEGIES[strategy - 1], resolution: RESOLUTIONS[resolution - 1] }
   const isKnown = traversal.strategy !== undefined && (resolution === 0 || traversal.resolution !== undefined)
   if (!isKnown || (traversal.strategy === 'sequential' && resolution > 0)) {
-    throw bad(`strategy ${strategy} with resolution ${resolution} is none`)
+    throw badRequest(`strategy ${strategy} with resolution ${resolution} is none`)
   }
   return { strategy: traversal.strategy!, resolution: traversal.resolution }
 }
@@ -251,26 +251,28 @@ function readColumns(frame: Uint8Array, view: DataView): WireColumns {
     const offset = align8(end)
     end = offset + length
     if (end <= frame.byteLength) return frame.subarray(offset, end)
-    throw bad(`column "${name}" ends at ${end}, after the frame's ${frame.byteLength} bytes`)
+    throw badRequest(`column "${name}" ends at ${end}, after the frame's ${frame.byteLength} bytes`)
   }
-  if (end > frame.byteLength) throw bad(`${count} columns have entries up to ${end}, after the frame's end`)
+  if (end > frame.byteLength)
+    throw badRequest(`${count} columns have entries up to ${end}, after the frame's end`)
   for (let at = HEAD_BYTES; at < HEAD_BYTES + ENTRY_BYTES * count; at += ENTRY_BYTES) {
     const name = COLUMNS[frame[at]! - 1]
     const type = SECTION_TYPES[frame[at + 1]!]
-    if (name === undefined) throw bad(`a column of kind ${frame[at]} is unknown`)
-    if (type === undefined || view.getUint16(at + 2, true) !== 0) throw bad(`column "${name}" has no type`)
-    if (columns[name] !== undefined) throw bad(`column "${name}" is there twice`)
+    if (name === undefined) throw badRequest(`a column of kind ${frame[at]} is unknown`)
+    if (type === undefined || view.getUint16(at + 2, true) !== 0)
+      throw badRequest(`column "${name}" has no type`)
+    if (columns[name] !== undefined) throw badRequest(`column "${name}" is there twice`)
     const cut = view.getUint32(at + 4, true)
     const length = view.getUint32(at + 8, true)
     if (length % sectionElementBytes(type) !== 0 || cut % 4 !== 0) {
-      throw bad(`the lengths of column "${name}" are no multiples of its elements'`)
+      throw badRequest(`the lengths of column "${name}" are no multiples of its elements'`)
     }
     const offsets = cut === 0 ? undefined : take(name, cut)
     const bytes = take(name, length)
     columns[name] = offsets === undefined ? { type, bytes } : { type, bytes, offsets }
   }
   if (end !== frame.byteLength && align8(end) !== frame.byteLength) {
-    throw bad(`the frame has ${frame.byteLength} bytes; its columns end at ${end}`)
+    throw badRequest(`the frame has ${frame.byteLength} bytes; its columns end at ${end}`)
   }
   return columns
 }
@@ -279,7 +281,7 @@ function readColumns(frame: Uint8Array, view: DataView): WireColumns {
 function readWhole(view: DataView, at: number, what: string): number {
   const value = view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32
   if (Number.isSafeInteger(value)) return value
-  throw bad(`the ${what} must be below 2^53`)
+  throw badRequest(`the ${what} must be below 2^53`)
 }
 
 function writeWhole(view: DataView, at: number, value: number): void {
@@ -291,7 +293,7 @@ function writeWhole(view: DataView, at: number, value: number): void {
 export function numberIn(column: WireColumn, name: string): number {
   const [value, ...others] = aligned(column.bytes, BigUint64Array)
   if (value !== undefined && others.length === 0 && value <= Number.MAX_SAFE_INTEGER) return Number(value)
-  throw bad(`column "${name}" is one u64 below 2^53`)
+  throw badRequest(`column "${name}" is one u64 below 2^53`)
 }
 
 function orFrameError<T>(id: number | null, read: () => T): T {
@@ -304,8 +306,4 @@ function orFrameError<T>(id: number | null, read: () => T): T {
 
 function align8(length: number): number {
   return Math.ceil(length / 8) * 8
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

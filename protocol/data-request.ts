@@ -1,5 +1,5 @@
 import { asBytes } from './columns.js'
-import { WarpdexError } from './errors.js'
+import { badRequest } from './errors.js'
 import type { Section } from './frame.js'
 import { INSERT_MODES, type InsertMode } from './insert-mode.js'
 import type { Traversal } from './traversal.js'
@@ -122,17 +122,18 @@ export function wireColumn(
  */
 export function checkOperation({ op, columns, ...options }: DataRequest): void {
   const { needs, may, options: takes } = OPERATIONS[op]
-  for (const name of needs) if (columns[name] === undefined) throw bad(`${op} needs a column "${name}"`)
+  for (const name of needs)
+    if (columns[name] === undefined) throw badRequest(`${op} needs a column "${name}"`)
   for (const name in columns) {
     const column = name as ColumnName
     if (needs.includes(column) || may.includes(column)) continue
-    throw bad(`${op} takes no column "${name}"; its columns are ${[...needs, ...may].join(', ')}`)
+    throw badRequest(`${op} takes no column "${name}"; its columns are ${[...needs, ...may].join(', ')}`)
   }
   for (const option of OPTIONS) {
     const value = options[option]
     // A write id may be 0.
     const isGiven = option === 'writeId' ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
-    if (isGiven && !takes.includes(option)) throw bad(`${op} takes no ${option}`)
+    if (isGiven && !takes.includes(option)) throw badRequest(`${op} takes no ${option}`)
   }
 }
 
@@ -145,7 +146,3 @@ const OPTIONS: readonly (keyof DataOptions)[] = [
   'traversal',
   'writeId',
 ]
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
-}

@@ -35,6 +35,11 @@ export class WarpdexError extends Error {
   }
 }
 
+/** For what a caller, or a client, should have put otherwise. */
+export function badRequest(message: string): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message)
+}
+
 /** Any thrown value as a WarpdexError; what was not raised on purpose becomes `INTERNAL`. */
 export function toWarpdexError(thrown: unknown): WarpdexError {
   if (thrown instanceof WarpdexError) return thrown

@@ -1,5 +1,5 @@
 import { Packr } from 'msgpackr'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { checkPlain } from './plain-msgpack.js'
 
@@ -170,7 +170,7 @@ export function decodeFrame(bytes: Uint8Array, headerLimit: number = LIMITS.head
     const { sections: table, ...header } = unpackHeader(bytes.subarray(PREFIX, headerEnd))
     if (isId(header.id)) id = header.id
     else if (header.id !== null)
-      throw bad(`the header's id must be a whole number from 0 to 2^53 - 1, or null`)
+      throw badRequest(`the header's id must be a whole number from 0 to 2^53 - 1, or null`)
     return { id, header, sections: readSections(table, bytes, headerEnd) }
   } catch (error) {
     throw error instanceof WarpdexError ? new FrameError(error, id) : error
@@ -178,11 +178,11 @@ export function decodeFrame(bytes: Uint8Array, headerLimit: number = LIMITS.head
 }
 
 function headerLength(bytes: Uint8Array, limit: number): number {
-  if (bytes.length < PREFIX) throw bad(`a frame of ${bytes.length} bytes has no header length`)
+  if (bytes.length < PREFIX) throw badRequest(`a frame of ${bytes.length} bytes has no header length`)
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
   checkSizes(length, bytes.length, limit)
   if (length > bytes.length - PREFIX) {
-    throw bad(`the header length is ${length}, but only ${bytes.length - PREFIX} bytes follow`)
+    throw badRequest(`the header length is ${length}, but only ${bytes.length - PREFIX} bytes follow`)
   }
   return length
 }
@@ -193,45 +193,46 @@ function unpackHeader(bytes: Uint8Array): Record<string, unknown> {
   try {
     header = packr.unpack(bytes)
   } catch {
-    throw bad('the frame header is not valid msgpack')
+    throw badRequest('the frame header is not valid msgpack')
   }
-  if (!isRecord(header)) throw bad('the frame header must be a map')
+  if (!isRecord(header)) throw badRequest('the frame header must be a map')
   return header
 }
 
 function readSections(table: unknown, bytes: Uint8Array, headerEnd: number): Map<string, Section> {
   const sections = new Map<string, Section>()
   if (table === undefined) return sections
-  if (!Array.isArray(table)) throw bad('"sections" must be an array')
+  if (!Array.isArray(table)) throw badRequest('"sections" must be an array')
   if (table.length > LIMITS.sections) {
-    throw bad(`the frame has ${table.length} sections; ${LIMITS.sections} are allowed`)
+    throw badRequest(`the frame has ${table.length} sections; ${LIMITS.sections} are allowed`)
   }
   let end = headerEnd
   for (const entry of table) {
     const { name, type, offset, length } = readPlace(entry)
-    if (sections.has(name)) throw bad(`section "${name}" is there twice`)
+    if (sections.has(name)) throw badRequest(`section "${name}" is there twice`)
     if (offset < end)
-      throw bad(`section "${name}" at ${offset} starts before ${end}, where what precedes it ends`)
+      throw badRequest(`section "${name}" at ${offset} starts before ${end}, where what precedes it ends`)
     end = offset + length
     if (end > bytes.length)
-      throw bad(`section "${name}" ends at ${end}, after the frame's ${bytes.length} bytes`)
+      throw badRequest(`section "${name}" ends at ${end}, after the frame's ${bytes.length} bytes`)
     sections.set(name, { type, bytes: bytes.subarray(offset, end) })
   }
   return sections
 }
 
 function readPlace(entry: unknown): SectionPlace {
-  if (!isRecord(entry)) throw bad('a section must be a map {name, type, offset, length}')
+  if (!isRecord(entry)) throw badRequest('a section must be a map {name, type, offset, length}')
   const { name, type, offset, length } = entry
   if (typeof name !== 'string' || name.length === 0 || name.length > SECTION_NAME_LENGTH) {
-    throw bad(`a section's name must be a string of 1 to ${SECTION_NAME_LENGTH} characters`)
+    throw badRequest(`a section's name must be a string of 1 to ${SECTION_NAME_LENGTH} characters`)
   }
   const known = SECTION_TYPES.find((candidate) => candidate === type)
-  if (known === undefined) throw bad(`the type of a section must be one of ${SECTION_TYPES.join(', ')}`)
-  if (!isId(offset) || offset % 8 !== 0) throw bad(`the offset of a section must be a multiple of 8`)
+  if (known === undefined)
+    throw badRequest(`the type of a section must be one of ${SECTION_TYPES.join(', ')}`)
+  if (!isId(offset) || offset % 8 !== 0) throw badRequest(`the offset of a section must be a multiple of 8`)
   const width = sectionElementBytes(known)
   if (!isId(length) || length % width !== 0) {
-    throw bad(`the length of a section of type ${known} must be a multiple of ${width}`)
+    throw badRequest(`the length of a section of type ${known} must be a multiple of ${width}`)
   }
   return { name, type: known, offset, length }
 }
@@ -265,8 +266,4 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function align8(length: number): number {
   return Math.ceil(length / 8) * 8
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

@@ -1,5 +1,5 @@
 import type { WireColumn, WireColumns } from './data-request.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import type { SectionType } from './frame.js'
 import { LIMITS } from './limits.js'
 import { type RowRules, requireOffsets } from './offsets.js'
@@ -30,7 +30,7 @@ export function wireKeyType(type: KeyType): SectionType {
  * `keyBytes`, `BAD_REQUEST`
  */
 export function requireKeys({ keys }: WireColumns, definition: IndexDefinition): Rows {
-  if (keys === undefined) throw bad('a column "keys" is needed')
+  if (keys === undefined) throw badRequest('a column "keys" is needed')
   const column = keyColumn(keys, definition, 'keys')
   checkKeys(column, definition.keyType)
   return column
@@ -69,7 +69,7 @@ function keyColumn(column: WireColumn, { name, keyType }: IndexDefinition, what:
   }
   const rows = cut(column, keyType, { column: what, row: 'key', most: LIMITS.keyBytes })
   const count = rowCount(rows, keyWidth(keyType))
-  if (!Number.isInteger(count)) throw bad(`column "${what}" is cut off within a key`)
+  if (!Number.isInteger(count)) throw badRequest(`column "${what}" is cut off within a key`)
   if (count > LIMITS.batchItems) {
     throw new WarpdexError('TOO_LARGE', `a request has ${count} ${what}; ${LIMITS.batchItems} are allowed`)
   }
@@ -79,10 +79,10 @@ function keyColumn(column: WireColumn, { name, keyType }: IndexDefinition, what:
 function cut({ bytes, offsets }: WireColumn, keyType: KeyType, rules: RowRules): Rows {
   if (isFixedKeyType(keyType)) {
     if (offsets === undefined) return { bytes }
-    throw bad(`column "${rules.column}" takes no offsets: keys are of type ${keyType}`)
+    throw badRequest(`column "${rules.column}" takes no offsets: keys are of type ${keyType}`)
   }
   if (offsets === undefined) {
-    throw bad(`column "${rules.column}" needs offsets: keys are of type ${keyType}`)
+    throw badRequest(`column "${rules.column}" needs offsets: keys are of type ${keyType}`)
   }
   return { bytes, offsets: requireOffsets(bytes, offsets, rules) }
 }
@@ -96,14 +96,10 @@ function checkKeys(column: Rows, keyType: KeyType): void {
   for (let i = 0; i < count; i++) {
     const key = rowAt(column, undefined, i)
     const fault = parts === undefined ? textFault(key) : tupleFault(parts, key)
-    if (fault !== undefined) throw bad(`key ${i} is no ${keyType}: ${fault}`)
+    if (fault !== undefined) throw badRequest(`key ${i} is no ${keyType}: ${fault}`)
   }
 }
 
 function textFault(key: Uint8Array): string | undefined {
   return isUtf8(key) ? undefined : 'its bytes are no UTF-8'
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

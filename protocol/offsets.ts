@@ -1,5 +1,5 @@
 import { aligned } from './columns.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 
 /** What rows of any length must be like. */
 export interface RowRules {
@@ -19,25 +19,21 @@ export interface RowRules {
 export function requireOffsets(rows: Uint8Array, cuts: Uint8Array, rules: RowRules): Uint32Array {
   const name = `the offsets of column "${rules.column}"`
   if (cuts.byteLength < 4 || cuts.byteLength % 4 !== 0) {
-    throw bad(`${name} have ${cuts.byteLength} bytes; they are u32, one more than there are rows`)
+    throw badRequest(`${name} have ${cuts.byteLength} bytes; they are u32, one more than there are rows`)
   }
   const offsets = aligned(cuts, Uint32Array)
   const { row, least = 0, most } = rules
-  if (offsets[0] !== 0) throw bad(`${name} must start with 0, not ${offsets[0]}`)
+  if (offsets[0] !== 0) throw badRequest(`${name} must start with 0, not ${offsets[0]}`)
   for (let i = 1; i < offsets.length; i++) {
     const length = offsets[i] - offsets[i - 1]
-    if (length < 0) throw bad(`${name} must not descend, as they do at ${i}`)
+    if (length < 0) throw badRequest(`${name} must not descend, as they do at ${i}`)
     if (length > most) {
       throw new WarpdexError('TOO_LARGE', `${row} ${i - 1} has ${length} bytes; ${most} are allowed`)
     }
-    if (length < least) throw bad(`${row} ${i - 1} has ${length} bytes; it needs ${least}`)
+    if (length < least) throw badRequest(`${row} ${i - 1} has ${length} bytes; it needs ${least}`)
   }
   const end = rows.byteLength
   const last = offsets[offsets.length - 1]
-  if (last !== end) throw bad(`${name} end with ${last}; its values have ${end} bytes`)
+  if (last !== end) throw badRequest(`${name} end with ${last}; its values have ${end} bytes`)
   return offsets
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

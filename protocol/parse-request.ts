@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest } from './errors.js'
 import type { Frame } from './frame.js'
 import { LIMITS } from './limits.js'
 import type { ControlOp, ControlRequest, OptionalTarget, QueryRequest } from './messages.js'
@@ -74,14 +74,14 @@ const PARSERS: Parsers = {
 function resultOf(r: RequestReader): Pick<QueryRequest, 'explain' | 'keep'> {
   const wanted = { explain: r.flag('explain'), keep: parseKeep(r.value('keep')) }
   if (!wanted.explain || wanted.keep === undefined) return wanted
-  throw new WarpdexError('BAD_REQUEST', 'query takes "explain" or "keep", not both')
+  throw badRequest('query takes "explain" or "keep", not both')
 }
 
 /** An index, or a relation, or neither. */
 function target(r: RequestReader): Pick<OptionalTarget, 'index' | 'relation'> {
   const named = { index: r.optionalIndexName('index'), relation: r.optionalIndexName('relation') }
   if (named.index === undefined || named.relation === undefined) return named
-  throw new WarpdexError('BAD_REQUEST', 'a request names an index or a relation, not both')
+  throw badRequest('a request names an index or a relation, not both')
 }
 
 function layout(r: RequestReader): TreeLayout {
@@ -108,11 +108,10 @@ function isOp(value: unknown): value is ControlOp {
  */
 export function parseControlRequest(frame: Frame): ControlRequest {
   const { id, header } = frame
-  if (id === null)
-    throw new WarpdexError('BAD_REQUEST', 'a request needs an id, a whole number from 0 to 2^53 - 1')
+  if (id === null) throw badRequest('a request needs an id, a whole number from 0 to 2^53 - 1')
   const op = isOp(header.op) ? header.op : undefined
   if (op === undefined) {
-    throw new WarpdexError('BAD_REQUEST', `unknown or missing op; use one of ${CONTROL_OPS.join(', ')}`)
+    throw badRequest(`unknown or missing op; use one of ${CONTROL_OPS.join(', ')}`)
   }
   const reader = new RequestReader(op, frame)
   const body = PARSERS[op](reader)

@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest, type WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 
 /** Bytes that follow the lead byte of a msgpack value, for the leads 0xc0 to 0xdf of fixed size; undefined elsewhere. */
@@ -74,15 +74,11 @@ function countWidth(lead: number): 1 | 2 | 4 {
 }
 
 function tooDeep(): WarpdexError {
-  return new WarpdexError(
-    'BAD_REQUEST',
-    `the frame header is nested deeper than ${LIMITS.headerDepth} levels of arrays and maps`,
-  )
+  return badRequest(`the frame header is nested deeper than ${LIMITS.headerDepth} levels of arrays and maps`)
 }
 
 function malformed(what: string): WarpdexError {
-  return new WarpdexError(
-    'BAD_REQUEST',
+  return badRequest(
     `the frame header is not plain msgpack: ${what}; a header is one map of nil, booleans, numbers, strings, arrays and maps`,
   )
 }

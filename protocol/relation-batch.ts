@@ -1,5 +1,5 @@
 import { aligned, asBytes } from './columns.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { type ColumnDefinition, columnWords, type RelationDefinition, unknownColumn } from './relation.js'
 import { type Rows, rowCount } from './rows.js'
@@ -58,7 +58,7 @@ export function settleBatch({ rows, columns }: RelationBatch, definition: Relati
 
 function absent(column: ColumnDefinition, rows: number): ColumnValues {
   if (!column.nullable && rows > 0)
-    throw bad(`${title(column)} is missing, and must have a value in every row`)
+    throw badRequest(`${title(column)} is missing, and must have a value in every row`)
   return {
     values: new Uint8Array(rows * columnWords(column.type) * 4),
     validity: new Uint8Array(Math.ceil(rows / 8)),
@@ -72,15 +72,15 @@ function settleColumn(given: ColumnValues, column: ColumnDefinition, rows: numbe
   const width = columnWords(column.type) * 4
   const { byteLength } = given.values
   if (byteLength !== rows * width) {
-    throw bad(`${title(column)} has ${byteLength} bytes of values; ${rows} rows take ${rows * width}`)
+    throw badRequest(`${title(column)} has ${byteLength} bytes of values; ${rows} rows take ${rows * width}`)
   }
   const validity = given.validity && settleValidity(given.validity, column, rows)
   const values = validity === undefined ? given.values : withoutNulls(given.values, validity, rows, width)
   if (column.type !== 'string') {
-    if (given.strings !== undefined) throw bad(`${title(column)} takes no strings`)
+    if (given.strings !== undefined) throw badRequest(`${title(column)} takes no strings`)
     return { values, validity }
   }
-  if (given.strings === undefined) throw bad(`${title(column)} needs strings that its values number`)
+  if (given.strings === undefined) throw badRequest(`${title(column)} needs strings that its values number`)
   checkStrings(given.strings, column)
   const strings = rowCount(given.strings, undefined)
   checkNumbers(aligned(values, Uint32Array), strings, validity, column)
@@ -91,11 +91,11 @@ function settleColumn(given: ColumnValues, column: ColumnDefinition, rows: numbe
 function settleValidity(given: Uint8Array, column: ColumnDefinition, rows: number): Uint8Array | undefined {
   const bytes = Math.ceil(rows / 8)
   if (given.byteLength !== bytes) {
-    throw bad(`${title(column)} has ${given.byteLength} bytes of validity; ${rows} rows take ${bytes}`)
+    throw badRequest(`${title(column)} has ${given.byteLength} bytes of validity; ${rows} rows take ${bytes}`)
   }
   const hole = firstNull(given, rows)
   if (hole === undefined) return undefined
-  if (!column.nullable) throw bad(`${title(column)} has no value in row ${hole}, and must have one`)
+  if (!column.nullable) throw badRequest(`${title(column)} has no value in row ${hole}, and must have one`)
   if (rows % 8 === 0) return given
   const validity = given.slice()
   validity[bytes - 1] &= (1 << (rows % 8)) - 1
@@ -136,21 +136,21 @@ function checkStrings({ bytes, offsets }: Rows, column: ColumnDefinition): void 
     offsets[0] !== 0 ||
     offsets.at(-1) !== bytes.byteLength
   ) {
-    throw bad(`the offsets of ${title(column)} must go from 0 to the end of its strings`)
+    throw badRequest(`the offsets of ${title(column)} must go from 0 to the end of its strings`)
   }
   for (let i = 1; i < offsets.length; i++) {
     const length = offsets[i] - offsets[i - 1]
-    if (length < 0) throw bad(`the offsets of ${title(column)} must not descend, as they do at ${i}`)
+    if (length < 0) throw badRequest(`the offsets of ${title(column)} must not descend, as they do at ${i}`)
     if (length <= LIMITS.stringBytes) continue
     throw new WarpdexError(
       'TOO_LARGE',
       `string ${i - 1} of ${title(column)} has ${length} bytes; ${LIMITS.stringBytes} are allowed`,
     )
   }
-  if (!areUtf8(bytes, offsets)) throw bad(`the strings of ${title(column)} are no UTF-8`)
+  if (!areUtf8(bytes, offsets)) throw badRequest(`the strings of ${title(column)} are no UTF-8`)
   for (let i = 2; i < offsets.length; i++) {
     if (compareBytes(bytes, offsets[i - 2], offsets[i - 1], bytes, offsets[i - 1], offsets[i]) < 0) continue
-    throw bad(
+    throw badRequest(
       `the strings of ${title(column)} must differ and ascend by their bytes; number ${i - 1} does not`,
     )
   }
@@ -164,7 +164,7 @@ function checkNumbers(
 ): void {
   for (let row = 0; row < numbers.length; row++) {
     if (numbers[row] < strings || !hasValue(validity, row)) continue
-    throw bad(`row ${row} of ${title(column)} has string ${numbers[row]}; there are ${strings}`)
+    throw badRequest(`row ${row} of ${title(column)} has string ${numbers[row]}; there are ${strings}`)
   }
 }
 
@@ -187,8 +187,4 @@ export function compareBytes(
 
 function title({ name, type }: ColumnDefinition): string {
   return `column ${JSON.stringify(name)} (${type})`
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

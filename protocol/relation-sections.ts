@@ -1,5 +1,5 @@
 import { aligned, asBytes } from './columns.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import type { Section, Sections, SectionType } from './frame.js'
 import { LIMITS } from './limits.js'
 import type { ColumnDefinition, ColumnType, RelationDefinition } from './relation.js'
@@ -42,7 +42,7 @@ export function columnSections(r: RequestReader): readonly ColumnSections[] {
 export function columnNames(r: RequestReader): readonly string[] {
   const names: unknown = r.value('columns') ?? []
   if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) {
-    throw bad('"columns" is a list of names')
+    throw badRequest('"columns" is a list of names')
   }
   if (names.length > LIMITS.relationColumns) {
     throw new WarpdexError(
@@ -51,7 +51,7 @@ export function columnNames(r: RequestReader): readonly string[] {
     )
   }
   const twice = names.find((name, i) => names.indexOf(name) < i)
-  if (twice !== undefined) throw bad(`column ${JSON.stringify(twice)} is there twice`)
+  if (twice !== undefined) throw badRequest(`column ${JSON.stringify(twice)} is there twice`)
   return names
 }
 
@@ -70,7 +70,7 @@ export function batchFromSections(
     const type = types.get(name)
     const right = type && valuesType(type)
     if (right !== undefined && column.values.type !== right) {
-      throw bad(
+      throw badRequest(
         `the values of column ${JSON.stringify(name)} (${type}) are sent as ${right}, not ${column.values.type}`,
       )
     }
@@ -82,7 +82,7 @@ export function batchFromSections(
 function valuesOf({ name, values, validity, strings, offsets }: ColumnSections): ColumnValues {
   const plain = { values: values.bytes, validity: validity?.bytes }
   if ((strings === undefined) !== (offsets === undefined)) {
-    throw bad(`column ${JSON.stringify(name)} needs both strings and their offsets, or neither`)
+    throw badRequest(`column ${JSON.stringify(name)} needs both strings and their offsets, or neither`)
   }
   if (strings === undefined || offsets === undefined) return plain
   return { ...plain, strings: { bytes: strings.bytes, offsets: aligned(offsets.bytes, Uint32Array) } }
@@ -122,8 +122,4 @@ export function batchFromReply(
     return [name, valuesOf({ name, values, validity, strings, offsets })]
   })
   return { rows, columns: new Map(columns) }
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

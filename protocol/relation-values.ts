@@ -1,5 +1,5 @@
 import { aligned, asBytes, KEY_ARRAYS } from './columns.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, type WarpdexError } from './errors.js'
 import { type ColumnDefinition, type ColumnType, type RelationDefinition, unknownColumn } from './relation.js'
 import { type ColumnValues, compareBytes, hasValue, type RelationBatch } from './relation-batch.js'
 import { rowCount, rowsOf } from './rows.js'
@@ -69,7 +69,9 @@ function packArray(input: ArrayBufferView, column: ColumnDefinition): ColumnValu
   const { type } = column
   if (type !== 'string' && input instanceof Object(KEY_ARRAYS[type])) return { values: asBytes(input) }
   const right = type === 'string' ? 'an array of strings' : `a ${KEY_ARRAYS[type].name} or an array`
-  throw bad(`column ${JSON.stringify(column.name)} (${type}) takes ${right}, not a ${input.constructor.name}`)
+  throw badRequest(
+    `column ${JSON.stringify(column.name)} (${type}) takes ${right}, not a ${input.constructor.name}`,
+  )
 }
 
 function validityOf(
@@ -80,7 +82,9 @@ function validityOf(
   values.forEach((value, row) => {
     if (value !== null && value !== undefined) return
     if (!nullable) {
-      throw bad(`column ${JSON.stringify(name)} (${type}) has no value in row ${row}, and must have one`)
+      throw badRequest(
+        `column ${JSON.stringify(name)} (${type}) has no value in row ${row}, and must have one`,
+      )
     }
     validity ??= new Uint8Array(Math.ceil(values.length / 8)).fill(0xff)
     validity[row >> 3] &= ~(1 << (row & 7))
@@ -125,7 +129,7 @@ function inByteOrder(texts: string[]): string[] {
 
 function encodeText(text: string, { name }: ColumnDefinition): Uint8Array {
   if (!hasLoneSurrogate(text)) return encoder.encode(text)
-  throw bad(
+  throw badRequest(
     `column ${JSON.stringify(name)} has a string with half of a surrogate pair, which UTF-8 cannot hold`,
   )
 }
@@ -156,7 +160,7 @@ function wideNumber(value: RelationValue | undefined, column: ColumnDefinition, 
 }
 
 function misfit(value: RelationValue, { name, type }: ColumnDefinition, row: number): WarpdexError {
-  return bad(`row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is no ${type}`)
+  return badRequest(`row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is no ${type}`)
 }
 
 /** The values of a column, one a row. */
@@ -194,29 +198,25 @@ export function packBatch(input: RelationInput, definition: RelationDefinition):
 export function inputRows(input: RelationInput, definition: RelationDefinition): number {
   if (typeof input !== 'object' || input === null || isIterable(input)) {
     const [column] = definition.columns
-    throw bad(`rows come as values by column, as in { ${column?.name}: […] }, not ${shown(input)}`)
+    throw badRequest(`rows come as values by column, as in { ${column?.name}: […] }, not ${shown(input)}`)
   }
   const columns = Object.entries(input)
   const known = new Set(definition.columns.map(({ name }) => name))
   for (const [name, values] of columns) {
     if (!known.has(name)) throw unknownColumn(name, definition)
     if (Array.isArray(values) || isTypedArray(values)) continue
-    throw bad(`column ${JSON.stringify(name)} takes an array or a typed array of values, one a row`)
+    throw badRequest(`column ${JSON.stringify(name)} takes an array or a typed array of values, one a row`)
   }
   const [first] = columns
   if (first === undefined) return 0
   const rows = first[1].length
   const other = columns.find(([, values]) => values.length !== rows)
   if (other === undefined) return rows
-  throw bad(
+  throw badRequest(
     `column ${JSON.stringify(first[0])} has ${rows} rows, column ${JSON.stringify(other[0])} ${other[1].length}; all need as many`,
   )
 }
 
 function isTypedArray(values: unknown): boolean {
   return ArrayBuffer.isView(values) && 'length' in values
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

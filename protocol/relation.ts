@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { isName } from './names.js'
 
@@ -47,7 +47,7 @@ export function columnWords(type: ColumnType): 1 | 2 {
  */
 export function parseColumns(value: unknown): readonly ColumnDefinition[] {
   if (!Array.isArray(value) || value.length === 0) {
-    throw bad('a relation needs "columns", a list of at least one {name, type, nullable}')
+    throw badRequest('a relation needs "columns", a list of at least one {name, type, nullable}')
   }
   if (value.length > LIMITS.relationColumns) {
     throw new WarpdexError(
@@ -58,7 +58,7 @@ export function parseColumns(value: unknown): readonly ColumnDefinition[] {
   const columns = value.map((entry, i) => parseColumn(entry, `column ${i + 1}`))
   const names = new Set<string>()
   for (const { name } of columns) {
-    if (names.has(name)) throw bad(`two columns have the name ${JSON.stringify(name)}`)
+    if (names.has(name)) throw badRequest(`two columns have the name ${JSON.stringify(name)}`)
     names.add(name)
   }
   return columns
@@ -67,17 +67,17 @@ export function parseColumns(value: unknown): readonly ColumnDefinition[] {
 function parseColumn(entry: unknown, place: string): ColumnDefinition {
   const { name, type, nullable = false, ...others } = { ...Object(entry) } as Record<string, unknown>
   if (typeof name !== 'string' || !isName(name)) {
-    throw bad(
+    throw badRequest(
       `${place} needs a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`,
     )
   }
   const known = COLUMN_TYPES.find((candidate) => candidate === type)
   const column = `column ${JSON.stringify(name)}`
-  if (known === undefined) throw bad(`${column} needs a "type" out of ${COLUMN_TYPES.join(', ')}`)
-  if (typeof nullable !== 'boolean') throw bad(`"nullable" of ${column} is true or false`)
+  if (known === undefined) throw badRequest(`${column} needs a "type" out of ${COLUMN_TYPES.join(', ')}`)
+  if (typeof nullable !== 'boolean') throw badRequest(`"nullable" of ${column} is true or false`)
   const [other] = Object.keys(others)
   if (other !== undefined) {
-    throw bad(
+    throw badRequest(
       `${column} has an unknown ${JSON.stringify(other.slice(0, 40))}; its fields are name, type, nullable`,
     )
   }
@@ -102,11 +102,7 @@ export function pickColumns(
 /** For a name that none of a relation's columns has. */
 export function unknownColumn(name: string, { name: relation, columns }: RelationDefinition): WarpdexError {
   const names = columns.map((column) => column.name).join(', ')
-  return bad(
+  return badRequest(
     `relation ${JSON.stringify(relation)} has no column ${JSON.stringify(name)}; its columns are ${names}`,
   )
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

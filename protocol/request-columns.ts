@@ -1,5 +1,5 @@
 import type { DataRequest, WireColumn } from './data-request.js'
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import type { InsertMode } from './insert-mode.js'
 import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key-column.js'
 import { LIMITS } from './limits.js'
@@ -65,14 +65,16 @@ function requirePayloads(
 ): PayloadColumn {
   const width = payloadBytes(payloadKind)
   if (width !== undefined) {
-    if (offsets !== undefined) throw bad(`index "${name}" has ${payloadKind} payloads, which take no offsets`)
+    if (offsets !== undefined)
+      throw badRequest(`index "${name}" has ${payloadKind} payloads, which take no offsets`)
     requireLength(bytes, 'payloads', count * width, `${count} payloads of ${payloadKind}`)
     return { bytes, offsets: undefined }
   }
-  if (offsets === undefined) throw bad(`index "${name}" has payloads of kind bytes, which need offsets`)
+  if (offsets === undefined)
+    throw badRequest(`index "${name}" has payloads of kind bytes, which need offsets`)
   const cuts = requireOffsets(bytes, offsets, PAYLOAD_RULES)
   if (cuts.length === count + 1) return { bytes, offsets: cuts }
-  throw bad(`column "payloads" has ${cuts.length - 1} rows; ${count} are needed, one an item`)
+  throw badRequest(`column "payloads" has ${cuts.length - 1} rows; ${count} are needed, one an item`)
 }
 
 /** The keys of a request, as many as its head says. */
@@ -105,7 +107,7 @@ export function writeColumns(request: DataRequest, definition: IndexDefinition):
 export function scanColumns(request: DataRequest, definition: IndexDefinition): ScanColumns {
   const { columns, limit = 0 } = request
   if (limit < 1 || limit > LIMITS.scanEntries) {
-    throw bad(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
+    throw badRequest(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
   }
   const low = optionalEnds(columns, 'from', definition)
   const high = optionalEnds(columns, 'to', definition)
@@ -154,21 +156,24 @@ export function getNextColumns(
 /** The keys whose search is to be explained, one at least. */
 export function explainColumns(request: DataRequest, definition: IndexDefinition): Rows {
   if (request.count > 0) return requestKeys(request, definition)
-  throw bad('explain needs a key at least; send those of the get that is to be explained')
+  throw badRequest('explain needs a key at least; send those of the get that is to be explained')
 }
 
 /** The head counts what the columns have. */
 function requireCount({ op, count }: DataRequest, found: number): void {
   if (found === count) return
-  throw bad(`${op} says that it has ${count} ${op === 'scan' ? 'ranges' : 'keys'}; its columns have ${found}`)
+  throw badRequest(
+    `${op} says that it has ${count} ${op === 'scan' ? 'ranges' : 'keys'}; its columns have ${found}`,
+  )
 }
 
 function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean): Uint8Array {
   requireLength(bytes, 'ops', count, `${count} u8 kinds of write`)
   for (const op of bytes) {
-    if (op > WriteOp.deletePair) throw bad(`${op} is no kind of write; they are 0 to ${WriteOp.deletePair}`)
+    if (op > WriteOp.deletePair)
+      throw badRequest(`${op} is no kind of write; they are 0 to ${WriteOp.deletePair}`)
     if (!withPayloads && op !== WriteOp.deleteKey)
-      throw bad('a write needs a column "payloads" unless all of it is deleteKey')
+      throw badRequest('a write needs a column "payloads" unless all of it is deleteKey')
   }
   return bytes
 }
@@ -178,18 +183,14 @@ function requireRows(rows: Rows | undefined, width: number | undefined, name: st
   if (rows === undefined || rowCount(rows, width) === ranges) return
   if (width === undefined) {
     const count = rowCount(rows, width)
-    throw bad(`column "${name}" has ${count} rows; ${ranges} are needed, one a range`)
+    throw badRequest(`column "${name}" has ${count} rows; ${ranges} are needed, one a range`)
   }
   const { byteLength } = rows.bytes
-  throw bad(`column "${name}" has ${byteLength} bytes; ${ranges * width} are needed, ${width} a range`)
+  throw badRequest(`column "${name}" has ${byteLength} bytes; ${ranges * width} are needed, ${width} a range`)
 }
 
 function requireLength({ byteLength }: Uint8Array, name: string, length: number, meaning: string): void {
   if (byteLength !== length) {
-    throw bad(`column "${name}" has ${byteLength} bytes; ${length} are needed, ${meaning}`)
+    throw badRequest(`column "${name}" has ${byteLength} bytes; ${length} are needed, ${meaning}`)
   }
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

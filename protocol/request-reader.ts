@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest, type WarpdexError } from './errors.js'
 import type { Frame, Section } from './frame.js'
 import { LIMITS } from './limits.js'
 import { isName } from './names.js'
@@ -119,7 +119,7 @@ export class RequestReader {
   }
 
   #bad(what: string): WarpdexError {
-    return new WarpdexError('BAD_REQUEST', `${this.#op} ${what}`)
+    return badRequest(`${this.#op} ${what}`)
   }
 }
 

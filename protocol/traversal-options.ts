@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest } from './errors.js'
 import { LIMITS } from './limits.js'
 import {
   ALLOCATIONS,
@@ -32,7 +32,9 @@ export function parseTraversal(
   const resolution = parseChoice('resolution', given.resolution, RESOLUTIONS)
   if (resolution !== undefined && (strategy === undefined || strategy === 'sequential')) {
     const others = STRATEGIES.filter((name) => name !== 'sequential').join(', ')
-    throw bad(`a resolution needs a strategy that has one: ${others}; name one of them, or no resolution`)
+    throw badRequest(
+      `a resolution needs a strategy that has one: ${others}; name one of them, or no resolution`,
+    )
   }
   return strategy && { strategy, ...(resolution && { resolution }) }
 }
@@ -51,12 +53,12 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
   const partitionLevels = parsePartitionLevels(given.partitionLevels)
   const isLinked = parseSwitch('linked', given.linked)
   if (isCoalesced && !isFull) {
-    throw bad('allocation coalesced needs layout full; a compact tree allocates on demand')
+    throw badRequest('allocation coalesced needs layout full; a compact tree allocates on demand')
   }
   if (isCss && (isFull || partitionLevels !== undefined || isLinked)) {
     const names = { layout: isFull, partitionLevels: partitionLevels !== undefined, linked: isLinked }
     const given = Object.entries(names).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
-    throw bad(`a CSS-tree has no ${given.join(', no ')}; leave that out, or use structure prefix`)
+    throw badRequest(`a CSS-tree has no ${given.join(', no ')}; leave that out, or use structure prefix`)
   }
   // A full tree has partitions in any case, a compact one only if it is told.
   const isDefault = partitionLevels === undefined || (isFull && partitionLevels === 'auto')
@@ -76,7 +78,7 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
  */
 export function checkLayout({ allocation }: TreeLayout, keyType: KeyType): void {
   if (allocation !== 'coalesced' || !isFixedKeyType(keyType)) return
-  throw bad(
+  throw badRequest(
     `allocation coalesced needs keys of variable length; use string, bytes or a tuple instead of ${keyType}, or allocation demand`,
   )
 }
@@ -114,7 +116,7 @@ function parsePartitionLevels(value: unknown): number | 'auto' | undefined {
   if (value === 'auto') return value
   const isWhole = typeof value === 'number' && Number.isInteger(value)
   if (isWhole && value >= 1 && value <= LIMITS.partitionLevels) return value
-  throw bad(
+  throw badRequest(
     `partition levels of ${quote(value)} are not possible; use auto or a whole number from 1 to ${LIMITS.partitionLevels}`,
   )
 }
@@ -122,21 +124,17 @@ function parsePartitionLevels(value: unknown): number | 'auto' | undefined {
 function parseSwitch(name: string, value: unknown): boolean {
   if (value === undefined || value === null) return false
   if (typeof value === 'boolean') return value
-  throw bad(`${name} cannot be ${quote(value)}; use true or false`)
+  throw badRequest(`${name} cannot be ${quote(value)}; use true or false`)
 }
 
 function parseChoice<T extends string>(name: string, value: unknown, choices: readonly T[]): T | undefined {
   if (value === undefined || value === null) return undefined
   const choice = choices.find((candidate) => candidate === value)
   if (choice !== undefined) return choice
-  throw bad(`unknown ${name} ${quote(value)}; use one of ${choices.join(', ')}`)
+  throw badRequest(`unknown ${name} ${quote(value)}; use one of ${choices.join(', ')}`)
 }
 
 function quote(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > 40 ? `${text.slice(0, 40)}…` : text
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

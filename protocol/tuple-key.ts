@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest, WarpdexError } from './errors.js'
 import type { Rows } from './rows.js'
 import { shown } from './shown.js'
 import type { FixedKeyType, ScalarKeyType } from './types.js'
@@ -36,7 +36,9 @@ export class TupleEncoder {
    */
   add(values: readonly ScalarKey[]): void {
     if (values.length > this.#parts.length) {
-      throw bad(`key ${this.#ends.length - 1} has ${values.length} parts; the type has ${this.#parts.length}`)
+      throw badRequest(
+        `key ${this.#ends.length - 1} has ${values.length} parts; the type has ${this.#parts.length}`,
+      )
     }
     // No method of arrays, which would pass over holes.
     for (let i = 0; i < values.length; i++) this.#addPart(this.#parts[i], values[i], i)
@@ -95,7 +97,7 @@ export class TupleEncoder {
  */
 export function decodeTuple(parts: readonly ScalarKeyType[], bytes: Uint8Array): ScalarKey[] {
   const fault = tupleFault(parts, bytes)
-  if (fault !== undefined) throw bad(fault)
+  if (fault !== undefined) throw badRequest(fault)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = 0
   return parts.map((type) => {
@@ -218,9 +220,5 @@ export function hasLoneSurrogate(text: string): boolean {
 
 /** @param key its number among those that were added */
 function unfit(value: unknown, type: ScalarKeyType, part: number, key: number): WarpdexError {
-  return bad(`${shown(value)} is no ${type}, which part ${part} of key ${key} is`)
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
+  return badRequest(`${shown(value)} is no ${type}, which part ${part} of key ${key} is`)
 }

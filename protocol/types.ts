@@ -1,4 +1,4 @@
-import { WarpdexError } from './errors.js'
+import { badRequest } from './errors.js'
 import { LIMITS } from './limits.js'
 import type { TreeLayout } from './traversal.js'
 
@@ -64,22 +64,17 @@ export function parseKeyType(value: unknown): KeyType {
     typeof value === 'string' ? /^\s*tuple\s*\((.*)\)\s*$/s.exec(value)?.[1].split(',') : undefined
   const { least, most } = TUPLE_PARTS
   if (names === undefined) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       `unknown key type ${quote(value)}; use one of ${SCALAR_KEY_TYPES.join(', ')}, or a tuple of them such as tuple(u32,string)`,
     )
   }
   if (names.length < least || names.length > most) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${quote(value)} has ${names.length} parts; a tuple has ${least} to ${most}`,
-    )
+    throw badRequest(`${quote(value)} has ${names.length} parts; a tuple has ${least} to ${most}`)
   }
   const parts = names.map((name) => {
     const part = scalarKeyType(name.trim())
     if (part !== undefined) return part
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       `${quote(name.trim())} is no type of a tuple's part; use one of ${SCALAR_KEY_TYPES.join(', ')}`,
     )
   })
@@ -99,8 +94,7 @@ export function parsePayloadKind(value: unknown): PayloadKind {
   if (value === 'u32' || value === 'u64' || value === 'bytes') return value
   const match = typeof value === 'string' ? /^fixed\(([1-9]\d{0,2})\)$/.exec(value) : null
   if (match !== null && Number(match[1]) <= LIMITS.fixedPayloadBytes) return value as PayloadKind
-  throw new WarpdexError(
-    'BAD_REQUEST',
+  throw badRequest(
     `unknown payload kind ${JSON.stringify(value)}; use u32, u64, bytes or fixed(n) with n from 1 to ${LIMITS.fixedPayloadBytes}`,
   )
 }

@@ -11,7 +11,7 @@ import type {
   Vector,
 } from 'apache-arrow'
 import { aligned, KEY_ARRAYS } from '../../protocol/columns.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import type { ResultColumn, ValueType } from '../../protocol/query/tree.js'
 import type { ColumnDefinition, ColumnType, RelationDefinition } from '../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
@@ -31,7 +31,7 @@ type Arrow = typeof import('apache-arrow')
  */
 export function arrowInput(source: Table | RecordBatch, definition: RelationDefinition): RelationInput {
   if (!isSchema(source?.schema) || typeof source.getChild !== 'function') {
-    throw bad(`appendArrow takes an Arrow table or record batch, not ${shown(source)}`)
+    throw badRequest(`appendArrow takes an Arrow table or record batch, not ${shown(source)}`)
   }
   // What the relation lacks is refused with its other columns.
   const input = new Map<string, ColumnInput>(source.schema.fields.map(({ name }) => [name, []]))
@@ -49,7 +49,7 @@ export function arrowInput(source: Table | RecordBatch, definition: RelationDefi
  */
 export function arrowDefinition(name: string, schema: Schema): RelationDefinition {
   checkName(name, 'arrowDefinition', 'a relation')
-  if (!isSchema(schema)) throw bad(`arrowDefinition takes an Arrow schema, not ${shown(schema)}`)
+  if (!isSchema(schema)) throw badRequest(`arrowDefinition takes an Arrow schema, not ${shown(schema)}`)
   return { name, columns: schema.fields.map(columnOf) }
 }
 
@@ -61,7 +61,7 @@ function isSchema(schema: Schema | undefined): boolean {
 function columnOf({ name, type, nullable }: Field): ColumnDefinition {
   const own = columnType(type)
   if (own !== undefined) return { name, type: own, nullable }
-  throw bad(
+  throw badRequest(
     `column ${JSON.stringify(name)} is of Arrow's type ${type}; a relation takes integers, floats, booleans and texts, so cast it before`,
   )
 }
@@ -90,7 +90,9 @@ function columnType(type: DataType): ColumnType | undefined {
 function inputOf(vector: Vector, { name, type }: ColumnDefinition): ColumnInput {
   const own = columnType(vector.type)
   if (own === undefined || (own === 'string') !== (type === 'string')) {
-    throw bad(`column ${JSON.stringify(name)} (${type}) cannot take values of Arrow's type ${vector.type}`)
+    throw badRequest(
+      `column ${JSON.stringify(name)} (${type}) cannot take values of Arrow's type ${vector.type}`,
+    )
   }
   if (type !== 'string' && vector.nullCount === 0 && vector.type.typeId !== ARROW.dictionary) {
     const values: unknown = vector.toArray()
@@ -173,8 +175,4 @@ function textsOf(arrow: Arrow, { strings }: ColumnValues): Vector<Utf8> {
   return arrow.makeVector(
     arrow.makeData({ type: new arrow.Utf8(), length, nullCount: 0, valueOffsets, data }),
   )
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

@@ -1,5 +1,5 @@
 import { wireColumn } from '../../protocol/data-request.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { INSERT_MODES, type InsertMode } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'
 import {
@@ -138,5 +138,5 @@ function isBatch<K extends KeyType>(batch: LoadSource<K>): batch is LoadBatch<K>
 
 function noBatch(found: unknown): WarpdexError {
   const right = 'a batch {keys, payloads}, or an iterable of such batches'
-  return new WarpdexError('BAD_REQUEST', `bulkLoad takes ${right}, not ${shown(found)}`)
+  return badRequest(`bulkLoad takes ${right}, not ${shown(found)}`)
 }

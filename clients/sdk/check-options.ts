@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { shown, titleOf } from '../../protocol/shown.js'
 
 /** What the value of an option may be; what follows from other values is checked where it is known. */
@@ -47,16 +47,16 @@ export function checkOptions<T extends object>(
 ): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     const names = Object.keys(kinds).join(', ')
-    throw bad(`${word}s of ${what} come as an object with any of ${names}, not as ${shown(options)}`)
+    throw badRequest(`${word}s of ${what} come as an object with any of ${names}, not as ${shown(options)}`)
   }
   for (const name in options) {
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
     if (kind === undefined) {
-      throw bad(`${what} has no ${word} ${shown(name)}; it has ${Object.keys(kinds).join(', ')}`)
+      throw badRequest(`${what} has no ${word} ${shown(name)}; it has ${Object.keys(kinds).join(', ')}`)
     }
     const value: unknown = options[name]
     if (value === undefined || kind.is(value)) continue
-    throw bad(`${word} "${name}" of ${what} is ${kind.right}, not ${shown(value)}`)
+    throw badRequest(`${word} "${name}" of ${what} is ${kind.right}, not ${shown(value)}`)
   }
 }
 
@@ -67,9 +67,5 @@ export function checkOptions<T extends object>(
  */
 export function checkName(name: unknown, what: string, of: string): void {
   if (typeof name === 'string') return
-  throw bad(`${what} takes the name of ${of}, such as "orders", not ${titleOf(name)}`)
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
+  throw badRequest(`${what} takes the name of ${of}, such as "orders", not ${titleOf(name)}`)
 }

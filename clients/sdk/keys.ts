@@ -6,7 +6,7 @@ import {
   type KeyArrays,
 } from '../../protocol/columns.js'
 import { type WireColumn, wireColumn } from '../../protocol/data-request.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { wireKeyType } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Rows, rowsOf, sliceRows } from '../../protocol/rows.js'
@@ -89,8 +89,7 @@ export function keyColumn(keys: AnyKeys, definition: IndexDefinition): Rows {
  */
 export function checkKey(key: AnyKey, definition: IndexDefinition): void {
   if (key === undefined || (Array.isArray(key) && !isTupleKeyType(definition.keyType))) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       `getOne takes a single key, such as ${example(definition)}, not ${shown(key)}; get takes a list of keys`,
     )
   }
@@ -228,8 +227,7 @@ function wrongColumn(keys: unknown, definition: IndexDefinition, column: string)
     return new WarpdexError('WRONG_KEY_TYPE', message)
   }
   const advice = adviceFor(keys)
-  return new WarpdexError(
-    'BAD_REQUEST',
+  return badRequest(
     `keys of index "${name}" (${keyType}) are a ${column} or ${list}, not ${shown(keys)}${advice}`,
   )
 }
@@ -265,8 +263,5 @@ function unfit(keys: readonly AnyKey[], i: number, definition: IndexDefinition):
   const right = isTupleKeyType(keyType)
     ? `a list of its parts, such as ${example(definition)}`
     : SINGLE[keyType][0]
-  return new WarpdexError(
-    'BAD_REQUEST',
-    `${shown(keys[i])} is no ${keyType}: key ${i} for index "${name}" must be ${right}`,
-  )
+  return badRequest(`${shown(keys[i])} is no ${keyType}: key ${i} for index "${name}" must be ${right}`)
 }

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { titleOf } from '../../protocol/shown.js'
 import { RESOLUTIONS, STRATEGIES } from '../../protocol/traversal.js'
 import type { TraversalOptions } from '../../protocol/traversal-options.js'
@@ -130,7 +130,7 @@ const CONNECT_OPTIONS: Kinds<ConnectOptions> = {
 export function checkConnect(url: unknown, options: ConnectOptions): void {
   if (typeof url !== 'string') {
     const message = `connect takes the address of a server, such as "ws://127.0.0.1:7070", not ${titleOf(url)}`
-    throw new WarpdexError('BAD_REQUEST', message)
+    throw badRequest(message)
   }
   checkOptions(options, CONNECT_OPTIONS, 'connect')
   if (options.reconnect !== undefined) checkOptions(options.reconnect, RECONNECT_OPTIONS, 'connect.reconnect')

@@ -1,5 +1,5 @@
 import { asBytes } from '../../protocol/columns.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, type WarpdexError } from '../../protocol/errors.js'
 import { type Rows, rowsOf } from '../../protocol/rows.js'
 import { isIterable, shown, titleOf } from '../../protocol/shown.js'
 import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
@@ -24,7 +24,7 @@ export function payloadColumn(payloads: PayloadsInput, definition: IndexDefiniti
   const width = payloadBytes(definition.payloadKind)
   const found = width === undefined ? (column.offsets?.length ?? 0) - 1 : column.bytes.length / width
   if (found === count) return column
-  throw new WarpdexError('BAD_REQUEST', `${count} keys came with ${found} payloads; each needs one`)
+  throw badRequest(`${count} keys came with ${found} payloads; each needs one`)
 }
 
 function readInput(payloads: PayloadsInput, definition: IndexDefinition): Rows {
@@ -110,8 +110,7 @@ function wrongKind(what: string, { name, payloadKind }: IndexDefinition, advice:
     bytes: 'list of texts or Uint8Arrays, one a key, or {bytes, offsets}',
   }
   const rows = 'Uint8Array of rows, or a list of Uint8Arrays or texts of that length, one a key'
-  return new WarpdexError(
-    'BAD_REQUEST',
+  return badRequest(
     `${what} does not fit index "${name}"; its ${payloadKind} payloads are given as a ${right[payloadKind] ?? rows}${advice}`,
   )
 }

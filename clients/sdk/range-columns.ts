@@ -1,5 +1,5 @@
 import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { pickRows, type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
@@ -33,12 +33,12 @@ export function rangeColumns(ranges: RangesInput, definition: IndexDefinition): 
   const to = ranges.to === undefined ? undefined : upperEnds(ranges.to, toExclusive, definition)
   const ends = from ?? to
   if (ends === undefined) {
-    throw new WarpdexError('BAD_REQUEST', 'ranges need from, to or both; scan() goes through a whole index')
+    throw badRequest('ranges need from, to or both; scan() goes through a whole index')
   }
   const count = rowCount(ends, width)
   if (to !== undefined && rowCount(to, width) !== count) {
     const message = `${count} from keys came with ${rowCount(to, width)} to keys; a range has one of each`
-    throw new WarpdexError('BAD_REQUEST', message)
+    throw badRequest(message)
   }
   return { count, keyWidth: width, from, to, tokens: undefined }
 }

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Rows, rowAt, rowsOf } from '../../protocol/rows.js'
 import { type IndexDefinition, isFixedKeyType, isTupleKeyType, tupleParts } from '../../protocol/types.js'
@@ -78,11 +78,11 @@ function prefixEnds(range: RangeInput, prefix: AnyKey, definition: IndexDefiniti
   const { name, keyType } = definition
   if (isFixedKeyType(keyType)) {
     const message = `keys of index "${name}" are ${keyType} and have no prefix; use from and to`
-    throw new WarpdexError('BAD_REQUEST', message)
+    throw badRequest(message)
   }
   const others = [range.from, range.to, range.fromExclusive, range.toExclusive]
   if (others.some((other) => other !== undefined)) {
-    throw new WarpdexError('BAD_REQUEST', 'a scan has a prefix, or from and to, not both')
+    throw badRequest('a scan has a prefix, or from and to, not both')
   }
   const from = endColumn([prefix], definition)
   const end = successor(from.bytes)

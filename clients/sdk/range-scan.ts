@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Rows } from '../../protocol/rows.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
@@ -47,8 +47,7 @@ const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
 /** @throws WarpdexError `BAD_REQUEST` */
 export function checkRanges(options: RangesOptions<KeyType>): void {
   if (Object(options).prefix !== undefined) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       'scanRanges has from and to, and no prefix; scan({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
     )
   }
@@ -130,7 +129,7 @@ export async function firstPage<K extends KeyType, P extends PayloadKind>(
   const { limit } = scan
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMITS.scanEntries) {
     const message = `the limit of ranges is 1 to ${LIMITS.scanEntries} entries, not ${limit}`
-    throw new WarpdexError('BAD_REQUEST', message)
+    throw badRequest(message)
   }
   const numbers = Uint32Array.from({ length: ranges.count }, (_, i) => i)
   return fetchPage({ scan, count: ranges.count, numbers, ranges }, bounds)

@@ -1,6 +1,6 @@
 import { asBytes } from '../../protocol/columns.js'
 import { wireColumn } from '../../protocol/data-request.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
@@ -175,7 +175,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const count = countOf(column, definition)
     if (sequences !== undefined && sequences.length !== count) {
       const message = `${count} keys came with ${sequences.length} sequences; each has one`
-      throw new WarpdexError('BAD_REQUEST', message)
+      throw badRequest(message)
     }
     const items = { keys: column, places: sequences && { bytes: asBytes(sequences) } }
     const call = { op: 'getNext', reverse, traversal: parseTraversal(options) } as const

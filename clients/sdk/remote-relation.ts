@@ -1,5 +1,5 @@
 import type { RecordBatch, Table } from 'apache-arrow'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp } from '../../protocol/messages.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
@@ -110,10 +110,7 @@ export class Relation {
     checkName(name, 'createIndex', 'an index')
     checkOptions(options, RELATION_INDEX_OPTIONS, 'createIndex')
     if (!TEXTS.is(columns)) {
-      throw new WarpdexError(
-        'BAD_REQUEST',
-        `createIndex takes ${TEXTS.right}, the columns, not ${shown(columns)}`,
-      )
+      throw badRequest(`createIndex takes ${TEXTS.right}, the columns, not ${shown(columns)}`)
     }
     const { ifNotExists, structure, layout, allocation, partitionLevels, linked } = options
     const form = { structure, layout, allocation, partitionLevels, linked }

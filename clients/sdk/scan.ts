@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
 import { ANYTHING, BYTES, FLAG, type Kinds, NUMBER } from './check-options.js'
@@ -79,7 +79,7 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
     const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = options
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LIMITS.scanEntries) {
       const message = `a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`
-      throw new WarpdexError('BAD_REQUEST', message)
+      throw badRequest(message)
     }
     this.#fetch = fetch
     this.#limit = Math.floor(limit)

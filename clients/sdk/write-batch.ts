@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { type KeyType, type PayloadKind, payloadBytes, WriteOp } from '../../protocol/types.js'
@@ -69,7 +69,7 @@ export function checkMixedWrite(batch: WriteBatch<KeyType, PayloadKind> | MixedW
   if (typeof batch !== 'object' || batch === null || Array.isArray(batch)) {
     const right =
       'new WriteBatch().insert(key, payload).deleteKey(another), or columns as {ops, keys, payloads}'
-    throw bad(`write takes a batch such as ${right}, not ${shown(batch)}`)
+    throw badRequest(`write takes a batch such as ${right}, not ${shown(batch)}`)
   }
   checkOptions(batch, FIELDS, 'write', 'field')
 }
@@ -77,13 +77,13 @@ export function checkMixedWrite(batch: WriteBatch<KeyType, PayloadKind> | MixedW
 /** @throws WarpdexError `BAD_REQUEST` for what is no WriteOp, or not one for each of `count` keys */
 export function opColumn(ops: Uint8Array | readonly WriteOp[], count: number): Uint8Array {
   if (!(ops instanceof Uint8Array) && !Array.isArray(ops)) {
-    throw bad(`ops are a Uint8Array or a list of a WriteOp for each key, not ${shown(ops)}`)
+    throw badRequest(`ops are a Uint8Array or a list of a WriteOp for each key, not ${shown(ops)}`)
   }
-  if (ops.length !== count) throw bad(`${count} keys came with ${ops.length} ops; each needs one`)
+  if (ops.length !== count) throw badRequest(`${count} keys came with ${ops.length} ops; each needs one`)
   const unknown = ops.findIndex((op) => !CODES.includes(op))
   if (unknown < 0) return Uint8Array.from(ops)
   const right = Object.entries(WriteOp).map(([name, code]) => `WriteOp.${name} (${code})`)
-  throw bad(`op ${unknown} is ${shown(ops[unknown])}; an op is one of ${right.join(', ')}`)
+  throw badRequest(`op ${unknown} is ${shown(ops[unknown])}; an op is one of ${right.join(', ')}`)
 }
 
 const CODES: readonly number[] = Object.values(WriteOp)
@@ -105,8 +105,4 @@ export function filledPayloads(
 
 function isList(payloads: unknown): payloads is readonly (PayloadInput | undefined)[] {
   return Array.isArray(payloads)
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

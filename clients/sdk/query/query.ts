@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import {
   JOIN_ALGORITHMS,
   JOIN_KINDS,
@@ -68,7 +68,7 @@ export class Query {
   /** The rows for which a condition is true. */
   where(condition: Value): Query {
     if (!(condition instanceof Value)) {
-      throw bad(`where takes a condition, such as where(col('k').gt(3)), not ${shown(condition)}`)
+      throw badRequest(`where takes a condition, such as where(col('k').gt(3)), not ${shown(condition)}`)
     }
     return new Query({ op: 'where', input: this.tree, condition: condition.expression })
   }
@@ -125,7 +125,7 @@ export class Query {
       if (typeof column === 'string') return { column }
       if (column instanceof Value || typeof column !== 'object' || column === null) {
         const right = "names of columns, as in orderBy('a', descending('b'))"
-        throw bad(`orderBy takes ${right}, not ${titleOf(column)}; select computes columns`)
+        throw badRequest(`orderBy takes ${right}, not ${titleOf(column)}; select computes columns`)
       }
       checkOptions(column, SORT_FIELDS, 'a column of orderBy', 'field')
       return column
@@ -168,18 +168,18 @@ export function descending(column: string, nulls?: 'first' | 'last'): SortColumn
 /** @throws WarpdexError `BAD_REQUEST` for what is no query */
 export function checkQuery(query: unknown, what: string): void {
   if (query instanceof Query) return
-  throw bad(`${what} takes a query, such as relation('orders').limit(10), not ${shown(query)}`)
+  throw badRequest(`${what} takes a query, such as relation('orders').limit(10), not ${shown(query)}`)
 }
 
 function checkWhole(number: unknown, what: string): void {
   if (Number.isSafeInteger(number) && Number(number) >= 0) return
-  throw bad(`${what} a whole number from 0, not ${shown(number)}`)
+  throw badRequest(`${what} a whole number from 0, not ${shown(number)}`)
 }
 
 function named(columns: Columns, what: string): NamedExpression[] {
   if (isNames(columns) ? !TEXTS.is(columns) : !isRecord(columns)) {
     const right = "a list of names, or values by their names as in {total: col('a').plus(1)}"
-    throw bad(`${what} takes ${right}, not ${shown(columns)}`)
+    throw badRequest(`${what} takes ${right}, not ${shown(columns)}`)
   }
   if (isNames(columns)) return columns.map((name) => ({ name, value: { column: name } }))
   return Object.entries(columns).map(([name, value]) => ({ name, value: columnOrValue(value) }))
@@ -192,7 +192,7 @@ function isNames(columns: Columns): columns is readonly string[] {
 function pairsOf(on: NonNullable<JoinOptions['on']>): (readonly [string, string])[] {
   const list = typeof on === 'string' ? [on] : on
   if (!Array.isArray(list)) {
-    throw bad(
+    throw badRequest(
       `on of join is a column's name, or a list of names and of pairs such as [['a', 'b']], not ${shown(on)}`,
     )
   }
@@ -207,15 +207,11 @@ function aggregatesOf(aggregates: unknown): Readonly<Record<string, AggregateVal
   const found = isRecord(aggregates)
     ? Object.values(aggregates).find((value) => !isAggregate(value))
     : aggregates
-  throw bad(`groupBy takes aggregates by their names, such as {total: sum('a')}, not ${shown(found)}`)
+  throw badRequest(`groupBy takes aggregates by their names, such as {total: sum('a')}, not ${shown(found)}`)
 }
 
 /** Something with values by name, which a value of a query, a list, a set or the like is not. */
 function isRecord(value: unknown): value is object {
   const isObject = typeof value === 'object' && value !== null
   return isObject && !(value instanceof Value || value instanceof Query || isIterable(value))
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

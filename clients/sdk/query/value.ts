@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import type {
   AggregateFunction,
   ArithmeticOp,
@@ -59,7 +59,7 @@ export class Value {
   in(values: Iterable<Operand>): Value {
     // A string could be taken for a list of its characters.
     if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function') {
-      throw bad("in takes a list of values, as in(['MAIL', 'SHIP'])")
+      throw badRequest("in takes a list of values, as in(['MAIL', 'SHIP'])")
     }
     return new Value({ op: 'in', args: [this.expression, ...Array.from(values, expressionOf)] })
   }
@@ -118,7 +118,7 @@ export class Value {
   }
 
   #matching(op: MatchKind, text: string): Value {
-    if (typeof text !== 'string') throw bad(`${op} takes a text, not ${shown(text)}`)
+    if (typeof text !== 'string') throw badRequest(`${op} takes a text, not ${shown(text)}`)
     return new Value({ op, args: [this.expression], text })
   }
 }
@@ -150,7 +150,7 @@ export function when(
 ): Value {
   if (!Array.isArray(branches) || !branches.every(Array.isArray)) {
     const right = "a list of branches, as in when([[col('a').gt(3), 'many']], 'few')"
-    throw bad(`when takes ${right}, not ${shown(branches)}`)
+    throw badRequest(`when takes ${right}, not ${shown(branches)}`)
   }
   const listed = branches.map(([condition, value]) => ({
     condition: expressionOf(condition),
@@ -200,7 +200,7 @@ function expressionOf(operand: Operand): Expression {
   if (operand instanceof Value) return operand.expression
   if (typeof operand !== 'bigint') {
     if (operand === null || CONSTANT_TYPES.includes(typeof operand)) return { value: operand }
-    throw bad(
+    throw badRequest(
       `${titleOf(operand)} is no value of a query; use a number, a bigint, a text, true, false, null, or what col and its methods give`,
     )
   }
@@ -219,7 +219,3 @@ function expressionOf(operand: Operand): Expression {
 const PAST_ALL = 2 ** 64 + 2 ** 12
 
 const CONSTANT_TYPES: readonly string[] = ['number', 'string', 'boolean']
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
-}
