@@ -10,10 +10,20 @@ import {
   type WireColumn,
   type WireColumns,
 } from './data-request.js'
-import { badRequest, WarpdexError } from './errors.js'
-import { checkFrameLength, FrameError, isControlFrame, SECTION_TYPES, sectionElementBytes } from './frame.js'
-import { INSERT_MODES, type InsertMode } from './insert-mode.js'
+import { badRequest } from './errors.js'
+import {
+  align8,
+  checkFrameLength,
+  frameError,
+  isControlFrame,
+  ONE_PIECE_BYTES,
+  type Pieces,
+  SECTION_TYPES,
+  sectionElementBytes,
+  withParts,
+} from './frame.js'
 import { RESOLUTIONS, STRATEGIES, type Traversal } from './traversal.js'
+import { INSERT_MODES, type InsertMode } from './types.js'
 
 /*
  * A data frame, all of it little-endian:
@@ -50,15 +60,9 @@ const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
 const KNOWN_FLAGS = 31 | MODE_MASK
 
-/** Up to this size columns are copied into one piece with the head. */
-const ONE_PIECE_BYTES = 64 * 1024
-
 /** A frame for a request, in one piece. @throws WarpdexError `TOO_LARGE` */
 export function encodeDataRequest(request: DataRequest): Uint8Array<ArrayBuffer> {
-  const frame = new Uint8Array(frameBytes(request.columns))
-  writeHead(frame, request, flagsOf(request))
-  placeColumns(request.columns, (bytes, offset) => frame.set(bytes, offset))
-  return frame
+  return encode(request, flagsOf(request), Number.POSITIVE_INFINITY)[0]
 }
 
 /**
@@ -67,25 +71,29 @@ export function encodeDataRequest(request: DataRequest): Uint8Array<ArrayBuffer>
  *
  * @throws WarpdexError `TOO_LARGE`
  */
-export function encodeDataReply(reply: DataReply): readonly Uint8Array[] {
-  const { columns } = reply
-  const length = frameBytes(columns)
-  if (length <= ONE_PIECE_BYTES) {
-    const frame = new Uint8Array(length)
-    writeHead(frame, reply, FLAGS.reply)
-    placeColumns(columns, (bytes, offset) => frame.set(bytes, offset))
-    return [frame]
+export function encodeDataReply(reply: DataReply): Pieces {
+  return encode(reply, FLAGS.reply, ONE_PIECE_BYTES)
+}
+
+/** @param most bytes of a frame of one piece */
+function encode(message: DataRequest | DataReply, flags: number, most: number): Pieces {
+  const { columns } = message
+  const parts: Uint8Array[] = []
+  let entries = 0
+  for (const name in columns) {
+    const column = columns[name as ColumnName]
+    if (column === undefined) continue
+    entries++
+    if (column.offsets !== undefined) parts.push(column.offsets)
+    parts.push(column.bytes)
   }
-  const head = new Uint8Array(headBytes(columns))
-  writeHead(head, reply, FLAGS.reply)
-  const pieces: Uint8Array[] = [head]
-  let end = head.byteLength
-  placeColumns(columns, (bytes, offset) => {
-    if (offset > end) pieces.push(new Uint8Array(offset - end))
-    pieces.push(bytes)
-    end = offset + bytes.byteLength
-  })
-  return pieces
+  const headBytes = align8(HEAD_BYTES + ENTRY_BYTES * entries)
+  let length = headBytes
+  for (const part of parts) length = align8(length) + part.byteLength
+  checkFrameLength(length)
+  const head = new Uint8Array(length <= most ? length : headBytes)
+  writeHead(head, message, flags)
+  return withParts(head, headBytes, parts, length <= most)
 }
 
 /**
@@ -95,64 +103,69 @@ export function encodeDataReply(reply: DataReply): readonly Uint8Array[] {
  * @throws FrameError `BAD_REQUEST`, `TOO_LARGE`
  */
 export function decodeDataRequest(frame: Uint8Array): DataRequest {
-  const head = readHead(frame)
-  const { id, op, flags, view } = head
-  return orFrameError(id, () => {
-    if ((flags & FLAGS.reply) !== 0) throw badRequest('a request has the flag of a reply')
-    const request: DataRequest = {
-      id,
-      op,
-      handle: view.getUint32(AT.handle, true),
-      generation: view.getUint32(AT.generation, true),
-      count: view.getUint32(AT.count, true),
-      deadline: view.getUint32(AT.deadline, true),
-      limit: view.getUint32(AT.limit, true),
-      reverse: (flags & FLAGS.reverse) !== 0,
-      fromExclusive: (flags & FLAGS.fromExclusive) !== 0,
-      toExclusive: (flags & FLAGS.toExclusive) !== 0,
-      mode: modeOf(flags),
-      traversal: traversalOf(frame),
-      writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.writeId, 'write id'),
-      columns: readColumns(frame, view),
-    }
-    checkOperation(request)
-    return request
-  })
+  return decode(frame, readDataRequest)
 }
 
 /** Reads a reply with data. @throws FrameError */
 export function decodeDataReply(frame: Uint8Array): DataReply {
-  const { id, op, flags, view } = readHead(frame)
-  return orFrameError(id, () => {
-    if ((flags & FLAGS.reply) === 0) throw badRequest('a reply lacks its flag')
-    return { id, op, columns: readColumns(frame, view) }
-  })
+  return decode(frame, readDataReply)
 }
 
-interface Head {
-  readonly id: number
-  readonly op: DataOp
-  readonly flags: number
-  readonly view: DataView
+function readDataRequest(
+  frame: Uint8Array,
+  view: DataView,
+  id: number,
+  op: DataOp,
+  flags: number,
+): DataRequest {
+  if ((flags & FLAGS.reply) !== 0) throw badRequest('a request has the flag of a reply')
+  const request: DataRequest = {
+    id,
+    op,
+    handle: view.getUint32(AT.handle, true),
+    generation: view.getUint32(AT.generation, true),
+    count: view.getUint32(AT.count, true),
+    deadline: view.getUint32(AT.deadline, true),
+    limit: view.getUint32(AT.limit, true),
+    reverse: (flags & FLAGS.reverse) !== 0,
+    fromExclusive: (flags & FLAGS.fromExclusive) !== 0,
+    toExclusive: (flags & FLAGS.toExclusive) !== 0,
+    mode: modeOf(flags),
+    traversal: traversalOf(frame),
+    writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.writeId, 'write id'),
+    columns: readColumns(frame, view),
+  }
+  checkOperation(request)
+  return request
 }
 
-function readHead(frame: Uint8Array): Head {
-  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
-  return orFrameError(null, () => {
+function readDataReply(frame: Uint8Array, view: DataView, id: number, op: DataOp, flags: number): DataReply {
+  if ((flags & FLAGS.reply) === 0) throw badRequest('a reply lacks its flag')
+  return { id, op, columns: readColumns(frame, view) }
+}
+
+function decode<T>(
+  frame: Uint8Array,
+  read: (frame: Uint8Array, view: DataView, id: number, op: DataOp, flags: number) => T,
+): T {
+  let known: number | null = null
+  try {
     checkFrameLength(frame.byteLength)
     if (isControlFrame(frame) || frame.byteLength < HEAD_BYTES) {
       throw badRequest(`a frame of ${frame.byteLength} bytes has no head of ${HEAD_BYTES}`)
     }
+    const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
     const id = readWhole(view, AT.id, 'id')
-    return orFrameError(id, () => {
-      const op = DATA_OPS[frame[AT.op]! - 1]
-      if (op === undefined)
-        throw badRequest(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
-      const flags = view.getUint32(AT.flags, true)
-      if ((flags & ~KNOWN_FLAGS) !== 0) throw badRequest(`flags ${(flags & ~KNOWN_FLAGS) >>> 0} are unknown`)
-      return { id, op, flags, view }
-    })
-  })
+    known = id
+    const op = DATA_OPS[frame[AT.op] - 1]
+    if (op === undefined)
+      throw badRequest(`operation ${frame[AT.op]} is unknown; they are 1 to ${DATA_OPS.length}`)
+    const flags = view.getUint32(AT.flags, true)
+    if ((flags & ~KNOWN_FLAGS) !== 0) throw badRequest(`flags ${(flags & ~KNOWN_FLAGS) >>> 0} are unknown`)
+    return read(frame, view, id, op, flags)
+  } catch (error) {
+    throw frameError(error, known)
+  }
 }
 
 function modeOf(flags: number): InsertMode {
@@ -162,14 +175,13 @@ function modeOf(flags: number): InsertMode {
 }
 
 function traversalOf(frame: Uint8Array): Traversal | undefined {
-  const [strategy, resolution] = [frame[AT.strategy]!, frame[AT.resolution]!]
-  if (strategy === 0 && resolution === 0) return undefined
-  const traversal = { strategy: STRATEGIES[strategy - 1], resolution: RESOLUTIONS[resolution - 1] }
-  const isKnown = traversal.strategy !== undefined && (resolution === 0 || traversal.resolution !== undefined)
-  if (!isKnown || (traversal.strategy === 'sequential' && resolution > 0)) {
-    throw badRequest(`strategy ${strategy} with resolution ${resolution} is none`)
-  }
-  return { strategy: traversal.strategy!, resolution: traversal.resolution }
+  const codes = { strategy: frame[AT.strategy], resolution: frame[AT.resolution] }
+  if (codes.strategy === 0 && codes.resolution === 0) return undefined
+  const strategy = STRATEGIES[codes.strategy - 1]
+  const resolution = RESOLUTIONS[codes.resolution - 1]
+  const isKnown = codes.resolution === 0 || (resolution !== undefined && strategy !== 'sequential')
+  if (strategy !== undefined && isKnown) return { strategy, resolution }
+  throw badRequest(`strategy ${codes.strategy} with resolution ${codes.resolution} is none`)
 }
 
 function flagsOf(request: DataRequest): number {
@@ -215,36 +227,8 @@ function writeHead(frame: Uint8Array, message: DataRequest | DataReply, flags: n
   frame[AT.columns] = (at - HEAD_BYTES) / ENTRY_BYTES
 }
 
-/** Calls `place` for each part of the columns with where it begins. @returns where the last one ends */
-function placeColumns(columns: WireColumns, place: (bytes: Uint8Array, offset: number) => void): number {
-  let end = headBytes(columns)
-  for (const name in columns) {
-    const column = columns[name as ColumnName]
-    if (column === undefined) continue
-    for (const part of [column.offsets, column.bytes]) {
-      if (part === undefined) continue
-      const offset = align8(end)
-      place(part, offset)
-      end = offset + part.byteLength
-    }
-  }
-  return end
-}
-
-function headBytes(columns: WireColumns): number {
-  let count = 0
-  for (const name in columns) if (columns[name as ColumnName] !== undefined) count++
-  return align8(HEAD_BYTES + ENTRY_BYTES * count)
-}
-
-function frameBytes(columns: WireColumns): number {
-  const length = placeColumns(columns, () => {})
-  checkFrameLength(length)
-  return length
-}
-
 function readColumns(frame: Uint8Array, view: DataView): WireColumns {
-  const count = frame[AT.columns]!
+  const count = frame[AT.columns]
   let end = HEAD_BYTES + ENTRY_BYTES * count
   const columns: { [Name in ColumnName]?: WireColumn } = {}
   const take = (name: string, length: number): Uint8Array => {
@@ -256,8 +240,8 @@ function readColumns(frame: Uint8Array, view: DataView): WireColumns {
   if (end > frame.byteLength)
     throw badRequest(`${count} columns have entries up to ${end}, after the frame's end`)
   for (let at = HEAD_BYTES; at < HEAD_BYTES + ENTRY_BYTES * count; at += ENTRY_BYTES) {
-    const name = COLUMNS[frame[at]! - 1]
-    const type = SECTION_TYPES[frame[at + 1]!]
+    const name = COLUMNS[frame[at] - 1]
+    const type = SECTION_TYPES[frame[at + 1]]
     if (name === undefined) throw badRequest(`a column of kind ${frame[at]} is unknown`)
     if (type === undefined || view.getUint16(at + 2, true) !== 0)
       throw badRequest(`column "${name}" has no type`)
@@ -294,16 +278,4 @@ export function numberIn(column: WireColumn, name: string): number {
   const [value, ...others] = aligned(column.bytes, BigUint64Array)
   if (value !== undefined && others.length === 0 && value <= Number.MAX_SAFE_INTEGER) return Number(value)
   throw badRequest(`column "${name}" is one u64 below 2^53`)
-}
-
-function orFrameError<T>(id: number | null, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    throw error instanceof WarpdexError && !(error instanceof FrameError) ? new FrameError(error, id) : error
-  }
-}
-
-function align8(length: number): number {
-  return Math.ceil(length / 8) * 8
 }

@@ -1,8 +1,8 @@
 import { asBytes } from './columns.js'
 import { badRequest } from './errors.js'
 import type { Section } from './frame.js'
-import { INSERT_MODES, type InsertMode } from './insert-mode.js'
 import type { Traversal } from './traversal.js'
+import { INSERT_MODES, type InsertMode } from './types.js'
 
 /** Operations by code, from 1 on. A code never changes its meaning. */
 export const DATA_OPS = [
@@ -120,7 +120,8 @@ export function wireColumn(
  * Refuses a request that lacks what its operation needs, or has what it does not take.
  * @throws WarpdexError `BAD_REQUEST`
  */
-export function checkOperation({ op, columns, ...options }: DataRequest): void {
+export function checkOperation(request: DataRequest): void {
+  const { op, columns } = request
   const { needs, may, options: takes } = OPERATIONS[op]
   for (const name of needs)
     if (columns[name] === undefined) throw badRequest(`${op} needs a column "${name}"`)
@@ -130,7 +131,7 @@ export function checkOperation({ op, columns, ...options }: DataRequest): void {
     throw badRequest(`${op} takes no column "${name}"; its columns are ${[...needs, ...may].join(', ')}`)
   }
   for (const option of OPTIONS) {
-    const value = options[option]
+    const value = request[option]
     // A write id may be 0.
     const isGiven = option === 'writeId' ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
     if (isGiven && !takes.includes(option)) throw badRequest(`${op} takes no ${option}`)

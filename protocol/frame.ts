@@ -3,6 +3,9 @@ import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { checkPlain } from './plain-msgpack.js'
 
+/** Version of the protocol; hello names it, and the server refuses another. */
+export const PROTOCOL_VERSION = 2
+
 /** What a section's bytes are: elements of a little-endian column, or `bytes` for a blob. */
 export const SECTION_TYPES = ['u8', 'u32', 'u64', 'i32', 'i64', 'f32', 'f64', 'bytes'] as const
 export type SectionType = (typeof SECTION_TYPES)[number]
@@ -18,18 +21,11 @@ export interface Section {
 export type Sections = Readonly<Record<string, Section>>
 
 /** A section's place in its frame: `offset` counts from the frame's start and is a multiple of 8; both are in bytes. */
-export interface SectionPlace {
+interface SectionPlace {
   readonly name: string
   readonly type: SectionType
   readonly offset: number
   readonly length: number
-}
-
-/** A frame of which everything is known but the bytes of its sections. */
-export interface FrameLayout {
-  readonly byteLength: number
-  readonly header: Uint8Array
-  readonly sections: readonly SectionPlace[]
 }
 
 /** A decoded control frame. Sections are views of the frame's memory. */
@@ -51,6 +47,13 @@ export class FrameError extends WarpdexError {
   }
 }
 
+/** What was thrown while a frame was read. @param id as far as it was read */
+export function frameError(thrown: unknown, id: number | null): unknown {
+  return thrown instanceof WarpdexError && !(thrown instanceof FrameError)
+    ? new FrameError(thrown, id)
+    : thrown
+}
+
 /** Bytes before the header: its length. */
 const PREFIX = 4
 const SECTION_NAME_LENGTH = 32
@@ -58,97 +61,79 @@ const SECTION_NAME_LENGTH = 32
 const PACKING = { useRecords: false, skipValues: [undefined], int64AsType: 'number' } as const
 const packr = new Packr(PACKING)
 
-/**
- * Settles where everything of a frame lies, before its sections' bytes exist. A header with a field `ok` is a reply's, which
- * may be larger than a request's.
- *
- * @param header plain values only (null, booleans, numbers, strings, arrays, objects); no `sections` field
- * @param shapes name, type and length in bytes of each section
- * @throws WarpdexError `TOO_LARGE` when the frame or its header is over the limit, `BAD_REQUEST` when a request's is nested too deeply
- */
-export function layoutFrame(
-  header: object,
-  shapes: readonly { readonly name: string; readonly type: SectionType; readonly length: number }[],
-): FrameLayout {
-  // The header holds offsets that depend on its own length: guess where the sections start, and correct a short guess.
-  let start = shapes.length === 0 ? 0 : align8(48 + 40 * shapes.length)
-  for (;;) {
-    let end = start
-    const sections = shapes.map(({ name, type, length }) => {
-      const offset = align8(end)
-      end = offset + length
-      return { name, type, offset, length }
-    })
-    const packed = packr.pack({ ...header, sections })
-    const isReply = 'ok' in header
-    // A request may have been made of anything, a reply is the server's own.
-    if (!isReply) checkPlain(packed)
-    const headerEnd = PREFIX + packed.length
-    if (shapes.length > 0 && headerEnd > start) {
-      start = align8(headerEnd)
-      continue
-    }
-    const byteLength = Math.max(headerEnd, end)
-    checkSizes(packed.length, byteLength, isReply ? LIMITS.replyHeaderBytes : LIMITS.headerBytes)
-    return { byteLength, header: packed, sections }
-  }
-}
-
-/**
- * Writes all of a frame but its sections' bytes to the start of `target`, which may hold an older frame.
- *
- * @returns for each section, in order, the part of `target` to fill with its bytes
- */
-export function writeFrame(layout: FrameLayout, target: Uint8Array): Uint8Array[] {
-  new DataView(target.buffer, target.byteOffset).setUint32(0, layout.header.length, true)
-  target.set(layout.header, PREFIX)
-  let end = PREFIX + layout.header.length
-  return layout.sections.map(({ offset, length }) => {
-    target.fill(0, end, offset)
-    end = offset + length
-    return target.subarray(offset, end)
-  })
-}
-
-/** A whole frame from its header and sections. The `sections` table is made here. */
+/** A whole frame from its header and sections, as `framePieces` but in one piece. */
 export function encodeFrame(header: object, sections: Sections = {}): Uint8Array<ArrayBuffer> {
-  const entries = Object.entries(sections)
-  const layout = layoutFrame(
-    header,
-    entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength })),
-  )
-  const frame = new Uint8Array(layout.byteLength)
-  const rooms = writeFrame(layout, frame)
-  entries.forEach(([, { bytes }], i) => {
-    rooms[i]!.set(bytes)
-  })
-  return frame
+  return framePieces(header, sections, Number.POSITIVE_INFINITY)[0]
 }
-
-/** Up to this size sections are copied into a frame of one piece. */
-const ONE_PIECE_BYTES = 64 * 1024
 
 /**
  * A whole frame in pieces that follow each other. The sections of a large one are pieces themselves, so that they are not copied; they must
- * not change before the frame has left.
+ * not change before the frame has left. The `sections` table is made here. A header with a field `ok` is a reply's, which may be larger than
+ * a request's.
  *
- * @throws WarpdexError as `layoutFrame`
+ * @param header plain values only (null, booleans, numbers, strings, arrays, objects); no `sections` field
+ * @param most bytes of a frame of one piece
+ * @throws WarpdexError `TOO_LARGE` when the frame or its header is over the limit, `BAD_REQUEST` when a request's is nested too deeply
  */
-export function controlPieces(header: object, sections: Sections = {}): readonly Uint8Array[] {
+export function framePieces(header: object, sections: Sections = {}, most = ONE_PIECE_BYTES): Pieces {
   const entries = Object.entries(sections)
-  const bytes = entries.reduce((sum, [, section]) => sum + section.bytes.byteLength, 0)
-  if (bytes <= ONE_PIECE_BYTES) return [encodeFrame(header, sections)]
-  const shapes = entries.map(([name, { type, bytes }]) => ({ name, type, length: bytes.byteLength }))
-  const layout = layoutFrame(header, shapes)
-  const head = new Uint8Array(layout.sections[0]?.offset ?? 0)
-  writeFrame({ ...layout, sections: [] }, head)
-  const pieces: Uint8Array[] = [head]
-  let end = head.byteLength
-  layout.sections.forEach(({ offset, length }, i) => {
-    if (offset > end) pieces.push(new Uint8Array(offset - end))
-    pieces.push(entries[i]![1].bytes)
-    end = offset + length
-  })
+  const isReply = 'ok' in header
+  // The header holds offsets that depend on its own length: guess where the sections start, and correct a short guess.
+  let start = entries.length === 0 ? 0 : align8(48 + 40 * entries.length)
+  for (;;) {
+    let end = start
+    const table = entries.map(([name, { type, bytes }]): SectionPlace => {
+      const offset = align8(end)
+      end = offset + bytes.byteLength
+      return { name, type, offset, length: bytes.byteLength }
+    })
+    const packed = packr.pack({ ...header, sections: table })
+    // A request may have been made of anything, a reply is the server's own.
+    if (!isReply) checkPlain(packed)
+    const headerEnd = PREFIX + packed.length
+    if (entries.length > 0 && headerEnd > start) {
+      start = align8(headerEnd)
+      continue
+    }
+    const length = Math.max(headerEnd, end)
+    checkSizes(packed.length, length, isReply ? LIMITS.replyHeaderBytes : LIMITS.headerBytes)
+    const isOnePiece = length <= most || entries.length === 0
+    const head = new Uint8Array(isOnePiece ? length : start)
+    new DataView(head.buffer).setUint32(0, packed.length, true)
+    head.set(packed, PREFIX)
+    const parts = entries.map(([, { bytes }]) => bytes)
+    return withParts(head, start, parts, isOnePiece)
+  }
+}
+
+/** A frame in pieces that follow each other; there is one at least. */
+export type Pieces = readonly [Uint8Array<ArrayBuffer>, ...Uint8Array[]]
+
+/** Up to this size frames are copied into one piece. */
+export const ONE_PIECE_BYTES = 64 * 1024
+
+/**
+ * Puts parts behind the head of a frame, each at a multiple of 8.
+ *
+ * @param head of `end` bytes, with room for the parts behind it where they are to be one piece with it
+ */
+export function withParts(
+  head: Uint8Array<ArrayBuffer>,
+  end: number,
+  parts: readonly Uint8Array[],
+  isOnePiece: boolean,
+): Pieces {
+  const pieces: [Uint8Array<ArrayBuffer>, ...Uint8Array[]] = [head]
+  let last = end
+  for (const part of parts) {
+    const offset = align8(last)
+    if (isOnePiece) head.set(part, offset)
+    else {
+      if (offset > last) pieces.push(new Uint8Array(offset - last))
+      pieces.push(part)
+    }
+    last = offset + part.byteLength
+  }
   return pieces
 }
 
@@ -173,7 +158,7 @@ export function decodeFrame(bytes: Uint8Array, headerLimit: number = LIMITS.head
       throw badRequest(`the header's id must be a whole number from 0 to 2^53 - 1, or null`)
     return { id, header, sections: readSections(table, bytes, headerEnd) }
   } catch (error) {
-    throw error instanceof WarpdexError ? new FrameError(error, id) : error
+    throw frameError(error, id)
   }
 }
 
@@ -264,6 +249,6 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function align8(length: number): number {
+export function align8(length: number): number {
   return Math.ceil(length / 8) * 8
 }

@@ -1,191 +1,148 @@
+import { decodeDataRequest } from './data-frame.js'
 import type { DataRequest } from './data-request.js'
-import type { ConstantList } from './query/constant-lists.js'
-import type { Keep } from './query/keep.js'
-import type { ColumnDefinition } from './relation.js'
-import type { ColumnSections } from './relation-sections.js'
+import { badRequest } from './errors.js'
+import { decodeFrame, type Frame, frameError, isControlFrame } from './frame.js'
+import { LIMITS } from './limits.js'
+import { readLists } from './query/constant-lists.js'
+import { type Keep, parseKeep } from './query/keep.js'
+import { parseColumns } from './relation.js'
+import { columnNames, columnSections } from './relation-sections.js'
+import { RequestReader } from './request-reader.js'
 import type { TreeLayout } from './traversal.js'
-import type { KeyType, PayloadKind } from './types.js'
+import { parseLayout } from './traversal-options.js'
+import { parseKeyType, parsePayloadKind } from './types.js'
 
-/** Version of the protocol; hello names it, and the server refuses another. */
-export const PROTOCOL_VERSION = 2
+/** What each operation that travels as msgpack has in its header, beside `id` and `op`, and how it is read. */
+const PARSERS = {
+  hello: (r) => ({
+    protocol: r.whole('protocol'),
+    // The same over all connections of a client: write ids are its own.
+    client: r.clientName('client'),
+  }),
+  createIndex: (r) => ({
+    index: r.indexName('index'),
+    keyType: parseKeyType(r.text('keyType')),
+    payloadKind: parsePayloadKind(r.text('payloadKind')),
+    unique: r.flag('unique'),
+    ifNotExists: r.flag('ifNotExists'),
+    ...layout(r),
+  }),
+  // For the handle by which requests for data name the index.
+  open: (r) => ({ index: r.indexName('index') }),
+  dropIndex: (r) => ({ index: r.indexName('index'), ifExists: r.flag('ifExists') }),
+  listIndexes: () => ({}),
+  createRelation: (r) => ({
+    relation: r.indexName('relation'),
+    columns: parseColumns(r.value('columns')),
+    ifNotExists: r.flag('ifNotExists'),
+  }),
+  dropRelation: (r) => ({ relation: r.indexName('relation'), ifExists: r.flag('ifExists') }),
+  // An index over columns of a relation.
+  createRelationIndex: (r) => ({
+    relation: r.indexName('relation'),
+    index: r.indexName('index'),
+    columns: columnNames(r),
+    ifNotExists: r.flag('ifNotExists'),
+    ...layout(r),
+  }),
+  listRelations: () => ({}),
+  append: (r) => ({
+    relation: r.indexName('relation'),
+    rows: r.whole('rows'),
+    // A write of the same client with the same number is applied once, however often it is sent.
+    writeId: r.optionalWhole('writeId'),
+    // Nullable ones may be left out.
+    columns: columnSections(r),
+  }),
+  readRelation: (r) => ({
+    relation: r.indexName('relation'),
+    // All where none are named.
+    columns: columnNames(r),
+    // Number of the first row.
+    from: r.optionalWhole('from') ?? 0,
+    // Rows at most; a reply may have fewer, since it has a limit.
+    limit: r.whole('limit', 0, LIMITS.batchItems),
+  }),
+  stats: target,
+  snapshot: target,
+  // The name is that of the folder to make among the server's backups; by default it tells the time.
+  backup: (r): { name?: string | undefined } => ({ name: r.optionalText('name') }),
+  // With `again` costs are measured anew, which takes seconds.
+  calibrate: (r) => ({ again: r.flag('again') }),
+  // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns.
+  query: (r) => ({ query: r.value('query'), lists: readLists(r), ...resultOf(r) }),
+  queryNext: (r) => ({ cursor: r.whole('cursor') }),
+  // The rest of a result is not wanted.
+  queryEnd: (r) => ({ cursor: r.whole('cursor') }),
+  cancel: (r) => ({ target: r.whole('target') }),
+} as const satisfies Readonly<Record<string, (r: RequestReader) => object>>
 
-/** A request on one relation. */
-interface RelationRequest {
-  readonly id: number
-  readonly relation: string
-}
+export type ControlOp = keyof typeof PARSERS
 
-/** A request on one index by its name. */
-interface IndexRequest {
-  readonly id: number
-  readonly index: string
-}
-
-/** A request on one index, on one relation, or on all of them. */
-export interface OptionalTarget {
-  readonly id: number
-  readonly index?: string | undefined
-  readonly relation?: string | undefined
-}
-
-interface WriteIdentity {
-  /** A write of the same client with the same number is applied once, however often it is sent. */
-  readonly writeId?: number | undefined
-}
-
-export interface HelloRequest {
-  readonly id: number
-  readonly op: 'hello'
-  readonly protocol: number
-  /** Name of the client, the same over all its connections: write ids are its own. */
-  readonly client: string
-}
-
-export interface CreateIndexRequest extends IndexRequest, TreeLayout {
-  readonly op: 'createIndex'
-  readonly keyType: KeyType
-  readonly payloadKind: PayloadKind
-  readonly unique: boolean
-  readonly ifNotExists: boolean
-}
-
-/** Asks for the handle by which requests for data name an index. */
-export interface OpenRequest extends IndexRequest {
-  readonly op: 'open'
-}
-
-export interface DropIndexRequest extends IndexRequest {
-  readonly op: 'dropIndex'
-  readonly ifExists: boolean
-}
-
-export interface ListIndexesRequest {
-  readonly id: number
-  readonly op: 'listIndexes'
-}
-
-export interface StatsRequest extends OptionalTarget {
-  readonly op: 'stats'
-}
-
-export interface CreateRelationRequest extends RelationRequest {
-  readonly op: 'createRelation'
-  readonly columns: readonly ColumnDefinition[]
-  readonly ifNotExists: boolean
-}
-
-export interface DropRelationRequest extends RelationRequest {
-  readonly op: 'dropRelation'
-  readonly ifExists: boolean
-}
-
-/** Creates an index over columns of a relation. */
-export interface CreateRelationIndexRequest extends RelationRequest, TreeLayout {
-  readonly op: 'createRelationIndex'
-  readonly index: string
-  readonly columns: readonly string[]
-  readonly ifNotExists: boolean
-}
-
-export interface ListRelationsRequest {
-  readonly id: number
-  readonly op: 'listRelations'
-}
-
-/** Adds rows to a relation. Nullable columns may be left out. */
-export interface AppendRequest extends RelationRequest, WriteIdentity {
-  readonly op: 'append'
-  readonly rows: number
-  readonly columns: readonly ColumnSections[]
-}
-
-/** Asks for rows of a relation in the order in which they were appended. */
-export interface ReadRelationRequest extends RelationRequest {
-  readonly op: 'readRelation'
-  /** Names of columns; of all where there are none. */
-  readonly columns: readonly string[]
-  /** Number of the first row. */
-  readonly from: number
-  /** Rows at most; a reply may have fewer, since it has a limit. */
-  readonly limit: number
-}
-
-export interface SnapshotRequest extends OptionalTarget {
-  readonly op: 'snapshot'
-}
-
-export interface BackupRequest {
-  readonly id: number
-  readonly op: 'backup'
-  /** Of the folder to make among the server's backups; by default it tells the time. */
-  readonly name?: string | undefined
-}
-
-/** Asks for what the device's costs were measured to be. */
-export interface CalibrateRequest {
-  readonly id: number
-  readonly op: 'calibrate'
-  /** Measure them anew, which takes seconds. */
-  readonly again: boolean
-}
-
-/** A query over relations; see `protocol/query/tree.ts`. */
-export interface QueryRequest {
-  readonly id: number
-  readonly op: 'query'
-  /** Checked when it is carried out: it depends on the relations. */
-  readonly query: unknown
-  /** Constants of the tree that came as columns. */
-  readonly lists: readonly ConstantList[]
-  /** Answer with what its steps did, not with its rows. */
-  readonly explain: boolean
-  /** Keep the result on the device and answer with what it is, not with its rows. */
-  readonly keep?: Keep | undefined
-}
-
-/** For more rows of a query's result. */
-export interface QueryNextRequest {
-  readonly id: number
-  readonly op: 'queryNext'
-  readonly cursor: number
-}
-
-/** The rest of a query's result is not wanted. */
-export interface QueryEndRequest {
-  readonly id: number
-  readonly op: 'queryEnd'
-  readonly cursor: number
-}
-
-export interface CancelRequest {
-  readonly id: number
-  readonly op: 'cancel'
-  readonly target: number
-}
-
-/** What travels as msgpack: all but requests for data. */
-export type ControlRequest =
-  | HelloRequest
-  | OpenRequest
-  | CreateIndexRequest
-  | DropIndexRequest
-  | ListIndexesRequest
-  | CreateRelationRequest
-  | DropRelationRequest
-  | CreateRelationIndexRequest
-  | ListRelationsRequest
-  | AppendRequest
-  | ReadRelationRequest
-  | StatsRequest
-  | SnapshotRequest
-  | BackupRequest
-  | CalibrateRequest
-  | QueryRequest
-  | QueryNextRequest
-  | QueryEndRequest
-  | CancelRequest
+/** A request that travels as msgpack: all but requests for data. */
+export type ControlRequest<O extends ControlOp = ControlOp> = {
+  [Op in O]: { readonly id: number; readonly op: Op } & Readonly<ReturnType<(typeof PARSERS)[Op]>>
+}[O]
 
 export type Request = ControlRequest | DataRequest
-
-export type ControlOp = ControlRequest['op']
 export type Op = Request['op']
+
+/** Whether a query is answered with what its steps did, or its result is to stay on the device, instead of with its rows. */
+function resultOf(r: RequestReader): { explain: boolean; keep: Keep | undefined } {
+  const wanted = { explain: r.flag('explain'), keep: parseKeep(r.value('keep')) }
+  if (!wanted.explain || wanted.keep === undefined) return wanted
+  throw badRequest('query takes "explain" or "keep", not both')
+}
+
+/** An index, or a relation, or neither. */
+function target(r: RequestReader): { index?: string | undefined; relation?: string | undefined } {
+  const named = { index: r.optionalIndexName('index'), relation: r.optionalIndexName('relation') }
+  if (named.index === undefined || named.relation === undefined) return named
+  throw badRequest('a request names an index or a relation, not both')
+}
+
+function layout(r: RequestReader): TreeLayout {
+  return parseLayout({
+    structure: r.value('structure'),
+    layout: r.value('layout'),
+    allocation: r.value('allocation'),
+    partitionLevels: r.value('partitionLevels'),
+    linked: r.value('linked'),
+  })
+}
+
+/** Names of all operations that travel as msgpack. */
+export const CONTROL_OPS = Object.keys(PARSERS) as readonly ControlOp[]
+
+function isOp(value: unknown): value is ControlOp {
+  return typeof value === 'string' && Object.hasOwn(PARSERS, value)
+}
+
+/**
+ * Reads a control request: its fields' types and ranges, and that it has the sections it needs and no others.
+ *
+ * @throws WarpdexError `BAD_REQUEST` that names what is allowed
+ */
+export function parseControlRequest(frame: Frame): ControlRequest {
+  const { id, header } = frame
+  if (id === null) throw badRequest('a request needs an id, a whole number from 0 to 2^53 - 1')
+  const op = isOp(header.op) ? header.op : undefined
+  if (op === undefined) {
+    throw badRequest(`unknown or missing op; use one of ${CONTROL_OPS.join(', ')}`)
+  }
+  const reader = new RequestReader(op, frame)
+  const body = PARSERS[op](reader)
+  reader.finish()
+  return { id, op, ...body } as ControlRequest
+}
+
+/** Reads a request, for data or of control. @throws FrameError */
+export function readRequest(bytes: Uint8Array): Request {
+  if (!isControlFrame(bytes)) return decodeDataRequest(bytes)
+  const frame = decodeFrame(bytes)
+  try {
+    return parseControlRequest(frame)
+  } catch (error) {
+    throw frameError(error, frame.id)
+  }
+}

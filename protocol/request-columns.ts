@@ -1,18 +1,23 @@
-import type { DataRequest, WireColumn } from './data-request.js'
+import { aligned } from './columns.js'
+import type { DataRequest, WireColumn, WireColumns } from './data-request.js'
 import { badRequest, WarpdexError } from './errors.js'
-import type { InsertMode } from './insert-mode.js'
-import { optionalEnds, optionalTokens, requireKeys, SEQUENCE_BYTES } from './key-column.js'
 import { LIMITS } from './limits.js'
-import { requireOffsets } from './offsets.js'
-import { type Rows, rowCount } from './rows.js'
-import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from './types.js'
-
-/** Payloads of a batch. */
-export interface PayloadColumn {
-  readonly bytes: Uint8Array
-  /** For kind `bytes` only: payload i is bytes offsets[i] to offsets[i + 1]. */
-  readonly offsets: Uint32Array | undefined
-}
+import { type Rows, rowAt, rowCount } from './rows.js'
+import { tupleFault } from './tuple-key.js'
+import {
+  type IndexDefinition,
+  isFixedKeyType,
+  isTupleKeyType,
+  type KeyType,
+  keyWidth,
+  MODE_OPS,
+  payloadBytes,
+  SEQUENCE_BYTES,
+  tupleParts,
+  WriteOp,
+  wireKeyType,
+} from './types.js'
+import { areUtf8, isUtf8 } from './utf8.js'
 
 /** Items of a write batch, checked against their index. */
 export interface WriteColumns {
@@ -22,7 +27,7 @@ export interface WriteColumns {
   /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
   readonly keyOffsets?: Uint32Array | undefined
   /** One an item; undefined only where every item is deleteKey. */
-  readonly payloads: PayloadColumn | undefined
+  readonly payloads: Rows | undefined
   /** As far as they are known: whoever gives them answers for them, since they are logged as they are, and a wrong one makes a log unreadable. */
   readonly checksums?: ColumnChecksums | undefined
 }
@@ -44,14 +49,14 @@ export interface ScanColumns {
   readonly tokenOffsets?: Uint32Array | undefined
 }
 
+/** Positions of a scan: keys, each with a sequence number behind it. */
+const TOKEN_RULES = {
+  column: 'tokens',
+  row: 'token',
+  least: SEQUENCE_BYTES,
+  most: LIMITS.keyBytes + SEQUENCE_BYTES,
+} as const
 const PAYLOAD_RULES = { column: 'payloads', row: 'payload', most: LIMITS.payloadBytes } as const
-
-/** What an insert of each mode does with an item. */
-export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
-  append: WriteOp.insert,
-  replace: WriteOp.replace,
-  ifAbsent: WriteOp.insertIfAbsent,
-}
 
 /**
  * A column of payloads of the index, one for each of `count` items.
@@ -62,13 +67,13 @@ function requirePayloads(
   { bytes, offsets }: WireColumn,
   { name, payloadKind }: IndexDefinition,
   count: number,
-): PayloadColumn {
+): Rows {
   const width = payloadBytes(payloadKind)
   if (width !== undefined) {
     if (offsets !== undefined)
       throw badRequest(`index "${name}" has ${payloadKind} payloads, which take no offsets`)
     requireLength(bytes, 'payloads', count * width, `${count} payloads of ${payloadKind}`)
-    return { bytes, offsets: undefined }
+    return { bytes }
   }
   if (offsets === undefined)
     throw badRequest(`index "${name}" has payloads of kind bytes, which need offsets`)
@@ -109,18 +114,13 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
   if (limit < 1 || limit > LIMITS.scanEntries) {
     throw badRequest(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
   }
-  const low = optionalEnds(columns, 'from', definition)
-  const high = optionalEnds(columns, 'to', definition)
-  const places = optionalTokens(columns, definition)
+  const low = columns.from && keyColumn(columns.from, definition, 'from')
+  const high = columns.to && keyColumn(columns.to, definition, 'to')
+  const places = columns.tokens && cut(columns.tokens, definition.keyType, TOKEN_RULES)
   const width = keyWidth(definition.keyType)
   const tokenBytes = width && width + SEQUENCE_BYTES
-  const ranges = low
-    ? rowCount(low, width)
-    : high
-      ? rowCount(high, width)
-      : places
-        ? Math.floor(rowCount(places, tokenBytes))
-        : 1
+  const ends = low ?? high
+  const ranges = ends ? rowCount(ends, width) : places ? Math.floor(rowCount(places, tokenBytes)) : 1
   requireRows(high, width, 'to', ranges)
   requireRows(places, tokenBytes, 'tokens', ranges)
   requireCount(request, ranges)
@@ -193,4 +193,97 @@ function requireLength({ byteLength }: Uint8Array, name: string, length: number,
   if (byteLength !== length) {
     throw badRequest(`column "${name}" has ${byteLength} bytes; ${length} are needed, ${meaning}`)
   }
+}
+
+/**
+ * A column of keys of the index, each as it must be: strings are UTF-8, tuples are whole.
+ *
+ * @throws WarpdexError `WRONG_KEY_TYPE` when the column's type is not that of the index's keys, `TOO_LARGE` over `batchItems` or
+ * `keyBytes`, `BAD_REQUEST`
+ */
+export function requireKeys({ keys }: WireColumns, definition: IndexDefinition): Rows {
+  if (keys === undefined) throw badRequest('a column "keys" is needed')
+  const column = keyColumn(keys, definition, 'keys')
+  checkKeys(column, definition.keyType)
+  return column
+}
+
+/** A column of keys, or of ends of ranges: those of variable length may be any bytes, as there is one behind all keys with the same beginning. */
+function keyColumn(column: WireColumn, { name, keyType }: IndexDefinition, what: string): Rows {
+  const type = wireKeyType(keyType)
+  if (column.type !== type) {
+    const right = type === keyType ? keyType : `${keyType}, which are sent as ${type}`
+    const message = `column "${what}" is ${column.type}; the keys of index "${name}" are ${right}`
+    throw new WarpdexError('WRONG_KEY_TYPE', message)
+  }
+  const rows = cut(column, keyType, { column: what, row: 'key', most: LIMITS.keyBytes })
+  const count = rowCount(rows, keyWidth(keyType))
+  if (!Number.isInteger(count)) throw badRequest(`column "${what}" is cut off within a key`)
+  if (count > LIMITS.batchItems) {
+    throw new WarpdexError('TOO_LARGE', `a request has ${count} ${what}; ${LIMITS.batchItems} are allowed`)
+  }
+  return rows
+}
+
+function cut({ bytes, offsets }: WireColumn, keyType: KeyType, rules: RowRules): Rows {
+  if (isFixedKeyType(keyType)) {
+    if (offsets === undefined) return { bytes }
+    throw badRequest(`column "${rules.column}" takes no offsets: keys are of type ${keyType}`)
+  }
+  if (offsets === undefined) {
+    throw badRequest(`column "${rules.column}" needs offsets: keys are of type ${keyType}`)
+  }
+  return { bytes, offsets: requireOffsets(bytes, offsets, rules) }
+}
+
+function checkKeys(column: Rows, keyType: KeyType): void {
+  const { bytes, offsets } = column
+  if (offsets === undefined || keyType === 'bytes') return
+  if (keyType === 'string' && areUtf8(bytes, offsets)) return
+  const parts = isTupleKeyType(keyType) ? tupleParts(keyType) : undefined
+  const count = rowCount(column, undefined)
+  for (let i = 0; i < count; i++) {
+    const key = rowAt(column, undefined, i)
+    const fault = parts !== undefined ? tupleFault(parts, key) : isUtf8(key) ? undefined : NO_UTF8
+    if (fault !== undefined) throw badRequest(`key ${i} is no ${keyType}: ${fault}`)
+  }
+}
+
+const NO_UTF8 = 'its bytes are no UTF-8'
+
+/** What rows of any length must be like. */
+interface RowRules {
+  /** Name of the column. */
+  readonly column: string
+  /** What one row is. */
+  readonly row: string
+  readonly least?: number
+  readonly most: number
+}
+
+/**
+ * The offsets that cut a column into rows: as many as there are rows and one, from 0 to the column's end.
+ *
+ * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for a row that is too long
+ */
+function requireOffsets(rows: Uint8Array, cuts: Uint8Array, rules: RowRules): Uint32Array {
+  const name = `the offsets of column "${rules.column}"`
+  if (cuts.byteLength < 4 || cuts.byteLength % 4 !== 0) {
+    throw badRequest(`${name} have ${cuts.byteLength} bytes; they are u32, one more than there are rows`)
+  }
+  const offsets = aligned(cuts, Uint32Array)
+  const { row, least = 0, most } = rules
+  if (offsets[0] !== 0) throw badRequest(`${name} must start with 0, not ${offsets[0]}`)
+  for (let i = 1; i < offsets.length; i++) {
+    const length = offsets[i] - offsets[i - 1]
+    if (length < 0) throw badRequest(`${name} must not descend, as they do at ${i}`)
+    if (length > most) {
+      throw new WarpdexError('TOO_LARGE', `${row} ${i - 1} has ${length} bytes; ${most} are allowed`)
+    }
+    if (length < least) throw badRequest(`${row} ${i - 1} has ${length} bytes; it needs ${least}`)
+  }
+  const end = rows.byteLength
+  const last = offsets[offsets.length - 1]
+  if (last !== end) throw badRequest(`${name} end with ${last}; its values have ${end} bytes`)
+  return offsets
 }

@@ -1,4 +1,5 @@
 import { badRequest } from './errors.js'
+import type { SectionType } from './frame.js'
 import { LIMITS } from './limits.js'
 import type { TreeLayout } from './traversal.js'
 
@@ -17,23 +18,33 @@ export type KeyType = FixedKeyType | VariableKeyType
 
 const TUPLE_PARTS = { least: 2, most: 8 }
 
+/** Bytes of one key on the wire: little-endian, as a typed array of that type lies in memory. */
+const KEY_BYTES = { u32: 4, i32: 4, f32: 4, u64: 8, i64: 8, f64: 8 } as const
+
 export function isFixedKeyType(type: KeyType): type is FixedKeyType {
-  return FIXED_KEY_TYPES.some((fixed) => fixed === type)
+  return Object.hasOwn(KEY_BYTES, type)
 }
 
 export function isTupleKeyType(type: KeyType): type is TupleKeyType {
   return type.startsWith('tuple(')
 }
 
-/** Bytes of one key on the wire: little-endian, as a typed array of that type lies in memory. */
 export function keyBytes(type: FixedKeyType): 4 | 8 {
-  return type.endsWith('64') ? 8 : 4
+  return KEY_BYTES[type]
 }
 
 /** Bytes of one key on the wire, or `undefined` for keys of variable length, which come with an offsets section. */
 export function keyWidth(type: KeyType): 4 | 8 | undefined {
-  return isFixedKeyType(type) ? keyBytes(type) : undefined
+  return isFixedKeyType(type) ? KEY_BYTES[type] : undefined
 }
+
+/** The type of a column of keys as it travels: keys of variable length are bytes, cut by offsets. */
+export function wireKeyType(type: KeyType): SectionType {
+  return isFixedKeyType(type) ? type : 'bytes'
+}
+
+/** Bytes of the sequence number that follows the key in a scan's token. */
+export const SEQUENCE_BYTES = 4
 
 /** The types of a tuple's parts. */
 export function tupleParts(type: TupleKeyType): readonly ScalarKeyType[] {
@@ -138,3 +149,14 @@ export const WriteOp = {
   deletePair: 4,
 } as const
 export type WriteOp = (typeof WriteOp)[keyof typeof WriteOp]
+
+/** What an insert does with a key that is there already; the first is the default. */
+export const INSERT_MODES = ['append', 'replace', 'ifAbsent'] as const
+export type InsertMode = (typeof INSERT_MODES)[number]
+
+/** What an insert of each mode does with an item. */
+export const MODE_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
+  append: WriteOp.insert,
+  replace: WriteOp.replace,
+  ifAbsent: WriteOp.insertIfAbsent,
+}

@@ -19,10 +19,9 @@ import {
   type Sections,
   sectionElementBytes,
 } from '../protocol/frame.js'
-import { SEQUENCE_BYTES } from '../protocol/key-column.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { OpenedIndex } from '../protocol/replies.js'
-import { type KeyType, keyWidth } from '../protocol/types.js'
+import { type KeyType, keyWidth, SEQUENCE_BYTES } from '../protocol/types.js'
 
 /*
  * Requests as tests write them, `{id, op, index, ...options}` with columns by name, and their frames. The offsets of a column are sections

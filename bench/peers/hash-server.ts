@@ -11,10 +11,9 @@ import {
   wireColumn,
 } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { encodeFrame } from '../../protocol/frame.js'
+import { encodeFrame, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
-import { readRequest } from '../../protocol/read-request.js'
+import { type Request, readRequest } from '../../protocol/messages.js'
 import { errorHeader } from '../../protocol/replies.js'
 import { parsePayloadKind, payloadBytes } from '../../protocol/types.js'
 import { HashTable } from './hash-table.js'

@@ -1,6 +1,5 @@
 import { wireColumn } from '../../protocol/data-request.js'
 import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
-import { INSERT_MODES, type InsertMode } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'
 import {
   type LoadCounts,
@@ -12,7 +11,7 @@ import {
 } from '../../protocol/load.js'
 import { rowCount } from '../../protocol/rows.js'
 import { shown } from '../../protocol/shown.js'
-import type { IndexDefinition, KeyType } from '../../protocol/types.js'
+import { INSERT_MODES, type IndexDefinition, type InsertMode, type KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
 import { CALLBACK, type Kinds, oneOf } from './check-options.js'
 import type { IndexCalls } from './index-calls.js'

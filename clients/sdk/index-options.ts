@@ -1,6 +1,5 @@
-import { INSERT_MODES, type InsertMode } from '../../protocol/insert-mode.js'
 import { ALLOCATIONS, LAYOUTS, STRUCTURES, type TreeLayout } from '../../protocol/traversal.js'
-import type { IndexDefinition } from '../../protocol/types.js'
+import { INSERT_MODES, type IndexDefinition, type InsertMode } from '../../protocol/types.js'
 import { ANYTHING, FLAG, type Kind, type Kinds, oneOf, TEXT } from './check-options.js'
 import { CREATE_OPTIONS, type CreateOptions, FIND_OPTIONS, type FindOptions } from './options.js'
 import type { PayloadsInput } from './payload-column.js'

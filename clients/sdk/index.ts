@@ -1,6 +1,5 @@
 export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
 export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
-export type { InsertMode } from '../../protocol/insert-mode.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type {
@@ -41,6 +40,7 @@ export type {
 } from '../../protocol/traversal.js'
 export type { TraversalOptions } from '../../protocol/traversal-options.js'
 export type { ScalarKey } from '../../protocol/tuple-key.js'
+export type { InsertMode } from '../../protocol/types.js'
 export {
   type FixedKeyType,
   type IndexDefinition,

@@ -7,7 +7,6 @@ import {
 } from '../../protocol/columns.js'
 import { type WireColumn, wireColumn } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
-import { wireKeyType } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Rows, rowsOf, sliceRows } from '../../protocol/rows.js'
 import { isIterable, shown, titleOf } from '../../protocol/shown.js'
@@ -21,6 +20,7 @@ import {
   type ScalarKeyType,
   type TupleKeyType,
   tupleParts,
+  wireKeyType,
 } from '../../protocol/types.js'
 import { type Blob, isBlob } from './payload-column.js'
 

@@ -1,7 +1,6 @@
 import { checkToken } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { encodeFrame } from '../../protocol/frame.js'
-import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { encodeFrame, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import { type Reply, readReply } from './reply.js'
 import { openSocket } from './socket-node.js'

@@ -1,9 +1,8 @@
 import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
-import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { pickRows, type Rows, type RowWidth, rowCount, sliceRows } from '../../protocol/rows.js'
-import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import { type IndexDefinition, keyWidth, SEQUENCE_BYTES } from '../../protocol/types.js'
 import { type AnyKeys, wireKeys } from './keys.js'
 import { lowerEnds, upperEnds } from './range-ends.js'
 

@@ -1,7 +1,6 @@
 import { asBytes } from '../../protocol/columns.js'
 import { wireColumn } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
-import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
@@ -13,6 +12,7 @@ import {
   type KeyType,
   keyWidth,
   type PayloadKind,
+  SEQUENCE_BYTES,
 } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'

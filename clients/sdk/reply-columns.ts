@@ -1,7 +1,6 @@
 import { aligned } from '../../protocol/columns.js'
 import type { ColumnName } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import { SEQUENCE_BYTES } from '../../protocol/key-column.js'
 import { joinRows, type Rows, type RowWidth } from '../../protocol/rows.js'
 import {
   type IndexDefinition,
@@ -9,6 +8,7 @@ import {
   keyWidth,
   type PayloadKind,
   payloadBytes,
+  SEQUENCE_BYTES,
 } from '../../protocol/types.js'
 import { Payloads } from './payloads.js'
 import type { Reply } from './reply.js'

@@ -1,10 +1,14 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import type { InsertMode } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
-import { MODE_OPS, type PayloadColumn } from '../../protocol/request-columns.js'
-import { rowCount } from '../../protocol/rows.js'
-import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'
+import { type Rows, rowCount } from '../../protocol/rows.js'
+import {
+  type IndexDefinition,
+  type InsertMode,
+  keyWidth,
+  MODE_OPS,
+  payloadBytes,
+} from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
 
@@ -13,7 +17,7 @@ export interface LoadBatch {
   readonly keys: Uint8Array
   /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
   readonly keyOffsets?: Uint32Array | undefined
-  readonly payloads: PayloadColumn
+  readonly payloads: Rows
 }
 
 /** Batches of any size, in the order in which their rows count. */

@@ -1,7 +1,6 @@
 import { DATA_OPS } from '../../protocol/data-request.js'
 import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
-import type { Op, Request } from '../../protocol/messages.js'
-import { CONTROL_OPS } from '../../protocol/parse-request.js'
+import { CONTROL_OPS, type Op, type Request } from '../../protocol/messages.js'
 import { type HistogramData, LogHistogram } from './log-histogram.js'
 import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
 

@@ -4,11 +4,10 @@ import { asBytes } from '../../protocol/columns.js'
 import { encodeDataReply } from '../../protocol/data-frame.js'
 import type { DataOp } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { controlPieces, encodeFrame, FrameError } from '../../protocol/frame.js'
+import { encodeFrame, FrameError, framePieces, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type HelloRequest, PROTOCOL_VERSION, type Request } from '../../protocol/messages.js'
-import { readRequest } from '../../protocol/read-request.js'
+import { type ControlRequest, type Request, readRequest } from '../../protocol/messages.js'
 import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/replies.js'
 import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
@@ -179,7 +178,7 @@ export class Connection {
     }
   }
 
-  #hello({ protocol, client }: HelloRequest): Reply {
+  #hello({ protocol, client }: ControlRequest<'hello'>): Reply {
     if (protocol !== PROTOCOL_VERSION) {
       throw new WarpdexError(
         'BAD_REQUEST',
@@ -259,7 +258,7 @@ function success(request: Request, { result, release }: Reply, meter: RequestMet
 function encodeResult({ id, op }: Request, { columns, ...result }: Result): readonly Uint8Array[] {
   if (columns !== undefined) return encodeDataReply({ id, op: op as DataOp, columns })
   const { fields = {}, sections } = result as FieldsResult
-  return controlPieces(replyHeader(id, fields), sections)
+  return framePieces(replyHeader(id, fields), sections)
 }
 
 /** Keys or ranges of a request, or rows of an append, for the metrics. */

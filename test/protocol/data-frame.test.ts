@@ -21,10 +21,10 @@ import {
   wireColumn,
 } from '../../protocol/data-request.js'
 import { encodeFrame, FrameError, SECTION_TYPES, sectionElementBytes } from '../../protocol/frame.js'
-import { INSERT_MODES } from '../../protocol/insert-mode.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { readRequest } from '../../protocol/read-request.js'
+import { readRequest } from '../../protocol/messages.js'
 import { TRAVERSALS } from '../../protocol/traversal.js'
+import { INSERT_MODES } from '../../protocol/types.js'
 import { seedOfRun } from '../random.js'
 
 const seed = seedOfRun()

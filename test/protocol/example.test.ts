@@ -3,9 +3,8 @@ import t from 'tap'
 import { decodeDataRequest, encodeDataReply, encodeDataRequest } from '../../protocol/data-frame.js'
 import { COLUMNS, DATA_OPS, wireColumn } from '../../protocol/data-request.js'
 import { ERROR_CODES } from '../../protocol/errors.js'
-import { SECTION_TYPES } from '../../protocol/frame.js'
-import { PROTOCOL_VERSION } from '../../protocol/messages.js'
-import { CONTROL_OPS } from '../../protocol/parse-request.js'
+import { PROTOCOL_VERSION, SECTION_TYPES } from '../../protocol/frame.js'
+import { CONTROL_OPS } from '../../protocol/messages.js'
 
 const text = readFileSync('docs/protocol.md', 'utf8')
 

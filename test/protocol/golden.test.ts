@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { DATA_OPS } from '../../protocol/data-request.js'
 import { toWarpdexError } from '../../protocol/errors.js'
-import { CONTROL_OPS } from '../../protocol/parse-request.js'
-import { readRequest } from '../../protocol/read-request.js'
+import { CONTROL_OPS, readRequest } from '../../protocol/messages.js'
 import { decodeGolden, encodeGolden, type GoldenFrame, type GoldenRefusal, refusedId } from './golden.js'
 
 function read<Entry>(file: string): readonly Entry[] {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { readRequest } from '../../protocol/read-request.js'
+import { readRequest } from '../../protocol/messages.js'
 import { encodeGolden, type GoldenColumn, type GoldenData, type GoldenMessage, refusedId } from './golden.js'
 
 const LARGEST = 2 ** 53 - 1

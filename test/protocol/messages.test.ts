@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame, encodeFrame, type Section, type SectionType } from '../../protocol/frame.js'
-import { CONTROL_OPS, parseControlRequest } from '../../protocol/parse-request.js'
+import { CONTROL_OPS, parseControlRequest } from '../../protocol/messages.js'
 import { errorHeader, replyError, replyFields, replyHeader } from '../../protocol/replies.js'
 import { seedOfRun } from '../random.js'
 

@@ -2,12 +2,12 @@ import t from 'tap'
 import { asBytes } from '../../protocol/columns.js'
 import type { DataOp, DataRequest, WireColumn, WireColumns } from '../../protocol/data-request.js'
 import type { SectionType } from '../../protocol/frame.js'
-import { requireKeys } from '../../protocol/key-column.js'
 import { LIMITS } from '../../protocol/limits.js'
 import {
   explainColumns,
   getNextColumns,
   requestKeys,
+  requireKeys,
   scanColumns,
   writeColumns,
 } from '../../protocol/request-columns.js'

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import type { Frame, Sections } from '../../protocol/frame.js'
-import { PROTOCOL_VERSION } from '../../protocol/messages.js'
+import { type Frame, PROTOCOL_VERSION, type Sections } from '../../protocol/frame.js'
 import { type RequestFields, Wire } from '../wire.js'
 
 /** The fields of a request. */

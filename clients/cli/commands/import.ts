@@ -1,7 +1,11 @@
 import type { Argv } from 'yargs'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { INSERT_MODES, type InsertMode } from '../../../protocol/insert-mode.js'
-import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
+import {
+  INSERT_MODES,
+  type IndexDefinition,
+  type InsertMode,
+  isFixedKeyType,
+} from '../../../protocol/types.js'
 import { LoadError, type LoadResult } from '../../sdk/index.js'
 import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'

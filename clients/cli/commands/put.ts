@@ -1,6 +1,5 @@
 import type { Argv } from 'yargs'
-import { INSERT_MODES } from '../../../protocol/insert-mode.js'
-import { ResultCode } from '../../../protocol/types.js'
+import { INSERT_MODES, ResultCode } from '../../../protocol/types.js'
 import { ExitCode } from '../exit-code.js'
 import { KEY_FORMS, parseKey } from '../keys.js'
 import { printLines } from '../output.js'

@@ -1,6 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
-import type { InsertMode } from '../../../protocol/insert-mode.js'
-import type { IndexDefinition } from '../../../protocol/types.js'
+import type { IndexDefinition, InsertMode } from '../../../protocol/types.js'
 import { type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { type AnyKey, parseKey } from '../keys.js'
 import { parsePayload } from '../payloads.js'

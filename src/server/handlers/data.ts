@@ -6,7 +6,6 @@ import {
   wireColumn,
 } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { wireKeyType } from '../../../protocol/key-column.js'
 import {
   explainColumns,
   getNextColumns,
@@ -14,7 +13,7 @@ import {
   scanColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
-import type { IndexDefinition } from '../../../protocol/types.js'
+import { type IndexDefinition, wireKeyType } from '../../../protocol/types.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Index } from '../../engine/named-index.js'
 import type { PayloadColumns } from '../../engine/payload-reader.js'

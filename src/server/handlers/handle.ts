@@ -1,4 +1,4 @@
-import type { Request, SnapshotRequest, StatsRequest } from '../../../protocol/messages.js'
+import type { ControlRequest, Request } from '../../../protocol/messages.js'
 import type { SnapshotInfo } from '../../../protocol/replies.js'
 import type { Engine } from '../../engine/engine.js'
 import type { EngineStats } from '../../engine/engine-stats.js'
@@ -69,7 +69,7 @@ export async function handle(
 }
 
 /** Figures of one index or relation, or of all. */
-function statsOf(engine: Engine, { index, relation }: StatsRequest): EngineStats {
+function statsOf(engine: Engine, { index, relation }: ControlRequest<'stats'>): EngineStats {
   if (relation === undefined) return engine.stats(index)
   return {
     server: engine.stats().server,
@@ -81,7 +81,7 @@ function statsOf(engine: Engine, { index, relation }: StatsRequest): EngineStats
 /** Of one index or relation, or of all that the asker may have snapshots taken of. */
 async function snapshot(
   engine: Engine,
-  { index, relation }: SnapshotRequest,
+  { index, relation }: ControlRequest<'snapshot'>,
   rights: Rights,
 ): Promise<readonly SnapshotInfo[]> {
   if (relation !== undefined) return [await engine.relation(relation).snapshot()]

@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { AppendRequest, ReadRelationRequest, Request } from '../../../protocol/messages.js'
+import type { ControlRequest, Request } from '../../../protocol/messages.js'
 import { batchFromSections, sectionsOfBatch } from '../../../protocol/relation-sections.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Rights } from '../access/rights.js'
@@ -65,14 +65,22 @@ function authoriseDrop(index: string, rights: Rights): void {
   )
 }
 
-async function append(engine: Engine, request: AppendRequest, context: RequestContext): Promise<Result> {
+async function append(
+  engine: Engine,
+  request: ControlRequest<'append'>,
+  context: RequestContext,
+): Promise<Result> {
   const relation = engine.relation(request.relation)
   const batch = batchFromSections(request.columns, request.rows, relation.definition)
   const id = writeIdOf(request.writeId, context)
   return fields<'append'>(await relation.append(batch, id, context.reader))
 }
 
-async function read(engine: Engine, request: ReadRelationRequest, context: RequestContext): Promise<Result> {
+async function read(
+  engine: Engine,
+  request: ControlRequest<'readRelation'>,
+  context: RequestContext,
+): Promise<Result> {
   const relation = engine.readableRelation(request.relation)
   const { columns, batch, total } = await relation.read(request, context.reader)
   return {

@@ -18,21 +18,26 @@ import {
   wireColumn,
 } from '../../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
-import { encodeFrame } from '../../../protocol/frame.js'
-import { requireKeys, wireKeyType } from '../../../protocol/key-column.js'
+import { encodeFrame, PROTOCOL_VERSION } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { type ControlRequest, PROTOCOL_VERSION, type Request } from '../../../protocol/messages.js'
-import { readRequest } from '../../../protocol/read-request.js'
+import { type ControlRequest, type Request, readRequest } from '../../../protocol/messages.js'
 import { errorHeader } from '../../../protocol/replies.js'
 import {
   getNextColumns,
+  requireKeys,
   type ScanColumns,
   scanColumns,
   type WriteColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
 import { rowsOf } from '../../../protocol/rows.js'
-import { type IndexDefinition, isFixedKeyType, keyWidth, payloadBytes } from '../../../protocol/types.js'
+import {
+  type IndexDefinition,
+  isFixedKeyType,
+  keyWidth,
+  payloadBytes,
+  wireKeyType,
+} from '../../../protocol/types.js'
 import { countCodes } from '../../../src/engine/load-counts.js'
 import { type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 

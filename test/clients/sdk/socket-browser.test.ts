@@ -1,8 +1,7 @@
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { openSocket } from '../../../clients/sdk/socket-browser.js'
-import { decodeFrame, encodeFrame } from '../../../protocol/frame.js'
-import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
+import { decodeFrame, encodeFrame, PROTOCOL_VERSION } from '../../../protocol/frame.js'
 import { FakeServer } from './fake-server.js'
 
 t.test('the socket for browsers works on the standard interface of WebSockets', async (t) => {

@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
 import { connect } from '../../../clients/sdk/index.js'
-import { encodeFrame } from '../../../protocol/frame.js'
+import { encodeFrame, PROTOCOL_VERSION } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
-import { readRequest } from '../../../protocol/read-request.js'
+import { readRequest } from '../../../protocol/messages.js'
 
 t.test(
   'a server is reached by the path of a Unix socket',

@@ -2,8 +2,7 @@ import t from 'tap'
 import { asBytes } from '../../../protocol/columns.js'
 import { decodeFrame, encodeFrame, type Section } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import type { QueryRequest } from '../../../protocol/messages.js'
-import { parseControlRequest } from '../../../protocol/parse-request.js'
+import { type ControlRequest, parseControlRequest } from '../../../protocol/messages.js'
 import { checkQuery } from '../../../protocol/query/check-query.js'
 import { packQuery } from '../../../protocol/query/constant-lists.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
@@ -21,7 +20,7 @@ const where = (column: string, values: readonly unknown[], lists?: unknown) => (
 /** By way of a frame, as a server reads it. */
 function checked(fields: object, sections: Readonly<Record<string, Section>>): TypedExpression {
   const request = parseControlRequest(decodeFrame(encodeFrame({ id: 1, op: 'query', ...fields }, sections)))
-  const { query, lists } = request as QueryRequest
+  const { query, lists } = request as ControlRequest<'query'>
   const node = checkQuery(query, () => COLUMNS, lists)
   if (node.op !== 'where') throw new Error('no condition')
   return node.condition

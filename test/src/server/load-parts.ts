@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
-import type { Section } from '../../../protocol/frame.js'
-import { PROTOCOL_VERSION } from '../../../protocol/messages.js'
+import { PROTOCOL_VERSION, type Section } from '../../../protocol/frame.js'
 import { u32, values } from '../engine/open-engine.js'
 import { RawClient } from './raw-client.js'
 

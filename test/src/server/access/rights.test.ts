@@ -1,8 +1,7 @@
 import t from 'tap'
 import { DATA_OPS, type DataRequest } from '../../../../protocol/data-request.js'
 import { WarpdexError } from '../../../../protocol/errors.js'
-import type { ControlRequest } from '../../../../protocol/messages.js'
-import { CONTROL_OPS } from '../../../../protocol/parse-request.js'
+import { CONTROL_OPS, type ControlRequest } from '../../../../protocol/messages.js'
 import { RIGHTS } from '../../../../protocol/rights.js'
 import { authorise, authoriseData, Rights } from '../../../../src/server/access/rights.js'
 

@@ -1,6 +1,5 @@
 import { Packr } from 'msgpackr'
-import { isControlFrame, type Section, type Sections } from '../../../../protocol/frame.js'
-import { PROTOCOL_VERSION } from '../../../../protocol/messages.js'
+import { isControlFrame, PROTOCOL_VERSION, type Section, type Sections } from '../../../../protocol/frame.js'
 import type { Random } from '../../../random.js'
 import { dataIndex, type Opened, type RequestFields, replyFrame, requestFrame } from '../../../wire.js'
 import { u32 } from '../../engine/open-engine.js'
