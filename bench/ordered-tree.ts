@@ -61,7 +61,7 @@ export class OrderedTree {
       reader: createReads(device, primitives, shape),
       writer: new TreeWriter(device, primitives, shape),
       compactor: new Compactor(device, primitives, tree),
-      liveOrder: form && new LiveOrder(device, primitives, tree, form),
+      liveOrder: form && new LiveOrder(device, primitives, tree),
       ranges: new ScanRanges(context),
       walk: new Walk(context),
     }

@@ -126,6 +126,10 @@ export interface WriteBatch {
   readonly traversal?: Traversal | undefined
   /** It is one of many such batches, as those of a load are: the structure may put off what only reads need. */
   readonly goesOn?: boolean | undefined
+  /** Of such batches, how many items follow, where that is known: there may be made room for all of them at once. */
+  readonly coming?: number | undefined
+  /** Keys ascend, which whoever made the batch vouches for. */
+  readonly isSorted?: boolean | undefined
 }
 
 /** A write batch whose outcome is known and whose memory is made sure of, but which has changed nothing yet. */

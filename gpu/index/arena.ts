@@ -38,7 +38,7 @@ export interface ArenaContent {
   /** The keys of tuples, where they have a variable length. */
   readonly heap: { readonly buffer: GPUBuffer } | undefined
   /** Of a CSS-tree its sorted part. */
-  readonly sorted: { readonly tuples: number } | undefined
+  readonly sorted: Pick<SortedPart, 'tuples' | 'hasRemoved'> | undefined
 }
 
 /** Where the first digits of keys lead in a tree (`directory.wesl`). */

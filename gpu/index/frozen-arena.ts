@@ -33,7 +33,7 @@ export class FrozenArena implements ArenaContent {
     }
     this.tuples = { buffer: copyOf.get(tuples)!, records: tuples.records }
     this.heap = heap && { buffer: copyOf.get(heap)! }
-    this.sorted = sorted && { tuples: sorted.tuples }
+    this.sorted = sorted && { tuples: sorted.tuples, hasRemoved: sorted.hasRemoved }
     this.#copies = [...copyOf.values(), ...(separators === undefined ? [] : [separators])]
   }
 

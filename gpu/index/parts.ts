@@ -64,7 +64,7 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
   const locator = partitionLevels === undefined ? undefined : new Locator(device, primitives, tree)
   const reads = createReads(device, primitives, shape, locator)
   const compactor = new Compactor(device, primitives, tree)
-  const liveOrder = form && new LiveOrder(device, primitives, tree, form)
+  const liveOrder = form && new LiveOrder(device, primitives, tree)
   const { breadthFirst } = reads
   const hungOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) => {
     if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, arena, tuples)

@@ -18,10 +18,14 @@ export interface ItemKinds {
   readonly appends: boolean
   /** They are appends, and their keys have no NaN: all of them will be in the index. */
   readonly allAlive: boolean
+  /** Keys ascend. */
+  readonly isSorted: boolean
   /** Which bits of keys of two words are likely to tell them apart; see `leadingBits`. */
   readonly leading: number | undefined
   /** Whether it is one of many such batches, as those of a load are. */
   readonly goesOn: boolean
+  /** Items of the batches that follow, if that is known. */
+  readonly coming: number
 }
 
 /** A write batch on the device. */
@@ -41,7 +45,7 @@ interface FixedKeys {
 }
 
 /** Records of keys, and where they lead. */
-interface KeyRecords {
+export interface KeyRecords {
   readonly records: GPUBuffer
   readonly heap: GPUBuffer
 }
@@ -81,6 +85,8 @@ export function itemKinds(shape: IndexShape, batch: WriteBatch): ItemKinds {
     appends,
     allAlive: appends && shape.keyType !== 'f32' && shape.keyType !== 'f64',
     goesOn: batch.goesOn ?? false,
-    leading: shape.keyType.endsWith('64') ? leadingBits(batch.keys) : undefined,
+    coming: batch.coming ?? 0,
+    isSorted: batch.isSorted ?? false,
+    leading: shape.keyType.endsWith('64') && !batch.isSorted ? leadingBits(batch.keys) : undefined,
   }
 }

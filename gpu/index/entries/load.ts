@@ -20,18 +20,20 @@ export interface EntrySource {
  */
 export async function loadEntries(structure: IndexStructure, source: EntrySource): Promise<void> {
   const names = new Set(source.names)
+  let coming = source.meta.keys
   for (let group = 0; names.has(`${group}/keys`); group++) {
     const column = async (name: string) => {
       const full = `${group}/${name}`
       return names.has(full) ? readWhole(source.read(full)) : undefined
     }
-    await loadGroup(structure, {
+    const columns = {
       keys: await column('keys'),
       keyOffsets: await column('keyOffsets'),
       payloads: await column('payloads'),
       lists: await column('lists'),
       entries: await column('entries'),
-    })
+    }
+    coming -= await loadGroup(structure, columns, coming)
   }
   await structure.compactIfWorthwhile()
   const { keys, payloads } = structure.stats()
@@ -45,10 +47,12 @@ export async function loadEntries(structure: IndexStructure, source: EntrySource
 
 type Column = 'keys' | 'keyOffsets' | 'payloads' | 'lists' | 'entries'
 
+/** @param coming keys that the group and those behind it have; returns those of the group */
 async function loadGroup(
   structure: IndexStructure,
   columns: Readonly<Record<Column, Uint8Array | undefined>>,
-): Promise<void> {
+  coming: number,
+): Promise<number> {
   const { keys: bytes = new Uint8Array(0), keyOffsets, payloads, lists, entries } = columns
   const { keyType, payloadBytes } = structure.shape
   const width = keyWidth(keyType)
@@ -56,8 +60,9 @@ async function loadGroup(
   const words = Math.ceil(payloadBytes / 4)
   const firsts = aligned(payloads ?? new Uint8Array(0), Uint32Array)
   const all = Uint32Array.from({ length: payloadBytes % 4 === 0 ? 0 : firsts.length / words }, (_, i) => i)
-  await insert(structure, keys, payloadColumn(firsts, words, 0, all, payloadBytes))
-  if (lists === undefined || entries === undefined) return
+  await insert(structure, keys, payloadColumn(firsts, words, 0, all, payloadBytes), coming)
+  const count = rowCount(keys, width)
+  if (lists === undefined || entries === undefined) return count
   const padded = aligned(entries, Uint32Array)
   const odd = oddKeys(aligned(lists, Uint32Array), padded, 1 + words)
   const further = payloadColumn(padded, 1 + words, 1, odd.further.entries, payloadBytes)
@@ -67,10 +72,19 @@ async function loadGroup(
     lists: odd.lists,
     sequences: odd.sequences,
   })
+  return count
 }
 
-/** Inserts rows, as many at a time as a batch may have. */
-async function insert(structure: IndexStructure, keys: Rows, payloads: Uint8Array): Promise<void> {
+/**
+ * Inserts rows in key order, as many at a time as a batch may have.
+ * @param coming new keys that these rows and those to come have, where that is known
+ */
+async function insert(
+  structure: IndexStructure,
+  keys: Rows,
+  payloads: Uint8Array,
+  coming = 0,
+): Promise<void> {
   const { keyType, payloadBytes } = structure.shape
   const width = keyWidth(keyType)
   const count = rowCount(keys, width)
@@ -83,6 +97,8 @@ async function insert(structure: IndexStructure, keys: Rows, payloads: Uint8Arra
       keyOffsets: slice.offsets,
       payloads: payloads.subarray(start * payloadBytes, end * payloadBytes),
       goesOn: true,
+      coming: Math.max(0, coming - end),
+      isSorted: true,
     })
     prepared.apply()
     await structure.compactIfWorthwhile({ inBackground: false, goesOn: true })

@@ -3,110 +3,107 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { LeadingSort, Primitives, SortedPairs } from '../../primitives/primitives.js'
+import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
-import type { PreparedBatch, WriteEffect } from '../batch/batch.js'
+import type { PreparedBatch } from '../batch/batch.js'
 import type { Items } from '../batch/items.js'
+import { newTupleConditions, newTuples } from '../batch/new-tuple.js'
+import { BatchSort, type SortedKeys } from '../batch/sort.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { RunMerge } from './merge-run.js'
 
+/** Words of what is found out about a sorted batch; `bulk-build.wesl` says what the first two are. */
+const FLAGS = 3
+const UNSETTLED = 2
+
 /**
  * Makes a CSS-tree's sorted part from a batch of inserts, and from the sorted part that there is, in a few passes: sort, write, merge
- * (`bulk-build.wesl`; He §4.1). Only for unsigned keys that are all different; others take the way of every write.
+ * (`bulk-build.wesl`; He §4.1). Only for keys that are all different; others take the way of every write.
  */
 export class BulkBuild {
   readonly #device: Device
-  readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #payloadBytes: number
   readonly #merge: RunMerge
-  readonly #leadingSort: LeadingSort
-  readonly #kernels: Kernels<'find_duplicates' | 'write_tuples'>
+  readonly #sort: BatchSort
+  readonly #kernels: Kernels<'check_keys' | 'write_tuples'>
 
-  /** @param index one that `canBulkBuild` */
+  /** @param index one over keys of fixed width */
   constructor(device: Device, primitives: Primitives, index: IndexShape, merge: RunMerge) {
     const shape = treeShape(index)
-    const { conditions, tupleStride, keyWords } = shape
-    const inlined = isInlined(index.payloadBytes)
-    const quads = tupleStride === 4
-    const pairs = !quads && keyWords === 2 && index.payloadBytes === 8
-    const paired = pairs || (quads && index.payloadBytes === 8)
+    const { payloadBytes } = index
+    const conditions = { ...newTupleConditions(shape, payloadBytes), inlined: isInlined(payloadBytes) }
     this.#device = device
-    this.#primitives = primitives
     this.#shape = shape
-    this.#payloadBytes = index.payloadBytes
+    this.#payloadBytes = payloadBytes
     this.#merge = merge
-    this.#leadingSort = primitives.leadingSort()
-    this.#kernels = device.kernels('index/main/bulk-build', ['find_duplicates', 'write_tuples'], {
-      ...conditions,
-      inlined,
-      quads,
-      pairs,
-      paired,
-    })
+    this.#sort = new BatchSort(device, primitives, shape)
+    this.#kernels = device.kernels('index/main/bulk-build', ['check_keys', 'write_tuples'], conditions)
   }
 
-  /** Whether a batch may be what an empty tree is made from, or be merged with the sorted part at once. */
-  suits(arena: Arena, items: Items): boolean {
-    const { op, count, goesOn } = items
-    return op === WriteOp.insert && (arena.tuples.records === 0 || this.#merge.suits(arena, count, goesOn))
+  /** Whether a batch may be what an empty tree is made from, or be put behind the sorted part or merged with it at once. */
+  suits(arena: Arena, { op, count, goesOn, isSorted }: Items): boolean {
+    if (op !== WriteOp.insert) return false
+    if (arena.tuples.records === 0) return true
+    return (isSorted && this.#merge.isPossible(arena)) || this.#merge.suits(arena, count, goesOn)
   }
 
   /**
    * Prepares a batch that suits. Takes over `scratch` unless it returns nothing.
-   * @returns undefined where keys are equal, or there is no room for a second sorted part
+   * @returns undefined where keys are equal or NaN, or there is no room for a second sorted part
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async prepare(scratch: Scratch, arena: Arena, items: Items): Promise<PreparedBatch | undefined> {
-    const { count, keys } = items
-    if (!('fixed' in keys)) return undefined
-    const { keyWords, word } = this.#shape
-    const sorting = this.#device.record()
+    const { count, goesOn, isSorted } = items
+    const flags = scratch.words(FLAGS)
+    const recorder = this.#device.record()
+    recorder.clear(flags, 0, 4 * FLAGS)
+    const unsettled = { buffer: flags, index: UNSETTLED }
     const values = isInlined(this.#payloadBytes) ? items.payloads : undefined
-    const flags = scratch.words(2)
-    sorting.clear(flags, 0, 8)
-    const unsettled = { buffer: flags, index: 1 }
-    const sorted =
-      items.leading === undefined
-        ? this.#primitives.sort(sorting, scratch, keys.fixed, values, count, keyWords)
-        : this.#leadingSort.record(sorting, scratch, keys.fixed, values, count, items.leading, unsettled)
-    const buffers = { keys: sorted.keys, duplicates: flags }
-    sorting.dispatch(this.#kernels.find_duplicates, buffers, { count, shape: word }, count)
-    sorting.submit()
-    const [duplicated, isUnsettled] = await this.#device.readWords(flags, 2)
+    const sorted = await this.#sort.sort(recorder, scratch, items, unsettled, values)
+    const { tuples } = arena
+    const buffers = { tuples: tuples.buffer, keys: sorted.keys, flags }
+    const params = { count, shape: this.#shape.word, payloadBytes: 0, firstTuple: tuples.records }
+    recorder.dispatch(this.#kernels.check_keys, buffers, params, count)
+    recorder.submit()
+    const [isUnfit, isBelow, isUnsettled] = await this.#device.readWords(flags, FLAGS)
     if (isUnsettled !== 0) return this.prepare(scratch, arena, { ...items, leading: undefined })
-    if (duplicated !== 0) return undefined
-    return arena.tuples.records === 0
-      ? this.#prepareFirst(scratch, arena, items, sorted)
-      : this.#prepareMerged(scratch, arena, items, sorted)
+    if (isUnfit !== 0) return undefined
+    if (isBelow === 0) return this.#prepareBehind(scratch, arena, items, sorted)
+    if (isSorted && !this.#merge.suits(arena, count, goesOn)) return undefined
+    return this.#prepareMerged(scratch, arena, items, sorted)
   }
 
-  /** The batch becomes the sorted part. */
-  async #prepareFirst(
+  /** The batch becomes the sorted part, or what is behind it. */
+  async #prepareBehind(
     scratch: Scratch,
     arena: Arena,
     items: Items,
-    sorted: SortedPairs,
+    keys: SortedKeys,
   ): Promise<PreparedBatch> {
-    const { count } = items
-    await arena.reserve({ nodes: 0, tuples: count, extentWords: 0, sorted: count })
-    const part = await arena.provideSorted(count)
+    const { count, coming } = items
+    const all = arena.tuples.records + count
+    const makeRoom = async (more: number) => {
+      await arena.reserve({ nodes: 0, tuples: count + more, extentWords: 0, sorted: all + more })
+      return arena.sorted?.hasRoomFor(all) ? undefined : arena.provideSorted(all, all + more)
+    }
+    const part = await makeRoom(coming).catch(() => makeRoom(0))
     return {
-      codes: new Uint8Array(count),
-      effect: effectOf(count),
+      ...created(count),
       apply: () => {
         try {
           const recorder = this.#device.record()
-          this.#recordTuples(recorder, arena, items, sorted)
+          this.#recordTuples(recorder, arena, items, keys)
           recorder.submit()
           arena.takeTuples(count)
-          arena.replaceSorted(part)
+          if (part === undefined) arena.growSorted(all)
+          else arena.replaceSorted(part)
         } finally {
           scratch.release()
         }
       },
       discard: () => {
-        part.destroy()
+        part?.destroy()
         scratch.release()
       },
     }
@@ -120,7 +117,7 @@ export class BulkBuild {
     scratch: Scratch,
     arena: Arena,
     items: Items,
-    sorted: SortedPairs,
+    keys: SortedKeys,
   ): Promise<PreparedBatch | undefined> {
     const { count } = items
     await arena.reserve({ nodes: 0, tuples: count, extentWords: 0 })
@@ -130,7 +127,7 @@ export class BulkBuild {
       const equal = scratch.words(1)
       const recorder = this.#device.record()
       recorder.clear(equal, 0, 4)
-      this.#recordTuples(recorder, arena, items, sorted)
+      this.#recordTuples(recorder, arena, items, keys)
       this.#merge.record(recorder, arena, this.#merge.plan(scratch, room, equal))
       recorder.submit()
       const [isEqual] = await this.#device.readWords(equal, 1)
@@ -143,8 +140,7 @@ export class BulkBuild {
       throw error
     }
     return {
-      codes: new Uint8Array(count),
-      effect: effectOf(count),
+      ...created(count),
       apply: () => {
         arena.merges.take(arena, room, items.goesOn)
         scratch.release()
@@ -157,42 +153,20 @@ export class BulkBuild {
   }
 
   /** Writes the batch's tuples behind those that there are. */
-  #recordTuples(recorder: Recorder, arena: Arena, items: Items, sorted: SortedPairs): void {
+  #recordTuples(recorder: Recorder, { tuples }: Arena, items: Items, { keys, order }: SortedKeys): void {
     const { count, payloads } = items
-    const { tuples } = arena
-    const buffers = {
-      keys: sorted.keys,
-      values: sorted.values,
-      payloadColumn: payloads,
-      payloadPairs: payloads,
-      tuples: tuples.buffer,
-      quads: tuples.buffer,
-      pairs: tuples.buffer,
-    }
-    const params = {
-      count,
-      shape: this.#shape.word,
-      payloadBytes: this.#payloadBytes,
-      firstTuple: tuples.records,
-    }
+    const { word: shape } = this.#shape
+    const columns = { keys, values: order, payloadColumn: payloads, payloadPairs: payloads }
+    const buffers = { ...columns, ...newTuples(tuples.buffer) }
+    const params = { count, shape, payloadBytes: this.#payloadBytes, firstTuple: tuples.records }
     recorder.dispatch(this.#kernels.write_tuples, buffers, params, count)
   }
 }
 
-/** What a batch of different keys does that are not in the index. */
-function effectOf(count: number): WriteEffect {
-  return {
-    tuplesCreated: count,
-    tuplesRemoved: 0,
-    payloadsAdded: count,
-    payloadsRemoved: 0,
-    garbageBytes: 0,
-  }
-}
-
-/** Whether indexes of a shape can be made so. */
-export function canBulkBuild({ keyType }: IndexShape): boolean {
-  return keyType === 'u32' || keyType === 'u64'
+/** What becomes of a batch of different keys that are not in the index. */
+function created(count: number): Pick<PreparedBatch, 'codes' | 'effect'> {
+  const none = { tuplesRemoved: 0, payloadsRemoved: 0, garbageBytes: 0 }
+  return { codes: new Uint8Array(count), effect: { tuplesCreated: count, payloadsAdded: count, ...none } }
 }
 
 /** Whether a payload is one word of a column, which the sort takes along. */

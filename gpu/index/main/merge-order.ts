@@ -32,7 +32,7 @@ export class MergeOrder {
   }
 
   /**
-   * The numbers of all `count` tuples that are in the index, in ascending key order. Submits what is recorded.
+   * The numbers of all `count` tuples that are in the index, in ascending key order. May submit what is recorded.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, count: number): Promise<TupleOrder> {
@@ -41,6 +41,11 @@ export class MergeOrder {
     const kernels = this.#kernels
     const { word } = this.#shape
     const { tuples } = sorted
+    if (!sorted.hasRemoved && arena.tuples.records === tuples) {
+      const order = scratch.words(count)
+      this.#primitives.iota(recorder, order, count)
+      return { recorder, tuples: order }
+    }
     const ranks = scratch.words(tuples + 1)
     const params = { count: tuples, shape: word }
     recorder.dispatch(kernels.mark_kept, { ...arena.bindings, kept: ranks }, params, tuples + 1)

@@ -53,15 +53,20 @@ export class RunMerge {
     this.#shared = serial ? undefined : device.kernels(module, ['find_diagonals'], conditions)
   }
 
+  /** Whether what is created may join the sorted part at once: not where there is a delta, or a tuple that has left. */
+  isPossible({ sorted, tuples, isBeingMerged }: Arena): boolean {
+    if (sorted === undefined || sorted.hasRemoved || isBeingMerged) return false
+    return tuples.records === sorted.tuples && sorted.tuples > 0
+  }
+
   /**
-   * Whether so many created tuples are to be merged at once: not where there is a delta, or a tuple that has left.
+   * Whether so many created tuples are to be merged at once.
    * @param goesOn whether more such batches follow
    */
-  suits({ sorted, tuples, isBeingMerged }: Arena, created: number, goesOn: boolean): boolean {
-    if (sorted === undefined || sorted.hasRemoved || isBeingMerged) return false
-    if (tuples.records !== sorted.tuples || sorted.tuples === 0) return false
+  suits(arena: Arena, created: number, goesOn: boolean): boolean {
+    if (!this.isPossible(arena)) return false
     const most = created * this.#mostBeside[goesOn ? 'goesOn' : 'alone']
-    return created > LIMITS.mergedTuples && most >= sorted.tuples
+    return created > LIMITS.mergedTuples && most >= arena.sorted!.tuples
   }
 
   /**

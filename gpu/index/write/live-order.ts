@@ -1,26 +1,27 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { NormalForm } from '../../keys/normalise.js'
+import { RecordSort } from '../../keys/sort-records.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { ArenaContent } from '../arena.js'
 import type { TupleOrder } from '../batch/batch.js'
 import type { TreeShape } from '../layout.js'
-import { RecordSorter } from './record-sorter.js'
 
 /** The key order of a tree over keys of variable length, by sorting: going down would take a dispatch for each of its levels. */
 export class LiveOrder {
+  readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #sorter: RecordSorter
+  readonly #sort: RecordSort
   readonly #kernels: Kernels<'mark_live' | 'take_records'>
 
-  constructor(device: Device, primitives: Primitives, shape: TreeShape, form: NormalForm) {
+  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
     const entryPoints = ['mark_live', 'take_records'] as const
+    this.#device = device
     this.#primitives = primitives
     this.#shape = shape
-    this.#sorter = new RecordSorter(device, primitives, form)
+    this.#sort = new RecordSort(device, primitives)
     this.#kernels = device.kernels('index/write/live-order', entryPoints, shape.conditions)
   }
 
@@ -41,10 +42,10 @@ export class LiveOrder {
     const total = { buffer: scratch.words(1), index: 0 }
     this.#primitives.compact(recorder, scratch, flags, count, numbers, total)
     recorder.dispatch(this.#kernels.take_records, buffers, { count: live, shape: word }, live)
-    const { heap } = arena
-    const sorted = await this.#sorter.sortRecords(recorder, scratch, heap.buffer, records, live)
+    const order = await this.#sort.sort(recorder, scratch, { heap: arena.heap.buffer, records }, live)
     const ordered = scratch.words(live)
-    this.#primitives.gather(sorted.recorder, numbers, sorted.order, ordered, live, 1)
-    return { recorder: sorted.recorder, tuples: ordered }
+    const gathering = this.#device.record()
+    this.#primitives.gather(gathering, numbers, order, ordered, live, 1)
+    return { recorder: gathering, tuples: ordered }
   }
 }

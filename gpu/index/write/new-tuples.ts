@@ -3,6 +3,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
 import type { Runs } from '../batch/batch.js'
 import type { Items } from '../batch/items.js'
+import { newTupleConditions, newTuples } from '../batch/new-tuple.js'
 import type { TreeShape } from '../layout.js'
 import type { Outcome } from './resolve.js'
 
@@ -13,8 +14,7 @@ export class NewTupleWriter {
   readonly #kernels: Kernels<'write_new_tuples'>
 
   constructor(device: Device, shape: TreeShape, payloadBytes: number) {
-    const quads = shape.tupleStride === 4
-    const conditions = { ...shape.conditions, quads, paired: quads && payloadBytes === 8 }
+    const conditions = newTupleConditions(shape, payloadBytes)
     this.#shape = shape
     this.#payloadBytes = payloadBytes
     this.#kernels = device.kernels('index/write/new-tuples', ['write_new_tuples'], conditions)
@@ -29,7 +29,7 @@ export class NewTupleWriter {
     { runs: count, firstTuple }: { readonly runs: number; readonly firstTuple: number },
   ): void {
     const buffers = {
-      ...arena.bindings,
+      ...newTuples(arena.tuples.buffer),
       keys: runs.keys,
       starts: runs.starts,
       order: runs.order,

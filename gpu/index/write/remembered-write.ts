@@ -17,13 +17,14 @@ export interface RememberedWrite {
 
 /** Copies a batch's columns. A traversal that it names is left out: keys are found as the writer thinks best. */
 export function rememberColumns(writer: TreeWriter, batch: WriteBatch): RememberedWrite {
-  const { ops, keys, keyOffsets, payloads, goesOn } = batch
+  const { ops, keys, keyOffsets, payloads, goesOn, isSorted } = batch
   const copy: WriteBatch = {
     ops: typeof ops === 'number' ? ops : new Uint8Array(ops),
     keys: new Uint8Array(keys),
     keyOffsets: keyOffsets && new Uint32Array(keyOffsets),
     payloads: payloads && new Uint8Array(payloads),
     goesOn,
+    isSorted,
   }
   return { bytes: columnBytes(batch), prepare: (arena) => writer.prepare(arena, copy), release: () => {} }
 }

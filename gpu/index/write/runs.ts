@@ -1,74 +1,32 @@
-import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { LeadingSort, Primitives } from '../../primitives/primitives.js'
+import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { Runs } from '../batch/batch.js'
 import { Count } from '../batch/counts.js'
-import type { Items } from '../batch/items.js'
+import type { SortedKeys } from '../batch/sort.js'
 import type { TreeShape } from '../layout.js'
 import type { Locator, Ready } from '../partitions/locator.js'
-import { RecordSorter } from './record-sorter.js'
 
-/** The keys of a batch in order, and what to go on recording with. */
-export interface SortedKeys extends Pick<Runs, 'keys' | 'heap' | 'order'> {
-  readonly recorder: Recorder
-}
-
-/** Sorts a batch and finds each of its keys in the tree. */
+/** Groups the items of a sorted batch by key, and finds each key in the tree. */
 export class RunFinder {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #kernels: Kernels<'order_keys' | 'mark_heads' | 'number_runs' | 'locate_runs'>
+  readonly #kernels: Kernels<'mark_heads' | 'number_runs' | 'locate_runs'>
   /** Only where trees have partitions. */
   readonly #located: Kernels<'take_located'> | undefined
-  readonly #sorter: RecordSorter | undefined
-  /** Only for keys of two words. */
-  readonly #leadingSort: LeadingSort | undefined
   readonly #locator: Locator | undefined
 
   constructor(device: Device, primitives: Primitives, shape: TreeShape, locator: Locator | undefined) {
-    const { conditions, form, keyWords } = shape
+    const { conditions } = shape
     const module = 'index/write/runs'
-    const entryPoints = ['order_keys', 'mark_heads', 'number_runs', 'locate_runs'] as const
+    const entryPoints = ['mark_heads', 'number_runs', 'locate_runs'] as const
     this.#primitives = primitives
     this.#shape = shape
     this.#kernels = device.kernels(module, entryPoints, conditions)
     this.#located = locator && device.kernels(module, ['take_located'], conditions)
-    this.#sorter = form && new RecordSorter(device, primitives, form)
-    this.#leadingSort = form === undefined && keyWords === 2 ? primitives.leadingSort() : undefined
     this.#locator = locator
-  }
-
-  /**
-   * Sorts the keys of a batch, stably, unless their leading bits do not do it: `counts` says so. May submit what is recorded; the
-   * recorder to go on with comes back.
-   */
-  async sort(recorder: Recorder, scratch: Scratch, items: Items, counts: GPUBuffer): Promise<SortedKeys> {
-    const { keyWords, word, isUnsigned } = this.#shape
-    const { order_keys: orderKeys } = this.#kernels
-    const { keys, count } = items
-    if (!('fixed' in keys)) {
-      if (this.#sorter === undefined) throw new WarpdexError('INTERNAL', 'the batch has keys of another kind')
-      const sorted =
-        'heap' in keys
-          ? await this.#sorter.sortRecords(recorder, scratch, keys.heap, keys.records, count)
-          : await this.#sorter.sort(recorder, scratch, keys)
-      const ordered = scratch.words(count * keyWords)
-      const buffers = { wireKeys: sorted.records, ordered }
-      sorted.recorder.dispatch(orderKeys, buffers, { count, shape: word }, count)
-      return { ...sorted, keys: ordered }
-    }
-    const ordered = isUnsigned ? keys.fixed : scratch.words(count * keyWords)
-    const buffers = { wireKeys: keys.fixed, ordered }
-    if (!isUnsigned) recorder.dispatch(orderKeys, buffers, { count, shape: word }, count)
-    const unsettled = { buffer: counts, index: Count.unsettled }
-    const sorted =
-      this.#leadingSort === undefined || items.leading === undefined
-        ? this.#primitives.sort(recorder, scratch, ordered, undefined, count, keyWords)
-        : this.#leadingSort.record(recorder, scratch, ordered, undefined, count, items.leading, unsettled)
-    return { recorder, keys: sorted.keys, order: sorted.values, heap: undefined }
   }
 
   /** @param ready how to find the runs' keys; one after the other down from the root without it */

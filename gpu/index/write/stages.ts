@@ -1,13 +1,14 @@
 import type { Device } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Primitives } from '../../primitives/primitives.js'
+import { BatchSort } from '../batch/sort.js'
 import type { Builder } from '../delta/build.js'
 import { createBuilder } from '../delta/create-builder.js'
 import { DirectoryKeeper, hasDirectory } from '../delta/directory.js'
 import { EntryLister } from '../delta/entries.js'
 import { Remover } from '../delta/remove.js'
 import { treeShape } from '../layout.js'
-import { BulkBuild, canBulkBuild } from '../main/bulk-build.js'
+import { BulkBuild } from '../main/bulk-build.js'
 import { DirectoryBuilder } from '../main/directory.js'
 import { RunMerge } from '../main/merge-run.js'
 import type { Locator } from '../partitions/locator.js'
@@ -22,6 +23,7 @@ import { RunFinder } from './runs.js'
 
 /** What writes to trees of one shape are made of. */
 export interface Stages {
+  readonly sort: BatchSort
   readonly runs: RunFinder
   readonly pairs: PairMatcher
   readonly resolver: Resolver
@@ -41,7 +43,7 @@ export interface Stages {
   /** Only for CSS-trees. */
   readonly separators: DirectoryBuilder | undefined
   readonly merge: RunMerge | undefined
-  /** Only for CSS-trees that can be made so. */
+  /** Only for CSS-trees over keys of fixed width. */
   readonly bulk: BulkBuild | undefined
 }
 
@@ -57,6 +59,7 @@ export function createStages(
   const { css, linked, variable } = shape.conditions
   const merge = css ? new RunMerge(device, shape) : undefined
   return {
+    sort: new BatchSort(device, primitives, shape),
     runs: new RunFinder(device, primitives, shape, locator),
     pairs: new PairMatcher(device, primitives, shape, payloadBytes),
     resolver: new Resolver(device, primitives, shape, payloadBytes),
@@ -71,6 +74,6 @@ export function createStages(
     directories: hasDirectory(shape) ? new DirectoryKeeper(device) : undefined,
     separators: css ? new DirectoryBuilder(device, shape) : undefined,
     merge,
-    bulk: merge && canBulkBuild(index) ? new BulkBuild(device, primitives, index, merge) : undefined,
+    bulk: merge && !variable ? new BulkBuild(device, primitives, index, merge) : undefined,
   }
 }

@@ -206,7 +206,8 @@ export class TreeWriter {
     const counts = scratch.words(COUNTS)
     const sorting = this.#device.record()
     sorting.clear(counts)
-    const sorted = await stages.runs.sort(sorting, scratch, items, counts)
+    const unsettled = { buffer: counts, index: Count.unsettled }
+    const sorted = await stages.sort.sort(sorting, scratch, items, unsettled)
     const { recorder } = sorted
     const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts, ready)
     const pairs = items.hasPairs
