@@ -7,6 +7,7 @@ import { BitonicSort } from './papers/he/bitonic.js'
 import { Merge } from './papers/he/merge.js'
 import { MovementInPasses } from './papers/he/move-in-passes.js'
 import { Quicksort } from './papers/he/quicksort.js'
+import { Split } from './papers/he/split.js'
 import { randomOrder } from './primitives.js'
 import { median, type Row } from './report.js'
 import { warmUp } from './warm-up.js'
@@ -147,8 +148,8 @@ async function movesInPasses({ device, count, keys, order, output }: Fixture): P
 }
 
 /** Splits u32 keys with a u32 payload: three words go in for each and two come out. */
-async function splits({ primitives, count, keys, order, upload }: Fixture): Promise<Steps> {
-  const split = primitives.split({ keyWords: 1, payloadWords: 1 })
+async function splits({ device, primitives, count, keys, order, upload }: Fixture): Promise<Steps> {
+  const split = new Split(device, primitives, { keyWords: 1, payloadWords: 1 })
   const random = new Uint32Array(scatteredKeys(1, 0, count).buffer)
   const steps: Record<string, Step> = {}
   for (const fanOut of FAN_OUTS) {

@@ -4,6 +4,7 @@ import { suitsSubgroups } from '../../gpu/primitives/strategy.js'
 import { scatteredKeys } from '../keys.js'
 import { BitonicSort } from '../papers/he/bitonic.js'
 import { Quicksort } from '../papers/he/quicksort.js'
+import { Split } from '../papers/he/split.js'
 import { ThreadSplit } from '../papers/he/thread-split.js'
 import type { Row } from '../report.js'
 import { splitCheck } from './key-parts.js'
@@ -129,7 +130,7 @@ async function worksOf(device: Device, primitives: Primitives, inputs: Inputs): 
   const count = keys.length
   const shape = { keyWords: 1, payloadWords: 1 } as const
   const [split, quicksort, bitonic] = await Promise.all([
-    primitives.split(shape),
+    new Split(device, primitives, shape),
     Quicksort.create(device, primitives, shape),
     BitonicSort.create(device, primitives.strategy, shape),
   ])

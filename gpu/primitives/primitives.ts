@@ -10,7 +10,6 @@ import { Movement } from './move.js'
 import { PrefixScan } from './prefix-scan.js'
 import { SegmentedReduce } from './segmented-reduce.js'
 import { type KeyWords, RadixSort, type Sort, type SortedPairs, type SortOptions } from './sort.js'
-import { Split, type SplitShape } from './split.js'
 import { type Strategy, strategyFor } from './strategy.js'
 import { SubgroupSort } from './subgroup-sort.js'
 
@@ -21,7 +20,6 @@ export { leadingBits } from './leading-sort.js'
 export type { AffineFunction } from './map.js'
 export type { PairReduction, Reduction, SegmentedReduce, SegmentStarts } from './segmented-reduce.js'
 export type { KeyWords, SortedPairs, SortOptions } from './sort.js'
-export type { Split, SplitShape } from './split.js'
 export type { Strategy } from './strategy.js'
 
 /**
@@ -174,14 +172,6 @@ export class Primitives {
   /** output[i] = first + i modulo 2^32 */
   iota(recorder: Recorder, output: GPUBuffer, count: number, first = 0): void {
     this.#map.record(recorder, undefined, output, count, { multiplier: 1, addend: first })
-  }
-
-  /**
-   * Split (He et al. §3.1.4): moves elements to the parts of the output that they are said to belong to, stably. With `positions`
-   * it also says where each element came from, by which `scatter` puts results back in the order of the input.
-   */
-  split(shape: SplitShape): Split {
-    return new Split(this.#device, this.strategy, shape, this.#scan, this.#map)
   }
 
   /** For u64 keys that few of their bits tell apart: `leadingBits` says which. */

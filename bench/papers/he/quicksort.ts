@@ -8,9 +8,10 @@ import {
   columnConditions,
   scratchColumns,
 } from '../../../gpu/primitives/columns.js'
-import type { Primitives, Split } from '../../../gpu/primitives/primitives.js'
+import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import { BitonicSort, LONGEST_SEGMENT } from './bitonic.js'
+import { Split } from './split.js'
 
 /** Keys of which each is a pivot; parts are four times as long before they no longer fit into workgroup memory. */
 const KEYS_PER_PIVOT = 256
@@ -78,7 +79,7 @@ export class Quicksort {
       }),
     ])
     const stepsOf = async (shape: ColumnShape): Promise<QuicksortSteps> => ({
-      split: primitives.split(shape),
+      split: new Split(device, primitives, shape),
       bitonic: await BitonicSort.create(device, primitives.strategy, shape),
     })
     const sampleSteps = await stepsOf({ keyWords, payloadWords: 0 })

@@ -1,11 +1,10 @@
-import { WarpdexError } from '../../../protocol/errors.js'
 import { type Rows, rowCount } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives, Split } from '../../primitives/primitives.js'
+import type { Primitives } from '../../primitives/primitives.js'
 import type { KeyColumn } from '../partitions/result-table.js'
 import { ReadContext } from '../read/read-context.js'
 import type { Boundaries } from './boundaries.js'
@@ -20,20 +19,20 @@ export interface Division {
   readonly startsOnDevice: GPUBuffer
 }
 
-/** Divides batches among shards, by the primitive `split` (He §3.1.4). */
+/** Divides batches among shards (`route.wesl`; the split of He §3.1.4): shard numbers, a sort of them, and the keys in their order. */
 export class Divider {
   readonly #context: ReadContext
   readonly #shape: IndexShape
-  readonly #kernels: Kernels<'route'>
-  readonly #split: Split
+  readonly #primitives: Primitives
+  readonly #kernels: Kernels<'route' | 'divide'>
 
   constructor(device: Device, primitives: Primitives, shape: IndexShape) {
     const context = new ReadContext(device, primitives, shape)
-    const { conditions, keyWords } = context.tree
+    const { conditions } = context.tree
     this.#context = context
     this.#shape = shape
-    this.#kernels = device.kernels('index/shards/route', ['route'], conditions)
-    this.#split = primitives.split({ keyWords, payloadWords: 1, positions: true })
+    this.#primitives = primitives
+    this.#kernels = device.kernels('index/shards/route', ['route', 'divide'], conditions)
   }
 
   /** The shard of each key, on the host. */
@@ -62,19 +61,25 @@ export class Divider {
     queries: KeyColumn,
     count: number,
   ): Promise<Division> {
-    const { device } = this.#context
+    const { device, tree, keyBytes } = this.#context
     const { shards } = boundaries
     const parts = this.#record(recorder, scratch, boundaries, queries, count)
-    const input = { keys: queries.keys, payloads: undefined }
-    const split = this.#split.record(recorder, scratch, input, parts, count, shards)
-    const [starts] = await device.submitAndRead(recorder, [{ buffer: split.starts, bytes: 4 * (shards + 1) }])
-    if (split.payloads === undefined)
-      throw new WarpdexError('INTERNAL', 'a split with positions returns them')
+    const bits = Math.max(1, 32 - Math.clz32(boundaries.count))
+    const sorted = this.#primitives.sort(recorder, scratch, parts, undefined, count, 1, { bits })
+    const positions = sorted.values
+    const keys = scratch.bytes(count * keyBytes)
+    const startsOnDevice = scratch.words(shards + 1)
+    const divided = { sortedParts: sorted.keys, positions, dividedKeys: keys, starts: startsOnDevice }
+    const params = { count, shape: tree.word, boundaries: boundaries.count }
+    recorder.dispatch(this.#kernels.divide, { queries: queries.keys, ...divided }, params, count + 1)
+    const [starts] = await device.submitAndRead(recorder, [
+      { buffer: startsOnDevice, bytes: 4 * (shards + 1) },
+    ])
     return {
-      keys: { keys: split.keys, heap: queries.heap },
-      positions: split.payloads,
+      keys: { keys, heap: queries.heap },
+      positions,
       starts: new Uint32Array(starts.buffer, starts.byteOffset, shards + 1),
-      startsOnDevice: split.starts,
+      startsOnDevice,
     }
   }
 

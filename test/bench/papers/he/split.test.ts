@@ -1,8 +1,24 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { SplitShape } from '../../../gpu/primitives/primitives.js'
-import { anyLength, anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
-import { columnOutputs, makeColumns, reordered, SOME_SHAPES, sameColumns, uploadColumns } from './columns.js'
+import { Split, type SplitShape } from '../../../../bench/papers/he/split.js'
+import {
+  anyLength,
+  anySeed,
+  check,
+  LENGTHS,
+  type Run,
+  randomWords,
+  same,
+  withBothForms,
+} from '../../../gpu/primitives/bed.js'
+import {
+  columnOutputs,
+  makeColumns,
+  reordered,
+  SOME_SHAPES,
+  sameColumns,
+  uploadColumns,
+} from '../../../gpu/primitives/columns.js'
 
 const SHAPES: readonly SplitShape[] = [...SOME_SHAPES, { keyWords: 2, payloadWords: 1, positions: true }]
 
@@ -31,8 +47,8 @@ async function splitAndCompare(
   const count = parts.length
   const given = makeColumns('random', seed, count, shape)
   const input = shape.positions ? { ...given, payloads: Uint32Array.from(parts.keys()) } : given
-  const [keys, payloads, starts] = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const split = primitives.split(shape)
+  const [keys, payloads, starts] = await run(async ({ device, primitives, recorder, scratch, upload }) => {
+    const split = new Split(device, primitives, shape)
     const uploaded = uploadColumns(upload, input, shape)
     const columns = shape.positions ? { ...uploaded, payloads: undefined } : uploaded
     const output = split.record(recorder, scratch, columns, upload(parts), count, fanOut)

@@ -1,10 +1,17 @@
-import type { Device, Kernels } from '../device/device.js'
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
-import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
-import type { AffineMap } from './map.js'
-import type { PrefixScan } from './prefix-scan.js'
-import { groupsFor, kernelsFor, type Strategy } from './strategy.js'
+import type { Device } from '../../../gpu/device/device.js'
+import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Conditions } from '../../../gpu/device/shaders.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import {
+  type ColumnShape,
+  type Columns,
+  columnConditions,
+  scratchColumns,
+} from '../../../gpu/primitives/columns.js'
+import type { Primitives } from '../../../gpu/primitives/primitives.js'
+import { groupsFor } from '../../../gpu/primitives/strategy.js'
+import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of a tile; serial ones are longer where there are many parts, so that histograms stay shorter than the columns. */
 const TILE = { cooperative: 4096, serial: 1024 }
@@ -37,36 +44,30 @@ interface Pass {
  * dispatch where a workgroup can split the whole.
  */
 export class Split {
-  readonly #strategy: Strategy
+  readonly #primitives: Primitives
   readonly #shape: SplitShape
-  readonly #scan: PrefixScan
-  readonly #map: AffineMap
-  readonly #counts: Kernels<'count_parts'>
-  readonly #starts: Kernels<'find_starts'>
-  readonly #tiles: Kernels<'scatter_tiles'>
+  readonly #counts: Kernel
+  readonly #starts: Kernel
+  readonly #tiles: Kernel
   /** The pass of several that moves the part numbers too. */
-  readonly #carried: Kernels<'scatter_tiles'>
+  readonly #carried: Kernel
   /** Only where a workgroup shares a tile. */
-  readonly #single: Kernels<'split_tile'> | undefined
+  readonly #single: Kernel | undefined
 
-  constructor(device: Device, strategy: Strategy, shape: SplitShape, scan: PrefixScan, map: AffineMap) {
-    const module = 'primitives/split'
-    const positions = shape.positions === true
-    const conditions = (carry: boolean) => ({
-      ...columnConditions(shape),
-      positions: positions && !carry,
-      carry,
-    })
-    this.#strategy = strategy
+  constructor(device: Device, primitives: Primitives, shape: SplitShape) {
+    const isSerial = primitives.strategy === 'serial'
+    const kernel = (name: string, conditions?: Conditions) =>
+      device.kernels('he/split', [name], conditions, PAPER_KERNELS)[name]!
+    const tiled = (name: string, conditions?: Conditions) =>
+      kernel(isSerial ? `${name}_serial` : name, conditions)
+    const whole = { ...columnConditions(shape), positions: shape.positions === true, carry: false }
+    this.#primitives = primitives
     this.#shape = shape
-    this.#scan = scan
-    this.#map = map
-    this.#counts = kernelsFor(device, strategy, module, ['count_parts'])
-    this.#starts = device.kernels(module, ['find_starts'])
-    this.#tiles = kernelsFor(device, strategy, module, ['scatter_tiles'], conditions(false))
-    this.#carried = kernelsFor(device, strategy, module, ['scatter_tiles'], conditions(true))
-    this.#single =
-      strategy === 'serial' ? undefined : device.kernels(module, ['split_tile'], conditions(false))
+    this.#counts = tiled('count_parts')
+    this.#starts = kernel('find_starts')
+    this.#tiles = tiled('scatter_tiles', whole)
+    this.#carried = tiled('scatter_tiles', { ...whole, positions: false, carry: true })
+    this.#single = isSerial ? undefined : kernel('split_tile', whole)
   }
 
   /**
@@ -90,7 +91,7 @@ export class Split {
     const output = scratchColumns(scratch, this.#shape, count)
     const buffers = { parts, ...moved(input, output), starts }
     if (this.#single !== undefined && count <= TILE.cooperative) {
-      recorder.dispatchGroups(this.#single.split_tile, buffers, params(pass, 1, 0), 1)
+      recorder.dispatchGroups(this.#single, buffers, params(pass, 1, 0), 1)
     } else {
       this.#scatter(recorder, scratch, pass, this.#tiles, buffers)
     }
@@ -112,7 +113,7 @@ export class Split {
     let source = { ...input, parts }
     if (this.#shape.positions) {
       const payloads = scratch.words(count)
-      this.#map.record(recorder, undefined, payloads, count, { multiplier: 1, addend: 0 })
+      this.#primitives.iota(recorder, payloads, count)
       source = { ...source, payloads }
     }
     let output = allocate()
@@ -126,7 +127,7 @@ export class Split {
     }
     const pass = { count, fanOut, shift: 0, bits }
     const buffers = { parts: output.parts, starts }
-    recorder.dispatch(this.#starts.find_starts, buffers, params(pass, 0, 0), fanOut + 1)
+    recorder.dispatch(this.#starts, buffers, params(pass, 0, 0), fanOut + 1)
     return { keys: output.keys, payloads: output.payloads, starts }
   }
 
@@ -134,21 +135,20 @@ export class Split {
     recorder: Recorder,
     scratch: Scratch,
     pass: Pass,
-    { scatter_tiles: scatterTiles }: Kernels<'scatter_tiles'>,
+    scatterTiles: Kernel,
     columns: Readonly<Record<string, GPUBuffer | undefined>>,
   ): void {
+    const { strategy } = this.#primitives
     const passParts = Math.min(pass.fanOut, 2 ** pass.bits)
     const tileSize =
-      this.#strategy === 'serial'
-        ? Math.max(TILE.serial, SERIAL_ELEMENTS_PER_PART * passParts)
-        : TILE.cooperative
+      strategy === 'serial' ? Math.max(TILE.serial, SERIAL_ELEMENTS_PER_PART * passParts) : TILE.cooperative
     const tiles = Math.max(1, Math.ceil(pass.count / tileSize))
-    const groups = groupsFor(this.#strategy, tiles)
+    const groups = groupsFor(strategy, tiles)
     const block = params(pass, tiles, tileSize)
     const places = scratch.words(passParts * tiles)
     const buffers = { ...columns, places }
-    recorder.dispatchGroups(this.#counts.count_parts, buffers, block, groups)
-    this.#scan.record(recorder, scratch, places, places, passParts * tiles)
+    recorder.dispatchGroups(this.#counts, buffers, block, groups)
+    this.#primitives.scan(recorder, scratch, places, places, passParts * tiles)
     recorder.dispatchGroups(scatterTiles, buffers, block, groups)
   }
 }
