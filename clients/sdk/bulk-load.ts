@@ -13,14 +13,12 @@ import { rowCount } from '../../protocol/rows.js'
 import { shown } from '../../protocol/shown.js'
 import { INSERT_MODES, type IndexDefinition, type InsertMode, type KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
-import { CALLBACK, type Kinds, oneOf } from './check-options.js'
 import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
-import { CALL_OPTIONS, type CallOptions } from './options.js'
+import { CALL_OPTIONS, CALLBACK, type CallOptions, type Kinds, oneOf } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
-import type { Reply } from './reply.js'
-import { readNumbers } from './reply-columns.js'
-import { itemWidths, writeColumns } from './write-pieces.js'
+import { type Reply, readNumbers } from './reply.js'
+import { itemWidths, writeColumns } from './writes.js'
 
 /** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
 export interface LoadBatch<K extends KeyType = KeyType> {
@@ -99,7 +97,10 @@ export async function bulkLoad<K extends KeyType>(
 }
 
 function readCounts(reply: Reply<'load'>): LoadCounts {
-  const [rows, inserted, replaced, existing, refused] = readNumbers([{ reply, count: 5 }], 'counts')
+  const [rows, inserted, replaced, existing, refused] = readNumbers(
+    [{ reply, asked: { count: 5 } }],
+    'counts',
+  )
   return { rows, inserted, replaced, existing, refused }
 }
 

@@ -1,10 +1,11 @@
 import type { WarpdexError } from '../../protocol/errors.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { Link } from './link.js'
 import type { Reply } from './reply.js'
 
 /** A request on its way to an answer. */
-export interface Call {
+interface Call {
   readonly id: number
   readonly frame: Uint8Array<ArrayBuffer>
   /** How often it may still be sent. */
@@ -15,6 +16,8 @@ export interface Call {
 
 /** The unanswered calls of a client in their order: those that are sent, up to the server's bounds, and those that wait. */
 export class CallTable {
+  /** Over which calls are sent, while there is a connection. */
+  link: Link | undefined
   #sent = new IdMap<Call>()
   #waiting = new Map<number, Call>()
   #sentBytes = 0
@@ -23,69 +26,64 @@ export class CallTable {
     return this.#sent.size === 0 && this.#waiting.size === 0
   }
 
+  /** Sends a call or, where others wait before it or the server has enough to do, has it wait. */
   add(call: Call): void {
-    this.#waiting.set(call.id, call)
+    if (this.#waiting.size > 0 || !this.#send(call)) this.#waiting.set(call.id, call)
   }
 
-  /** Adds a call that is sent at once. @returns false where others wait before it, or the server has enough to do */
-  addSent(call: Call): boolean {
-    if (this.#waiting.size > 0 || !this.#hasRoom(call)) return false
-    this.#markSent(call)
-    return true
+  /** Sends calls that wait, as far as the server has room for them. */
+  sendWaiting(): void {
+    if (this.#waiting.size === 0) return
+    for (const call of this.#waiting.values()) {
+      if (!this.#send(call)) return
+      this.#waiting.delete(call.id)
+    }
   }
 
-  /** The next call to send, marked as sent; undefined when there is none or the server has enough to do. */
-  next(): Call | undefined {
-    if (this.#waiting.size === 0) return undefined
-    const [call] = this.#waiting.values()
-    if (call === undefined || !this.#hasRoom(call)) return undefined
-    this.#waiting.delete(call.id)
-    this.#markSent(call)
-    return call
-  }
-
-  #hasRoom({ frame }: Call): boolean {
-    if (this.#sent.size >= LIMITS.requestsInFlight) return false
-    return this.#sent.size === 0 || this.#sentBytes + frame.length <= LIMITS.bytesInFlight
-  }
-
-  #markSent(call: Call): void {
+  /** @returns false where it has to wait */
+  #send(call: Call): boolean {
+    const bytes = this.#sentBytes + call.frame.length
+    const { size } = this.#sent
+    const hasRoom = size < LIMITS.requestsInFlight && (size === 0 || bytes <= LIMITS.bytesInFlight)
+    if (this.link === undefined || !hasRoom) return false
     this.#sent.set(call.id, call)
-    this.#sentBytes += call.frame.length
+    this.#sentBytes = bytes
     call.sends--
+    this.link.send(call.frame)
+    return true
   }
 
   /** Takes a call out that was sent. */
   takeSent(id: number): Call | undefined {
     const call = this.#sent.delete(id)
-    if (call === undefined) return undefined
-    this.#sentBytes -= call.frame.length
+    if (call !== undefined) this.#sentBytes -= call.frame.length
     return call
   }
 
-  /** Takes a call out that was not sent. */
-  takeWaiting(id: number): Call | undefined {
-    const call = this.#waiting.get(id)
+  /** Forgets a call that was not sent. */
+  dropWaiting(id: number): void {
     this.#waiting.delete(id)
-    return call
   }
 
   /** After the loss of the connection: calls that were sent wait again before all others, or fail if they may not. */
   connectionLost(reason: WarpdexError): void {
-    const sent = this.#sent
-    const waiting = this.#waiting
-    this.#sent = new IdMap()
-    this.#sentBytes = 0
-    this.#waiting = new Map([...sent.entries().filter(([, { sends }]) => sends > 0), ...waiting])
-    for (const call of sent.values()) if (call.sends === 0) call.reject(reason)
+    const sent = this.#sent.entries()
+    this.#waiting = new Map([...sent.filter(([, { sends }]) => sends > 0), ...this.#waiting])
+    this.#forgetSent()
+    for (const [, call] of sent) if (call.sends === 0) call.reject(reason)
   }
 
   /** Makes all calls fail. */
   rejectAll(reason: WarpdexError): void {
     const calls = [...this.#sent.values(), ...this.#waiting.values()]
-    this.#sent.clear()
     this.#waiting.clear()
-    this.#sentBytes = 0
+    this.#forgetSent()
     for (const call of calls) call.reject(reason)
+  }
+
+  #forgetSent(): void {
+    this.link = undefined
+    this.#sent = new IdMap()
+    this.#sentBytes = 0
   }
 }

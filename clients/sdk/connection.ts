@@ -1,39 +1,44 @@
 import { encodeDataRequest } from '../../protocol/data-frame.js'
-import type { DataOp, DataRequest } from '../../protocol/data-request.js'
+import type { DataOp, DataRequest, IndexHandle } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { ReplyFields } from '../../protocol/replies.js'
-import { afterThis } from './after-this.js'
-import { type Call, CallTable } from './call-table.js'
+import { afterThis, type Bounds, millisecondsLeft, toBounds, withinBounds } from './bounds.js'
+import { CallTable } from './call-table.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
-import {
-  type Bounds,
-  type CallOptions,
-  type ConnectOptions,
-  DEFAULT_RECONNECT,
-  millisecondsLeft,
-  type ReconnectOptions,
-  toBounds,
-  withinBounds,
-} from './options.js'
+import { type CallOptions, type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
 import type { Reply } from './reply.js'
 
-/** A request for data, but for what the connection says of it. */
-export interface DataCall<O extends DataOp = DataOp> extends Omit<DataRequest, 'id' | 'deadline'> {
+/** A request for data, but for the index that it means and for what the connection says of it. */
+export interface DataCall<O extends DataOp = DataOp>
+  extends Omit<DataRequest, 'id' | 'deadline' | keyof IndexHandle> {
   readonly op: O
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** A read does no harm however often it is sent, but one that ends every connection must not go on for ever. */
 const READ_SENDS = 4
-/** A write is sent again once, under the same write id, so that the server applies it once. */
-const WRITE_SENDS = 2
-/** Whether an index or a relation was there before cannot be known after a loss, so these are for the caller to repeat. */
-const DEFINITION_SENDS = 1
-/** A result ends with the connection that it was asked for on. */
-const CURSOR_SENDS = 1
+/** How often other requests are sent. */
+const SENDS: { readonly [O in Op]?: number } = {
+  // Whether an index or a relation was there before cannot be known after a loss, so these are for the caller to repeat.
+  createIndex: 1,
+  dropIndex: 1,
+  createRelation: 1,
+  dropRelation: 1,
+  createRelationIndex: 1,
+  backup: 1,
+  // A result ends with the connection that it was asked for on.
+  queryNext: 1,
+  queryEnd: 1,
+  // A write is sent again once, under the same write id, so that the server applies it once.
+  insert: 2,
+  delete: 2,
+  write: 2,
+  load: 2,
+  append: 2,
+}
 
 /** A client's lasting connection: links to the server one after the other, and the calls that outlive them. */
 export class Connection {
@@ -59,7 +64,6 @@ export class Connection {
   #onLess: (() => void) | undefined
   #onClosed: (reason: WarpdexError | undefined) => void = () => {}
   #end: WarpdexError | undefined
-  #link: Link | undefined
   /** The end of the last link. */
   #lost: Promise<unknown> | undefined
   #server: ReplyFields['hello'] | undefined
@@ -103,8 +107,8 @@ export class Connection {
   }
 
   /** Bounds of what a call does that is under way. */
-  partBounds(options: CallOptions): Bounds {
-    return toBounds({ deadline: options.deadline ?? this.#options.deadline, signal: options.signal })
+  partBounds({ deadline = this.#options.deadline, signal }: CallOptions): Bounds {
+    return toBounds(deadline, signal)
   }
 
   /** Has `close()` wait for a call that may have no request under way for some time. */
@@ -141,10 +145,12 @@ export class Connection {
    */
   requestData<O extends DataOp>(
     call: DataCall<O>,
+    { handle, generation }: IndexHandle,
     bounds: Bounds,
     onError: (error: unknown) => void,
   ): Promise<Reply<O>> {
-    const encode = (id: number) => encodeDataRequest({ ...call, id, deadline: millisecondsLeft(bounds) })
+    const encode = (id: number) =>
+      encodeDataRequest({ ...call, id, handle, generation, deadline: millisecondsLeft(bounds) })
     return this.#call(call.op, encode, bounds, onError)
   }
 
@@ -165,7 +171,13 @@ export class Connection {
         if (this.#end !== undefined) return fail(this.#end)
         // The server answers what it was asked.
         const answer = resolve as (reply: Reply) => void
-        this.#submit({ id, frame: encode(id), sends: sendsOf(op), resolve: answer, reject: fail })
+        this.#calls.add({
+          id,
+          frame: encode(id),
+          sends: SENDS[op] ?? READ_SENDS,
+          resolve: answer,
+          reject: fail,
+        })
       },
       () => this.#abandon(id),
     )
@@ -203,9 +215,9 @@ export class Connection {
     this.#end = reason
     this.#closing.abort()
     this.#finished.abort()
-    this.#lost = this.#link?.lost
-    this.#link?.close()
-    this.#link = undefined
+    const { link } = this.#calls
+    this.#lost = link?.lost
+    link?.close()
     this.#calls.rejectAll(reason)
     this.#onClosed(cause)
     this.#onLess?.()
@@ -222,7 +234,7 @@ export class Connection {
       onReply: (reply) => this.#receive(reply),
     })
     this.#server = link.server
-    this.#link = link
+    this.#calls.link = link
     return link
   }
 
@@ -230,7 +242,6 @@ export class Connection {
     let link = first
     for (;;) {
       const reason = await link.lost
-      this.#link = undefined
       if (this.#end !== undefined) return
       this.#calls.connectionLost(reason)
       this.#onLess?.()
@@ -243,7 +254,7 @@ export class Connection {
         this.#finish(error, error)
         return
       }
-      this.#send()
+      this.#calls.sendWaiting()
     }
   }
 
@@ -269,37 +280,21 @@ export class Connection {
     throw failure
   }
 
-  #submit(call: Call): void {
-    if (this.#link !== undefined && this.#calls.addSent(call)) this.#link.send(call.frame)
-    else {
-      this.#calls.add(call)
-      this.#send()
-    }
-  }
-
-  #send(): void {
-    while (this.#link !== undefined) {
-      const call = this.#calls.next()
-      if (call === undefined) return
-      this.#link.send(call.frame)
-    }
-  }
-
   #receive(reply: Reply): void {
     const call = reply.id === null ? undefined : this.#calls.takeSent(reply.id)
     // Replies to abandoned calls, and to the cancel requests that followed them, have no call.
     if (call === undefined) return
     if (reply.error === undefined) call.resolve(reply)
     else call.reject(reply.error)
-    this.#send()
+    this.#calls.sendWaiting()
     this.#onLess?.()
   }
 
   #abandon(id: number): void {
-    if (this.#calls.takeSent(id) === undefined) this.#calls.takeWaiting(id)
+    if (this.#calls.takeSent(id) === undefined) this.#calls.dropWaiting(id)
     else {
-      this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
-      this.#send()
+      this.#calls.link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
+      this.#calls.sendWaiting()
     }
     this.#onLess?.()
   }
@@ -312,22 +307,6 @@ function closed(): WarpdexError {
 /** Whether another attempt to connect would fail in the same way. */
 function isFinal({ code }: WarpdexError): boolean {
   return code === 'UNAUTHORISED' || code === 'BAD_REQUEST' || code === 'CANCELLED'
-}
-
-const DEFINITIONS: ReadonlySet<Op> = new Set([
-  'createIndex',
-  'dropIndex',
-  'createRelation',
-  'dropRelation',
-  'createRelationIndex',
-  'backup',
-])
-const WRITES: ReadonlySet<Op> = new Set(['insert', 'delete', 'write', 'load', 'append'])
-
-function sendsOf(op: Op): number {
-  if (DEFINITIONS.has(op)) return DEFINITION_SENDS
-  if (op === 'queryNext' || op === 'queryEnd') return CURSOR_SENDS
-  return WRITES.has(op) ? WRITE_SENDS : READ_SENDS
 }
 
 /** 128 random bits. Not `crypto.randomUUID`, which pages that came over plain HTTP do not have. */

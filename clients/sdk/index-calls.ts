@@ -1,17 +1,15 @@
 import type { DataOp, IndexHandle } from '../../protocol/data-request.js'
 import { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
-import type { IndexStats, OpenedIndex } from '../../protocol/replies.js'
+import type { OpenedIndex } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import { type Bounds, UNBOUNDED } from './bounds.js'
 import type { Connection, DataCall } from './connection.js'
-import { type Bounds, toBounds } from './options.js'
+import { type CallOptions, checkOptions, type Kinds } from './options.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Reply } from './reply.js'
 
 /** What an index is, and which of those that have had its name. */
 export type KnownIndex = OpenedIndex
-
-/** A request for the data of whichever index has the name. */
-export type IndexCall<O extends DataOp = DataOp> = Omit<DataCall<O>, keyof IndexHandle>
 
 /**
  * The requests of a client to one index, and what it knows of it. Each names the index by the handle and generation by which its keys were
@@ -30,47 +28,57 @@ export class IndexCalls {
     this.name = name
   }
 
+  /**
+   * Begins a call, at once where it is known what the index is.
+   * @param what the method's name
+   */
+  begin<O extends CallOptions, T>(
+    what: string,
+    options: O,
+    kinds: Kinds<O>,
+    call: (known: KnownIndex, bounds: Bounds) => Promise<T>,
+  ): Promise<T> {
+    try {
+      checkOptions(options, kinds, what)
+      const bounds = this.connection.bounds(options)
+      const { known } = this.definition
+      if (known !== undefined) return call(known, bounds)
+      return this.definition.get(bounds).then((known) => call(known, bounds))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   /** Sends a request, after those that were made before. */
-  request<O extends DataOp>(known: KnownIndex, call: IndexCall<O>, bounds: Bounds): Promise<Reply<O>> {
+  request<O extends DataOp>(known: KnownIndex, call: DataCall<O>, bounds: Bounds): Promise<Reply<O>> {
     return this.connection.order.send(this.name, bounds, () => this.requestAhead(known, call, bounds))
   }
 
   /** Sends a piece of a batch, ahead of what waits for the batch. */
-  requestAhead<O extends DataOp>(known: KnownIndex, call: IndexCall<O>, bounds: Bounds): Promise<Reply<O>> {
-    const { handle, generation } = known
-    const onError = (error: unknown) => this.#failed(error, known, bounds)
-    return this.connection.requestData({ ...call, handle, generation }, bounds, onError)
+  requestAhead<O extends DataOp>(known: KnownIndex, call: DataCall<O>, bounds: Bounds): Promise<Reply<O>> {
+    return this.connection.requestData(call, known, bounds, (error) => this.#failed(error, known, bounds))
   }
 
   /**
    * Makes a call by what the index is known to be and, where that is no more, again by what it is now.
    * @throws WarpdexError also `INDEX_CHANGED` where it has other types now
    */
-  async run<T>(known: KnownIndex, call: (known: KnownIndex) => Promise<T>): Promise<T> {
-    try {
-      return await call(known)
-    } catch (error) {
-      return this.again(error, known, call)
-    }
-  }
-
-  /** As `run`, of a call that has failed. */
-  async again<T>(error: unknown, known: KnownIndex, call: (known: KnownIndex) => Promise<T>): Promise<T> {
-    const now = await this.#successor(error, known)
-    if (!sameTypes(known, now)) throw changed(known, now)
-    return this.run(now, call)
+  run<T>(known: KnownIndex, call: (known: KnownIndex) => Promise<T>): Promise<T> {
+    return call(known).catch(async (error) => {
+      const now = await this.#successor(error, known)
+      if (!sameTypes(known, now)) throw changed(known, now)
+      return this.run(now, call)
+    })
   }
 
   /**
    * Makes what goes on with an earlier request, and has no meaning for another index.
    * @throws WarpdexError also `INDEX_CHANGED` where the index is another one now
    */
-  async goOn<T>(known: KnownIndex, part: () => Promise<T>): Promise<T> {
-    try {
-      return await part()
-    } catch (error) {
+  goOn<T>(known: KnownIndex, part: () => Promise<T>): Promise<T> {
+    return part().catch(async (error) => {
       throw changed(known, await this.#successor(error, known), '; what was begun does not go on in it')
-    }
+    })
   }
 
   /**
@@ -85,10 +93,6 @@ export class IndexCalls {
     return now
   }
 
-  async stats(bounds: Bounds): Promise<IndexStats> {
-    return (await this.connection.request('stats', { index: this.name }, {}, bounds)).fields.indexes[0]
-  }
-
   /** What calls wait for before they are sent, if for anything: who waits for it too comes after them. */
   turn(bounds: Bounds): Promise<unknown> | undefined {
     return this.definition.isAwaited ? this.definition.get(bounds) : undefined
@@ -96,7 +100,7 @@ export class IndexCalls {
 
   /** Asked for ahead of what waits for a batch, which may have to wait for it. */
   async #open(): Promise<KnownIndex> {
-    return (await this.connection.requestAhead('open', { index: this.name }, {}, toBounds({}))).fields
+    return (await this.connection.requestAhead('open', { index: this.name }, {}, UNBOUNDED)).fields
   }
 
   /** Called as soon as a request has failed: those that are refused together are made again in their order. */

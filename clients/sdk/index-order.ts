@@ -1,5 +1,4 @@
-import { afterThis } from './after-this.js'
-import { type Bounds, withinBounds } from './options.js'
+import { afterThis, type Bounds, withinBounds } from './bounds.js'
 
 /** In Node the end of the event loop's turn gathers more than the end of the microtask queue; browsers have only the latter. */
 const atEndOfTurn: (run: () => void) => void =
@@ -31,14 +30,10 @@ export class IndexOrder {
 
   /** Sends a request when its turn has come, which is at once most of the time. */
   send<T>(index: string, bounds: Bounds, send: () => Promise<T>): Promise<T> {
-    this.#flush(index)
-    const batch = this.#batchOf(index)
+    if (this.#gathered.size > 0) this.#flush(index)
+    const batch = this.#batches.size === 0 ? undefined : this.#batches.get(index)
     if (batch === undefined) return send()
-    return withinBounds<T>(
-      bounds,
-      (resolve, reject) => void batch.then(send).then(resolve, reject),
-      () => {},
-    )
+    return withinBounds<T>(bounds, (resolve, reject) => void batch.then(send).then(resolve, reject))
   }
 
   /**
@@ -47,7 +42,7 @@ export class IndexOrder {
    */
   async sendPieces<T>(index: string, bounds: Bounds, run: (sent: () => void) => Promise<T>): Promise<T> {
     this.#flush(index)
-    const before = this.#batchOf(index) ?? Promise.resolve()
+    const before = this.#batches.get(index) ?? Promise.resolve()
     let sent: () => void = () => {}
     const batch = new Promise<void>((resolve) => {
       sent = resolve
@@ -60,7 +55,7 @@ export class IndexOrder {
     void batch.then(() => afterThis(forget))
     const turn = (resolve: () => void) => void before.then(resolve)
     try {
-      await withinBounds<void>(bounds, turn, () => {})
+      await withinBounds<void>(bounds, turn)
       return await run(sent)
     } finally {
       // Where this one has given up waiting, others still come after the one before it.
@@ -68,12 +63,7 @@ export class IndexOrder {
     }
   }
 
-  #batchOf(index: string): Promise<void> | undefined {
-    return this.#batches.size === 0 ? undefined : this.#batches.get(index)
-  }
-
   #flush(index: string): void {
-    if (this.#gathered.size === 0) return
     const flush = this.#gathered.get(index)
     this.#gathered.delete(index)
     flush?.()

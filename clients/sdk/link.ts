@@ -3,15 +3,14 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import { type Reply, readReply } from './reply.js'
+import type { Socket } from './socket.js'
 import { openSocket } from './socket-node.js'
 
 /** One connection to a server, after both sides have said hello. */
-export interface Link {
+export interface Link extends Socket {
   readonly server: ReplyFields['hello']
   /** Why the connection ended, when it has. */
   readonly lost: Promise<WarpdexError>
-  send(frame: Uint8Array<ArrayBuffer>): void
-  close(): void
 }
 
 export interface LinkOptions {
@@ -55,12 +54,7 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
       if (id !== HELLO_ID) return onReply(reply)
       if (error !== undefined) return fail(error)
       settle()
-      resolve({
-        server: (reply as Reply<'hello'>).fields,
-        lost,
-        send: (bytes) => socket.send(bytes),
-        close: () => socket.close(),
-      })
+      resolve({ server: (reply as Reply<'hello'>).fields, lost, ...socket })
     }
     const options = { token: token === undefined ? undefined : checkToken(token), ca }
     const socket = openOrRefuse(url, options, {

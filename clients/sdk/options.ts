@@ -1,19 +1,86 @@
-import { badRequest, WarpdexError } from '../../protocol/errors.js'
-import { titleOf } from '../../protocol/shown.js'
-import { RESOLUTIONS, STRATEGIES } from '../../protocol/traversal.js'
-import type { TraversalOptions } from '../../protocol/traversal-options.js'
+import { badRequest, type WarpdexError } from '../../protocol/errors.js'
+import { shown, titleOf } from '../../protocol/shown.js'
 import {
-  ANYTHING,
-  BYTES,
-  CALLBACK,
-  checkOptions,
-  FLAG,
-  type Kind,
-  type Kinds,
-  NUMBER,
-  oneOf,
-  TEXT,
-} from './check-options.js'
+  ALLOCATIONS,
+  LAYOUTS,
+  RESOLUTIONS,
+  STRATEGIES,
+  STRUCTURES,
+  type TreeLayout,
+} from '../../protocol/traversal.js'
+import type { TraversalOptions } from '../../protocol/traversal-options.js'
+import { INSERT_MODES, type IndexDefinition, type InsertMode } from '../../protocol/types.js'
+import { LONGEST_TIMEOUT } from './bounds.js'
+import type { PayloadsInput } from './payload-column.js'
+
+/** What the value of an option may be; what follows from other values is checked where it is known. */
+export interface Kind {
+  readonly is: (value: unknown) => boolean
+  /** In words. */
+  readonly right: string
+}
+
+/** What every option of a type may be: one that is added to the type and not here does not compile. */
+export type Kinds<T> = { readonly [Name in keyof Required<T>]: Kind }
+
+export const ANYTHING: Kind = { is: () => true, right: 'a value' }
+export const TEXT: Kind = { is: (value) => typeof value === 'string', right: 'a text' }
+export const FLAG: Kind = { is: (value) => typeof value === 'boolean', right: 'true or false' }
+export const CALLBACK: Kind = { is: (value) => typeof value === 'function', right: 'a function' }
+export const BYTES: Kind = { is: (value) => value instanceof Uint8Array, right: 'a Uint8Array' }
+export const NUMBER: Kind = {
+  is: (value) => typeof value === 'number' && value >= 0,
+  right: 'a number from 0',
+}
+export const TEXTS: Kind = {
+  is: (value) => Array.isArray(value) && value.every((element) => typeof element === 'string'),
+  right: 'a list of texts',
+}
+
+export function oneOf(choices: readonly string[]): Kind {
+  return {
+    is: (value) => typeof value === 'string' && choices.includes(value),
+    right: `one of ${choices.join(', ')}`,
+  }
+}
+
+/**
+ * Refuses what a caller misspelt, which would be ignored else, and values of another kind. Inherited properties count, since they would be
+ * read like others.
+ *
+ * @param what has the options, such as `get`
+ * @throws WarpdexError `BAD_REQUEST` that names what is right
+ */
+export function checkOptions<T extends object>(
+  options: T,
+  kinds: Kinds<T>,
+  what: string,
+  word: 'option' | 'field' = 'option',
+): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    const names = Object.keys(kinds).join(', ')
+    throw badRequest(`${word}s of ${what} come as an object with any of ${names}, not as ${shown(options)}`)
+  }
+  for (const name in options) {
+    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
+    if (kind === undefined) {
+      throw badRequest(`${what} has no ${word} ${shown(name)}; it has ${Object.keys(kinds).join(', ')}`)
+    }
+    const value: unknown = options[name]
+    if (value === undefined || kind.is(value)) continue
+    throw badRequest(`${word} "${name}" of ${what} is ${kind.right}, not ${shown(value)}`)
+  }
+}
+
+/**
+ * @param what takes the name
+ * @param of what it is the name of, such as `an index`
+ * @throws WarpdexError `BAD_REQUEST` for what is no text
+ */
+export function checkName(name: unknown, what: string, of: string): void {
+  if (typeof name === 'string') return
+  throw badRequest(`${what} takes the name of ${of}, such as "orders", not ${titleOf(name)}`)
+}
 
 /** Options of every call. */
 export interface CallOptions {
@@ -98,9 +165,6 @@ export interface ConnectOptions {
   readonly onReconnect?: (() => void) | undefined
 }
 
-/** A timer cannot wait longer. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1
-
 const MILLISECONDS: Kind = {
   is: (value) => NUMBER.is(value) && Number(value) <= LONGEST_TIMEOUT,
   right: `a number of milliseconds from 0 to ${LONGEST_TIMEOUT}`,
@@ -136,75 +200,65 @@ export function checkConnect(url: unknown, options: ConnectOptions): void {
   if (options.reconnect !== undefined) checkOptions(options.reconnect, RECONNECT_OPTIONS, 'connect.reconnect')
 }
 
-/** When a call ends at the latest: at a time (of `performance.now()`), or by a signal. */
-export interface Bounds {
-  readonly until: number
-  readonly signal: AbortSignal | undefined
+export interface NextOptions extends FindOptions {
+  readonly reverse?: boolean | undefined
+  /** One a key: the search continues within the payloads of the key, after that place. */
+  readonly sequences?: Uint32Array | undefined
 }
 
-/** Of a call that waits for as long as it takes. */
-const UNBOUNDED: Bounds = { until: Number.POSITIVE_INFINITY, signal: undefined }
-
-export function toBounds({ deadline = Number.POSITIVE_INFINITY, signal }: CallOptions): Bounds {
-  if (deadline === Number.POSITIVE_INFINITY && signal === undefined) return UNBOUNDED
-  return { until: performance.now() + deadline, signal }
+const PLACES: Kind = {
+  is: (value) => value instanceof Uint32Array,
+  right: 'a Uint32Array of a place for each key',
 }
 
-/** What a request says of the time that is left for it: 0 where that is longer than it can say. */
-export function millisecondsLeft({ until }: Bounds): number {
-  const left = Math.ceil(until - performance.now())
-  return left > 0xffff_ffff ? 0 : Math.max(left, 1)
+export const NEXT_OPTIONS: Kinds<NextOptions> = { reverse: FLAG, sequences: PLACES, ...FIND_OPTIONS }
+
+export interface InsertOptions extends FindOptions {
+  readonly mode?: InsertMode | undefined
 }
 
-/**
- * A promise that ends within its bounds.
- *
- * @param start begins the work; not called when a bound is reached already
- * @param abandon ends the work when a bound is reached first
- */
-export function withinBounds<T>(
-  bounds: Bounds,
-  start: (resolve: (value: T) => void, reject: (reason: unknown) => void) => void,
-  abandon: () => void,
-): Promise<T> {
-  if (bounds === UNBOUNDED) return new Promise(start)
-  const { until, signal } = bounds
-  const remaining = until - performance.now()
-  if (signal?.aborted) return Promise.reject(cancelled())
-  if (remaining <= 0) return Promise.reject(exceeded())
-  return new Promise((resolve, reject) => {
-    const giveUp = (reason: WarpdexError) => {
-      release()
-      abandon()
-      reject(reason)
-    }
-    const onAbort = () => giveUp(cancelled())
-    const timer =
-      remaining <= LONGEST_TIMEOUT ? setTimeout(() => giveUp(exceeded()), Math.ceil(remaining)) : undefined
-    const release = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-    }
-    signal?.addEventListener('abort', onAbort)
-    const fail = (reason: unknown) => {
-      release()
-      reject(reason)
-    }
-    try {
-      start((value) => {
-        release()
-        resolve(value)
-      }, fail)
-    } catch (thrown) {
-      fail(thrown)
-    }
-  })
+export const INSERT_OPTIONS: Kinds<InsertOptions> = { mode: oneOf(INSERT_MODES), ...FIND_OPTIONS }
+
+export interface DeleteOptions extends FindOptions {
+  /** One a key: only those that equal it are deleted. */
+  readonly payloads?: PayloadsInput | undefined
 }
 
-function cancelled(): WarpdexError {
-  return new WarpdexError('CANCELLED', 'the call was cancelled')
+export const DELETE_OPTIONS: Kinds<DeleteOptions> = { payloads: ANYTHING, ...FIND_OPTIONS }
+
+const LAYOUT_OPTIONS: Kinds<TreeLayout> = {
+  structure: oneOf(STRUCTURES),
+  layout: oneOf(LAYOUTS),
+  allocation: oneOf(ALLOCATIONS),
+  partitionLevels: {
+    is: (value) => value === 'auto' || typeof value === 'number',
+    right: 'auto or a number of levels',
+  },
+  linked: FLAG,
 }
 
-function exceeded(): WarpdexError {
-  return new WarpdexError('DEADLINE_EXCEEDED', 'the call was not answered before its deadline')
+/** What a caller says of an index to be made. */
+export const DEFINITION_FIELDS: Kinds<IndexDefinition> = {
+  name: TEXT,
+  keyType: TEXT,
+  payloadKind: TEXT,
+  unique: FLAG,
+  ...LAYOUT_OPTIONS,
+  of: {
+    is: () => false,
+    right: 'of no index that takes writes; relation(name).createIndex makes one over columns of a relation',
+  },
+}
+
+export const RELATION_INDEX_OPTIONS: Kinds<CreateOptions & TreeLayout> = {
+  ...CREATE_OPTIONS,
+  ...LAYOUT_OPTIONS,
+}
+
+/** What an index was created as, out of what the server says of it. */
+export function definitionOf(index: IndexDefinition): IndexDefinition {
+  const names = Object.keys(DEFINITION_FIELDS)
+  const fields = Object.entries(index).filter(([name]) => names.includes(name))
+  // What is left out are figures.
+  return Object.fromEntries(fields) as unknown as IndexDefinition
 }

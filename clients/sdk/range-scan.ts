@@ -1,22 +1,13 @@
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { Rows } from '../../protocol/rows.js'
-import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
-import { ANYTHING, checkOptions, FLAG, type Kinds, NUMBER } from './check-options.js'
+import type { KeyType, PayloadKind } from '../../protocol/types.js'
+import type { Bounds } from './bounds.js'
+import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, Keys } from './keys.js'
-import { type Bounds, CALL_OPTIONS, type CallOptions } from './options.js'
+import { ANYTHING, CALL_OPTIONS, type CallOptions, FLAG, type Kinds, NUMBER } from './options.js'
 import type { Payloads } from './payloads.js'
-import { askForRanges, pickRanges, type RangeColumns } from './range-columns.js'
-import type { Reply } from './reply.js'
-import {
-  eachEntry,
-  type Part,
-  readBytes,
-  readGroups,
-  readKeys,
-  readPayloads,
-  readTokens,
-} from './reply-columns.js'
+import { askForRanges, pickRanges, type Ranges, rangesOf } from './ranges.js'
+import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { Entries } from './results.js'
 import type { KeyVector } from './stored-keys.js'
 
@@ -34,7 +25,7 @@ export interface RangesOptions<K extends KeyType> extends CallOptions {
   readonly limit: number
 }
 
-const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
+export const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
   from: ANYTHING,
   to: ANYTHING,
   fromExclusive: FLAG,
@@ -44,33 +35,16 @@ const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
   ...CALL_OPTIONS,
 }
 
-/** @throws WarpdexError `BAD_REQUEST` */
-export function checkRanges(options: RangesOptions<KeyType>): void {
-  if (Object(options).prefix !== undefined) {
-    throw badRequest(
-      'scanRanges has from and to, and no prefix; scan({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
-    )
-  }
-  checkOptions(options, RANGES_OPTIONS, 'scanRanges')
-}
-
-/** What the pages of a scan of ranges have in common. */
-export interface RangeScan {
-  readonly definition: IndexDefinition
-  readonly limit: number
-  readonly ask: (ranges: RangeColumns, limit: number, bounds: Bounds) => Promise<Reply<'scan'>>
-  /** The bounds of a page that is asked for now. */
-  readonly bounds: () => Bounds
-}
-
 /** What a page's ranges are, and where each goes on. */
 interface PageState {
-  readonly scan: RangeScan
+  readonly calls: IndexCalls
+  readonly known: KnownIndex
+  readonly options: CallOptions
   /** How many ranges the scan began with. */
   readonly count: number
   /** Those of them that the page was asked for. */
   readonly numbers: Uint32Array
-  readonly ranges: RangeColumns
+  readonly ranges: Ranges
 }
 
 /** The next entries of each range of a scan. Ranges keep their numbers over all pages; a finished one has no entries. */
@@ -81,20 +55,22 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
   readonly offsets: Uint32Array
   readonly keys: KeyVector<K>
   readonly payloads: Payloads<P>
+  readonly #state: PageState
+  readonly #parts: readonly Part[]
   readonly #more: Uint8Array
-  readonly #next: () => Promise<RangesPage<K, P> | undefined>
 
   constructor(state: PageState, parts: readonly Part[]) {
-    const { scan, count, numbers } = state
+    const { known, count, numbers } = state
     const more = readBytes(parts, 'more')
     const offsets = readGroups(parts)
     this.length = count
-    this.keys = readKeys<K>(parts, scan.definition, eachEntry)
-    this.payloads = readPayloads<P>(parts, scan.definition, eachEntry)
+    this.keys = readKeys<K>(parts, known, eachEntry)
+    this.payloads = readPayloads<P>(parts, known, eachEntry)
     this.offsets = spreadOffsets(offsets, numbers, count)
+    this.#state = state
+    this.#parts = parts
     this.#more = new Uint8Array(count)
     for (let i = 0; i < numbers.length; i++) this.#more[numbers[i]] = more[i]
-    this.#next = () => fetchNext(state, more, readTokens(parts, scan.definition))
     if (numbers.some((_, i) => more[i] === 1 && offsets[i] === offsets[i + 1])) {
       throw new WarpdexError('INTERNAL', 'the server sent a range without entries and says that it has more')
     }
@@ -115,46 +91,42 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
   }
 
   /** The next page of all ranges that may have more entries; undefined when no range has. May be called again later. */
-  next(): Promise<RangesPage<K, P> | undefined> {
-    return this.#next()
+  async next(): Promise<RangesPage<K, P> | undefined> {
+    const { calls, known, options, numbers, ranges } = this.#state
+    const left = Uint32Array.from(numbers.keys()).filter((i) => this.more(numbers[i]))
+    if (left.length === 0) return undefined
+    const tokens = readTokens(this.#parts, known)
+    const state = {
+      ...this.#state,
+      numbers: left.map((i) => numbers[i]),
+      ranges: pickRanges({ ...ranges, tokens }, left),
+    }
+    return fetchPage(state, calls.connection.bounds(options))
   }
 }
 
 /** @throws WarpdexError `BAD_REQUEST` for a limit that no request may have */
-export async function firstPage<K extends KeyType, P extends PayloadKind>(
-  scan: RangeScan,
-  ranges: RangeColumns,
+export function firstPage<K extends KeyType, P extends PayloadKind>(
+  calls: IndexCalls,
+  options: RangesOptions<K>,
+  known: KnownIndex,
   bounds: Bounds,
 ): Promise<RangesPage<K, P>> {
-  const { limit } = scan
+  const { limit } = options
+  const ranges = rangesOf(options, limit, known)
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMITS.scanEntries) {
-    const message = `the limit of ranges is 1 to ${LIMITS.scanEntries} entries, not ${limit}`
-    throw badRequest(message)
+    throw badRequest(`the limit of ranges is 1 to ${LIMITS.scanEntries} entries, not ${limit}`)
   }
-  const numbers = Uint32Array.from({ length: ranges.count }, (_, i) => i)
-  return fetchPage({ scan, count: ranges.count, numbers, ranges }, bounds)
-}
-
-async function fetchNext<K extends KeyType, P extends PayloadKind>(
-  { scan, count, numbers, ranges }: PageState,
-  more: Uint8Array,
-  tokens: Rows,
-): Promise<RangesPage<K, P> | undefined> {
-  const left = Uint32Array.from(numbers.keys()).filter((i) => more[i] === 1)
-  if (left.length === 0) return undefined
-  const pending = pickRanges({ ...ranges, tokens }, left)
-  return fetchPage({ scan, count, numbers: left.map((i) => numbers[i]), ranges: pending }, scan.bounds())
+  const { count } = ranges
+  const numbers = Uint32Array.from({ length: count }, (_, i) => i)
+  return calls.run(known, (known) => fetchPage({ calls, known, options, count, numbers, ranges }, bounds))
 }
 
 async function fetchPage<K extends KeyType, P extends PayloadKind>(
   state: PageState,
   bounds: Bounds,
 ): Promise<RangesPage<K, P>> {
-  const { scan, ranges } = state
-  const parts = await askForRanges(ranges, scan.limit, async (part, limit) => {
-    return { reply: await scan.ask(part, limit, bounds), count: part.count, limit }
-  })
-  return new RangesPage(state, parts)
+  return new RangesPage(state, await askForRanges(state.calls, state.known, state.ranges, bounds))
 }
 
 /** Offsets of the entries of some ranges as offsets of all: the others have none. */

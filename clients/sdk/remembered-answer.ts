@@ -1,15 +1,17 @@
-import { afterThis } from './after-this.js'
-import { type Bounds, withinBounds } from './options.js'
+import { afterThis, type Bounds, withinBounds } from './bounds.js'
+
+interface Answer<T> {
+  readonly promise: Promise<T>
+  /** What it is, once it has come. */
+  value?: T
+  /** All calls that waited for it have gone on. */
+  isKnown: boolean
+}
 
 /** What is asked for once and shared by all calls that need it, until it is forgotten or could not be had. */
-export class RememberedAnswer<T> {
+export class RememberedAnswer<T extends object> {
   readonly #ask: () => Promise<T>
-  #answer: Promise<T> | undefined
-  /** The answer that has come. */
-  #settled: Promise<T> | undefined
-  /** What it is. */
-  #value: T | undefined
-  #known: T | undefined
+  #answer: Answer<T> | undefined
 
   /** @param ask asks without bounds, because all calls share the answer; each waits for it within its own */
   constructor(ask: () => Promise<T>) {
@@ -21,45 +23,36 @@ export class RememberedAnswer<T> {
    * others.
    */
   get known(): T | undefined {
-    return this.#known
+    return this.#answer?.isKnown ? this.#answer.value : undefined
   }
 
   /** Whether calls wait for the answer. */
   get isAwaited(): boolean {
-    return this.#answer !== undefined && this.#known === undefined
+    return this.#answer?.isKnown === false
   }
 
   /** Calls go on in their order, whatever their bounds: what has come is given to all in the same way, and waited for in the same way. */
   get(bounds: Bounds): Promise<T> {
-    if (this.#settled !== undefined) return this.#settled
-    return withinBounds(
-      bounds,
-      (resolve, reject) => {
-        this.#answer ??= this.#first()
-        this.#answer.then(resolve, reject)
-      },
-      () => {},
-    )
+    if (this.#answer?.value !== undefined) return this.#answer.promise
+    return withinBounds(bounds, (resolve, reject) => {
+      this.#answer ??= this.#first()
+      this.#answer.promise.then(resolve, reject)
+    })
   }
 
   /** @param isStale whether the answer that has come, if it has, is to be forgotten; by default any is, and one that is awaited */
   forget(isStale?: (answer: T) => boolean): void {
-    if (isStale !== undefined && (this.#value === undefined || !isStale(this.#value))) return
-    this.#answer = undefined
-    this.#settled = undefined
-    this.#value = undefined
-    this.#known = undefined
+    const value = this.#answer?.value
+    if (isStale === undefined || (value !== undefined && isStale(value))) this.#answer = undefined
   }
 
-  #first(): Promise<T> {
-    const answer = this.#ask()
-    answer.then(
+  #first(): Answer<T> {
+    const answer: Answer<T> = { promise: this.#ask(), isKnown: false }
+    answer.promise.then(
       (value) => {
-        if (this.#answer !== answer) return
-        this.#settled = answer
-        this.#value = value
+        answer.value = value
         afterThis(() => {
-          if (this.#answer === answer) this.#known = value
+          answer.isKnown = true
         })
       },
       () => {

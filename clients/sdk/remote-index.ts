@@ -1,67 +1,51 @@
 import { asBytes } from '../../protocol/columns.js'
 import { wireColumn } from '../../protocol/data-request.js'
-import { badRequest, WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
-import { type Rows, rowCount, rowsOf } from '../../protocol/rows.js'
+import { rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { parseTraversal } from '../../protocol/traversal-options.js'
-import {
-  type IndexDefinition,
-  isFixedKeyType,
-  type KeyType,
-  keyWidth,
-  type PayloadKind,
-  SEQUENCE_BYTES,
-} from '../../protocol/types.js'
+import { type IndexDefinition, type KeyType, keyWidth, type PayloadKind } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
+import { type Bounds, withinBounds } from './bounds.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
-import { checkOptions } from './check-options.js'
-import type { Connection } from './connection.js'
+import type { DataCall } from './connection.js'
 import { GetBatcher } from './get-batcher.js'
-import type { IndexCall, IndexCalls, KnownIndex } from './index-calls.js'
+import type { IndexCalls, KnownIndex } from './index-calls.js'
+import { checkKey, type KeyInput, type Keys, keyColumn, wireKeys } from './keys.js'
 import {
+  CALL_OPTIONS,
+  type CallOptions,
+  checkOptions,
   DELETE_OPTIONS,
   type DeleteOptions,
   definitionOf,
+  FIND_OPTIONS,
+  type FindOptions,
   INSERT_OPTIONS,
   type InsertOptions,
   NEXT_OPTIONS,
   type NextOptions,
-} from './index-options.js'
-import { sendWrites } from './index-writes.js'
-import { askInParts } from './key-parts.js'
-import { checkKey, type KeyInput, type Keys, keyColumn, wireKeys } from './keys.js'
-import {
-  type Bounds,
-  CALL_OPTIONS,
-  type CallOptions,
-  FIND_OPTIONS,
-  type FindOptions,
-  withinBounds,
 } from './options.js'
+import { askInParts, KEY_PARTS, type KeyBatch } from './parts.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import type { Payload } from './payloads.js'
-import { rangeColumns, scanColumns } from './range-columns.js'
-import { rangeEnds } from './range-ends.js'
-import { checkRanges, firstPage, type RangeScan, type RangesOptions, type RangesPage } from './range-scan.js'
-import type { RememberedAnswer } from './remembered-answer.js'
+import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
 import {
   each,
   eachEntry,
   type Part,
   readBitmap,
-  readBytes,
   readGroups,
   readKeys,
   readNumbers,
   readPayloads,
-  readTokens,
-} from './reply-columns.js'
-import { GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
-import { type FetchedPage, SCAN_OPTIONS, Scan, type ScanOptions } from './scan.js'
+} from './reply.js'
+import { GetAllResult, GetResult, NextResult } from './results.js'
+import { Scan, type ScanOptions } from './scan.js'
 import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
-import { writeColumns } from './write-pieces.js'
+import { sendWrite } from './writes.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
@@ -74,90 +58,74 @@ import { writeColumns } from './write-pieces.js'
 export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
   readonly name: string
   readonly #calls: IndexCalls
-  readonly #connection: Connection
-  readonly #definition: RememberedAnswer<KnownIndex>
   readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
 
   constructor(calls: IndexCalls) {
-    const { name, connection, definition } = calls
+    const { name, connection } = calls
     this.name = name
     this.#calls = calls
-    this.#connection = connection
-    this.#definition = definition
     this.#single = new GetBatcher(
-      (keys, definition) => this.#getBy(definition, keys, undefined, connection.partBounds({})),
+      (keys, known) => this.#get(keys, undefined, known, connection.partBounds({})),
       (flush) => connection.order.gather(name, flush),
     )
   }
 
   /** What the index was created as; asked for once. */
-  async definition(options: CallOptions = {}): Promise<IndexDefinition> {
-    checkOptions(options, CALL_OPTIONS, 'definition')
-    return definitionOf(await this.#definition.get(this.#connection.bounds(options)))
+  definition(options: CallOptions = {}): Promise<IndexDefinition> {
+    return this.#calls.begin('definition', options, CALL_OPTIONS, async (known) => definitionOf(known))
   }
 
   /** Size of the index and its memory. */
   async stats(options: CallOptions = {}): Promise<IndexStats> {
     checkOptions(options, CALL_OPTIONS, 'stats')
-    return this.#calls.stats(this.#connection.bounds(options))
+    const { connection, name } = this.#calls
+    const reply = await connection.request('stats', { index: name }, {}, connection.bounds(options))
+    return reply.fields.indexes[0]
   }
 
   /** The first payload of each key. */
   get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
-    try {
-      checkOptions(options, FIND_OPTIONS, 'get')
-      return this.#get(keys, parseTraversal(options), this.#connection.bounds(options))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
-  async explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
-    checkOptions(options, FIND_OPTIONS, 'explain')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const column = keyColumn(keys, definition)
-    const columns = { keys: wireKeys(column, definition) }
-    const count = countOf(column, definition)
-    const call = { op: 'explain', traversal: parseTraversal(options), count, columns } as const
-    const reply = await this.#calls.run(definition, (known) => this.#calls.request(known, call, bounds))
-    return reply.fields.explanation
-  }
-
-  /** The first payload of one key, or undefined. Calls of the same turn share a request. */
-  async getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
-    checkOptions(options, CALL_OPTIONS, 'getOne')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    // A key that does not fit must not spoil the request that it would share.
-    checkKey(key, definition)
-    return withinBounds<Payload<P> | undefined>(
-      bounds,
-      (resolve, reject) => this.#single.get(key, definition, resolve, reject),
-      () => {},
+    return this.#calls.begin('get', options, FIND_OPTIONS, (known, bounds) =>
+      this.#get(keys, parseTraversal(options), known, bounds),
     )
   }
 
-  /** All payloads of each key. */
-  async getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
-    checkOptions(options, CALL_OPTIONS, 'getAll')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const column = keyColumn(keys, definition)
-    return this.#askForKeys({ op: 'getAll' }, { keys: column }, definition, bounds, (parts) => {
-      return new GetAllResult(readGroups(parts), readPayloads(parts, definition, eachEntry))
+  /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
+  explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
+    return this.#calls.begin('explain', options, FIND_OPTIONS, async (known, bounds) => {
+      const batch = keyBatch(keys, known)
+      const call = callOf({ op: 'explain', traversal: parseTraversal(options) }, batch, known)
+      const reply = await this.#calls.run(known, (known) => this.#calls.request(known, call, bounds))
+      return reply.fields.explanation
     })
   }
 
+  /** The first payload of one key, or undefined. Calls of the same turn share a request. */
+  getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
+    return this.#calls.begin('getOne', options, CALL_OPTIONS, (known, bounds) => {
+      // A key that does not fit must not spoil the request that it would share.
+      checkKey(key, known)
+      return withinBounds<Payload<P> | undefined>(bounds, (resolve, reject) =>
+        this.#single.get(key, known, resolve, reject),
+      )
+    })
+  }
+
+  /** All payloads of each key. */
+  getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
+    return this.#calls.begin('getAll', options, CALL_OPTIONS, (known, bounds) =>
+      this.#ask({ op: 'getAll' }, keyBatch(keys, known), known, bounds, (parts) => {
+        return new GetAllResult(readGroups(parts), readPayloads(parts, known, eachEntry))
+      }),
+    )
+  }
+
   /** The number of payloads of each key. */
-  async count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
-    checkOptions(options, CALL_OPTIONS, 'count')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const column = keyColumn(keys, definition)
-    return this.#askForKeys({ op: 'count' }, { keys: column }, definition, bounds, (parts) =>
-      readNumbers(parts, 'counts'),
+  count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
+    return this.#calls.begin('count', options, CALL_OPTIONS, (known, bounds) =>
+      this.#ask({ op: 'count' }, keyBatch(keys, known), known, bounds, (parts) =>
+        readNumbers(parts, 'counts'),
+      ),
     )
   }
 
@@ -166,33 +134,30 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    *
    * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that place
    */
-  async getNext(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
-    checkOptions(options, NEXT_OPTIONS, 'getNext')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const { reverse, sequences } = options
-    const column = keyColumn(keys, definition)
-    const count = countOf(column, definition)
-    if (sequences !== undefined && sequences.length !== count) {
-      const message = `${count} keys came with ${sequences.length} sequences; each has one`
-      throw badRequest(message)
-    }
-    const items = { keys: column, places: sequences && { bytes: asBytes(sequences) } }
-    const call = { op: 'getNext', reverse, traversal: parseTraversal(options) } as const
-    return this.#askForKeys(call, items, definition, bounds, (parts) => {
-      return new NextResult<K, P>(
-        readBitmap(parts, 'found'),
-        readKeys<K>(parts, definition, each),
-        readPayloads<P>(parts, definition, each),
-        readNumbers(parts, 'sequences'),
-      )
+  getNext(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
+    return this.#calls.begin('getNext', options, NEXT_OPTIONS, (known, bounds) => {
+      const { reverse, sequences } = options
+      const batch = keyBatch(keys, known)
+      const { count } = batch
+      if (sequences !== undefined && sequences.length !== count) {
+        throw badRequest(`${count} keys came with ${sequences.length} sequences; each has one`)
+      }
+      const places = sequences && { bytes: asBytes(sequences) }
+      const call = { op: 'getNext', reverse, traversal: parseTraversal(options) } as const
+      return this.#ask(call, { ...batch, places }, known, bounds, (parts) => {
+        return new NextResult<K, P>(
+          readBitmap(parts, 'found'),
+          readKeys<K>(parts, known, each),
+          readPayloads<P>(parts, known, each),
+          readNumbers(parts, 'sequences'),
+        )
+      })
     })
   }
 
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
   scan(options: ScanOptions<K> = {}): Scan<K, P> {
-    checkOptions(options, SCAN_OPTIONS, 'scan')
-    return new Scan<K, P>((limit, after, of) => this.#scanPage(options, limit, after, of), options)
+    return new Scan<K, P>(this.#calls, options)
   }
 
   /**
@@ -200,24 +165,13 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * all ranges that have more.
    */
   async scanRanges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
-    checkRanges(options)
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const { limit, reverse, fromExclusive, toExclusive } = options
-    const scanOf = (known: KnownIndex): RangeScan => ({
-      definition: known,
-      limit,
-      ask: (ranges, limit, bounds) => {
-        const given = { limit, reverse, fromExclusive, toExclusive }
-        const columns = scanColumns(ranges, known)
-        const call = { op: 'scan', ...given, count: ranges.count, columns } as const
-        const ask = () => this.#calls.request(known, call, bounds)
-        return ranges.tokens === undefined ? ask() : this.#calls.goOn(known, ask)
-      },
-      bounds: () => this.#connection.bounds(options),
-    })
-    return this.#calls.run(definition, async (known) =>
-      firstPage<K, P>(scanOf(known), rangeColumns(options, known), bounds),
+    if (Object(options).prefix !== undefined) {
+      throw badRequest(
+        'scanRanges has from and to, and no prefix; scan({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
+      )
+    }
+    return this.#calls.begin('scanRanges', options, RANGES_OPTIONS, (known, bounds) =>
+      firstPage<K, P>(this.#calls, options, known, bounds),
     )
   }
 
@@ -228,14 +182,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError where it goes out in several requests: it says how many of the first items are stored
    */
-  async insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
-    checkOptions(options, INSERT_OPTIONS, 'insert')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const column = keyColumn(keys, definition)
-    const items = { keys: column, payloads: payloadColumn(payloads, definition, countOf(column, definition)) }
-    const write = { op: 'insert', mode: options.mode, traversal: parseTraversal(options) } as const
-    return sendWrites(this.#calls, write, items, definition, bounds)
+  insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('insert', options, INSERT_OPTIONS, (known, bounds) => {
+      const write = { op: 'insert', mode: options.mode, traversal: parseTraversal(options) } as const
+      return sendWrite(this.#calls, write, writeItems(keys, payloads, known), known, bounds)
+    })
   }
 
   /**
@@ -256,17 +207,16 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError as `insert` does
    */
-  async delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
-    checkOptions(options, DELETE_OPTIONS, 'delete')
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const column = keyColumn(keys, definition)
-    const count = countOf(column, definition)
-    const given = options.payloads
-    const payloads = given === undefined ? undefined : payloadColumn(given, definition, count)
-    const items = { keys: column, payloads }
-    const write = { op: 'delete', traversal: parseTraversal(options) } as const
-    return sendWrites(this.#calls, write, items, definition, bounds)
+  delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('delete', options, DELETE_OPTIONS, (known, bounds) => {
+      const write = { op: 'delete', traversal: parseTraversal(options) } as const
+      const { payloads } = options
+      const items =
+        payloads === undefined
+          ? { keys: keyColumn(keys, known), payloads }
+          : writeItems(keys, payloads, known)
+      return sendWrite(this.#calls, write, items, known, bounds)
+    })
   }
 
   /**
@@ -275,106 +225,73 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    */
   async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: FindOptions = {}): Promise<Uint8Array> {
-    checkOptions(options, FIND_OPTIONS, 'write')
     checkMixedWrite(batch)
-    const bounds = this.#connection.bounds(options)
-    const definition = this.#definition.known ?? (await this.#definition.get(bounds))
-    const keys = keyColumn(batch.keys, definition)
-    const count = countOf(keys, definition)
-    const ops = opColumn(batch.ops, count)
-    const payloads = filledPayloads(batch.payloads, ops, definition)
-    const items = { keys, payloads: payloads && payloadColumn(payloads, definition, count) }
-    const columns = { ops: wireColumn('u8', ops), ...writeColumns(items, definition) }
-    const call = { op: 'write', traversal: parseTraversal(options), count, columns } as const
-    const reply = await this.#calls.run(definition, (known) => {
-      return this.#calls.request(known, { ...call, writeId: this.#connection.newWriteId() }, bounds)
+    return this.#calls.begin('write', options, FIND_OPTIONS, (known, bounds) => {
+      const keys = keyColumn(batch.keys, known)
+      const count = rowCount(keys, keyWidth(known.keyType))
+      const ops = opColumn(batch.ops, count)
+      const payloads = filledPayloads(batch.payloads, ops, known)
+      const items = { keys, payloads: payloads && payloadColumn(payloads, known, count) }
+      const write = { op: 'write', traversal: parseTraversal(options) } as const
+      return sendWrite(this.#calls, write, items, known, bounds, ops)
     })
-    return readBytes([{ reply, count }], 'codes')
   }
 
-  /** No async function, since these take as long as all else that is done for a small request. */
-  #get(keys: Keys<K>, traversal: Traversal | undefined, bounds: Bounds): Promise<GetResult<P>> {
-    const { known } = this.#definition
-    if (known !== undefined) return this.#getBy(known, keys, traversal, bounds)
-    return this.#definition.get(bounds).then((definition) => this.#getBy(definition, keys, traversal, bounds))
-  }
-
-  #getBy(
-    definition: KnownIndex,
+  #get(
     keys: Keys<K>,
     traversal: Traversal | undefined,
+    known: KnownIndex,
     bounds: Bounds,
   ): Promise<GetResult<P>> {
-    const column = keyColumn(keys, definition)
-    return this.#askForKeys({ op: 'get', traversal }, { keys: column }, definition, bounds, (parts) => {
-      return new GetResult(readBitmap(parts, 'found'), readPayloads<P>(parts, definition, each))
+    return this.#ask({ op: 'get', traversal }, keyBatch(keys, known), known, bounds, (parts) => {
+      return new GetResult(readBitmap(parts, 'found'), readPayloads<P>(parts, known, each))
     })
   }
 
-  #askForKeys<T>(
-    read: Omit<IndexCall<'get' | 'getAll' | 'count' | 'getNext'>, 'count' | 'columns'>,
-    { keys, places }: { readonly keys: Rows; readonly places?: Rows | undefined },
-    definition: KnownIndex,
+  /** Makes one answer of the replies to a batch of keys. */
+  #ask<T>(
+    read: Read,
+    batch: KeyBatch,
+    known: KnownIndex,
     bounds: Bounds,
     join: (parts: readonly Part[]) => T,
   ): Promise<T> {
-    const widths = { keys: keyWidth(definition.keyType), payloads: SEQUENCE_BYTES }
-    const askBy = (known: KnownIndex): Promise<T> => {
-      const ask = ({ keys, payloads: places }: WriteItems) => {
-        const sequences = places && wireColumn('u32', places.bytes)
-        const columns = { keys: wireKeys(keys, known), sequences }
-        return this.#calls.request(known, { ...read, count: countOf(keys, known), columns }, bounds)
-      }
-      return askInParts({ keys, payloads: places }, widths, ask, join, (error) =>
-        // A place within a key is one among the payloads that it had.
-        places === undefined
-          ? this.#calls.again(error, known, askBy)
-          : this.#calls.goOn(known, () => Promise.reject(error)),
-      )
+    const askBy = (known: KnownIndex) => {
+      const ask = (part: KeyBatch) => this.#calls.request(known, callOf(read, part, known), bounds)
+      return askInParts(batch, KEY_PARTS, ask, join)
     }
-    return askBy(definition)
-  }
-
-  /** @param of the index that the pages before were of */
-  async #scanPage(
-    options: ScanOptions<K>,
-    limit: number,
-    after: Uint8Array | undefined,
-    of: KnownIndex | undefined,
-  ): Promise<FetchedPage<K, P>> {
-    const bounds = this.#connection.bounds(options)
-    const definition = of ?? this.#definition.known ?? (await this.#definition.get(bounds))
-    const fetch = (known: KnownIndex) => this.#fetchPage({ ...options, limit, after }, known, bounds)
-    if (after === undefined) return this.#calls.run(definition, fetch)
-    return this.#calls.goOn(definition, () => fetch(definition))
-  }
-
-  async #fetchPage(
-    options: ScanOptions<K> & { readonly limit: number },
-    known: KnownIndex,
-    bounds: Bounds,
-  ): Promise<FetchedPage<K, P>> {
-    const { limit, after, reverse } = options
-    const { from, to, fromExclusive, toExclusive } = rangeEnds(options, known)
-    const tokens = after && (isFixedKeyType(known.keyType) ? { bytes: after } : rowsOf([after]))
-    const given = { limit, reverse, fromExclusive, toExclusive }
-    const columns = scanColumns({ from, to, tokens }, known)
-    const call = { op: 'scan', ...given, count: 1, columns } as const
-    const parts = [{ reply: await this.#calls.request(known, call, bounds), count: 1, limit }]
-    readGroups(parts)
-    const page = new ScanPage<K, P>(
-      readKeys<K>(parts, known, eachEntry),
-      readPayloads<P>(parts, known, eachEntry),
-      readTokens(parts, known).bytes,
-    )
-    const more = readBytes(parts, 'more')[0] === 1
-    if (more && page.length === 0) {
-      throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
-    }
-    return { page, more, of: known }
+    // A place within a key is one among the payloads that it had.
+    return batch.places === undefined
+      ? this.#calls.run(known, askBy)
+      : this.#calls.goOn(known, () => askBy(known))
   }
 }
 
-function countOf(keys: Rows, { keyType }: IndexDefinition): number {
-  return rowCount(keys, keyWidth(keyType))
+/** A request for what there is of keys, but for them. */
+type Read<O extends ReadOp = ReadOp> = Pick<DataCall<O>, 'op' | 'reverse' | 'traversal'>
+type ReadOp = 'get' | 'getAll' | 'count' | 'getNext' | 'explain'
+
+function callOf<O extends ReadOp>(
+  { op, reverse, traversal }: Read<O>,
+  { count, keys, places }: KeyBatch,
+  definition: IndexDefinition,
+): DataCall<O> {
+  const sequences = places && wireColumn('u32', places.bytes)
+  return { op, reverse, traversal, count, columns: { keys: wireKeys(keys, definition), sequences } }
+}
+
+function keyBatch<K extends KeyType>(keys: Keys<K>, definition: IndexDefinition): KeyBatch {
+  const column = keyColumn(keys, definition)
+  const width = keyWidth(definition.keyType)
+  return { count: rowCount(column, width), keys: column, keyWidth: width }
+}
+
+function writeItems<K extends KeyType>(
+  keys: Keys<K>,
+  payloads: PayloadsInput,
+  definition: IndexDefinition,
+): WriteItems {
+  const column = keyColumn(keys, definition)
+  const count = rowCount(column, keyWidth(definition.keyType))
+  return { keys: column, payloads: payloadColumn(payloads, definition, count) }
 }

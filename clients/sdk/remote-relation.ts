@@ -16,13 +16,22 @@ import type { RelationStats } from '../../protocol/replies.js'
 import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import { arrowInput, toArrow } from './arrow.js'
-import { checkName, checkOptions, type Kinds, NUMBER, TEXTS } from './check-options.js'
+import { type Bounds, UNBOUNDED } from './bounds.js'
 import type { Connection } from './connection.js'
-import { RELATION_INDEX_OPTIONS } from './index-options.js'
-import { type Bounds, CALL_OPTIONS, type CallOptions, type CreateOptions, toBounds } from './options.js'
+import {
+  CALL_OPTIONS,
+  type CallOptions,
+  type CreateOptions,
+  checkName,
+  checkOptions,
+  type Kinds,
+  NUMBER,
+  RELATION_INDEX_OPTIONS,
+  TEXTS,
+} from './options.js'
+import { COLUMN_BYTES } from './parts.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Reply } from './reply.js'
-import { COLUMN_BYTES } from './write-pieces.js'
 
 /** Values that were read, by column name. */
 export type RelationRows = Readonly<Record<string, readonly RelationValue[]>>
@@ -45,7 +54,7 @@ const READ_OPTIONS: Kinds<ReadOptions> = { columns: TEXTS, from: NUMBER, limit: 
 export class Relation {
   readonly name: string
   readonly #connection: Connection
-  readonly #definition = new RememberedAnswer<RelationDefinition>(() => this.#stats(toBounds({})))
+  readonly #definition = new RememberedAnswer<RelationDefinition>(() => this.#stats(UNBOUNDED))
 
   constructor(connection: Connection, name: string) {
     this.name = name

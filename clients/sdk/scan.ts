@@ -1,12 +1,24 @@
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { KeyType, PayloadKind } from '../../protocol/types.js'
-import { ANYTHING, BYTES, FLAG, type Kinds, NUMBER } from './check-options.js'
-import type { KnownIndex } from './index-calls.js'
+import { rowsOf } from '../../protocol/rows.js'
+import { isFixedKeyType, type KeyType, type PayloadKind } from '../../protocol/types.js'
+import type { Bounds } from './bounds.js'
+import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { Key, KeyEnd, KeyPrefix } from './keys.js'
-import { CALL_OPTIONS, type CallOptions } from './options.js'
+import {
+  ANYTHING,
+  BYTES,
+  CALL_OPTIONS,
+  type CallOptions,
+  checkOptions,
+  FLAG,
+  type Kinds,
+  NUMBER,
+} from './options.js'
 import type { Payload } from './payloads.js'
-import type { ScanPage } from './results.js'
+import { askForRanges, rangeOf } from './ranges.js'
+import { eachEntry, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
+import { ScanPage } from './results.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
 export interface ScanOptions<K extends KeyType> extends CallOptions {
@@ -28,7 +40,7 @@ export interface ScanOptions<K extends KeyType> extends CallOptions {
   readonly after?: Uint8Array | undefined
 }
 
-export const SCAN_OPTIONS: Kinds<ScanOptions<KeyType>> = {
+const SCAN_OPTIONS: Kinds<ScanOptions<KeyType>> = {
   from: ANYTHING,
   to: ANYTHING,
   prefix: ANYTHING,
@@ -46,21 +58,6 @@ export interface ScanEntry<K extends KeyType, P extends PayloadKind> {
   readonly payload: Payload<P>
 }
 
-/** A page, and whether there may be more after it. */
-export interface FetchedPage<K extends KeyType, P extends PayloadKind> {
-  readonly page: ScanPage<K, P>
-  readonly more: boolean
-  /** The index that it is of. */
-  readonly of: KnownIndex
-}
-
-/** Of the index that the pages before were of, if there were any. */
-type FetchPage<K extends KeyType, P extends PayloadKind> = (
-  limit: number,
-  after: Uint8Array | undefined,
-  of: KnownIndex | undefined,
-) => Promise<FetchedPage<K, P>>
-
 const PAGE_ENTRIES = 8192
 
 /**
@@ -69,30 +66,26 @@ const PAGE_ENTRIES = 8192
  * dropped and made anew between two pages, the next one fails with `INDEX_CHANGED`.
  */
 export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIterable<ScanEntry<K, P>> {
-  readonly #fetch: FetchPage<K, P>
-  readonly #limit: number
-  readonly #pageSize: number
-  readonly #after: Uint8Array | undefined
+  readonly #calls: IndexCalls
+  readonly #options: ScanOptions<K>
 
   /** @throws WarpdexError `BAD_REQUEST` */
-  constructor(fetch: FetchPage<K, P>, options: ScanOptions<K>) {
-    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = options
+  constructor(calls: IndexCalls, options: ScanOptions<K>) {
+    checkOptions(options, SCAN_OPTIONS, 'scan')
+    const { pageSize = PAGE_ENTRIES } = options
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LIMITS.scanEntries) {
-      const message = `a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`
-      throw badRequest(message)
+      throw badRequest(`a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`)
     }
-    this.#fetch = fetch
-    this.#limit = Math.floor(limit)
-    this.#pageSize = pageSize
-    this.#after = options.after
+    this.#calls = calls
+    this.#options = options
   }
 
   async *pages(): AsyncGenerator<ScanPage<K, P>, void, undefined> {
-    let left = this.#limit
-    let after = this.#after
+    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = this.#options
+    let { after } = this.#options
     let index: KnownIndex | undefined
-    while (left > 0) {
-      const { page, more, of } = await this.#fetchWhatFits(Math.min(left, this.#pageSize), after, index)
+    for (let left = Math.floor(limit); left > 0; ) {
+      const { page, more, of } = await this.#fetch(Math.min(left, pageSize), after, index)
       if (page.length > 0) yield page
       if (!more) return
       left -= page.length
@@ -107,14 +100,46 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
     }
   }
 
-  /** Large payloads or keys may be too much for one frame: then the page gets smaller. */
-  async #fetchWhatFits(...[limit, after, of]: Parameters<FetchPage<K, P>>): Promise<FetchedPage<K, P>> {
-    try {
-      return await this.#fetch(limit, after, of)
-    } catch (error) {
-      const tooLarge = error instanceof WarpdexError && error.code === 'TOO_LARGE'
-      if (!tooLarge || limit === 1) throw error
-      return this.#fetchWhatFits(limit >> 1, after, of)
-    }
+  /** @param of the index that the pages before were of, if there were any */
+  async #fetch(
+    limit: number,
+    after: Uint8Array | undefined,
+    of: KnownIndex | undefined,
+  ): Promise<FetchedPage<K, P>> {
+    const calls = this.#calls
+    const bounds = calls.connection.bounds(this.#options)
+    const known = of ?? calls.definition.known ?? (await calls.definition.get(bounds))
+    const page = (known: KnownIndex) => this.#page(limit, after, known, bounds)
+    return of === undefined ? calls.run(known, page) : page(known)
   }
+
+  async #page(
+    limit: number,
+    after: Uint8Array | undefined,
+    known: KnownIndex,
+    bounds: Bounds,
+  ): Promise<FetchedPage<K, P>> {
+    const tokens = after && (isFixedKeyType(known.keyType) ? { bytes: after } : rowsOf([after]))
+    const range = { ...rangeOf(this.#options, limit, known), tokens }
+    const parts = await askForRanges(this.#calls, known, range, bounds)
+    readGroups(parts)
+    const page = new ScanPage<K, P>(
+      readKeys<K>(parts, known, eachEntry),
+      readPayloads<P>(parts, known, eachEntry),
+      readTokens(parts, known).bytes,
+    )
+    const more = readBytes(parts, 'more')[0] === 1
+    if (more && page.length === 0) {
+      throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
+    }
+    return { page, more, of: known }
+  }
+}
+
+/** A page, and whether there may be more after it. */
+interface FetchedPage<K extends KeyType, P extends PayloadKind> {
+  readonly page: ScanPage<K, P>
+  readonly more: boolean
+  /** The index that it is of. */
+  readonly of: KnownIndex
 }

@@ -18,17 +18,26 @@ const OPTIONS = { perMessageDeflate: false, maxPayload: LIMITS.frameBytes, close
  */
 const RESETS = 3
 
+/** Up to this size messages share a system call, which costs more than all else that a client does for a small request. */
+const JOINED_BYTES = 16 * 1024
+
 /**
- * Opens a WebSocket, over TCP or, with a URL such as `ws+unix:/run/warpdex.sock`, over a Unix socket.
+ * Opens a WebSocket, over TCP or, with a URL such as `ws+unix:/run/warpdex.sock`, over a Unix socket. Small messages that are sent in one turn
+ * leave together at its end.
  *
  * @throws SyntaxError when the URL is none that a WebSocket can connect to
  */
 export function openSocket(url: string, options: SocketOptions, handlers: SocketHandlers): Socket {
   let isClosed = false
+  let stream: Duplex | undefined
+  let corked = false
   const open = (resets: number): WebSocket => {
     const socket = makeSocket(url, options)
     let failure: NodeJS.ErrnoException | undefined
     let isOpen = false
+    socket.once('upgrade', (response) => {
+      stream = response.socket
+    })
     socket.on('open', () => {
       isOpen = true
       handlers.onOpen()
@@ -44,7 +53,6 @@ export function openSocket(url: string, options: SocketOptions, handlers: Socket
     socket.on('close', (code, reason) => {
       if (!isOpen && !isClosed && failure?.code === 'ECONNRESET' && resets > 0) {
         current = open(resets - 1)
-        send = joinedSend(current)
         return
       }
       const why = failure && explained(failure, url)
@@ -53,12 +61,24 @@ export function openSocket(url: string, options: SocketOptions, handlers: Socket
     return socket
   }
   let current = open(RESETS)
-  let send = joinedSend(current)
+  const uncork = () => {
+    if (corked) stream?.uncork()
+    corked = false
+  }
+  const send = (message: Uint8Array) => {
+    if (message.byteLength > JOINED_BYTES) uncork()
+    else if (!corked && stream !== undefined) {
+      corked = true
+      stream.cork()
+      process.nextTick(uncork)
+    }
+    current.send(message)
+  }
   const close = () => {
     isClosed = true
     current.close()
   }
-  return { send: (message) => send(message), close }
+  return { send, close }
 }
 
 function makeSocket(url: string, { token, ca }: SocketOptions): WebSocket {
@@ -84,31 +104,6 @@ function unixPath(url: string): string | undefined {
 
 function connectTo(path: string): ClientOptions['createConnection'] {
   return () => connect(path)
-}
-
-/** Up to this size messages share a system call, which costs more than all else that a client does for a small request. */
-const JOINED_BYTES = 16 * 1024
-
-/** How to send: small messages that are sent in one turn leave together at its end. */
-function joinedSend(socket: WebSocket): Socket['send'] {
-  let stream: Duplex | undefined
-  let corked = false
-  socket.once('upgrade', (response) => {
-    stream = response.socket
-  })
-  const uncork = () => {
-    if (corked) stream?.uncork()
-    corked = false
-  }
-  return (message) => {
-    if (message.byteLength > JOINED_BYTES) uncork()
-    else if (!corked && stream !== undefined) {
-      corked = true
-      stream.cork()
-      process.nextTick(uncork)
-    }
-    socket.send(message)
-  }
 }
 
 /** A server's certificate that nobody known vouches for. */

@@ -1,9 +1,14 @@
 import { badRequest } from '../../protocol/errors.js'
 import { shown } from '../../protocol/shown.js'
-import type { IndexDefinition } from '../../protocol/types.js'
-import { type KeyType, type PayloadKind, payloadBytes, WriteOp } from '../../protocol/types.js'
-import { ANYTHING, checkOptions, type Kinds } from './check-options.js'
+import {
+  type IndexDefinition,
+  type KeyType,
+  type PayloadKind,
+  payloadBytes,
+  WriteOp,
+} from '../../protocol/types.js'
 import type { Key, Keys } from './keys.js'
+import { ANYTHING, checkOptions, type Kinds } from './options.js'
 import type { PayloadInput, PayloadsInput } from './payload-column.js'
 
 /** A payload that a caller may give for an index of the kind. */

@@ -2,9 +2,9 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
 import { packQuery } from '../../../protocol/query/constant-lists.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
-import { checkName, checkOptions, NUMBER } from '../check-options.js'
+import { type Bounds, UNBOUNDED } from '../bounds.js'
 import type { Connection } from '../connection.js'
-import { type Bounds, type CallOptions, toBounds } from '../options.js'
+import { type CallOptions, checkName, checkOptions, NUMBER } from '../options.js'
 import type { Reply } from '../reply.js'
 import type { Query } from './query.js'
 import { type Cell, QueryBatch } from './query-batch.js'
@@ -56,7 +56,7 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
       }
     } finally {
       // Whether it comes to pass is the server's business: it gives up what is not read.
-      if (more) this.#connection.request('queryEnd', { cursor }, {}, toBounds({})).catch(() => {})
+      if (more) this.#connection.request('queryEnd', { cursor }, {}, UNBOUNDED).catch(() => {})
     }
   }
 
