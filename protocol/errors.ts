@@ -36,8 +36,8 @@ export class WarpdexError extends Error {
 }
 
 /** For what a caller, or a client, should have put otherwise. */
-export function badRequest(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
+export function badRequest(message: string, options?: ErrorOptions): WarpdexError {
+  return new WarpdexError('BAD_REQUEST', message, options)
 }
 
 /** Any thrown value as a WarpdexError; what was not raised on purpose becomes `INTERNAL`. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError } from '../../protocol/errors.js'
 import { type Config, flagName, SETTINGS, type Setting, variableName } from './settings.js'
 
 /** Names the configuration file. It is no setting, so that a file cannot name another. */
@@ -96,10 +96,10 @@ function fileSource(path: string): Source {
     content = JSON.parse(readFileSync(path, 'utf8'))
   } catch (thrown) {
     const { message } = toWarpdexError(thrown)
-    throw new WarpdexError('BAD_REQUEST', `the configuration file ${path} cannot be read: ${message}`)
+    throw badRequest(`the configuration file ${path} cannot be read: ${message}`)
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-    throw new WarpdexError('BAD_REQUEST', `the configuration file ${path} must hold one JSON object`)
+    throw badRequest(`the configuration file ${path} must hold one JSON object`)
   }
   return { kind: `setting in ${path}`, given: { ...content }, keyOf: same, shownAs: same, texts: false }
 }
@@ -113,7 +113,7 @@ function refuseUnknown({ kind, given, keyOf, shownAs }: Source): void {
   for (const key of Object.keys(given)) {
     if (names.some((name) => keyOf(name) === key)) continue
     const valid = names.map(shownAs).join(', ')
-    throw new WarpdexError('BAD_REQUEST', `unknown ${kind} ${key}; use one of ${valid}`)
+    throw badRequest(`unknown ${kind} ${key}; use one of ${valid}`)
   }
 }
 
@@ -125,7 +125,7 @@ function pickSetting<K extends keyof Config>(name: K, sources: readonly Source[]
     const meant = texts && typeof value === 'string' ? fromText(setting.type, value) : value
     if (setting.accepts(meant)) return meant
     const shown = name === 'token' ? '' : ` is ${JSON.stringify(value)}; it`
-    throw new WarpdexError('BAD_REQUEST', `the ${kind} ${shownAs(name)}${shown} must be ${setting.expected}`)
+    throw badRequest(`the ${kind} ${shownAs(name)}${shown} must be ${setting.expected}`)
   }
   return setting.fallback
 }

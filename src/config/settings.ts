@@ -4,42 +4,6 @@ import { isToken } from '../../protocol/bearer.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../observe/log.js'
 
-/** Everything that a user decides about a server. */
-export interface Config {
-  readonly directory: string
-  readonly host: string
-  readonly port: number
-  readonly listen: string
-  readonly token: string
-  readonly tokens: string
-  readonly allowUnauthenticated: boolean
-  readonly tlsCert: string
-  readonly tlsKey: string
-  readonly adapter: AdapterChoice
-  readonly snapshotLogBytes: number
-  readonly payloadCacheBytes: number
-  readonly deviceMemory: number
-  readonly queryMemory: number
-  /** 0 leaves it to the device. */
-  readonly queryMemoryInAll: number
-  readonly recalibrate: boolean
-  readonly ioThreads: number
-  readonly maxConnections: number
-  readonly maxRequestsInFlight: number
-  readonly maxRequestsInAll: number
-  readonly maxBytesInFlight: number
-  readonly maxBytesInAll: number
-  readonly maxReplyBytes: number
-  readonly maxReplyBytesInAll: number
-  readonly handshakeSeconds: number
-  readonly pingSeconds: number
-  readonly stallSeconds: number
-  readonly shutdownSeconds: number
-  readonly logLevel: LogLevel
-  readonly logFormat: LogFormat
-  readonly backupDirectory: string
-}
-
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
 export interface Setting<T> {
   readonly type: 'string' | 'number' | 'boolean'
@@ -53,70 +17,64 @@ export interface Setting<T> {
 const MIB = 2 ** 20
 const MOST_BYTES = 2 ** 50
 const DAY_SECONDS = 86_400
+const ANY_TEXT: TextRule = { expected: 'a text', isRight: () => true }
+const NOT_EMPTY: TextRule = { expected: 'a text that is not empty', isRight: (text) => text !== '' }
 
 /** The settings by name. Flags are `--kebab-case`, environment variables `WARPDEX_UPPER_CASE`, a file's keys as here. */
-export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
-  directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', 1),
-  host: text('Address to listen on', '127.0.0.1', 1),
+const settings = {
+  directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', NOT_EMPTY),
+  host: text('Address to listen on', '127.0.0.1', NOT_EMPTY),
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
-  listen: {
-    type: 'string',
-    description:
-      'A Unix socket to listen on as well, unix:PATH; who may open it is for the modes of its folder to say',
-    fallback: '',
-    expected: 'empty, or unix: and the path of a socket of at most 100 bytes',
-    accepts: (value): value is string =>
-      typeof value === 'string' && /^(unix:.+)?$/s.test(value) && Buffer.byteLength(value) <= 105,
-  },
-  token: {
-    type: 'string',
-    description: 'Token with all rights; best set by the environment or the file, since others see flags',
-    fallback: '',
-    expected: 'empty, or 1 to 512 printable ASCII characters without blanks',
-    accepts: (value): value is string => typeof value === 'string' && (value === '' || isToken(value)),
-  },
-  tokens: text('JSON file with tokens and their rights; "warpdex token" makes its entries', '', 0),
-  allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
-  tlsCert: text(
-    'PEM file with the certificate, and those that vouch for it; the port speaks TLS only',
+  listen: text(
+    'A Unix socket to listen on as well, unix:PATH; who may open it is for the modes of its folder to say',
     '',
-    0,
+    {
+      expected: 'empty, or unix: and the path of a socket of at most 100 bytes',
+      isRight: (path) => /^(unix:.+)?$/s.test(path) && Buffer.byteLength(path) <= 105,
+    },
   ),
-  tlsKey: text('PEM file with the key of the certificate', '', 0),
-  adapter: choice('Adapter to compute on: auto prefers a GPU and falls back to software', 'auto', [
+  token: text('Token with all rights; best set by the environment or the file, since others see flags', '', {
+    expected: 'empty, or 1 to 512 printable ASCII characters without blanks',
+    isRight: (token) => token === '' || isToken(token),
+  }),
+  tokens: text('JSON file with tokens and their rights; "warpdex token" makes its entries', ''),
+  allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
+  tlsCert: text('PEM file with the certificate, and those that vouch for it; the port speaks TLS only', ''),
+  tlsKey: text('PEM file with the key of the certificate', ''),
+  adapter: choice<AdapterChoice>(
+    'Adapter to compute on: auto prefers a GPU and falls back to software',
     'auto',
-    'hardware',
-    'software',
-  ]),
+    ['auto', 'hardware', 'software'],
+  ),
   snapshotLogBytes: whole(
     'Bytes of write log of an index after which a snapshot of it is taken',
     256 * MIB,
     MIB,
-    2 ** 50,
+    MOST_BYTES,
   ),
-  payloadCacheBytes: whole('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB, 2 ** 50),
-  deviceMemory: {
-    type: 'number',
-    description:
+  payloadCacheBytes: whole('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB, MOST_BYTES),
+  deviceMemory: zeroOr(
+    whole(
       'Bytes of device memory for indexes; those that do not fit wait in host memory. 0 sets no limit',
-    fallback: 0,
-    expected: `0 or a whole number from ${MIB} to ${2 ** 50}`,
-    accepts: (value) => value === 0 || isWhole(value, MIB, 2 ** 50),
-  },
+      0,
+      MIB,
+      MOST_BYTES,
+    ),
+  ),
   queryMemory: whole(
     'Bytes of device memory that one query may take beside its relations',
     LIMITS.queryDeviceBytes,
     MIB,
     MOST_BYTES,
   ),
-  queryMemoryInAll: {
-    type: 'number',
-    description:
+  queryMemoryInAll: zeroOr(
+    whole(
       "The same of all queries together, results that wait to be read included. 0 is twice that of one, or a quarter of this machine's memory where the adapter is software and that is less",
-    fallback: 0,
-    expected: `0 or a whole number from ${MIB} to ${MOST_BYTES}`,
-    accepts: (value) => value === 0 || isWhole(value, MIB, MOST_BYTES),
-  },
+      0,
+      MIB,
+      MOST_BYTES,
+    ),
+  ),
   ioThreads: whole(
     'Threads that listen beside that of the engine, one at most below Node 22.12; 0 does all in one',
     defaultIoThreads(),
@@ -155,10 +113,21 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     DAY_SECONDS,
   ),
   shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
-  logLevel: choice('Least level of what is logged on standard error', 'info', LOG_LEVELS),
-  logFormat: choice('Form of the log: lines for people, or a JSON object a line', 'text', LOG_FORMATS),
-  backupDirectory: text('Folder in which clients may have backups made; empty lets them make none', '', 0),
+  logLevel: choice<LogLevel>('Least level of what is logged on standard error', 'info', LOG_LEVELS),
+  logFormat: choice<LogFormat>(
+    'Form of the log: lines for people, or a JSON object a line',
+    'text',
+    LOG_FORMATS,
+  ),
+  backupDirectory: text('Folder in which clients may have backups made; empty lets them make none', ''),
 }
+
+/** Everything that a user decides about a server. */
+export type Config = {
+  readonly [K in keyof typeof settings]: (typeof settings)[K] extends Setting<infer T> ? T : never
+}
+
+export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = settings
 
 /** Half of the processors, so that the engine, the system and clients have the others; none where there are but few. */
 function defaultIoThreads(): number {
@@ -193,13 +162,19 @@ function flag(description: string): Setting<boolean> {
   }
 }
 
-function text(description: string, fallback: string, least: number): Setting<string> {
+interface TextRule {
+  readonly expected: string
+  readonly isRight: (text: string) => boolean
+}
+
+function text(description: string, fallback: string, rule: TextRule = ANY_TEXT): Setting<string> {
+  const { expected, isRight } = rule
   return {
     type: 'string',
     description,
     fallback,
-    expected: least === 0 ? 'a text' : 'a text that is not empty',
-    accepts: (value): value is string => typeof value === 'string' && value.length >= least,
+    expected,
+    accepts: (value): value is string => typeof value === 'string' && isRight(value),
   }
 }
 
@@ -209,12 +184,17 @@ function whole(description: string, fallback: number, least: number, most: numbe
     description,
     fallback,
     expected: `a whole number from ${least} to ${most}`,
-    accepts: (value) => isWhole(value, least, most),
+    accepts: (value): value is number =>
+      typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most,
   }
 }
 
-function isWhole(value: unknown, least: number, most: number): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
+function zeroOr(setting: Setting<number>): Setting<number> {
+  return {
+    ...setting,
+    expected: `0 or ${setting.expected}`,
+    accepts: (value) => value === 0 || setting.accepts(value),
+  }
 }
 
 /** The name as flags have it. */

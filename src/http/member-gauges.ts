@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client'
+import { gauge, type Metric, type Sample } from './exposition.js'
 
 /** Indexes, or relations, that metrics tell apart: each has a dozen series or more. These are the largest; the others are one series together. */
 export const METERED_MEMBERS = 100
@@ -6,47 +6,57 @@ export const METERED_MEMBERS = 100
 /** The label of all that are not told apart; nothing has an empty name. */
 const OTHERS = ''
 
-/** What metrics say of an index or a relation. */
-export type MemberFigure<T> = readonly [name: string, help: string, figure: (stats: T) => number]
-
-/** All indexes or relations at the moment, and those that are told apart. */
-export interface Members<T> {
-  readonly largest: readonly T[]
-  readonly all: readonly T[]
+/** What there is of indexes or relations. */
+interface Member {
+  readonly name: string
+  readonly [figure: string]: unknown
 }
 
-/** A figure that is not known of everything. */
-export function numberOf(figure: unknown): number {
-  return typeof figure === 'number' ? figure : 0
-}
-
-/** Enters a gauge a figure, with a series for each of the largest, and one for all others together. */
-export function memberGauges<T extends { readonly name: string }>(
-  registry: Registry,
-  kind: 'index' | 'relation',
-  figures: readonly MemberFigure<T>[],
-  members: () => Members<T>,
-): void {
-  for (const [name, help, figure] of figures) {
-    registry.registerMetric(
-      new Gauge({
-        name: `warpdex_${kind}_${name}`,
-        help: `${help} The label is empty for all but the ${METERED_MEMBERS} largest together.`,
-        labelNames: [kind],
-        registers: [],
-        collect() {
-          this.reset()
-          const { largest, all } = members()
-          for (const member of largest) this.set({ [kind]: member.name }, figure(member))
-          const shown = new Set(largest.map(({ name }) => name))
-          const others = all.filter(({ name }) => !shown.has(name))
-          if (others.length === 0) return
-          this.set(
-            { [kind]: OTHERS },
-            others.reduce((sum, member) => sum + figure(member), 0),
-          )
-        },
-      }),
-    )
+/** What metrics say of indexes and relations, and what of it is read. */
+const FIGURES: Readonly<Record<'index' | 'relation', readonly (readonly [figure: string, help: string])[]>> =
+  {
+    index: [
+      ['keys', 'Keys of an index.'],
+      ['payloads', 'Payloads of an index.'],
+      ['shards', 'Pieces by ranges of keys that an index is held in.'],
+      ['resident', '1 for an index on the device, 0 for one that is paged out.'],
+      ['deviceBytes', 'Device memory of an index.'],
+      ['garbageBytes', 'Device memory that a compaction would give back.'],
+      ['hostBytes', 'Host memory of an index that is paged out.'],
+      ['logRecords', 'Log records of an index on disk.'],
+      ['logPosition', 'Position of the newest log record.'],
+      ['snapshotPosition', 'Log position of the newest snapshot.'],
+    ],
+    relation: [
+      ['rows', 'Rows of a relation.'],
+      ['appends', 'Appends to a relation since it was loaded.'],
+      ['resident', '1 for a relation on the device, 0 for one that is paged out.'],
+      ['deviceBytes', 'Device memory of a relation.'],
+      ['hostBytes', 'Host memory of a relation that is paged out.'],
+      ['stringBytes', 'Different strings of a relation, in host memory.'],
+      ['logRecords', 'Log records of a relation on disk.'],
+      ['logPosition', 'Position of the newest log record.'],
+      ['snapshotPosition', 'Log position of the newest snapshot.'],
+    ],
   }
+
+/** A gauge for each figure, with a series for each of the largest, and one for all others together. */
+export function memberGauges(
+  kind: 'index' | 'relation',
+  largest: readonly Member[],
+  all: readonly Member[],
+): Metric[] {
+  const shown = new Set(largest.map(({ name }) => name))
+  const others = all.filter(({ name }) => !shown.has(name))
+  return FIGURES[kind].map(([figure, help]) => {
+    // A figure that is not known of everything is 0.
+    const of = (member: Member) => Number(member[figure] ?? 0)
+    const samples = largest.map((member): Sample => [of(member), { [kind]: member.name }])
+    const rest = others.reduce((sum, member) => sum + of(member), 0)
+    return gauge(
+      `warpdex_${kind}_${figure.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+      `${help} The label is empty for all but the ${METERED_MEMBERS} largest together.`,
+      others.length === 0 ? samples : [...samples, [rest, { [kind]: OTHERS }]],
+    )
+  })
 }

@@ -1,15 +1,17 @@
+import type { RelationInfo } from '../../protocol/relation.js'
 import type { IndexStats } from '../../protocol/replies.js'
-import type { Engine } from '../engine/engine.js'
 import type { ServerStats } from '../engine/engine-stats.js'
 import type { RelationFacts } from '../engine/named-relation.js'
 import type { PagedStats } from '../engine/paged-index.js'
+import type { PlaceStats } from '../engine/paged-structure.js'
 import type { HistoryField } from '../observe/history.js'
 import type { LogHistogram } from '../observe/log-histogram.js'
-import { STAGES, type Stage } from '../observe/meters.js'
-import type { Monitor, Notice } from '../observe/monitor.js'
+import { type Meters, STAGES, type Stage } from '../observe/meters.js'
+import type { Notice } from '../observe/monitor.js'
 import { json } from './answer.js'
+import { largestRelations } from './engine-metrics.js'
 import type { Availability } from './health.js'
-import { largestRelations } from './relation-metrics.js'
+import type { MetricsSource } from './metrics.js'
 import type { Route } from './site.js'
 
 /** Indexes, and relations, that the status page lists: the largest. */
@@ -26,36 +28,17 @@ interface Times {
 }
 
 /** What it shows of a relation. */
-export type RelationStatus = Pick<
-  RelationFacts,
-  | 'name'
-  | 'columns'
-  | 'indexes'
-  | 'kept'
-  | 'rows'
-  | 'deviceBytes'
-  | 'hostBytes'
-  | 'stringBytes'
-  | 'resident'
-  | 'appends'
-  | 'logPosition'
-  | 'snapshotPosition'
->
+export type RelationStatus = RelationInfo &
+  PlaceStats &
+  Pick<RelationFacts, 'rows' | 'deviceBytes' | 'stringBytes' | 'appends' | 'logPosition' | 'snapshotPosition'>
 
 /** What the status page shows. Times are in microseconds. */
 export interface ServerStatus extends Availability {
   readonly now: number
   /** Undefined until the engine is open. */
   readonly server: ServerStats | undefined
-  readonly traffic: {
-    readonly connections: number
-    readonly requestsInFlight: number
-    readonly bytesInFlight: number
-    readonly coalescedGets: number
-    readonly sharedDispatches: number
-    readonly loggedWrites: number
-    readonly logRecords: number
-  }
+  readonly traffic: Readonly<Record<'requestsInFlight' | 'bytesInFlight', number>> &
+    Pick<Meters, 'connections' | 'coalescedGets' | 'sharedDispatches' | 'loggedWrites' | 'logRecords'>
   readonly ops: readonly (Times & { readonly op: string; readonly failures: number; readonly keys: number })[]
   readonly stages: readonly (Times & { readonly stage: Stage })[]
   readonly events: Readonly<Record<string, number>>
@@ -70,10 +53,8 @@ export interface ServerStatus extends Availability {
   readonly notices: readonly Notice[]
 }
 
-export interface StatusSource {
-  readonly monitor: Monitor
+export interface StatusSource extends MetricsSource {
   readonly availability: () => Availability
-  readonly engine: () => Engine | undefined
 }
 
 /** `/status.json`. */
@@ -91,23 +72,24 @@ export function statusRoute(source: StatusSource): Route {
 
 function serverStatus({ monitor, availability, engine }: StatusSource): ServerStatus {
   const { meters, history, notices } = monitor
-  const stats = engine()?.stats()
+  const { server, indexes: all = [], relations: allRelations = [] } = engine()?.stats() ?? {}
   const indexes = engine()?.largest(LISTED) ?? []
-  const relations = largestRelations(stats?.relations ?? [], LISTED)
-  const underWay = meters.underWay()
+  const relations = largestRelations(allRelations, LISTED)
+  const { connections, coalescedGets, sharedDispatches, loggedWrites, logRecords } = meters
+  const { requests: requestsInFlight, bytes: bytesInFlight } = meters.underWay()
   const ops = [...meters.ops.values()].filter(({ latency }) => latency.count > 0)
   return {
     now: Date.now(),
     ...availability(),
-    server: stats?.server,
+    server,
     traffic: {
-      connections: meters.connections,
-      requestsInFlight: underWay.requests,
-      bytesInFlight: underWay.bytes,
-      coalescedGets: meters.coalescedGets,
-      sharedDispatches: meters.sharedDispatches,
-      loggedWrites: meters.loggedWrites,
-      logRecords: meters.logRecords,
+      connections,
+      requestsInFlight,
+      bytesInFlight,
+      coalescedGets,
+      sharedDispatches,
+      loggedWrites,
+      logRecords,
     },
     ops: ops.map(({ op, outcomes, latency, items }) => ({
       op,
@@ -117,11 +99,11 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
     })),
     stages: STAGES.map((stage) => ({ stage, ...timesOf(meters.stages[stage]) })),
     events: meters.events,
-    history: history.columns(),
+    history: history.columns,
     indexes,
-    unlisted: (stats?.indexes.length ?? 0) - indexes.length,
+    unlisted: all.length - indexes.length,
     relations: relations.map(({ regions: _regions, ...facts }) => facts),
-    unlistedRelations: (stats?.relations.length ?? 0) - relations.length,
+    unlistedRelations: allRelations.length - relations.length,
     notices,
   }
 }

@@ -2,7 +2,13 @@ import { DATA_OPS } from '../../protocol/data-request.js'
 import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
 import { CONTROL_OPS, type Op, type Request } from '../../protocol/messages.js'
 import { type HistogramData, LogHistogram } from './log-histogram.js'
-import type { EngineEvent, EngineMeter, RequestMeter, ServerMeter } from './meter.js'
+import {
+  ENGINE_EVENTS,
+  type EngineEvent,
+  type EngineMeter,
+  type RequestMeter,
+  type ServerMeter,
+} from './meter.js'
 
 /** Operations, and what could not be read as one. */
 const METERED_OPS = [...CONTROL_OPS, ...DATA_OPS, 'unknown'] as const
@@ -36,15 +42,16 @@ const REQUEST_COUNTERS = ['requests', 'failures', 'items', 'bytesIn', 'bytesOut'
 /** What was counted in another thread since it last said so. */
 export interface MeterCounts {
   readonly counters: Readonly<Record<(typeof REQUEST_COUNTERS)[number], number>>
-  /** Only of operations of which there were requests. */
-  readonly ops: readonly {
-    readonly op: MeteredOp
-    readonly outcomes: Float64Array
-    readonly latency: HistogramData
-    readonly items: HistogramData
-  }[]
-  readonly stages: Readonly<Record<'decode' | 'reply', HistogramData>>
-  readonly latest: Readonly<Record<'reads' | 'writes', HistogramData>>
+  /** Of operations of which there were requests. */
+  readonly outcomes: readonly (readonly [op: MeteredOp, counts: Float64Array])[]
+  /** In which something was recorded, by their places among those that are recorded where sockets are. */
+  readonly histograms: readonly (readonly [place: number, recorded: HistogramData])[]
+}
+
+/** A value for each key. */
+export function recordOf<K extends string, V>(keys: readonly K[], make: (key: K) => V): Record<K, V> {
+  // It has the keys that were given.
+  return Object.fromEntries(keys.map((key) => [key, make(key)])) as Record<K, V>
 }
 
 /** What is known of the requests of one operation. */
@@ -69,25 +76,18 @@ export class OpMeter {
 export class Meters implements ServerMeter, EngineMeter {
   readonly ops: ReadonlyMap<MeteredOp, OpMeter> = new Map(METERED_OPS.map((op) => [op, new OpMeter(op)]))
   /** Microseconds by stage. */
-  readonly stages: Readonly<Record<Stage, LogHistogram>> = {
-    decode: new LogHistogram(),
-    queue: new LogHistogram(),
-    coalesce: new LogHistogram(),
-    device: new LogHistogram(),
-    log: new LogHistogram(),
-    reply: new LogHistogram(),
-  }
-  readonly events: Record<EngineEvent, number> = {
-    compaction: 0,
-    merge: 0,
-    snapshot: 0,
-    pageOut: 0,
-    pageIn: 0,
-    deviceLoss: 0,
-    expiry: 0,
-  }
+  readonly stages: Readonly<Record<Stage, LogHistogram>> = recordOf(STAGES, () => new LogHistogram())
+  readonly events = recordOf(ENGINE_EVENTS, () => 0)
   /** Latencies of the present second, in microseconds; whoever keeps the history clears them. */
   readonly latest = { reads: new LogHistogram(), writes: new LogHistogram() }
+  /** What is recorded where sockets are. */
+  readonly #recorded: readonly LogHistogram[] = [
+    this.stages.decode,
+    this.stages.reply,
+    this.latest.reads,
+    this.latest.writes,
+    ...[...this.ops.values()].flatMap(({ latency, items }) => [latency, items]),
+  ]
   requests = 0
   failures = 0
   items = 0
@@ -117,40 +117,30 @@ export class Meters implements ServerMeter, EngineMeter {
   /** What was counted of requests since the last call; undefined where that is nothing. */
   take(): MeterCounts | undefined {
     if (this.bytesIn === 0 && this.bytesOut === 0 && this.slowConsumers === 0) return undefined
-    const counters = { requests: 0, failures: 0, items: 0, bytesIn: 0, bytesOut: 0, slowConsumers: 0 }
-    for (const counter of REQUEST_COUNTERS) {
-      counters[counter] = this[counter]
+    const counters = recordOf(REQUEST_COUNTERS, (counter) => {
+      const count = this[counter]
       this[counter] = 0
-    }
+      return count
+    })
     const ops = [...this.ops.values()].filter(({ latency }) => latency.count > 0)
-    const { stages, latest } = this
-    return {
-      counters,
-      ops: ops.map(({ op, outcomes, latency, items }) => {
-        const counted = { op, outcomes: outcomes.slice(), latency: latency.take(), items: items.take() }
-        outcomes.fill(0)
-        return counted
-      }),
-      stages: { decode: stages.decode.take(), reply: stages.reply.take() },
-      latest: { reads: latest.reads.take(), writes: latest.writes.take() },
-    }
+    const outcomes = ops.map(({ op, outcomes }) => [op, outcomes.slice()] as const)
+    for (const { outcomes } of ops) outcomes.fill(0)
+    const histograms = this.#recorded.flatMap((recorded, place) =>
+      recorded.count === 0 ? [] : [[place, recorded.take()] as const],
+    )
+    return { counters, outcomes, histograms }
   }
 
   /** Adds what another thread has counted. */
-  add({ counters, ops, stages, latest }: MeterCounts): void {
+  add({ counters, outcomes, histograms }: MeterCounts): void {
     for (const counter of REQUEST_COUNTERS) this[counter] += counters[counter]
-    for (const { op, outcomes, latency, items } of ops) {
-      const own = this.ops.get(op)
-      own?.outcomes.forEach((_, i, all) => {
-        all[i] += outcomes[i]!
+    for (const [op, counts] of outcomes) {
+      const own = this.ops.get(op)?.outcomes
+      counts.forEach((count, i) => {
+        if (own !== undefined) own[i] += count
       })
-      own?.latency.add(latency)
-      own?.items.add(items)
     }
-    this.stages.decode.add(stages.decode)
-    this.stages.reply.add(stages.reply)
-    this.latest.reads.add(latest.reads)
-    this.latest.writes.add(latest.writes)
+    for (const [place, recorded] of histograms) this.#recorded[place].add(recorded)
   }
 
   opened(): void {

@@ -1,0 +1,76 @@
+import type { Engine } from '../engine/engine.js'
+import type { RelationFacts } from '../engine/named-relation.js'
+import { counter, gauge, type Metric, type Sample } from './exposition.js'
+import { METERED_MEMBERS, memberGauges } from './member-gauges.js'
+
+/** What the engine knows of itself, of its indexes and of its relations; nothing of those while it is not open. */
+export function engineMetrics(engine: Engine | undefined): Metric[] {
+  const { server, indexes = [], relations = [] } = engine?.stats() ?? {}
+  const largest = engine?.largest(METERED_MEMBERS) ?? []
+  const queries = server?.queries
+  return [
+    gauge('warpdex_indexes', 'Indexes that can be used.', indexes.length),
+    gauge('warpdex_uptime_seconds', 'Time since the engine was opened.', server?.uptimeSeconds ?? 0),
+    gauge(
+      'warpdex_device_limit_bytes',
+      'Device memory that indexes and relations may own; 0 without a limit.',
+      server?.deviceLimitBytes ?? 0,
+    ),
+    gauge('warpdex_paged_out_indexes', 'Indexes that are paged out.', server?.pagedOutIndexes ?? 0),
+    gauge(
+      'warpdex_paged_out_relations',
+      'Relations that are paged out, and kept results.',
+      server?.pagedOutRelations ?? 0,
+    ),
+    gauge('warpdex_queries_running', 'Queries whose result is not yet made.', queries?.running ?? 0),
+    gauge('warpdex_queries_waiting', 'Queries that wait for memory of others.', queries?.waiting ?? 0),
+    gauge('warpdex_query_bytes', 'Memory of queries beside their relations.', queries?.bytes ?? 0),
+    counter('warpdex_query_slices_total', 'Slices of queries that went to the device.', queries?.slices ?? 0),
+    gauge('warpdex_store_bytes', 'Data file and snapshots on disk.', server?.storeBytes ?? 0),
+    gauge(
+      'warpdex_payload_cache_bytes',
+      'Payloads of kind bytes in memory.',
+      server?.cachedPayloadBytes ?? 0,
+    ),
+    ...memberGauges('index', largest, indexes),
+    gauge(
+      'warpdex_index_region_bytes',
+      `Device memory of the ${METERED_MEMBERS} largest indexes by region and by what is in it: live, garbage or free.`,
+      largest.flatMap(({ name: index, regions }) =>
+        regions.flatMap(({ role: region, bytes, usedBytes, garbageBytes }): Sample[] => [
+          [usedBytes - garbageBytes, { index, region, content: 'live' }],
+          [garbageBytes, { index, region, content: 'garbage' }],
+          [bytes - usedBytes, { index, region, content: 'free' }],
+        ]),
+      ),
+    ),
+    ...relationMetrics(relations),
+  ]
+}
+
+/** Kept results of queries come and go under ever new names, so that only their sums are told. */
+function relationMetrics(relations: readonly RelationFacts[]): Metric[] {
+  const stored = relations.filter(({ kept }) => kept === undefined)
+  const kept = relations.filter(({ kept }) => kept !== undefined)
+  const sum = (figure: 'rows' | 'deviceBytes' | 'hostBytes') =>
+    kept.reduce((total, facts) => total + facts[figure], 0)
+  return [
+    gauge('warpdex_relations', 'Relations that can be used, without kept results.', stored.length),
+    ...memberGauges('relation', largestRelations(stored, METERED_MEMBERS), stored),
+    gauge('warpdex_kept_results', 'Kept results of queries.', kept.length),
+    gauge('warpdex_kept_result_rows', 'Rows of all kept results.', sum('rows')),
+    gauge('warpdex_kept_result_device_bytes', 'Device memory of all kept results.', sum('deviceBytes')),
+    gauge(
+      'warpdex_kept_result_host_bytes',
+      'Host memory of all kept results that are paged out.',
+      sum('hostBytes'),
+    ),
+  ]
+}
+
+/** Those that take the most memory, on device and host, the largest first. */
+export function largestRelations(relations: readonly RelationFacts[], count: number): RelationFacts[] {
+  const bytes = ({ deviceBytes, hostBytes, stringBytes }: RelationFacts) =>
+    deviceBytes + hostBytes + stringBytes
+  return [...relations].sort((one, other) => bytes(other) - bytes(one)).slice(0, count)
+}
