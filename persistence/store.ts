@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
-import { WarpdexError } from '../protocol/errors.js'
+import { badRequest, WarpdexError } from '../protocol/errors.js'
 import type { RelationDefinition } from '../protocol/relation.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import { type BackupOptions, type WrittenBackup, writeBackup } from './backup/backup.js'
@@ -40,12 +40,7 @@ export class Store {
   /** Payloads of kind `bytes`. */
   readonly payloads: PayloadStore
   readonly snapshots: Snapshots
-  readonly #root: RootDatabase<Buffer, Buffer>
-  readonly #lock: DirectoryLock
-  readonly #committer: Committer
-  readonly #dictionary: Dictionary
-  readonly #outcomes: WriteOutcomes
-  readonly #log: LmdbLog
+  readonly #parts: StoreParts
   /** Removes the data of what was dropped, one after the other. */
   #removal: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
@@ -53,16 +48,11 @@ export class Store {
   #backup: Promise<void> | undefined
   readonly #stopping = new AbortController()
 
-  private constructor(root: RootDatabase<Buffer, Buffer>, parts: StoreParts) {
-    this.#root = root
-    this.directory = parts.directory
+  private constructor(directory: string, parts: StoreParts) {
+    this.directory = directory
+    this.#parts = parts
     this.payloads = parts.payloads
     this.snapshots = parts.snapshots
-    this.#lock = parts.lock
-    this.#committer = parts.committer
-    this.#dictionary = parts.dictionary
-    this.#outcomes = parts.outcomes
-    this.#log = parts.log
   }
 
   /**
@@ -109,21 +99,11 @@ export class Store {
     const folder = join(directory, SNAPSHOT_DIRECTORY)
     const snapshots = new Snapshots(committer, keyspace('snapshots'), log, folder, snapshotThread)
     committer.onFailure = () => {
-      log.rollBack()
-      payloads.rollBack()
-      outcomes.rollBack()
+      for (const part of [log, payloads, outcomes]) part.rollBack()
     }
     await snapshots.prepare((id) => dictionary.hasGiven(id))
-    const store = new Store(root, {
-      directory,
-      lock,
-      committer,
-      dictionary,
-      outcomes,
-      payloads,
-      log,
-      snapshots,
-    })
+    const parts = { root, lock, committer, dictionary, outcomes, payloads, log, snapshots }
+    const store = new Store(directory, parts)
     for (const { id } of [...dictionary.list(), ...dictionary.relations()]) store.#take(id)
     for (const id of dictionary.dropped()) store.#removeLater(id)
     return store
@@ -137,15 +117,15 @@ export class Store {
   }
 
   get log(): WriteLog {
-    return this.#log
+    return this.#parts.log
   }
 
   indexes(): StoredIndex[] {
-    return this.#dictionary.list()
+    return this.#parts.dictionary.list()
   }
 
   relations(): StoredRelation[] {
-    return this.#dictionary.relations()
+    return this.#parts.dictionary.relations()
   }
 
   /**
@@ -153,7 +133,7 @@ export class Store {
    * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, and what `make` throws
    */
   createIndex(definition: IndexDefinition, make?: Make<StoredIndex>): Promise<StoredIndex> {
-    return this.#create((taken) => this.#dictionary.create(definition, taken), make)
+    return this.#create((taken) => this.#parts.dictionary.create(definition, taken), make)
   }
 
   /**
@@ -161,7 +141,7 @@ export class Store {
    * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
    */
   createRelation(definition: RelationDefinition, make?: Make<StoredRelation>): Promise<StoredRelation> {
-    return this.#create((taken) => this.#dictionary.createRelation(definition, taken), make)
+    return this.#create((taken) => this.#parts.dictionary.createRelation(definition, taken), make)
   }
 
   async #create<S extends { readonly id: number }>(
@@ -188,7 +168,7 @@ export class Store {
    * @throws WarpdexError `UNKNOWN_INDEX`
    */
   async drop(...ids: readonly number[]): Promise<void> {
-    await this.#dictionary.drop(ids)
+    await this.#parts.dictionary.drop(ids)
     for (const id of ids) {
       this.#leave(id)
       this.#removeLater(id)
@@ -197,12 +177,12 @@ export class Store {
 
   /** What became of a client's write, while that is remembered. */
   outcome(client: string, write: number): StoredOutcome | undefined {
-    return this.#outcomes.find(client, write)
+    return this.#parts.outcomes.find(client, write)
   }
 
   /** Whether it is known what became of a client's write, even if that is not durable yet. */
   knows(client: string, write: number): boolean {
-    return this.#outcomes.has(client, write)
+    return this.#parts.outcomes.has(client, write)
   }
 
   /**
@@ -214,11 +194,11 @@ export class Store {
   async backUp(destination: string, onProgress?: BackupOptions['onProgress']): Promise<WrittenBackup> {
     if (this.#closing !== undefined) throw new WarpdexError('SHUTTING_DOWN', 'the store is closed')
     if (this.#backup !== undefined) {
-      throw new WarpdexError('BAD_REQUEST', 'another backup is being made; wait until it is done')
+      throw badRequest('another backup is being made; wait until it is done')
     }
     const source = {
       directory: this.directory,
-      copyDataFile: (folder: string, options: CopyOptions) => copyLive(this.#root, folder, options),
+      copyDataFile: (folder: string, options: CopyOptions) => copyLive(this.#parts.root, folder, options),
     }
     this.snapshots.detain()
     const written = writeBackup(source, destination, { onProgress, stop: this.#stopping.signal })
@@ -243,33 +223,34 @@ export class Store {
   }
 
   async #close(): Promise<void> {
+    const { committer, root, lock } = this.#parts
     this.#stopping.abort(new WarpdexError('SHUTTING_DOWN', 'the store is being closed'))
-    await this.#committer.close()
+    await committer.close()
     await this.#backup
     await this.#removal
-    await this.#root.close()
-    this.#lock.release()
+    await root.close()
+    lock.release()
+  }
+
+  /** What holds data of each index and relation. */
+  get #holders(): readonly Holder[] {
+    const { log, payloads, snapshots } = this.#parts
+    return [log, payloads, snapshots]
   }
 
   #take(id: number): void {
-    this.#log.open(id)
-    this.payloads.open(id)
-    this.snapshots.open(id)
+    for (const holder of this.#holders) holder.open(id)
   }
 
   #leave(id: number): void {
-    this.#log.close(id)
-    this.payloads.close(id)
-    this.snapshots.close(id)
+    for (const holder of this.#holders) holder.close(id)
   }
 
   #removeLater(id: number): void {
     this.#removal = this.#removal.then(async () => {
       try {
-        await this.#log.remove(id)
-        await this.payloads.remove(id)
-        await this.snapshots.remove(id)
-        await this.#dictionary.forget(id)
+        for (const holder of this.#holders) await holder.remove(id)
+        await this.#parts.dictionary.forget(id)
       } catch {
         // The store was closed or its disk failed, which every write reports; the next opening goes on with this.
       }
@@ -304,8 +285,18 @@ async function copyLive(
   tell()
 }
 
+/** Holds data of indexes and relations, by id. */
+interface Holder {
+  /** Takes one up. */
+  open(id: number): void
+  /** Takes no more of it. */
+  close(id: number): void
+  /** Removes what there is of one that was closed. */
+  remove(id: number): Promise<void>
+}
+
 interface StoreParts {
-  readonly directory: string
+  readonly root: RootDatabase<Buffer, Buffer>
   readonly lock: DirectoryLock
   readonly committer: Committer
   readonly dictionary: Dictionary

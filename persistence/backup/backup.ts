@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { inspect, snapshotsNamed } from '../check/checker.js'
 import type { Finding, InspectedIndex, InspectedRelation, Inspection } from '../check/inspection.js'
 import { lockStore, syncDirectory } from '../disk/data-directory.js'
@@ -104,7 +104,7 @@ export async function backUpDirectory(
 ): Promise<WrittenBackup> {
   const path = resolve(directory)
   const lock = await lockStore(path)
-  if (lock === undefined) throw new WarpdexError('BAD_REQUEST', `${path} holds no data of warpdex`)
+  if (lock === undefined) throw badRequest(`${path} holds no data of warpdex`)
   try {
     const copyDataFile = async (folder: string, copyOptions: CopyOptions) => {
       await copyChecked(join(path, DATA_FILE), join(folder, DATA_FILE), copyOptions)
@@ -185,8 +185,7 @@ function requireLeftOver(draft: string): void {
   if (!existsSync(draft)) return
   const names = statSync(draft).isDirectory() ? readdirSync(draft) : undefined
   if (names?.includes(UNFINISHED_FILE) || names?.every((name) => name === LOCK_FILE)) return
-  throw new WarpdexError(
-    'BAD_REQUEST',
+  throw badRequest(
     `${draft} is where the backup would be made, and is no unfinished backup: it has no ${UNFINISHED_FILE}; move it elsewhere, or give the backup another name`,
   )
 }
@@ -201,29 +200,20 @@ async function clear(draft: string): Promise<void> {
 
 function requireFree(path: string): void {
   if (path.toLowerCase().endsWith(DRAFT_SUFFIX)) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${path} ends in ${DRAFT_SUFFIX}, as only unfinished backups do; name another folder`,
-    )
+    throw badRequest(`${path} ends in ${DRAFT_SUFFIX}, as only unfinished backups do; name another folder`)
   }
   if (existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0)) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${path} is there already; name a folder that is not, or an empty one`,
-    )
+    throw badRequest(`${path} is there already; name a folder that is not, or an empty one`)
   }
   const parent = dirname(path)
   if (existsSync(parent) && statSync(parent).isDirectory()) return
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `there is no folder ${parent} to put ${basename(path)} into; make it first`,
-  )
+  throw badRequest(`there is no folder ${parent} to put ${basename(path)} into; make it first`)
 }
 
 /** A backup within the data would be part of it, and end with it. */
 function requireApart(path: string, directory: string): void {
   if (!`${path}/`.startsWith(`${resolve(directory)}/`)) return
-  throw new WarpdexError('BAD_REQUEST', `${path} lies in the data directory; name a folder outside of it`)
+  throw badRequest(`${path} lies in the data directory; name a folder outside of it`)
 }
 
 function sizeOf(path: string): number {

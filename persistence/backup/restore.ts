@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { inspect } from '../check/checker.js'
 import type { Finding, Inspection } from '../check/inspection.js'
 import { holdsStore, lockStore, makeDirectory, markAsStore, syncDirectory } from '../disk/data-directory.js'
@@ -32,7 +32,7 @@ export async function verify(path: string, { onProgress, stop }: BackupOptions =
   if (isBackup(directory)) return verifyBackup(directory, { onProgress, stop })
   const lock = await lockStore(directory)
   if (lock === undefined) {
-    throw new WarpdexError('BAD_REQUEST', `${directory} holds neither data of warpdex nor a backup`)
+    throw badRequest(`${directory} holds neither data of warpdex nor a backup`)
   }
   try {
     const total = sizeOf(join(directory, DATA_FILE)) + sizeOf(join(directory, SNAPSHOT_DIRECTORY))
@@ -141,8 +141,7 @@ async function copyAll(
 
 async function requireEmpty(directory: string): Promise<void> {
   if (await holdsStore(directory)) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       `${directory} holds data already, which a restoration would replace; name a folder that is empty or not there`,
     )
   }

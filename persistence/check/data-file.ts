@@ -65,22 +65,22 @@ export class DataFile {
     let previous: Buffer | undefined
     for (const key of table.getKeys({ snapshot: true })) {
       if (previous !== undefined && Buffer.compare(previous, key) >= 0)
-        throw this.#damage(`the keys of ${name} are not in order`)
+        throw this.damage(`the keys of ${name} are not in order`)
       const found = table.getBinaryFast(key)
-      if (found === undefined) throw this.#damage(`${name} has a key that cannot be found`)
+      if (found === undefined) throw this.damage(`${name} has a key that cannot be found`)
       count++
       previous = key
       // Small values lie in a larger buffer, of which only `length` tells how much counts.
       yield [key, Buffer.from(found.buffer, found.byteOffset, found.length)]
     }
     const { entryCount } = Object(table.getStats())
-    if (count !== entryCount) throw this.#damage(`${name} has ${count} entries, not ${entryCount}`)
+    if (count !== entryCount) throw this.damage(`${name} has ${count} entries, not ${entryCount}`)
   }
 
   /** The value of a key. */
   read(name: TableName, key: Buffer): Buffer {
     const value = this.#table(name)?.getBinary(key)
-    if (value === undefined) throw this.#damage(`${name} has a key that cannot be found`)
+    if (value === undefined) throw this.damage(`${name} has a key that cannot be found`)
     return value
   }
 
@@ -103,8 +103,8 @@ export class DataFile {
         even === 0n
           ? odd === 0n || odd % 2n === 1n
           : even % 2n === 0n && (odd === even + 1n || odd === even - 1n)
-      if (!isSound) throw this.#damage('nobody can tell which transaction is the last')
-      if (fstatSync(file).size < 2 * pageSize) throw this.#damage('it has no two pages')
+      if (!isSound) throw this.damage('nobody can tell which transaction is the last')
+      if (fstatSync(file).size < 2 * pageSize) throw this.damage('it has no two pages')
     } finally {
       closeSync(file)
     }
@@ -125,16 +125,16 @@ export class DataFile {
     const tables = new Map<TableName, Database<Buffer, Buffer>>()
     for (const name of names) {
       const known = TABLES.find((table) => table === name)
-      if (known === undefined)
-        throw this.#damage(`it has a table ${JSON.stringify(name)}, which is not known`)
+      if (known === undefined) throw this.damage(`it has a table ${JSON.stringify(name)}, which is not known`)
       const table: Database<Buffer, Buffer> | undefined = this.#root.openDB<Buffer, Buffer>(name, ENCODING)
-      if (table === undefined) throw this.#damage(`its table ${name} cannot be opened`)
+      if (table === undefined) throw this.damage(`its table ${name} cannot be opened`)
       tables.set(known, table)
     }
     return tables
   }
 
-  #damage(what: string): WarpdexError {
+  /** What is said of a file in which something is wrong. */
+  damage(what: string): WarpdexError {
     return damaged(`${this.path} is damaged: ${what}; bring the data directory back from a backup`)
   }
 }

@@ -1,9 +1,9 @@
 import { readEntry } from '../disk/dictionary.js'
 import { numberOf } from '../disk/keys.js'
-import { damaged, decodeRecord, RecordKind } from '../disk/record.js'
+import { decodeRecord, RecordKind } from '../disk/record.js'
 import { parseOutcomeKey } from '../log/write-outcomes.js'
 import { decodeSegment, parseSegmentKey, segmentRecordBytes } from '../payloads/segment.js'
-import type { DataFile, Entry } from './data-file.js'
+import type { DataFile } from './data-file.js'
 
 /** Longer outcomes are not read: their keys would have to be damaged in just the way that keeps their order. */
 const OUTCOME_BYTES = 1024
@@ -15,75 +15,59 @@ const OUTCOME_BYTES = 1024
  * @throws WarpdexError `DAMAGED_FILE`
  */
 export function checkKeys(file: DataFile): void {
-  new KeyCheck(file).run()
+  const indexes = new Set<number>()
+  for (const [key, value] of file.entries('indexes')) {
+    const { index, relation, dropped } = readEntry(key, value)
+    const id = index?.id ?? relation?.id ?? dropped
+    if (id !== undefined) indexes.add(id)
+  }
+  const indexOf = (key: Buffer, what: string): number => {
+    const index = key.length < 12 ? undefined : key.readUInt32BE(0)
+    if (index !== undefined && indexes.has(index)) return index
+    throw file.damage(`it holds ${what} of index ${index ?? 'unknown'}, which does not exist`)
+  }
+  checkLog(file, (key) => indexOf(key, 'a log record'))
+  for (const [key, value] of file.entries('outcomes')) {
+    const { client, write } = parseOutcomeKey(key)
+    if (value.length > OUTCOME_BYTES) touch(value)
+    else decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
+  }
+  checkSegments(file, (key) => indexOf(key, 'a payload segment'))
+  for (const [key] of file.entries('snapshots')) indexOf(key, 'a pointer to a snapshot')
 }
 
-class KeyCheck {
-  readonly #file: DataFile
-  readonly #indexes = new Set<number>()
+/** @throws WarpdexError where there is no such index */
+type IndexOf = (key: Buffer) => number
 
-  constructor(file: DataFile) {
-    this.#file = file
+function checkLog(file: DataFile, indexOf: IndexOf): void {
+  let last: { index: number; position: number } | undefined
+  for (const [key, value] of file.entries('log')) {
+    const index = indexOf(key)
+    const position = numberOf(key)
+    if (last?.index === index && position !== last.position + 1)
+      throw file.damage(`the log of index ${index} lacks position ${last.position + 1}`)
+    last = { index, position }
+    touch(value)
   }
+}
 
-  run(): void {
-    for (const [key, value] of this.#file.entries('indexes')) {
-      const { index, relation, dropped } = readEntry(key, value)
-      const id = index?.id ?? relation?.id ?? dropped
-      if (id !== undefined) this.#indexes.add(id)
-    }
-    this.#checkLog()
-    for (const [key, value] of this.#file.entries('outcomes')) {
-      const { client, write } = parseOutcomeKey(key)
-      if (value.length > OUTCOME_BYTES) touch(value)
-      else decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
-    }
-    this.#checkSegments()
-    for (const [key] of this.#file.entries('snapshots')) this.#indexOf(key, 'a pointer to a snapshot')
+/** There may be many gigabytes of segments, so only the last of each index is read, from which the number of the next row follows. */
+function checkSegments(file: DataFile, indexOf: IndexOf): void {
+  const nameOf = (key: Buffer) =>
+    `the payload segment of index ${key.readUInt32BE(0)} from row ${parseSegmentKey(key).firstRow}`
+  let last: { index: number; key: Buffer } | undefined
+  const check = (key: Buffer | undefined): void => {
+    if (key !== undefined) decodeSegment(key, file.read('payloads', key), nameOf(key))
   }
-
-  #checkLog(): void {
-    let last: { index: number; position: number } | undefined
-    for (const [key, value] of this.#file.entries('log')) {
-      const index = this.#indexOf(key, 'a log record')
-      const position = numberOf(key)
-      if (last?.index === index && position !== last.position + 1)
-        throw this.#damage(`the log of index ${index} lacks position ${last.position + 1}`)
-      last = { index, position }
-      touch(value)
-    }
+  for (const [key, value] of file.entries('payloads')) {
+    const index = indexOf(key)
+    if (value.length !== segmentRecordBytes(parseSegmentKey(key)))
+      throw file.damage(`${nameOf(key)} has a wrong length`)
+    if (!file.isWhole) touch(value)
+    if (last?.index !== index) check(last?.key)
+    last = { index, key }
   }
-
-  /** There may be many gigabytes of segments, so only the last of each index is read, from which the number of the next row follows. */
-  #checkSegments(): void {
-    let last: { index: number; key: Buffer } | undefined
-    const check = (key: Buffer | undefined): void => {
-      if (key !== undefined) decodeSegment(key, this.#file.read('payloads', key), this.#nameOf(key))
-    }
-    for (const [key, value] of this.#file.entries('payloads')) {
-      const index = this.#indexOf(key, 'a payload segment')
-      if (value.length !== segmentRecordBytes(parseSegmentKey(key)))
-        throw this.#damage(`${this.#nameOf(key)} has a wrong length`)
-      if (!this.#file.isWhole) touch(value)
-      if (last?.index !== index) check(last?.key)
-      last = { index, key }
-    }
-    check(last?.key)
-  }
-
-  #nameOf(key: Entry[0]): string {
-    return `the payload segment of index ${key.readUInt32BE(0)} from row ${parseSegmentKey(key).firstRow}`
-  }
-
-  #indexOf(key: Buffer, what: string): number {
-    const index = key.length < 12 ? undefined : key.readUInt32BE(0)
-    if (index !== undefined && this.#indexes.has(index)) return index
-    throw this.#damage(`it holds ${what} of index ${index ?? 'unknown'}, which does not exist`)
-  }
-
-  #damage(what: string): Error {
-    return damaged(`${this.#file.path} is damaged: ${what}; bring the data directory back from a backup`)
-  }
+  check(last?.key)
 }
 
 /** Reads the last byte of a value: where the file does not reach so far the system ends the process. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import type { IndexDefinition } from '../../protocol/types.js'
@@ -37,12 +37,11 @@ export interface DictionaryEntry {
   readonly dropped?: number
 }
 
-type Kind = 'index' | 'relation'
-
 const KINDS = {
-  index: { plural: 'indexes', article: 'an' },
-  relation: { plural: 'relations', article: 'a' },
+  index: { plural: 'indexes', article: 'an', exists: 'INDEX_EXISTS' },
+  relation: { plural: 'relations', article: 'a', exists: 'RELATION_EXISTS' },
 } as const
+type Kind = keyof typeof KINDS
 
 /** @throws WarpdexError `DAMAGED_FILE` */
 export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
@@ -88,18 +87,13 @@ export class Dictionary {
   }
 
   #load(key: Buffer, value: Buffer): void {
-    const entry = readEntry(key, value)
-    if (entry.next !== undefined) this.#nextId = entry.next
-    if (entry.dropped !== undefined) this.#dropped.add(entry.dropped)
-    const { index, relation } = entry
-    if (index !== undefined) {
-      this.#indexes.set(index.id, index)
-      this.#names.index.add(index.definition.name)
-    }
-    if (relation !== undefined) {
-      this.#relations.set(relation.id, relation)
-      this.#names.relation.add(relation.definition.name)
-    }
+    const { next, dropped, index, relation } = readEntry(key, value)
+    if (next !== undefined) this.#nextId = next
+    if (dropped !== undefined) this.#dropped.add(dropped)
+    if (index !== undefined) this.#indexes.set(index.id, index)
+    if (relation !== undefined) this.#relations.set(relation.id, relation)
+    if (index !== undefined) this.#names.index.add(index.definition.name)
+    if (relation !== undefined) this.#names.relation.add(relation.definition.name)
   }
 
   list(): StoredIndex[] {
@@ -127,7 +121,7 @@ export class Dictionary {
   async create(definition: IndexDefinition, make: Make<StoredIndex>): Promise<StoredIndex> {
     const seed = randomBytes(8)
     const secret = [seed.readUInt32LE(0), seed.readUInt32LE(4)] as const
-    const index = { ...this.#new('index', definition, 'INDEX_EXISTS'), seed: secret }
+    const index = { ...this.#new('index', definition), seed: secret }
     await this.#enter('index', index, indexKey(index.id), make)
     this.#indexes.set(index.id, index)
     return index
@@ -138,7 +132,7 @@ export class Dictionary {
    * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
    */
   async createRelation(definition: RelationDefinition, make: Make<StoredRelation>): Promise<StoredRelation> {
-    const relation = this.#new('relation', definition, 'RELATION_EXISTS')
+    const relation = this.#new('relation', definition)
     await this.#enter('relation', relation, relationKey(relation.id), make)
     this.#relations.set(relation.id, relation)
     return relation
@@ -175,10 +169,10 @@ export class Dictionary {
     this.#dropped.delete(id)
   }
 
-  #new<D extends { readonly name: string }>(kind: Kind, definition: D, exists: ErrorCode): Stored<D> {
+  #new<D extends { readonly name: string }>(kind: Kind, definition: D): Stored<D> {
     const { name } = definition
     const names = this.#names[kind]
-    const { plural, article } = KINDS[kind]
+    const { plural, article, exists } = KINDS[kind]
     const most = LIMITS[plural]
     if (names.has(name)) {
       throw new WarpdexError(exists, `there is ${article} ${kind} ${JSON.stringify(name)} already`)

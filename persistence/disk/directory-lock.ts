@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, ftruncateSync, openSync, readFileSync
 import { hostname, constants as system } from 'node:os'
 import { join } from 'node:path'
 import koffi from 'koffi'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, type WarpdexError } from '../../protocol/errors.js'
 import { DATA_FILE } from './store-files.js'
 
 /** Never removed: two processes could otherwise hold locks on two files of this name, one of them without a name by then. */
@@ -79,8 +79,7 @@ function openAndLock(directory: string, name: string): number {
   if (cause === system.errno.EWOULDBLOCK) {
     throw inUse(directory, readFileSync(join(directory, LOCK_FILE), 'utf8'))
   }
-  throw new WarpdexError(
-    'BAD_REQUEST',
+  throw badRequest(
     `${path} cannot be locked (system error ${cause}); use a data directory on a file system that has locks`,
   )
 }
@@ -97,8 +96,5 @@ function openExclusively(directory: string, name: string): number {
 /** @param owner may be empty where it cannot be read or is just being written */
 function inUse(directory: string, owner: string): WarpdexError {
   const who = owner === '' ? 'another process' : `process ${owner}`
-  return new WarpdexError(
-    'BAD_REQUEST',
-    `${who} has ${directory} open; stop it or use another data directory`,
-  )
+  return badRequest(`${who} has ${directory} open; stop it or use another data directory`)
 }

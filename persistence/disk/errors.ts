@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { constants } from 'node:os'
 import { join, sep } from 'node:path'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { DATA_FILE } from './store-files.js'
 
 const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno
@@ -74,11 +74,9 @@ export function directoryError(directory: string, thrown: unknown): unknown {
   if (path.startsWith(`${directory}${sep}`) && existsSync(path)) return unusable(path, thrown)
   const cause = CAUSES[String(thrown.code)]
   if (cause === undefined) return thrown
-  return new WarpdexError(
-    'BAD_REQUEST',
-    `${directory} cannot be the data directory (${String(thrown.code)}): ${cause}`,
-    { cause: thrown },
-  )
+  return badRequest(`${directory} cannot be the data directory (${String(thrown.code)}): ${cause}`, {
+    cause: thrown,
+  })
 }
 
 /**

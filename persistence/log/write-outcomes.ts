@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { LoadCounts } from '../../protocol/load.js'
 import type { AppendedRows } from '../../protocol/relation-batch.js'
@@ -46,6 +46,8 @@ interface RememberedWrite {
   readonly codeBytes: number
 }
 
+interface StoredWrite extends RememberedWrite, Pick<WriteOutcome, 'client' | 'write'> {}
+
 interface Client {
   /** In the order in which they were written. */
   readonly writes: Map<number, RememberedWrite>
@@ -82,19 +84,10 @@ export class WriteOutcomes {
   /** Loads what is remembered and forgets the clients that have not written for long. */
   static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
     const outcomes = new WriteOutcomes(keyspace)
-    const stored = [...storedClients(keyspace)]
-    outcomes.#notBefore(stored.reduce((latest, { lastAt }) => Math.max(latest, lastAt), 0))
+    const last = outcomes.#read()
+    // Time goes on from the last outcome, also where the clock has been set back.
+    outcomes.#epoch = Math.max(outcomes.#epoch, last - performance.now())
     const now = outcomes.#now()
-    let expired: Change[] = []
-    for (const client of outcomes.#read(now)) {
-      expired.push(
-        ...client.writes.map((one) => ({ keyspace, key: outcomeKey(client.name, one.write, one) })),
-      )
-      if (expired.length < FORGOTTEN_PER_COMMIT) continue
-      await committer.commit(expired)
-      expired = []
-    }
-    if (expired.length > 0) await committer.commit(expired)
     for (;;) {
       const changes = outcomes.#forgetSilent(now, FORGOTTEN_PER_COMMIT)
       if (changes.length === 0) return outcomes
@@ -106,21 +99,14 @@ export class WriteOutcomes {
   rollBack(): void {
     this.#clients.clear()
     this.#count = 0
-    this.#read(Number.NEGATIVE_INFINITY)
+    this.#read()
   }
 
-  /** Remembers what is on disk. @returns the clients that have been silent for too long, which are not remembered */
-  #read(now: number): StoredClient[] {
-    const live: StoredClient[] = []
-    const expired: StoredClient[] = []
-    for (const client of storedClients(this.#keyspace)) {
-      if (now - client.lastAt < EXPIRY) live.push(client)
-      else expired.push(client)
-    }
-    for (const { name, writes } of live.sort((a, b) => a.lastAt - b.lastAt)) {
-      for (const { write, at, codeBytes } of writes) this.#remember(name, write, { at, codeBytes })
-    }
-    return expired
+  /** Remembers what is on disk. @returns when the last of it was written */
+  #read(): number {
+    const stored = Array.from(this.#keyspace.getKeys({}), parseOutcomeKey).sort((a, b) => a.at - b.at)
+    for (const { client, write, at, codeBytes } of stored) this.#remember(client, write, { at, codeBytes })
+    return stored.at(-1)?.at ?? 0
   }
 
   /** The outcome of a write that is durable, while it is remembered. */
@@ -163,11 +149,6 @@ export class WriteOutcomes {
   /** The time of day as it was at the start, and what went by since: outcomes must not age because somebody sets the clock. */
   #now(): number {
     return Math.floor(this.#epoch + performance.now())
-  }
-
-  /** Time goes on from the last outcome, also where the clock has been set back. */
-  #notBefore(at: number): void {
-    this.#epoch = Math.max(this.#epoch, at - performance.now())
   }
 
   #remember(name: string, write: number, remembered: RememberedWrite): Client {
@@ -231,13 +212,10 @@ function packed({ codes, counts, appended }: Answer): {
 export function checkOutcome({ client, write }: WriteOutcome): void {
   const bytes = Buffer.byteLength(client)
   if (bytes === 0 || bytes > MAX_CLIENT_BYTES) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `a client id has 1 to ${MAX_CLIENT_BYTES} bytes of UTF-8, not ${bytes}`,
-    )
+    throw badRequest(`a client id has 1 to ${MAX_CLIENT_BYTES} bytes of UTF-8, not ${bytes}`)
   }
   if (!Number.isSafeInteger(write) || write < 0) {
-    throw new WarpdexError('BAD_REQUEST', `a write id is a whole number from 0 to 2^53 - 1, not ${write}`)
+    throw badRequest(`a write id is a whole number from 0 to 2^53 - 1, not ${write}`)
   }
 }
 
@@ -253,39 +231,8 @@ function outcomeKey(client: string, write: number, { at, codeBytes }: Remembered
   return key
 }
 
-interface StoredWrite extends RememberedWrite {
-  readonly write: number
-}
-
-interface StoredClient {
-  readonly name: string
-  /** In the order in which they were written. */
-  readonly writes: readonly StoredWrite[]
-  readonly lastAt: number
-}
-
-/** Clients one after the other, because keys begin with them. */
-function* storedClients(keyspace: Keyspace): Generator<StoredClient> {
-  let name = ''
-  let writes: StoredWrite[] = []
-  const taken = (): StoredClient => {
-    writes.sort((a, b) => a.at - b.at)
-    return { name, writes, lastAt: writes[writes.length - 1].at }
-  }
-  for (const key of keyspace.getKeys({})) {
-    const { client, ...write } = parseOutcomeKey(key)
-    if (client !== name && writes.length > 0) {
-      yield taken()
-      writes = []
-    }
-    name = client
-    writes.push(write)
-  }
-  if (writes.length > 0) yield taken()
-}
-
 /** @throws WarpdexError `DAMAGED_FILE` */
-export function parseOutcomeKey(key: Buffer): StoredWrite & { readonly client: string } {
+export function parseOutcomeKey(key: Buffer): StoredWrite {
   const end = 1 + key[0]
   if (key.length === 0 || key.length !== end + 20) throw damaged('the key of a write outcome is damaged')
   return {

@@ -24,13 +24,9 @@ export interface GatheredPayloads {
 export interface SegmentSource {
   /** In the order of their rows. */
   readonly segments: readonly Segment[]
-  /** Bytes of segments that one gather may hold on to. */
-  readonly heldBytes: number
   /** Has another thread bring segments into memory from disk. */
   prefetch(segments: readonly Segment[]): Promise<void>
   load(segment: Segment): SegmentBody
-  /** Names a row in an error. */
-  describe(row: number): string
 }
 
 /** Segments that another thread brings into memory at a time, and that are read before other work gets its turn. */
@@ -38,13 +34,20 @@ const LOADS_A_TURN = 64
 /** Up to this length a loop copies a payload faster than a call of `set`. */
 const SHORT_PAYLOAD = 48
 
+export interface ColdSource extends SegmentSource {
+  /** Bytes of segments that one gather may hold on to. */
+  readonly heldBytes: number
+  /** Names a row in an error. */
+  describe(row: number): string
+}
+
 /**
  * Collects the payloads of many rows from segments that are not all in memory, and need not fit there. The rows are grouped by segment, so that each segment is looked up once and read at most
  * once, or twice when more segments are touched than may be held; in the order in which they lie on disk.
  *
  * @throws WarpdexError `DAMAGED_FILE` when a row does not exist or its segment is damaged
  */
-export async function gather(source: SegmentSource, request: GatherRequest): Promise<GatheredPayloads> {
+export async function gather(source: ColdSource, request: GatherRequest): Promise<GatheredPayloads> {
   const count = request.rows.length / (request.stride ?? 2)
   const starts = new Uint32Array(count)
   const lengths = new Uint32Array(count)
@@ -77,7 +80,7 @@ interface RowGroups {
 }
 
 /** @param locals receives the place of each row within its segment */
-function groupRows(source: SegmentSource, request: GatherRequest, locals: Uint32Array): RowGroups {
+function groupRows(source: ColdSource, request: GatherRequest, locals: Uint32Array): RowGroups {
   const { rows, stride = 2, present } = request
   const { segments } = source
   const groups = new Map<Segment, RowGroup>()
@@ -108,7 +111,7 @@ function holds(segment: Segment, row: number): boolean {
 }
 
 async function eachBody(
-  source: SegmentSource,
+  source: ColdSource,
   { groups, next, held }: RowGroups,
   visit: (body: SegmentBody, row: number) => void,
 ): Promise<void> {
@@ -147,15 +150,9 @@ function copy(from: Uint8Array, start: number, length: number, to: Uint8Array, e
   for (let i = 0; i < length; i++) to[end + i] = from[start + i]
 }
 
-export interface WarmSource {
+export interface WarmSource extends SegmentSource {
   readonly arena: PayloadArena
   readonly table: SegmentTable
-  /** In the order of their rows. */
-  readonly segments: readonly Segment[]
-  /** Has another thread bring segments into memory from disk. */
-  prefetch(segments: readonly Segment[]): Promise<void>
-  /** Reads a segment. */
-  load(segment: Segment): SegmentBody
   /** Whether the segments are those of the index still, though some may have come behind them. */
   isCurrent(): boolean
 }
