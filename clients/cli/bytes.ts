@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 
 /** Tabs and line ends would break a line's form, other control characters the terminal. */
 const CONTROL = /\p{Cc}/u
@@ -14,10 +14,7 @@ export function parseBytes(text: string, hex: boolean, what: string): Uint8Array
   if (!hex) return Buffer.from(text)
   const digits = HEX.exec(text)?.[2]
   if (digits !== undefined) return Buffer.from(digits, 'hex')
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `${shown(text)} is not hex; with --hex ${what} is pairs of hex digits`,
-  )
+  throw badRequest(`${shown(text)} is not hex; with --hex ${what} is pairs of hex digits`)
 }
 
 /** Bytes for one line of text: their text if that fits in a line, else hex digits after 0x. */

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { type IndexDefinition, isFixedKeyType, isTupleKeyType, type KeyType } from '../../protocol/types.js'
 import type { Key, KeyPrefix } from '../sdk/index.js'
 import { asText, bytesAsJson, parseBytes, showBytes } from './bytes.js'
@@ -10,6 +10,10 @@ export type AnyKey = Key<KeyType>
 
 /** How people write keys, for help texts. */
 export const KEY_FORMS = 'A number; a text (UTF-8) for string and bytes; a JSON array for tuples'
+
+/** What --hex does where keys and payloads are shown. */
+export const SHOWN_AS_HEX =
+  'Keys that are string or bytes are hex digits; show them and bytes as such, also if they are text'
 
 /**
  * A key as people write it: a number, a text for strings and bytes, or a tuple as a JSON array.
@@ -37,7 +41,7 @@ export function parsePrefix(text: string, definition: IndexDefinition, hex: bool
   const prefix = parse(text, definition, hex, true)
   if (typeof prefix !== 'number' && typeof prefix !== 'bigint') return prefix
   const message = `index ${JSON.stringify(definition.name)} has ${definition.keyType} keys, which have no prefix; use --from and --to`
-  throw new WarpdexError('BAD_REQUEST', message)
+  throw badRequest(message)
 }
 
 function parse(text: string, { keyType, name }: IndexDefinition, hex: boolean, leading: boolean): AnyKey {
@@ -48,7 +52,7 @@ function parse(text: string, { keyType, name }: IndexDefinition, hex: boolean, l
   if (keyType === 'bytes') return bytes
   const string = asText(bytes)
   if (string !== undefined) return string
-  throw new WarpdexError('BAD_REQUEST', `${text} is no UTF-8, which ${what} is`)
+  throw badRequest(`${text} is no UTF-8, which ${what} is`)
 }
 
 /** A key for one line of text, which is read as the same key; strings and bytes that do not fit in a line as hex digits after 0x. */

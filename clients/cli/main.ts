@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import yargs, { type Argv } from 'yargs'
 import { hideBin } from 'yargs/helpers'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { addBackup } from './commands/backup.js'
 import { addCalibrate } from './commands/calibrate.js'
 import { addCreate } from './commands/create.js'
@@ -77,11 +77,7 @@ function commandLine(): Argv {
       .fail((message, error) => {
         if (error instanceof WarpdexError) throw error
         // What yargs throws by itself is about the arguments.
-        throw new WarpdexError(
-          'BAD_REQUEST',
-          `${oneLine(message ?? error.message)}; --help shows what is right`,
-          { cause: error },
-        )
+        throw badRequest(`${oneLine(message ?? error.message)}; --help shows what is right`, { cause: error })
       })
   )
 }
@@ -106,7 +102,7 @@ process.title = /^[a-z]+$/.test(command) ? `warpdex ${command}` : 'warpdex'
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(ExitCode.done)
   // Work that waits for the output to be taken would not end by itself.
-  report(new WarpdexError('BAD_REQUEST', `standard output cannot be written: ${error.message}`))
+  report(badRequest(`standard output cannot be written: ${error.message}`))
   process.exit()
 })
 

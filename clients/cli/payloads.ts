@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { bytesAsJson, parseBytes, showBytes, shown } from './bytes.js'
 import { parseWhole } from './number-keys.js'
@@ -19,8 +19,7 @@ export function parsePayload(
   const bytes = parseBytes(text, hex, what)
   const width = payloadBytes(payloadKind)
   if (width === undefined || bytes.length === width) return bytes
-  throw new WarpdexError(
-    'BAD_REQUEST',
+  throw badRequest(
     `${shown(text)} is ${bytes.length} bytes; ${what} is ${width} bytes: a text of that many bytes, or ${2 * width} hex digits with --hex`,
   )
 }

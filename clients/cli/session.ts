@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Argv } from 'yargs'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { type Client, connect, type Index } from '../sdk/index.js'
 
@@ -19,16 +18,15 @@ export interface ServerAddress {
   readonly ca: string | undefined
 }
 
-/** Adds the options that every command of a client has. */
-export function clientOptions<T>(cli: Argv<T>): Argv<T & ServerAddress> {
-  return cli
-    .option('url', { type: 'string', describe: `Address of the server [$WARPDEX_URL or ${DEFAULT_URL}]` })
-    .option('token', { type: 'string', describe: 'Token to show to the server [$WARPDEX_TOKEN]' })
-    .option('ca', {
-      type: 'string',
-      describe: "PEM file of certificates that vouch for the server's, at wss:// [$WARPDEX_CA]",
-    })
-}
+/** The options that every command of a client has. */
+export const CLIENT_OPTIONS = {
+  url: { type: 'string', describe: `Address of the server [$WARPDEX_URL or ${DEFAULT_URL}]` },
+  token: { type: 'string', describe: 'Token to show to the server [$WARPDEX_TOKEN]' },
+  ca: {
+    type: 'string',
+    describe: "PEM file of certificates that vouch for the server's, at wss:// [$WARPDEX_CA]",
+  },
+} as const
 
 /** Runs work with a connection that ends with it. */
 export async function withClient<T>(
@@ -72,7 +70,7 @@ function readCertificates(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (thrown) {
-    throw new WarpdexError('BAD_REQUEST', `--ca ${path} cannot be read: ${toWarpdexError(thrown).message}`)
+    throw badRequest(`--ca ${path} cannot be read: ${toWarpdexError(thrown).message}`)
   }
 }
 

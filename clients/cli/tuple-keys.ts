@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import type { ScalarKey } from '../../protocol/tuple-key.js'
 import { type ScalarKeyType, type TupleKeyType, tupleParts } from '../../protocol/types.js'
 import { bytesAsJson, parseBytes, shown } from './bytes.js'
@@ -17,7 +17,7 @@ export function parseTuple(text: string, keyType: TupleKeyType, what: string, le
     values !== undefined && (leading ? values.length <= types.length : values.length === types.length)
   if (values === undefined || !fits) {
     const parts = `a JSON array of ${leading ? 'up to ' : ''}${types.length} parts, ${types.join(', ')}`
-    throw new WarpdexError('BAD_REQUEST', `${shown(text)} is no key; ${what} is ${parts}`)
+    throw badRequest(`${shown(text)} is no key; ${what} is ${parts}`)
   }
   return values.map((value, i) => parsePart(value, types[i], `part ${i} of ${what}`))
 }
@@ -46,16 +46,10 @@ function parsePart(value: unknown, type: ScalarKeyType, what: string): ScalarKey
     const hex: unknown = Object(value).hex
     if (type === 'bytes' && typeof hex === 'string') return parseBytes(hex, true, what)
     const right = type === 'string' ? 'a text' : 'a text or {"hex": "…"}'
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${shown(JSON.stringify(value))} is no ${type}; ${what} is ${right}`,
-    )
+    throw badRequest(`${shown(JSON.stringify(value))} is no ${type}; ${what} is ${right}`)
   }
   if (typeof value !== 'string' && typeof value !== 'number') {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${shown(JSON.stringify(value))} is no number; ${what} is one (${type})`,
-    )
+    throw badRequest(`${shown(JSON.stringify(value))} is no number; ${what} is one (${type})`)
   }
   if (
     typeof value === 'number' &&
@@ -65,7 +59,7 @@ function parsePart(value: unknown, type: ScalarKeyType, what: string): ScalarKey
     type !== 'f64'
   ) {
     const message = `${value} may have lost digits; write large numbers in quotes: ${what} is one (${type})`
-    throw new WarpdexError('BAD_REQUEST', message)
+    throw badRequest(message)
   }
   return parseNumber(typeof value === 'number' ? numberText(value) : value, type, what)
 }

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { DataSet } from './data-set.js'
 import type { DriverResult } from './driver.js'
 import { KeySpace } from './key-space.js'
@@ -45,7 +45,7 @@ export async function runLoadTest(
   checkOptions(options)
   if (isRedis(options) && has(workload(options.workload), 'scan')) {
     const { NO_SCANS } = await import('./redis-target.js')
-    throw new WarpdexError('BAD_REQUEST', NO_SCANS)
+    throw badRequest(NO_SCANS)
   }
   const payloads = new PayloadSpace(options.payloadKind, options.payloadBytes)
   const data = new DataSet(new KeySpace(options.keyType, options.seed), payloads)

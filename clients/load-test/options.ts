@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { PayloadKind } from '../../protocol/types.js'
 import type { Arrivals } from './arrivals.js'
@@ -68,7 +68,7 @@ export function checkOptions(options: LoadTestOptions): void {
   ]
   for (const [name, value, least, most] of whole) {
     if (Number.isInteger(value) && value >= least && value <= most) continue
-    throw bad(`${name} is ${value}; it must be a whole number from ${least} to ${most}`)
+    throw badRequest(`${name} is ${value}; it must be a whole number from ${least} to ${most}`)
   }
   const positive: readonly (readonly [string, number, boolean])[] = [
     ['--duration', options.seconds, false],
@@ -77,18 +77,14 @@ export function checkOptions(options: LoadTestOptions): void {
   ]
   for (const [name, value, zero] of positive) {
     if (Number.isFinite(value) && (zero ? value >= 0 : value > 0)) continue
-    throw bad(`${name} is ${value}; it must be a number ${zero ? 'from' : 'above'} 0`)
+    throw badRequest(`${name} is ${value}; it must be a number ${zero ? 'from' : 'above'} 0`)
   }
   if (options.prepared > 0 && options.prepared < options.batch) {
-    throw bad(`--prepared is ${options.prepared}; it must be 0 or at least a batch, ${options.batch}`)
+    throw badRequest(`--prepared is ${options.prepared}; it must be 0 or at least a batch, ${options.batch}`)
   }
 }
 
 /** Whether the server is a Redis server. */
 export function isRedis({ url }: { readonly url: string }): boolean {
   return /^rediss?:/.test(url)
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { LoadTestOptions } from './options.js'
 import type { PayloadSpace } from './payload-space.js'
 import type {
@@ -114,7 +114,7 @@ export class RedisTarget implements Target {
   }
 
   async scan(): Promise<ScanAnswer> {
-    throw new WarpdexError('BAD_REQUEST', NO_SCANS)
+    throw badRequest(NO_SCANS)
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import { aligned } from '../../protocol/columns.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition, VariableKeyType } from '../../protocol/types.js'
 import { type Client, connect, type Index, ResultCode, type StoredKeys } from '../sdk/index.js'
 import type { LoadTestOptions } from './options.js'
@@ -45,7 +45,7 @@ export class WarpdexServer implements TestedServer {
     if (keyType === definition.keyType && payloadKind === definition.payloadKind && unique) return
     const found = `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`
     const right = `${definition.keyType} → ${definition.payloadKind}, unique`
-    throw new WarpdexError('BAD_REQUEST', `index "${definition.name}" is ${found}; the test wants ${right}`)
+    throw badRequest(`index "${definition.name}" is ${found}; the test wants ${right}`)
   }
 
   async #create(definition: IndexDefinition): Promise<void> {

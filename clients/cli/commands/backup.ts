@@ -1,55 +1,47 @@
 import { clearInterval, setInterval } from 'node:timers'
-import type { Argv } from 'yargs'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import type { BackupInfo, BackupProgress } from '../../../protocol/replies.js'
 import type { Client } from '../../sdk/index.js'
+import { command, text } from '../command.js'
 import { bytesText, contents, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
-import { clientOptions, withClient } from '../session.js'
+import { CLIENT_OPTIONS, withClient } from '../session.js'
 
 const POLL_MS = 1000
 
-export function addBackup(cli: Argv): Argv {
-  return cli.command(
-    'backup [destination]',
-    'Make a backup: of a running server, or with --directory of a stopped one',
-    (command) =>
-      clientOptions(command)
-        .positional('destination', {
-          type: 'string',
-          describe:
-            'Name of the folder to make among the backups of the server, by default the time; with --directory its path',
-        })
-        .option('directory', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Data directory of a server that does not run',
-        })
-        .example('$0 backup monday', 'on the host of a server that was started with --backup-directory')
-        .example('$0 backup /backups/monday --directory warpdex-data', 'of a server that is stopped')
-        .epilogue('Bring a backup back with "warpdex restore"; check one with "warpdex verify".'),
-    async (options) => {
-      const { destination, directory } = options
-      if (directory === undefined) {
-        return withClient(options, async (client) => print(await followed(client, destination)))
-      }
-      const { backUpDirectory } = await import('../../../persistence/backup/backup.js')
-      if (destination === undefined) {
-        throw new WarpdexError(
-          'BAD_REQUEST',
-          'name the folder to make, as in "warpdex backup DEST --directory DIR"',
-        )
-      }
-      const progress = bytesProgress('backing up')
-      const { path, bytes, manifest, findings } = await backUpDirectory(directory, destination, {
-        onProgress: progress.update,
-      }).finally(progress.stop)
-      for (const { what, remedy } of findings) process.stderr.write(`warpdex: ${what}; ${remedy}\n`)
-      const { indexes, relations = [] } = manifest
-      return print({ path, bytes, indexes: indexes.length, relations: relations.length })
+export const addBackup = command({
+  usage: 'backup [destination]',
+  about: 'Make a backup: of a running server, or with --directory of a stopped one',
+  positionals: {
+    destination: {
+      type: 'string',
+      describe:
+        'Name of the folder to make among the backups of the server, by default the time; with --directory its path',
     },
-  )
-}
+  },
+  options: { ...CLIENT_OPTIONS, directory: text('Data directory of a server that does not run') },
+  examples: [
+    ['$0 backup monday', 'on the host of a server that was started with --backup-directory'],
+    ['$0 backup /backups/monday --directory warpdex-data', 'of a server that is stopped'],
+  ],
+  epilogue: 'Bring a backup back with "warpdex restore"; check one with "warpdex verify".',
+  async run(options) {
+    const { destination, directory } = options
+    if (directory === undefined) {
+      return withClient(options, async (client) => print(await followed(client, destination)))
+    }
+    const { backUpDirectory } = await import('../../../persistence/backup/backup.js')
+    if (destination === undefined) {
+      throw badRequest('name the folder to make, as in "warpdex backup DEST --directory DIR"')
+    }
+    const progress = bytesProgress('backing up')
+    const written = backUpDirectory(directory, destination, { onProgress: progress.update })
+    const { path, bytes, manifest, findings } = await written.finally(progress.stop)
+    for (const { what, remedy } of findings) process.stderr.write(`warpdex: ${what}; ${remedy}\n`)
+    const { indexes, relations = [] } = manifest
+    return print({ path, bytes, indexes: indexes.length, relations: relations.length })
+  },
+})
 
 /** Asks for a backup, and shows how far it is. */
 async function followed(client: Client, name: string | undefined): Promise<BackupInfo> {

@@ -1,30 +1,24 @@
-import type { Argv } from 'yargs'
 import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
+import { clientCommand, flag } from '../command.js'
 import { asJson, grouped, printLines, table } from '../output.js'
-import { clientOptions, withClient } from '../session.js'
 
-export function addCalibrate(cli: Argv): Argv {
-  return cli.command(
-    'calibrate',
-    "Print what the server's adapter was measured to take, which plans are chosen by",
-    (command) =>
-      clientOptions(command)
-        .option('again', {
-          type: 'boolean',
-          default: false,
-          describe: 'Measure anew, which takes seconds; needs the right "snapshot" on all indexes',
-        })
-        .option('json', { type: 'boolean', default: false, describe: 'All of it as one JSON object' })
-        .example('$0 calibrate', 'what is known of the adapter')
-        .example('$0 calibrate --again', 'after something else has kept the device busy, say'),
-    ({ again, json, ...address }) =>
-      withClient(address, async (client) => {
-        const calibration = await client.calibration({ again })
-        return printLines(json ? [asJson(calibration)] : calibrationLines(calibration))
-      }),
-  )
-}
+export const addCalibrate = clientCommand({
+  usage: 'calibrate',
+  about: "Print what the server's adapter was measured to take, which plans are chosen by",
+  options: {
+    again: flag('Measure anew, which takes seconds; needs the right "snapshot" on all indexes'),
+    json: flag('All of it as one JSON object'),
+  },
+  examples: [
+    ['$0 calibrate', 'what is known of the adapter'],
+    ['$0 calibrate --again', 'after something else has kept the device busy, say'],
+  ],
+  async run(client, { again, json }) {
+    const calibration = await client.calibration({ again })
+    return printLines(json ? [asJson(calibration)] : calibrationLines(calibration))
+  },
+})
 
 function calibrationLines({ adapter, traversals, selections }: ReplyFields['calibrate']): string[] {
   const { name, driver, software } = adapter

@@ -1,9 +1,10 @@
 import type { Argv } from 'yargs'
+import { parseTraversal } from '../../../protocol/traversal-options.js'
+import { argumentList, flag, indexCommand } from '../command.js'
 import { explanationLines } from '../explanation.js'
 import { parseKey, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
-import { clientOptions, withIndex } from '../session.js'
-import { traversalOptions } from '../traversal-options.js'
+import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
 export function addExplain(cli: Argv): Argv {
   return cli.command('explain', 'Say how a request would be carried out, and why', (command) =>
@@ -14,32 +15,26 @@ export function addExplain(cli: Argv): Argv {
   )
 }
 
-function addExplainGet(cli: Argv): Argv {
-  return cli.command(
-    'get <index> <keys..>',
-    'Say how keys would be looked up, with the result tables of the first',
-    (command) =>
-      traversalOptions(clientOptions(command))
-        .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
-        .positional('keys', { type: 'string', array: true, demandOption: true, describe: 'Keys to look up' })
-        .option('json', { type: 'boolean', default: false, describe: 'All of it as one JSON object' })
-        .option('hex', {
-          type: 'boolean',
-          default: false,
-          describe: 'Keys that are string or bytes are hex digits',
-        })
-        .example('$0 explain get cities 2988507', 'the strategy, what others would take, and the tables')
-        .example('$0 explain get cities 2988507 --strategy speculative --resolution reversed', 'this way')
-        .epilogue(
-          'Tables have a row a partition; NULL is nothing. A payload may be of another key: it was a guess.',
-        ),
-    (options) =>
-      withIndex(options, async (index, definition) => {
-        const keys = options.keys.map((text) => parseKey(text, definition, options.hex))
-        const { strategy, resolution } = options
-        const explanation = await index.explain(keys, { strategy, resolution })
-        const firstKey = showKey(keys[0], definition.keyType, options.hex)
-        await printLines(options.json ? [asJson(explanation)] : explanationLines(explanation, firstKey))
-      }),
-  )
-}
+const addExplainGet = indexCommand({
+  usage: 'get <index> <keys..>',
+  about: 'Say how keys would be looked up, with the result tables of the first',
+  positionals: { keys: argumentList('Keys to look up') },
+  options: {
+    ...TRAVERSAL_OPTIONS,
+    json: flag('All of it as one JSON object'),
+    hex: flag('Keys that are string or bytes are hex digits'),
+  },
+  examples: [
+    ['$0 explain get cities 2988507', 'the strategy, what others would take, and the tables'],
+    ['$0 explain get cities 2988507 --strategy speculative --resolution reversed', 'this way'],
+  ],
+  epilogue:
+    'Tables have a row a partition; NULL is nothing. A payload may be of another key: it was a guess.',
+  check: parseTraversal,
+  async run(index, definition, { keys: texts, strategy, resolution, json, hex }) {
+    const keys = texts.map((key) => parseKey(key, definition, hex))
+    const explanation = await index.explain(keys, { strategy, resolution })
+    const firstKey = showKey(keys[0], definition.keyType, hex)
+    await printLines(json ? [asJson(explanation)] : explanationLines(explanation, firstKey))
+  },
+})

@@ -1,53 +1,43 @@
-import type { Argv } from 'yargs'
-import { WarpdexError } from '../../../protocol/errors.js'
-import type { TraversalOptions } from '../../../protocol/traversal-options.js'
+import { badRequest } from '../../../protocol/errors.js'
+import { parseTraversal, type TraversalOptions } from '../../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Index } from '../../sdk/index.js'
+import { argumentList, flag, indexCommand } from '../command.js'
 import { ExitCode } from '../exit-code.js'
-import { type AnyKey, keyAsJson, parseKey, showKey } from '../keys.js'
+import { type AnyKey, keyAsJson, parseKey, SHOWN_AS_HEX, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
-import { clientOptions, withIndex } from '../session.js'
-import { traversalOptions } from '../traversal-options.js'
+import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
 type Payloads = readonly (number | bigint | Uint8Array)[]
 
-export function addGet(cli: Argv): Argv {
-  return cli.command(
-    'get <index> <keys..>',
-    'Print the first payload of each key',
-    (command) =>
-      traversalOptions(clientOptions(command))
-        .positional('index', { type: 'string', demandOption: true, describe: 'Name of the index' })
-        .positional('keys', { type: 'string', array: true, demandOption: true, describe: 'Keys to look up' })
-        .option('all', {
-          type: 'boolean',
-          default: false,
-          describe: 'All payloads of each key, not only the first',
-        })
-        .option('json', { type: 'boolean', default: false, describe: 'One JSON object a key' })
-        .option('hex', {
-          type: 'boolean',
-          default: false,
-          describe:
-            'Keys that are string or bytes are hex digits; show them and bytes as such, also if they are text',
-        })
-        .example('$0 get cities 2988507 2643743', 'one line a key: the key, a tab, its payload')
-        .example('$0 get population 1000000 --all --json', 'all payloads of a key')
-        .example(`$0 get sales '[7,"de"]' '[7,"fr"]'`, 'keys that are tuples')
-        .example('$0 get pages example.org/a --strategy directed', 'goes down the tree in that way')
-        .example('$0 get temperatures -- -1e5', 'after -- nothing is taken for an option')
-        .epilogue('Exit code 1 if a key was not found.'),
-    (options) =>
-      withIndex(options, async (index, definition) => {
-        const keys = options.keys.map((text) => parseKey(text, definition, options.hex))
-        const found = await lookUp(index, keys, options)
-        const show = options.json ? jsonLine : textLine
-        await printLines(keys.map((key, i) => show(key, found[i], definition, options)))
-        if (found.some((payloads) => payloads.length === 0)) process.exitCode = ExitCode.miss
-      }),
-  )
-}
+export const addGet = indexCommand({
+  usage: 'get <index> <keys..>',
+  about: 'Print the first payload of each key',
+  positionals: { keys: argumentList('Keys to look up') },
+  options: {
+    ...TRAVERSAL_OPTIONS,
+    all: flag('All payloads of each key, not only the first'),
+    json: flag('One JSON object a key'),
+    hex: flag(SHOWN_AS_HEX),
+  },
+  examples: [
+    ['$0 get cities 2988507 2643743', 'one line a key: the key, a tab, its payload'],
+    ['$0 get population 1000000 --all --json', 'all payloads of a key'],
+    [`$0 get sales '[7,"de"]' '[7,"fr"]'`, 'keys that are tuples'],
+    ['$0 get pages example.org/a --strategy directed', 'goes down the tree in that way'],
+    ['$0 get temperatures -- -1e5', 'after -- nothing is taken for an option'],
+  ],
+  epilogue: 'Exit code 1 if a key was not found.',
+  check: parseTraversal,
+  async run(index, definition, options) {
+    const keys = options.keys.map((text) => parseKey(text, definition, options.hex))
+    const found = await lookUp(index, keys, options)
+    const show = options.json ? jsonLine : textLine
+    await printLines(keys.map((key, i) => show(key, found[i], definition, options)))
+    if (found.some((payloads) => payloads.length === 0)) process.exitCode = ExitCode.miss
+  },
+})
 
 /** The payloads of each key: none where it was not found. */
 async function lookUp(
@@ -56,7 +46,7 @@ async function lookUp(
   { all, strategy, resolution }: TraversalOptions & { readonly all: boolean },
 ): Promise<Payloads[]> {
   if (all && strategy !== undefined) {
-    throw new WarpdexError('BAD_REQUEST', '--all takes no --strategy; leave one of them out')
+    throw badRequest('--all takes no --strategy; leave one of them out')
   }
   if (all) {
     const result = await index.getAll(keys)

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Argv } from 'yargs'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import { parsePayloadKind } from '../../../protocol/types.js'
 import { ARRIVALS } from '../../load-test/arrivals.js'
 import { DISTRIBUTIONS } from '../../load-test/distributions.js'
@@ -10,127 +9,107 @@ import type { LoadTestOptions } from '../../load-test/options.js'
 import type { IntervalFigures } from '../../load-test/report.js'
 import { WORKLOAD_NAMES, workload } from '../../load-test/workloads.js'
 import { shown } from '../bytes.js'
+import { command, flag, type Given, text } from '../command.js'
 import { ExitCode } from '../exit-code.js'
+import { untilSignal } from '../interrupt.js'
 import { grouped, printLines } from '../output.js'
 import { packageVersion } from '../package-version.js'
 import { showProgress } from '../progress.js'
-import { clientOptions, DEFAULT_URL, type ServerAddress } from '../session.js'
+import { CLIENT_OPTIONS, DEFAULT_URL } from '../session.js'
 
 /** Seconds between lines where standard error is no terminal. */
 const LINE_SECONDS = 5
 
-/** An option whose value is a number, as text, so that what is wrong with it is said in one place. */
-function number(describe: string) {
-  return { type: 'string', requiresArg: true, describe } as const
-}
+const POSITIONALS = {
+  workload: {
+    choices: WORKLOAD_NAMES,
+    default: 'lookup',
+    describe: 'YCSB a to f, or batches of lookups, scans, inserts, or of all',
+  },
+} as const
 
-function testOptions<T>(cli: Argv<T>) {
-  return clientOptions(cli)
-    .positional('workload', {
-      choices: WORKLOAD_NAMES,
-      default: 'lookup' as const,
-      describe: 'YCSB a to f, or batches of lookups, scans, inserts, or of all',
-    })
-    .option('target', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Address of what is tested, in the place of --url; redis://host:port is a Redis server',
-    })
-    .option('index', { type: 'string', default: 'loadtest', describe: 'Name of the index' })
-    .option('records', number('Items of the data set [1M; 0 for ingest]'))
-    .option('key', { choices: KEY_TYPES, default: 'u64' as const, describe: 'Type of the keys' })
-    .option('payload', {
-      type: 'string',
-      default: 'fixed(16)',
-      describe: 'Kind of the payloads: u32, u64, fixed(n) or bytes',
-    })
-    .option('payload-bytes', number('Bytes of each payload of kind bytes [100]'))
-    .option('distribution', {
-      choices: DISTRIBUTIONS,
-      describe: 'Which items are wanted [zipfian for a, b, c, e, f; latest for d; else uniform]',
-    })
-    .option('batch', number('Items of a request [1 for a to f, 100 for scan, 1,000 for mixed, else 10,000]'))
-    .option('scan-length', number('Entries of a scan, 1 to this many [100]'))
-    .option('depth', number('Requests of a connection that are under way [16 for a to f, else 8, ingest 4]'))
-    .option('connections', number('Connections of each process [1]'))
-    .option('processes', number('Processes that make requests [1]'))
-    .option('rate', number('Requests a second in all, at times that are fixed before (open loop)'))
-    .option('arrivals', {
-      choices: ARRIVALS,
-      default: ARRIVALS[0],
-      describe: 'How requests of an open loop come',
-    })
-    .option('duration', number('Seconds to measure [10]'))
-    .option('operations', number('Items to ask for, instead of --duration'))
-    .option('warm-up', number('Seconds before that [2]'))
-    .option('prepared', number('Items to choose before, and to take again and again [0: fresh ones]'))
-    .option('seed', number('Of all that is random [1]'))
-    .option('verify', { type: 'boolean', default: false, describe: 'Check every answer' })
-    .option('load', {
-      type: 'boolean',
-      default: true,
-      describe: 'Load the data set first; with --no-load it is there already',
-    })
-    .option('keep', { type: 'boolean', default: false, describe: 'Leave the data set there' })
-    .option('json', { type: 'string', requiresArg: true, describe: 'File for the report as JSON' })
-    .option('html', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'File for the report as a page with plots',
-    })
-}
+const OPTIONS = {
+  ...CLIENT_OPTIONS,
+  target: text('Address of what is tested, in the place of --url; redis://host:port is a Redis server'),
+  index: { type: 'string', default: 'loadtest', describe: 'Name of the index' },
+  records: text('Items of the data set [1M; 0 for ingest]'),
+  key: { choices: KEY_TYPES, default: 'u64', describe: 'Type of the keys' },
+  payload: {
+    type: 'string',
+    default: 'fixed(16)',
+    describe: 'Kind of the payloads: u32, u64, fixed(n) or bytes',
+  },
+  'payload-bytes': text('Bytes of each payload of kind bytes [100]'),
+  distribution: {
+    choices: DISTRIBUTIONS,
+    describe: 'Which items are wanted [zipfian for a, b, c, e, f; latest for d; else uniform]',
+  },
+  batch: text('Items of a request [1 for a to f, 100 for scan, 1,000 for mixed, else 10,000]'),
+  'scan-length': text('Entries of a scan, 1 to this many [100]'),
+  depth: text('Requests of a connection that are under way [16 for a to f, else 8, ingest 4]'),
+  connections: text('Connections of each process [1]'),
+  processes: text('Processes that make requests [1]'),
+  rate: text('Requests a second in all, at times that are fixed before (open loop)'),
+  arrivals: { choices: ARRIVALS, default: ARRIVALS[0], describe: 'How requests of an open loop come' },
+  duration: text('Seconds to measure [10]'),
+  operations: text('Items to ask for, instead of --duration'),
+  'warm-up': text('Seconds before that [2]'),
+  prepared: text('Items to choose before, and to take again and again [0: fresh ones]'),
+  seed: text('Of all that is random [1]'),
+  verify: flag('Check every answer'),
+  load: {
+    type: 'boolean',
+    default: true,
+    describe: 'Load the data set first; with --no-load it is there already',
+  },
+  keep: flag('Leave the data set there'),
+  json: text('File for the report as JSON'),
+  html: text('File for the report as a page with plots'),
+} as const
 
-export function addLoadTest(cli: Argv): Argv {
-  return cli.command(
-    'loadtest [workload]',
-    'Measure a server under load',
-    (command) =>
-      testOptions(command)
-        .example('$0 loadtest', 'lookups in batches of 10,000 among a million keys')
-        .example('$0 loadtest a --verify --html a.html', 'YCSB A; checks all answers; a page with plots')
-        .example('$0 loadtest c --rate 5000 --duration 60', 'latency at 5,000 requests a second')
-        .example('$0 loadtest lookup --batch 65536 --processes 4', 'from four processes')
-        .example('$0 loadtest b --keep && $0 loadtest c --no-load', 'two workloads on one data set')
-        .example('$0 loadtest lookup --target redis://127.0.0.1:6379', 'the same on Redis: MGET')
-        .epilogue(
-          'Numbers may end with k, M or G. Ctrl-C ends the measurement, and what was measured is reported.\nExit codes: 0 done, 1 requests failed or answers were wrong, 2 an error.',
-        ),
-    async (given) => {
-      const options = loadTestOptions(given)
-      const { runLoadTest } = await import('../../load-test/load-test.js')
-      const stop = new AbortController()
-      const onSignal = () => stop.abort()
-      process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
-      const live = liveLine(options)
-      try {
-        const report = await runLoadTest(options, packageVersion(), live, stop.signal).finally(live.stop)
-        const { reportLines } = await import('../../load-test/text-report.js')
-        await printLines(reportLines(report))
-        if (given.json !== undefined) write(given.json, `${JSON.stringify(report, null, 2)}\n`)
-        if (given.html !== undefined) {
-          const { htmlReport } = await import('../../load-test/html-report.js')
-          write(given.html, htmlReport(report))
-        }
-        const { hasFailed } = await import('../../load-test/report.js')
-        if (hasFailed(report)) process.exitCode = ExitCode.miss
-      } finally {
-        process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
-      }
-    },
-  )
-}
+type Options = Given<typeof POSITIONALS & typeof OPTIONS>
 
-type Given = Awaited<ReturnType<typeof parsed>>
-function parsed(cli: Argv) {
-  return testOptions(cli).parseAsync()
-}
+export const addLoadTest = command({
+  usage: 'loadtest [workload]',
+  about: 'Measure a server under load',
+  positionals: POSITIONALS,
+  options: OPTIONS,
+  examples: [
+    ['$0 loadtest', 'lookups in batches of 10,000 among a million keys'],
+    ['$0 loadtest a --verify --html a.html', 'YCSB A; checks all answers; a page with plots'],
+    ['$0 loadtest c --rate 5000 --duration 60', 'latency at 5,000 requests a second'],
+    ['$0 loadtest lookup --batch 65536 --processes 4', 'from four processes'],
+    ['$0 loadtest b --keep && $0 loadtest c --no-load', 'two workloads on one data set'],
+    ['$0 loadtest lookup --target redis://127.0.0.1:6379', 'the same on Redis: MGET'],
+  ],
+  epilogue:
+    'Numbers may end with k, M or G. Ctrl-C ends the measurement, and what was measured is reported.\nExit codes: 0 done, 1 requests failed or answers were wrong, 2 an error.',
+  async run(given) {
+    const options = loadTestOptions(given)
+    const { runLoadTest } = await import('../../load-test/load-test.js')
+    const live = liveLine(options)
+    const report = await untilSignal((stop) => runLoadTest(options, packageVersion(), live, stop)).finally(
+      live.stop,
+    )
+    const { reportLines } = await import('../../load-test/text-report.js')
+    await printLines(reportLines(report))
+    if (given.json !== undefined) write(given.json, `${JSON.stringify(report, null, 2)}\n`)
+    if (given.html !== undefined) {
+      const { htmlReport } = await import('../../load-test/html-report.js')
+      write(given.html, htmlReport(report))
+    }
+    const { hasFailed } = await import('../../load-test/report.js')
+    if (hasFailed(report)) process.exitCode = ExitCode.miss
+  },
+})
 
-function loadTestOptions(given: Given): LoadTestOptions {
+function loadTestOptions(given: Options): LoadTestOptions {
+  const { index, arrivals, verify, load, keep } = given
   const defaults = workload(given.workload)
   return {
     workload: given.workload,
     ...address(given),
-    index: given.index,
+    index,
     keyType: given.key,
     payloadKind: parsePayloadKind(given.payload),
     payloadBytes: amount('--payload-bytes', given.payloadBytes) ?? 100,
@@ -142,30 +121,24 @@ function loadTestOptions(given: Given): LoadTestOptions {
     connections: amount('--connections', given.connections) ?? 1,
     processes: amount('--processes', given.processes) ?? 1,
     rate: amount('--rate', given.rate),
-    arrivals: given.arrivals,
+    arrivals,
     warmUp: amount('--warm-up', given.warmUp) ?? 2,
     seconds: amount('--duration', given.duration) ?? 10,
     operations: amount('--operations', given.operations),
     prepared: amount('--prepared', given.prepared) ?? 0,
     seed: amount('--seed', given.seed) ?? 1,
-    verify: given.verify,
-    load: given.load,
-    keep: given.keep,
+    verify,
+    load,
+    keep,
   }
 }
 
-function address({
-  url,
-  token,
-  target,
-}: ServerAddress & { readonly target: string | undefined }): Pick<LoadTestOptions, 'url' | 'token'> {
+function address({ url, token, target }: Options): Pick<LoadTestOptions, 'url' | 'token'> {
   if (url !== undefined && target !== undefined) {
-    throw new WarpdexError('BAD_REQUEST', '--url and --target both say where the server is; give one of them')
+    throw badRequest('--url and --target both say where the server is; give one of them')
   }
-  return {
-    url: target ?? url ?? process.env.WARPDEX_URL ?? DEFAULT_URL,
-    token: token ?? process.env.WARPDEX_TOKEN,
-  }
+  const { WARPDEX_URL, WARPDEX_TOKEN } = process.env
+  return { url: target ?? url ?? WARPDEX_URL ?? DEFAULT_URL, token: token ?? WARPDEX_TOKEN }
 }
 
 const AMOUNT = /^(\d+\.?\d*|\.\d+)([kMG]?)$/
@@ -176,10 +149,7 @@ function amount(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const [, digits, unit] = AMOUNT.exec(text) ?? []
   if (digits === undefined) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${name} is ${shown(text)}; it must be a number such as 100, 10k or 1M`,
-    )
+    throw badRequest(`${name} is ${shown(text)}; it must be a number such as 100, 10k or 1M`)
   }
   return Number(digits) * FACTORS[unit]
 }
@@ -190,7 +160,7 @@ function write(path: string, text: string): void {
     writeFileSync(path, text)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new WarpdexError('BAD_REQUEST', `the report cannot be written to ${path}: ${reason}`, { cause })
+    throw badRequest(`the report cannot be written to ${path}: ${reason}`, { cause })
   }
 }
 

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Argv } from 'yargs'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import { qError } from '../../../protocol/query/explanation.js'
 import {
   type Cell,
@@ -11,64 +10,48 @@ import {
   type QueryNode,
   type SelectionExplanation,
 } from '../../sdk/index.js'
+import { argument, clientCommand, flag, text } from '../command.js'
 import { columnSpec } from '../import/column-spec.js'
 import { asJson, bytesText, grouped, printLines } from '../output.js'
-import { clientOptions, withClient } from '../session.js'
 
-export function addQuery(cli: Argv): Argv {
-  return cli.command(
-    'query <file>',
-    'Ask for rows of relations',
-    (command) =>
-      clientOptions(command)
-        .positional('file', {
-          type: 'string',
-          demandOption: true,
-          describe: 'JSON file with the tree of operators; - for standard input',
-        })
-        .option('explain', {
-          type: 'boolean',
-          describe: 'Say what each operator did instead',
-        })
-        .option('keep', {
-          type: 'string',
-          requiresArg: true,
-          conflicts: 'explain',
-          describe: 'Keep the rows on the server as a relation of that name instead',
-        })
-        .option('keep-seconds', {
-          type: 'number',
-          requiresArg: true,
-          implies: 'keep',
-          describe: 'Seconds for which it stays after its last use; 600 by default',
-        })
-        .option('json', {
-          type: 'boolean',
-          default: false,
-          describe: 'The explanation, or what was kept, as one JSON object',
-        })
-        .example(
-          '$0 query revenue.json',
-          'a JSON object a row; numbers of 64 bits, NaN and infinities are texts',
-        )
-        .example('$0 query revenue.json --explain', 'rows, bytes and time of each operator')
-        .example('$0 query revenue.json --keep revenue', 'for other queries to read')
-        .epilogue('docs/queries.md has the operators.'),
-    (options) =>
-      withClient(options, async (client) => {
-        const query = new Query(readTree(options.file))
-        if (options.explain === true) {
-          const explanation = await client.explainQuery(query)
-          return printLines(options.json ? [asJson(explanation)] : explanationLines(explanation, ''))
-        }
-        if (options.keep !== undefined) {
-          const kept = await client.query(query).keep(options.keep, { seconds: options.keepSeconds })
-          return printLines([options.json ? asJson(kept) : keptText(kept)])
-        }
-        for await (const batch of client.query(query)) await printLines(Array.from(batch.rows(), rowText))
-      }),
-  )
-}
+export const addQuery = clientCommand({
+  usage: 'query <file>',
+  about: 'Ask for rows of relations',
+  positionals: { file: argument('JSON file with the tree of operators; - for standard input') },
+  options: {
+    // Without a default, which would count as given beside --keep.
+    explain: { type: 'boolean', describe: 'Say what each operator did instead' },
+    keep: {
+      ...text('Keep the rows on the server as a relation of that name instead'),
+      conflicts: 'explain',
+    },
+    'keep-seconds': {
+      type: 'number',
+      requiresArg: true,
+      implies: 'keep',
+      describe: 'Seconds for which it stays after its last use; 600 by default',
+    },
+    json: flag('The explanation, or what was kept, as one JSON object'),
+  },
+  examples: [
+    ['$0 query revenue.json', 'a JSON object a row; numbers of 64 bits, NaN and infinities are texts'],
+    ['$0 query revenue.json --explain', 'rows, bytes and time of each operator'],
+    ['$0 query revenue.json --keep revenue', 'for other queries to read'],
+  ],
+  epilogue: 'docs/queries.md has the operators.',
+  async run(client, { file, explain, keep, keepSeconds, json }) {
+    const query = new Query(readTree(file))
+    if (explain === true) {
+      const explanation = await client.explainQuery(query)
+      return printLines(json ? [asJson(explanation)] : explanationLines(explanation, ''))
+    }
+    if (keep !== undefined) {
+      const kept = await client.query(query).keep(keep, { seconds: keepSeconds })
+      return printLines([json ? asJson(kept) : keptText(kept)])
+    }
+    for await (const batch of client.query(query)) await printLines(Array.from(batch.rows(), rowText))
+  },
+})
 
 /** Whatever the file holds: the server checks it, and says where it is wrong. */
 function readTree(file: string): QueryNode {
@@ -83,7 +66,7 @@ function attempt<T>(wrong: string, act: () => T): T {
     return act()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new WarpdexError('BAD_REQUEST', `${wrong}: ${reason}`, { cause: error })
+    throw badRequest(`${wrong}: ${reason}`, { cause: error })
   }
 }
 

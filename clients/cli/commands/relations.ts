@@ -1,25 +1,16 @@
-import type { Argv } from 'yargs'
+import { clientCommand, flag } from '../command.js'
 import { asJson, printLines, relationLines } from '../output.js'
-import { clientOptions, withClient } from '../session.js'
 
-export function addRelations(cli: Argv): Argv {
-  return cli.command(
-    'relations [relation]',
-    'List the relations, or print all figures of one',
-    (command) =>
-      clientOptions(command)
-        .positional('relation', { type: 'string', describe: 'Name of a relation' })
-        .option('json', { type: 'boolean', default: false, describe: 'One JSON object a relation' })
-        .example('$0 relations', 'names, columns, rows and memory'),
-    (options) =>
-      withClient(options, async (client) => {
-        const { relation } = options
-        const relations =
-          relation === undefined
-            ? (await client.stats()).relations
-            : [await client.relation(relation).stats()]
-        if (options.json || relation !== undefined) return printLines(relations.map(asJson))
-        return printLines(relationLines(relations))
-      }),
-  )
-}
+export const addRelations = clientCommand({
+  usage: 'relations [relation]',
+  about: 'List the relations, or print all figures of one',
+  positionals: { relation: { type: 'string', describe: 'Name of a relation' } },
+  options: { json: flag('One JSON object a relation') },
+  examples: [['$0 relations', 'names, columns, rows and memory']],
+  async run(client, { relation, json }) {
+    const relations =
+      relation === undefined ? (await client.stats()).relations : [await client.relation(relation).stats()]
+    const asTable = !json && relation === undefined
+    return printLines(asTable ? relationLines(relations) : relations.map(asJson))
+  },
+})

@@ -1,33 +1,24 @@
-import type { Argv } from 'yargs'
+import { argument, command } from '../command.js'
 import { contents, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 
-export function addRestore(cli: Argv): Argv {
-  return cli.command(
-    'restore <source> <directory>',
-    'Make a data directory from a backup, after a check of all that is in it',
-    (command) =>
-      command
-        .positional('source', { type: 'string', demandOption: true, describe: 'Folder of the backup' })
-        .positional('directory', {
-          type: 'string',
-          demandOption: true,
-          describe: 'Data directory to make: missing, or empty; data that is there is never replaced',
-        })
-        .example('$0 restore /backups/monday warpdex-data', 'then start a server on it'),
-    async ({ source, directory }) => {
-      const { restoreBackup } = await import('../../../persistence/backup/restore.js')
-      const progress = bytesProgress('restoring')
-      const {
-        createdAt,
-        indexes,
-        relations = [],
-      } = await restoreBackup(source, directory, {
-        onProgress: progress.update,
-      }).finally(progress.stop)
-      return printLines([
-        `${directory}: ${contents(indexes, relations)} as they were at ${createdAt}; start a server with "warpdex serve --directory ${directory}"`,
-      ])
-    },
-  )
-}
+export const addRestore = command({
+  usage: 'restore <source> <directory>',
+  about: 'Make a data directory from a backup, after a check of all that is in it',
+  positionals: {
+    source: argument('Folder of the backup'),
+    directory: argument('Data directory to make: missing, or empty; data that is there is never replaced'),
+  },
+  examples: [['$0 restore /backups/monday warpdex-data', 'then start a server on it']],
+  async run({ source, directory }) {
+    const { restoreBackup } = await import('../../../persistence/backup/restore.js')
+    const progress = bytesProgress('restoring')
+    const restored = await restoreBackup(source, directory, { onProgress: progress.update }).finally(
+      progress.stop,
+    )
+    const { createdAt, indexes, relations = [] } = restored
+    return printLines([
+      `${directory}: ${contents(indexes, relations)} as they were at ${createdAt}; start a server with "warpdex serve --directory ${directory}"`,
+    ])
+  },
+})

@@ -1,27 +1,16 @@
-import type { Argv } from 'yargs'
+import { clientCommand } from '../command.js'
 import { bytesText, printLines, table } from '../output.js'
-import { clientOptions, withClient } from '../session.js'
 
-export function addSnapshot(cli: Argv): Argv {
-  return cli.command(
-    'snapshot [index]',
-    'Take a snapshot of one index, or of all indexes and relations, so that a restart is fast',
-    (command) =>
-      clientOptions(command)
-        .positional('index', { type: 'string', describe: 'Name of the index; all by default' })
-        .example('$0 snapshot', 'of all indexes, before the server is updated'),
-    (options) =>
-      withClient(options, async (client) => {
-        const snapshots = await client.snapshot(options.index)
-        const rows = snapshots.map(({ index, relation, position, bytes }) => {
-          return [
-            relation === undefined ? 'index' : 'relation',
-            index ?? relation,
-            position,
-            bytesText(bytes),
-          ]
-        })
-        return printLines(table(['of', 'name', 'position', 'size'], rows))
-      }),
-  )
-}
+export const addSnapshot = clientCommand({
+  usage: 'snapshot [index]',
+  about: 'Take a snapshot of one index, or of all indexes and relations, so that a restart is fast',
+  positionals: { index: { type: 'string', describe: 'Name of the index; all by default' } },
+  examples: [['$0 snapshot', 'of all indexes, before the server is updated']],
+  async run(client, given) {
+    const snapshots = await client.snapshot(given.index)
+    const rows = snapshots.map(({ index, relation, position, bytes }) => {
+      return [relation === undefined ? 'index' : 'relation', index ?? relation, position, bytesText(bytes)]
+    })
+    return printLines(table(['of', 'name', 'position', 'size'], rows))
+  },
+})

@@ -1,30 +1,26 @@
-import type { Argv } from 'yargs'
 import type { ReplyFields } from '../../../protocol/replies.js'
 import { layoutWords } from '../../../protocol/traversal-options.js'
+import { clientCommand, flag } from '../command.js'
 import { asJson, bytesText, printLines, relationLines, table } from '../output.js'
-import { clientOptions, withClient } from '../session.js'
 
-export function addStats(cli: Argv): Argv {
-  return cli.command(
-    'stats [index]',
-    'Print figures of the server and its indexes, or all of one index',
-    (command) =>
-      clientOptions(command)
-        .positional('index', { type: 'string', describe: 'Name of an index' })
-        .option('json', { type: 'boolean', default: false, describe: 'All figures as JSON' })
-        .example('$0 stats', 'the adapter, memory and sizes')
-        .example('$0 stats cities --json', 'everything about one index'),
-    (options) =>
-      withClient(options, async (client) => {
-        if (options.index === undefined) {
-          const stats = await client.stats()
-          return printLines(options.json ? [asJson(stats)] : serverLines(client.server, stats))
-        }
-        const stats = await client.index(options.index).stats()
-        return printLines(options.json ? [asJson(stats)] : figureLines(stats))
-      }),
-  )
-}
+export const addStats = clientCommand({
+  usage: 'stats [index]',
+  about: 'Print figures of the server and its indexes, or all of one index',
+  positionals: { index: { type: 'string', describe: 'Name of an index' } },
+  options: { json: flag('All figures as JSON') },
+  examples: [
+    ['$0 stats', 'the adapter, memory and sizes'],
+    ['$0 stats cities --json', 'everything about one index'],
+  ],
+  async run(client, { index, json }) {
+    if (index === undefined) {
+      const stats = await client.stats()
+      return printLines(json ? [asJson(stats)] : serverLines(client.server, stats))
+    }
+    const stats = await client.index(index).stats()
+    return printLines(json ? [asJson(stats)] : figureLines(stats))
+  },
+})
 
 function serverLines(
   hello: ReplyFields['hello'],

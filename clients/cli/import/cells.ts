@@ -1,4 +1,4 @@
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { RelationValue } from '../../../protocol/relation-values.js'
 import { hasLoneSurrogate } from '../../../protocol/tuple-key.js'
@@ -30,15 +30,15 @@ function plainValue(cells: FileRecord['cells'], { name, type, nullable }: Column
     if (nullable) return null
     // An empty cell of CSV is an empty text where it cannot be a missing one.
     if (type === 'string' && cells.has(name) && cell === undefined) return ''
-    throw bad(`${title} has no value; one that may lack them is ${name}:${type}?`)
+    throw badRequest(`${title} has no value; one that may lack them is ${name}:${type}?`)
   }
   const text = cellText(cell)
   if (text === undefined) {
-    throw bad(`${JSON.stringify(cell).slice(0, 60)} in ${title} is no number and no text`)
+    throw badRequest(`${JSON.stringify(cell).slice(0, 60)} in ${title} is no number and no text`)
   }
   if (type !== 'string') return cellNumber(text.trim(), type, title)
   if (hasLoneSurrogate(text)) {
-    throw bad(`${title} has a string with half of a surrogate pair, which UTF-8 cannot hold`)
+    throw badRequest(`${title} has a string with half of a surrogate pair, which UTF-8 cannot hold`)
   }
   return text
 }
@@ -66,8 +66,4 @@ export function isTruth(text: string): boolean {
 /** Whether a text is what floats have beside finite numbers: NaN or an infinity. */
 export function isNonFinite(text: string): boolean {
   return NOT_A_NUMBER.test(text) || INFINITE.test(text)
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

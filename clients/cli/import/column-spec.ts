@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import { COLUMN_TYPES, type ColumnDefinition, parseColumns } from '../../../protocol/relation.js'
 
 /**
@@ -9,8 +9,7 @@ export function parseColumnSpec(text: string): readonly ColumnDefinition[] {
   const columns = text.split(',').map((part) => {
     const match = /^\s*(.+?)\s*:\s*(\w+)(\??)\s*$/.exec(part)
     if (match !== null) return { name: match[1], type: match[2], nullable: match[3] === '?' }
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       `"${part}" is no column; one is NAME:TYPE, with a question mark behind it where values may be missing, and TYPE one of ${COLUMN_TYPES.join(', ')}`,
     )
   })

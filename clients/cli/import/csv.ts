@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, type InfoRecord, parse } from 'csv-parse'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, type WarpdexError } from '../../../protocol/errors.js'
 
 export interface CsvRecord {
   readonly record: readonly string[]
@@ -92,5 +92,5 @@ function syntaxError(error: CsvError, count: LineCount): WarpdexError {
 }
 
 function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', `the file is no CSV: ${message}`)
+  return badRequest(`the file is no CSV: ${message}`)
 }

@@ -1,4 +1,4 @@
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { IndexDefinition, InsertMode } from '../../../protocol/types.js'
 import { type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { type AnyKey, parseKey } from '../keys.js'
@@ -98,7 +98,7 @@ export class Importer {
     let key: AnyKey
     let payload: number | bigint | Uint8Array
     try {
-      if ('problem' in cells) throw new WarpdexError('BAD_REQUEST', cells.problem)
+      if ('problem' in cells) throw badRequest(cells.problem)
       key = parseKey(this.#keyText(cells.key), this.#definition, this.#options.hex)
       payload = parsePayload(cells.payload, this.#definition, this.#options.hex)
     } catch (thrown) {

@@ -1,4 +1,4 @@
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import { parseCsv } from './csv.js'
 import { jsonFields } from './json-line.js'
 import { lines } from './rows.js'
@@ -27,7 +27,9 @@ export async function* csvRecords(
     if (heads === undefined) {
       heads = distinct(record, line)
     } else if (record.length !== heads.length) {
-      onBadLine(bad(`line ${line}: it has ${record.length} columns; the first line names ${heads.length}`))
+      onBadLine(
+        badRequest(`line ${line}: it has ${record.length} columns; the first line names ${heads.length}`),
+      )
     } else {
       const cells = new Map(heads.map((name, i) => [name, record[i] === '' ? undefined : record[i]]))
       yield { line, cells }
@@ -39,7 +41,7 @@ export async function* csvRecords(
 function distinct(heads: readonly string[], line: number): readonly string[] {
   const double = heads.find((name, i) => heads.indexOf(name) < i)
   if (double === undefined) return heads
-  throw bad(`line ${line}: it names the column ${JSON.stringify(double)} twice`)
+  throw badRequest(`line ${line}: it names the column ${JSON.stringify(double)} twice`)
 }
 
 /**
@@ -56,7 +58,7 @@ export async function* jsonRecords(
     if (text.trim() === '') continue
     const cells = fieldsOf(text)
     if (cells instanceof Map) yield { line, cells }
-    else onBadLine(bad(`line ${line}: ${cells}`))
+    else onBadLine(badRequest(`line ${line}: ${cells}`))
   }
 }
 
@@ -67,8 +69,4 @@ function fieldsOf(text: string): ReadonlyMap<string, unknown> | string {
   } catch (thrown) {
     return `it is no JSON: ${toWarpdexError(thrown).message}`
   }
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import type { Schema } from 'apache-arrow'
-import { type ErrorCode, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, type ErrorCode, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { isName } from '../../../protocol/names.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../protocol/relation.js'
 import { arrowDefinition, type Client } from '../../sdk/index.js'
@@ -53,7 +53,7 @@ export async function importRelation(client: Client, options: RelationImportOpti
   const format = options.format ?? FORMATS[extname(options.file).toLowerCase()]
   if (format === undefined) {
     const message = `${options.file} does not tell what it is; say --format ${FILE_FORMATS.join(', ')}`
-    throw new WarpdexError('BAD_REQUEST', message)
+    throw badRequest(message)
   }
   const load = new Load(client, options)
   try {
@@ -97,7 +97,7 @@ class Load {
         : csvRecords(source.pieces, format === 'csv' ? ',' : '\t', onBadLine)
     const records = all[Symbol.asyncIterator]()
     const sample = await take(records, SAMPLE_RECORDS)
-    if (sample.length === 0) throw new WarpdexError('BAD_REQUEST', `${file} has no records`)
+    if (sample.length === 0) throw badRequest(`${file} has no records`)
     const definition = await this.#provide(() => columns ?? inferColumns(sample))
     let batch: FileRecord[] = []
     const append = async () => {
@@ -117,7 +117,7 @@ class Load {
   async arrow(): Promise<void> {
     const { file, columns, onProgress, onBadLine, signal } = this.#options
     if (onBadLine !== undefined) {
-      throw new WarpdexError('BAD_REQUEST', 'Arrow has no lines of which bad ones could be skipped')
+      throw badRequest('Arrow has no lines of which bad ones could be skipped')
     }
     const arrow = await import('apache-arrow')
     const source = await openBytes(file, signal)
@@ -147,10 +147,7 @@ class Load {
     const definition = { name, columns: columns() }
     const unnamed = definition.columns.find((column) => !isName(column.name))
     if (unnamed !== undefined) {
-      throw new WarpdexError(
-        'BAD_REQUEST',
-        `${JSON.stringify(unnamed.name)} is no name of a column; name it in the file`,
-      )
+      throw badRequest(`${JSON.stringify(unnamed.name)} is no name of a column; name it in the file`)
     }
     this.#made = await this.#client.createRelation(definition, { ifNotExists: true })
     return definition
@@ -209,6 +206,6 @@ async function ofFile<T>(file: string, read: () => Promise<T>): Promise<T> {
     // Where bytes are missing or wrong, the reader comes upon values that are not there.
     const isBroken = thrown instanceof TypeError || thrown instanceof RangeError
     const reason = isBroken ? 'it ends early, or is damaged' : toWarpdexError(thrown).message
-    throw new WarpdexError('BAD_REQUEST', `${file} is no Arrow file or stream: ${reason}`, { cause: thrown })
+    throw badRequest(`${file} is no Arrow file or stream: ${reason}`, { cause: thrown })
   }
 }

@@ -1,4 +1,4 @@
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../protocol/relation.js'
 import type { RelationInput, RelationValue } from '../../../protocol/relation-values.js'
 import { cellText, cellValue } from './cells.js'
@@ -40,7 +40,7 @@ function rowOf(
   for (const cell of record.cells.keys()) {
     if (columns.some((column) => column.name === cell)) continue
     const message = `line ${record.line}: relation ${JSON.stringify(name)} has no column ${JSON.stringify(cell)}`
-    throw new WarpdexError('BAD_REQUEST', `${message}; its columns are ${columnSpec(columns)}`)
+    throw badRequest(`${message}; its columns are ${columnSpec(columns)}`)
   }
   if (!isInferred) return columns.map((column) => cellValue(record, column))
   try {
@@ -57,8 +57,7 @@ function exactValue(record: FileRecord, column: ColumnDefinition): RelationValue
   const value = cellValue(record, column)
   const cell = record.cells.get(column.name)
   if (value === null || keepsDigits(cell, column.type)) return value
-  throw new WarpdexError(
-    'BAD_REQUEST',
+  throw badRequest(
     `line ${record.line}: ${cellText(cell)} in column ${JSON.stringify(column.name)} is no ${column.type} with these digits`,
   )
 }

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import { parseCsv } from './csv.js'
 
 /** Key and payload as a file has them, or what is wrong with the line. */
@@ -75,8 +75,5 @@ async function* csvRows(
 function findColumn(heads: readonly string[], name: string): number {
   const at = heads.indexOf(name)
   if (at >= 0) return at
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    `there is no column ${JSON.stringify(name)}; the first line names ${heads.join(', ')}`,
-  )
+  throw badRequest(`there is no column ${JSON.stringify(name)}; the first line names ${heads.join(', ')}`)
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 
 /** Name of standard input. */
 const STANDARD_INPUT = '-'
@@ -25,7 +25,7 @@ export async function openBytes(path: string, signal: AbortSignal): Promise<File
   if (path !== STANDARD_INPUT) {
     try {
       const facts = await stat(path)
-      if (facts.isDirectory()) throw new WarpdexError('BAD_REQUEST', 'it is a folder')
+      if (facts.isDirectory()) throw badRequest('it is a folder')
       if (facts.isFile()) size = facts.size
     } catch (error) {
       throw unreadable(path, error)
@@ -80,5 +80,5 @@ function unreadable(path: string, error: unknown): WarpdexError {
   if (error instanceof WarpdexError && error.code === 'CANCELLED') return error
   const name = path === STANDARD_INPUT ? 'standard input' : path
   const reason = error instanceof TypeError ? 'it is no UTF-8 text' : toWarpdexError(error).message
-  return new WarpdexError('BAD_REQUEST', `${name} cannot be imported: ${reason}`)
+  return badRequest(`${name} cannot be imported: ${reason}`)
 }
