@@ -145,3 +145,13 @@ export function keyLengths({ form, levels }: TreeShape, keyOffsets: Uint32Array 
 
 /** Bytes that end a key in the normal form. */
 const TERMINATOR_BYTES = 2
+
+/** Conditions of kernels that write tuples by `batch/new-tuple.wesl`. */
+export function newTupleConditions(
+  { conditions, tupleStride, keyWords }: TreeShape,
+  payloadBytes: number,
+): Readonly<Record<string, boolean>> {
+  const quads = tupleStride === 4
+  const pairs = !quads && keyWords === 2 && payloadBytes === 8
+  return { ...conditions, quads, pairs, paired: pairs || (quads && payloadBytes === 8) }
+}

@@ -1,3 +1,5 @@
+import type { WriteEffect } from './batch.js'
+
 /** Where a write's totals lie in its `counts` buffer; `counts.wesl` says what each is. */
 export const Count = {
   runs: 0,
@@ -18,3 +20,24 @@ export const Count = {
 
 /** Words of a `counts` buffer. */
 export const COUNTS = 16
+
+/** What the regions of an arena must have room for, by a write's totals. */
+export function needOf(totals: Uint32Array) {
+  return {
+    nodes: totals[Count.nodes]!,
+    tuples: totals[Count.creates]!,
+    extentWords: totals[Count.extentWords]!,
+    keyWords: totals[Count.keyWords]!,
+  }
+}
+
+/** What a write does, by its totals. */
+export function effectOf(totals: Uint32Array): WriteEffect {
+  return {
+    tuplesCreated: totals[Count.creates]!,
+    tuplesRemoved: totals[Count.removes]!,
+    payloadsAdded: totals[Count.payloadsAdded]!,
+    payloadsRemoved: totals[Count.payloadsRemoved]!,
+    garbageBytes: totals[Count.garbageWords]! * 4,
+  }
+}

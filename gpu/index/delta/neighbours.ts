@@ -1,9 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { KeyHeaps } from '../arena.js'
-import type { Entries } from './entries.js'
+import type { BatchWork } from '../batch/work.js'
 
 /** Places whose minimum is kept together; `neighbours.wesl` has the same number. */
 const FAN = 16
@@ -16,24 +13,15 @@ export class Neighbours {
     this.#kernels = device.kernels('index/delta/neighbours', ['share_digits', 'raise_minima'], conditions)
   }
 
-  /** The digits that each entry shares with the next one of its slot, with the minima above them. */
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    { bound, keys, places }: Entries,
-    counts: GPUBuffer,
-    heaps: KeyHeaps,
-  ): GPUBuffer {
-    const shared = scratch.words(withMinima(bound))
-    const buffers = { keys, places, counts, sharedOut: shared, ...heaps }
-    recorder.dispatch(this.#kernels.share_digits, buffers, { count: bound }, bound)
+  /** The digits that each of `count` entries shares with the next one of its slot, with the minima above them (`digitsShared`). */
+  record(work: BatchWork, count: number): void {
+    work.words('digitsShared', withMinima(count))
+    work.dispatch(this.#kernels.share_digits, count, { count })
     let begin = 0
-    for (let length = bound; length > FAN; length = Math.ceil(length / FAN)) {
-      const params = { count: bound, begin, length }
-      recorder.dispatch(this.#kernels.raise_minima, { minima: shared }, params, Math.ceil(length / FAN))
+    for (let length = count; length > FAN; length = Math.ceil(length / FAN)) {
+      work.dispatch(this.#kernels.raise_minima, Math.ceil(length / FAN), { count, begin, length })
       begin += length
     }
-    return shared
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
-import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
+import { GROUP_SIZE } from '../../device/recorder.js'
 import type { Arena } from '../arena.js'
-import type { Plan, Runs } from '../batch/batch.js'
+import type { BatchWork } from '../batch/work.js'
 import type { TreeShape } from '../layout.js'
 
 /** Workgroups that go through the runs whose nodes were emptied, at most: they are few. */
@@ -26,44 +26,23 @@ export class Remover {
     }
   }
 
-  /** @param emptied a word more than there are tuples to remove */
-  record(
-    recorder: Recorder,
-    arena: Arena,
-    runs: Runs,
-    plan: Plan,
-    runCount: number,
-    counts: GPUBuffer,
-    emptied: GPUBuffer,
-  ): void {
-    const { sorted } = arena
-    const sortedTuples = sorted?.tuples ?? 0
+  /** @param runs how many runs the batch has; `emptied` has a word more than tuples go */
+  record(work: BatchWork, { sorted }: Arena, runs: number): void {
+    const { partitionLevels, levels } = this.#shape
     if (sorted !== undefined) sorted.hasRemoved = true
-    const buffers = {
-      ...arena.bindings,
-      queryHeap: runs.heap,
-      keys: runs.keys,
-      starts: runs.starts,
-      residents: runs.residents,
-      places: runs.places,
-      actions: plan.actions,
-      counts,
-      emptied,
-    }
+    Object.assign(work.params, { sorted: sorted?.tuples ?? 0, level: 0 })
     if (this.#variable !== undefined) {
-      const { word, partitionLevels } = this.#shape
-      const levels = typeof partitionLevels === 'number' ? partitionLevels : 0
-      const params = { shape: word, levels, sorted: sortedTuples }
-      recorder.dispatch(this.#variable.unlink_tuples, buffers, params, runCount)
+      const partition = typeof partitionLevels === 'number' ? partitionLevels : 0
+      work.dispatch(this.#variable.unlink_tuples, runs, { ...work.params, levels: partition })
     }
     if (this.#fixed === undefined) return
-    const params = { level: 0, sorted: sortedTuples }
-    recorder.dispatch(this.#fixed.unlink_runs, buffers, params, runCount)
-    recorder.clear(emptied, 0, 4)
-    recorder.dispatch(this.#fixed.list_emptied, buffers, params, runCount)
-    const groups = Math.min(Math.ceil(runCount / GROUP_SIZE), PRUNING_GROUPS)
-    for (let level = this.#shape.levels - 1; level > 0; level--) {
-      recorder.dispatchGroups(this.#fixed.prune_level, buffers, { ...params, level }, groups)
+    work.dispatch(this.#fixed.unlink_runs, runs)
+    work.recorder.clear(work.column('emptied'), 0, 4)
+    work.dispatch(this.#fixed.list_emptied, runs)
+    const groups = Math.min(Math.ceil(runs / GROUP_SIZE), PRUNING_GROUPS)
+    for (let level = levels - 1; level > 0; level--) {
+      work.params.level = level
+      work.dispatchGroups(this.#fixed.prune_level, groups)
     }
   }
 }

@@ -7,9 +7,8 @@ import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { PreparedBatch } from '../batch/batch.js'
 import type { Items } from '../batch/items.js'
-import { newTupleConditions, newTuples } from '../batch/new-tuple.js'
 import { BatchSort, type SortedKeys } from '../batch/sort.js'
-import { type TreeShape, treeShape } from '../layout.js'
+import { newTupleConditions, type TreeShape, treeShape } from '../layout.js'
 import type { RunMerge } from './merge-run.js'
 
 /** Words of what is found out about a sorted batch; `bulk-build.wesl` says what the first two are. */
@@ -153,13 +152,12 @@ export class BulkBuild {
   }
 
   /** Writes the batch's tuples behind those that there are. */
-  #recordTuples(recorder: Recorder, { tuples }: Arena, items: Items, { keys, order }: SortedKeys): void {
+  #recordTuples(recorder: Recorder, arena: Arena, items: Items, { keys, order }: SortedKeys): void {
     const { count, payloads } = items
-    const { word: shape } = this.#shape
     const columns = { keys, values: order, payloadColumn: payloads, payloadPairs: payloads }
-    const buffers = { ...columns, ...newTuples(tuples.buffer) }
-    const params = { count, shape, payloadBytes: this.#payloadBytes, firstTuple: tuples.records }
-    recorder.dispatch(this.#kernels.write_tuples, buffers, params, count)
+    const firstTuple = arena.tuples.records
+    const params = { count, shape: this.#shape.word, payloadBytes: this.#payloadBytes, firstTuple }
+    recorder.dispatch(this.#kernels.write_tuples, { ...arena.bindings, ...columns }, params, count)
   }
 }
 

@@ -46,30 +46,26 @@ export class MergeOrder {
       this.#primitives.iota(recorder, order, count)
       return { recorder, tuples: order }
     }
-    const ranks = scratch.words(tuples + 1)
+    const keptRanks = scratch.words(tuples + 1)
     const params = { count: tuples, shape: word }
-    recorder.dispatch(kernels.mark_kept, { ...arena.bindings, kept: ranks }, params, tuples + 1)
-    this.#primitives.scan(recorder, scratch, ranks, ranks, tuples + 1)
+    recorder.dispatch(kernels.mark_kept, { ...arena.bindings, keptRanks }, params, tuples + 1)
+    this.#primitives.scan(recorder, scratch, keptRanks, keptRanks, tuples + 1)
     recorder.submit()
-    const [kept] = await this.#device.readWords(ranks, 1, 4 * tuples)
+    const [kept] = await this.#device.readWords(keptRanks, 1, 4 * tuples)
     const delta = count - kept!
     const order = scratch.words(count)
     const before = scratch.words(tuples + 1)
-    let merging: Recorder = this.#device.record()
-    if (delta > 0) {
-      const found = await this.#deltaOrder(merging, scratch, arena, delta)
-      merging = found.recorder
-      merging.clear(before, 0, 4 * (tuples + 1))
-      const own = { hung: found.tuples, ranks, before, order }
+    const found = delta > 0 ? await this.#deltaOrder(this.#device.record(), scratch, arena, delta) : undefined
+    const merging = found?.recorder ?? this.#device.record()
+    merging.clear(before, 0, 4 * (tuples + 1))
+    if (found !== undefined) {
+      const own = { hung: found.tuples, keptRanks, before, order }
       // No key of a request is looked at.
       const buffers = { ...arena.bindings, ...own, queryHeap: scratch.words(1) }
       merging.dispatch(kernels.place_hung, buffers, { count: delta, shape: word }, delta)
-    } else {
-      merging.clear(before, 0, 4 * (tuples + 1))
     }
     this.#primitives.scan(merging, scratch, before, before, tuples + 1)
-    const placed = { keptRanks: ranks, hungBefore: before, merged: order }
-    merging.dispatch(kernels.place_kept, placed, params, tuples)
+    merging.dispatch(kernels.place_kept, { keptRanks, hungBefore: before, order }, params, tuples)
     return { recorder: merging, tuples: order }
   }
 }

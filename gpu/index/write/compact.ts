@@ -1,15 +1,15 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { Arena, type ArenaContent, type ArenaNeed, type KeyHeaps, keyHeaps } from '../arena.js'
+import { Arena, type ArenaContent } from '../arena.js'
 import type { FindOrder } from '../batch/batch.js'
-import { COUNTS, Count } from '../batch/counts.js'
-import type { Builder, NodePlan } from '../delta/build.js'
+import { COUNTS, Count, needOf } from '../batch/counts.js'
+import { BatchWork } from '../batch/work.js'
+import type { Builder } from '../delta/build.js'
 import { createBuilder } from '../delta/create-builder.js'
 import type { TreeShape } from '../layout.js'
 import { DirectoryBuilder } from '../main/directory.js'
-import { type KeysToStore, KeyWriter } from './created-keys.js'
+import { KeyWriter } from './created-keys.js'
 import { OrderLinker } from './order-links.js'
 
 /** Lists that take a workgroup each are copied by this many workgroups at most, one list after the other. */
@@ -39,9 +39,9 @@ export class Compactor {
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
-    this.#builder = css ? undefined : createBuilder(device, primitives, shape)
+    this.#builder = css ? undefined : createBuilder(device, shape)
     this.#directories = css ? new DirectoryBuilder(device, shape) : undefined
-    this.#keys = shape.form && new KeyWriter(device, primitives, shape)
+    this.#keys = shape.form && new KeyWriter(device, shape)
     this.#linker = linked ? new OrderLinker(device, shape) : undefined
     this.#kernels = device.kernels('index/write/compact', entryPoints, shape.conditions)
   }
@@ -61,11 +61,14 @@ export class Compactor {
   ): Promise<Arena> {
     const scratch = this.#device.scratch()
     try {
-      const plan = await this.#plan(scratch, arena, tuples, findOrder, pace)
-      const compacted = await Arena.create(this.#device, this.#shape, plan.need, arena.allowance.bytes())
+      const params = { shape: this.#shape.word, firstTuple: 0 }
+      const work = new BatchWork(this.#device.record(), scratch, this.#primitives, tuples, params)
+      const totals = await this.#plan(work, arena, findOrder, pace)
+      const need = { ...needOf(totals), sorted: tuples }
+      const compacted = await Arena.create(this.#device, this.#shape, need, arena.allowance.bytes())
       compacted.allowance = arena.allowance
       try {
-        await this.#copy(scratch, arena, compacted, plan, pace)
+        await this.#copy(work, compacted, totals, pace)
         return compacted
       } catch (error) {
         compacted.destroy()
@@ -76,113 +79,60 @@ export class Compactor {
     }
   }
 
-  /** Finds the order of the tuples and what the new arena takes. */
+  /** Finds the order of the tuples and what the new arena takes, as counts of a batch that creates all of them. */
   async #plan(
-    scratch: Scratch,
-    arena: ArenaContent,
-    tuples: number,
+    work: BatchWork,
+    { bindings, heap }: ArenaContent,
     findOrder: FindOrder,
     pace: Pace,
-  ): Promise<CopyPlan> {
-    const { keyWords, word } = this.#shape
-    const counts = scratch.words(COUNTS)
+  ): Promise<Uint32Array> {
+    const { count: tuples, scratch } = work
+    const counts = work.column('counts')
     this.#device.upload(counts, initialCounts(tuples))
-    const { recorder, tuples: ordered } = await findOrder(this.#device.record(), scratch)
-    let measuring = await pace(recorder)
-    const entries = {
-      bound: tuples,
-      keys: scratch.words(tuples * keyWords),
-      places: scratch.words(2 * tuples),
-      entries: scratch.words(tuples),
-    }
-    const extentOffsets = scratch.words(tuples)
+    const { recorder, tuples: order } = await findOrder(work.recorder, scratch)
+    work.recorder = await pace(recorder)
     // All keys lie in the old heap; there are none of a request.
-    const heaps = keyHeaps(arena, scratch.words(1))
-    const measured = {
-      ...arena.bindings,
-      ...heaps,
-      order: ordered,
-      keys: entries.keys,
-      slots: entries.places,
-      entryTuples: entries.entries,
-      extentWords: extentOffsets,
-    }
-    measuring.dispatch(this.#kernels.measure_tuples, measured, { count: tuples, shape: word }, tuples)
-    const total = { buffer: counts, index: Count.extentWords }
-    this.#primitives.scan(measuring, scratch, extentOffsets, extentOffsets, tuples, total)
-    measuring = await pace(measuring)
-    const nodes = this.#builder?.plan(measuring, scratch, entries, counts, heaps, undefined)
-    const source = arena.heap?.buffer
-    const keys = source && this.#keys?.recordCount(measuring, scratch, entries.keys, source, tuples, counts)
-    measuring.submit()
-    await nodes?.complete?.()
-
-    const totals = await this.#device.readWords(counts, COUNTS)
-    const need = {
-      nodes: totals[Count.nodes]!,
-      tuples,
-      extentWords: totals[Count.extentWords]!,
-      keyWords: totals[Count.keyWords]!,
-      sorted: tuples,
-    }
-    return { need, ordered, extentOffsets, counts, heaps, nodes, keys }
+    const heaps = { sourceHeap: heap?.buffer, queryHeap: scratch.words(1) }
+    Object.assign(work.buffers, bindings, heaps, { order })
+    work.buffers.createdKeys = work.words('entryKeys', tuples * this.#shape.keyWords)
+    work.words('entryPlaces', 2 * tuples)
+    work.words('entries')
+    work.words('extentOffsets')
+    work.dispatch(this.#kernels.measure_tuples)
+    work.scan('extentOffsets', 'extentWords')
+    work.recorder = await pace(work.recorder)
+    const complete = this.#builder?.plan(work, tuples, undefined)
+    this.#keys?.recordCount(work)
+    work.recorder.submit()
+    await complete?.()
+    return this.#device.readWords(counts, COUNTS)
   }
 
-  async #copy(
-    scratch: Scratch,
-    arena: ArenaContent,
-    compacted: Arena,
-    plan: CopyPlan,
-    pace: Pace,
-  ): Promise<void> {
-    const { need, ordered, extentOffsets, counts, heaps, nodes, keys } = plan
-    const { tuples, extentWords } = need
-    const firstNode = compacted.takeNodes(need.nodes)
-    const firstExtent = compacted.extents.take(extentWords)
+  async #copy(work: BatchWork, compacted: Arena, totals: Uint32Array, pace: Pace): Promise<void> {
+    const { count: tuples, buffers } = work
+    const extentWords = totals[Count.extentWords]!
+    const firstNode = compacted.takeNodes(totals[Count.nodes]!)
+    Object.assign(work.params, { firstExtent: compacted.extents.take(extentWords), extentWords })
     compacted.takeTuples(tuples)
-    compacted.heap?.take(need.keyWords)
-    const longCount = scratch.words(1)
-    const longTuples = scratch.words(tuples)
-    const buffers = {
-      ...arena.bindings,
-      tupleOrder: ordered,
-      extentOffsets,
-      newTuples: compacted.tuples.buffer,
-      newExtents: compacted.extents.buffer,
-      longCount,
-      longTuples,
+    Object.assign(buffers, { newTuples: compacted.tuples.buffer, newExtents: compacted.extents.buffer })
+    work.recorder = this.#device.record()
+    work.recorder.clear(work.words('longCount', 1), 0, 4)
+    work.words('longTuples')
+    work.dispatch(this.#kernels.copy_tuples)
+    work.recorder = await pace(work.recorder)
+    if (extentWords > 0) work.dispatchGroups(this.#kernels.copy_long, Math.min(tuples, LONG_LIST_GROUPS))
+    Object.assign(buffers, compacted.bindings, { heap: buffers.sourceHeap })
+    if (this.#keys !== undefined) {
+      work.recorder = await pace(work.recorder)
+      this.#keys.record(work, compacted, tuples, totals[Count.keyWords]!)
     }
-    const params = { count: tuples, shape: this.#shape.word, firstExtent, extentWords }
-
-    let copying: Recorder = this.#device.record()
-    copying.clear(longCount, 0, 4)
-    copying.dispatch(this.#kernels.copy_tuples, buffers, params, tuples)
-    copying = await pace(copying)
-    const longGroups = Math.min(tuples, LONG_LIST_GROUPS)
-    if (extentWords > 0) copying.dispatchGroups(this.#kernels.copy_long, buffers, params, longGroups)
-    if (keys !== undefined) {
-      copying = await pace(copying)
-      this.#keys?.record(copying, compacted, keys, counts, tuples, 0, 0)
-    }
-    copying = await pace(copying)
-    nodes?.record(copying, compacted, tuples, firstNode, heaps)
-    this.#linker?.recordInOrder(copying, compacted, tuples)
-    this.#directories?.record(copying, compacted)
-    copying = await pace(copying)
-    copying.submit()
+    work.recorder = await pace(work.recorder)
+    this.#builder?.record(work, compacted, tuples, firstNode)
+    this.#linker?.recordInOrder(work, tuples)
+    this.#directories?.record(work.recorder, compacted)
+    const last = await pace(work.recorder)
+    last.submit()
   }
-}
-
-/** What is known before the new arena is there. */
-interface CopyPlan {
-  readonly need: Required<ArenaNeed>
-  /** The tuples of the old arena in key order. */
-  readonly ordered: GPUBuffer
-  readonly extentOffsets: GPUBuffer
-  readonly counts: GPUBuffer
-  readonly heaps: KeyHeaps
-  readonly nodes: NodePlan | undefined
-  readonly keys: KeysToStore | undefined
 }
 
 /** Counts of a batch that creates, and hangs into the tree, so many tuples. */

@@ -13,7 +13,6 @@ import { DirectoryBuilder } from '../main/directory.js'
 import { RunMerge } from '../main/merge-run.js'
 import type { Locator } from '../partitions/locator.js'
 import { KeyWriter } from './created-keys.js'
-import { NewTupleWriter } from './new-tuples.js'
 import { OrderLinker } from './order-links.js'
 import { PairMatcher } from './pairs.js'
 import { PayloadWriter } from './payloads.js'
@@ -33,8 +32,6 @@ export interface Stages {
   /** Only where keys have a variable length. */
   readonly keys: KeyWriter | undefined
   readonly payloads: PayloadWriter
-  /** Only where keys have a fixed width. */
-  readonly newTuples: NewTupleWriter | undefined
   readonly remover: Remover
   /** Only where tuples are linked in key order. */
   readonly linker: OrderLinker | undefined
@@ -60,15 +57,14 @@ export function createStages(
   const merge = css ? new RunMerge(device, shape) : undefined
   return {
     sort: new BatchSort(device, primitives, shape),
-    runs: new RunFinder(device, primitives, shape, locator),
-    pairs: new PairMatcher(device, primitives, shape, payloadBytes),
-    resolver: new Resolver(device, primitives, shape, payloadBytes),
-    planner: new Planner(device, primitives, shape, unique),
+    runs: new RunFinder(device, shape, locator),
+    pairs: new PairMatcher(device, primitives, shape),
+    resolver: new Resolver(device, primitives, shape),
+    planner: new Planner(device, shape, unique),
     entries: new EntryLister(device, primitives, shape),
-    builder: createBuilder(device, primitives, shape),
-    keys: variable ? new KeyWriter(device, primitives, shape) : undefined,
+    builder: createBuilder(device, shape),
+    keys: variable ? new KeyWriter(device, shape) : undefined,
     payloads: new PayloadWriter(device, shape, payloadBytes, unique),
-    newTuples: variable ? undefined : new NewTupleWriter(device, shape, payloadBytes),
     remover: new Remover(device, shape),
     linker: linked ? new OrderLinker(device, shape) : undefined,
     directories: hasDirectory(shape) ? new DirectoryKeeper(device) : undefined,

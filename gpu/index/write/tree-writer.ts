@@ -1,40 +1,26 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { type Arena, type ArenaNeed, keyHeaps } from '../arena.js'
-import type { Plan, PreparedBatch, Runs, WriteEffect } from '../batch/batch.js'
-import { COUNTS, Count } from '../batch/counts.js'
+import type { Arena } from '../arena.js'
+import type { PreparedBatch } from '../batch/batch.js'
+import { COUNTS, Count, effectOf, needOf } from '../batch/counts.js'
 import { type Items, uploadItems } from '../batch/items.js'
-import type { NodePlan } from '../delta/build.js'
-import type { Created } from '../delta/entries.js'
+import { BatchWork } from '../batch/work.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { MergeRoom } from '../main/merge-rooms.js'
 import type { PlannedMerge } from '../main/merge-run.js'
 import type { SortedPart } from '../main/sorted-part.js'
 import type { Locator, Ready } from '../partitions/locator.js'
-import type { KeysToStore } from './created-keys.js'
-import type { Pairs } from './pairs.js'
-import type { Outcome } from './resolve.js'
 import { createStages, type Stages } from './stages.js'
 
-/** Everything that the first half of a write leaves on the device for the second. */
+/** What the first half of a write leaves on the device for the second. */
 interface Settled {
+  readonly work: BatchWork
   readonly items: Items
-  readonly counts: GPUBuffer
-  readonly runs: Runs
-  readonly pairs: Pairs | undefined
-  readonly outcome: Outcome
-  readonly plan: Plan
-  readonly created: Created
   readonly destination: Destination
-  /** Only where the tuples go to nodes. */
-  readonly nodes: NodePlan | undefined
-  /** Only where keys have a variable length. */
-  readonly keys: KeysToStore | undefined
 }
 
 /**
@@ -43,10 +29,8 @@ interface Settled {
  */
 type Destination = 'nodes' | 'sorted part' | 'undecided'
 
-/** What applying a batch takes beyond what the arena has. */
+/** Where the tuples go that are merged at once, or become the sorted part. */
 interface ReadyMemory {
-  readonly movedFrom: GPUBuffer
-  readonly emptied: GPUBuffer
   readonly merge: PlannedMerge | undefined
   readonly sorted: SortedPart | undefined
 }
@@ -62,6 +46,7 @@ const NODES_PER_KEY = 0.4
  */
 export class TreeWriter {
   readonly #device: Device
+  readonly #primitives: Primitives
   readonly #index: IndexShape
   readonly #shape: TreeShape
   readonly #stages: Stages
@@ -69,6 +54,7 @@ export class TreeWriter {
   /** @param locator finds keys by partitions, where trees of the shape have any */
   constructor(device: Device, primitives: Primitives, index: IndexShape, locator?: Locator) {
     this.#device = device
+    this.#primitives = primitives
     this.#index = index
     this.#shape = treeShape(index)
     this.#stages = createStages(device, primitives, index, locator)
@@ -116,14 +102,14 @@ export class TreeWriter {
       const settled = await this.#settle(scratch, arena, items, ready)
       const reserving = this.#reserveAhead(arena, settled)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
-      const [counts, codes] = await Promise.all([
-        this.#device.readWords(settled.counts, COUNTS),
+      const [totals, codes] = await Promise.all([
+        this.#device.readWords(settled.work.column('counts'), COUNTS),
         this.#readCodes(settled),
       ]).finally(() => reserving)
-      if (counts[Count.unsettled] > 0)
+      if (totals[Count.unsettled] > 0)
         return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, ready)
-      if (counts[Count.exhausted] > 0) throw exhausted()
-      return await this.#makeSure(scratch, arena, settled, counts, codes)
+      if (totals[Count.exhausted] > 0) throw exhausted()
+      return await this.#makeSure(arena, settled, totals, codes)
     } catch (error) {
       scratch.release()
       throw error
@@ -132,62 +118,61 @@ export class TreeWriter {
 
   /** Makes sure of all memory that applying a batch takes. */
   async #makeSure(
-    scratch: Scratch,
     arena: Arena,
     settled: Settled,
-    counts: Uint32Array,
+    totals: Uint32Array,
     codes: Uint8Array,
   ): Promise<PreparedBatch> {
-    if (settled.destination !== 'undecided') return this.#prepared(scratch, arena, settled, counts, codes)
-    const { goesOn } = settled.items
-    if (this.#stages.merge?.suits(arena, counts[Count.creates]!, goesOn)) {
-      await arena.reserve(needOf(counts))
-      const room = await arena.merges.provide(arena, counts[Count.creates]!, goesOn)
+    const { work, items, destination } = settled
+    if (destination !== 'undecided') return this.#prepared(arena, settled, totals, codes)
+    const { goesOn } = items
+    if (this.#stages.merge?.suits(arena, totals[Count.creates]!, goesOn)) {
+      await arena.reserve(needOf(totals))
+      const room = await arena.merges.provide(arena, totals[Count.creates]!, goesOn)
       if (room !== undefined) {
         try {
-          return await this.#prepared(scratch, arena, settled, counts, codes, room)
+          return await this.#prepared(arena, settled, totals, codes, room)
         } catch (error) {
           arena.merges.giveBack(room)
           throw error
         }
       }
     }
-    const recorder = this.#device.record()
-    const nodes = this.#planNodes(recorder, scratch, arena, settled)
-    recorder.submit()
-    await nodes.complete?.()
-    const all = await this.#device.readWords(settled.counts, COUNTS)
-    return this.#prepared(scratch, arena, { ...settled, nodes }, all, codes)
+    work.recorder = this.#device.record()
+    await this.#planNodes(work, arena)
+    const all = await this.#device.readWords(work.column('counts'), COUNTS)
+    return this.#prepared(arena, { ...settled, destination: 'nodes' }, all, codes)
   }
 
   /** @param room where the batch is merged at once, room for that; then the rest is made sure of, too */
   async #prepared(
-    scratch: Scratch,
     arena: Arena,
     settled: Settled,
-    counts: Uint32Array,
+    totals: Uint32Array,
     codes: Uint8Array,
     room?: MergeRoom,
   ): Promise<PreparedBatch> {
-    const creates = counts[Count.creates]!
-    const becomesSorted = settled.destination === 'sorted part'
+    const { work, destination } = settled
+    const { scratch } = work
+    const creates = totals[Count.creates]!
+    const becomesSorted = destination === 'sorted part'
     if (room === undefined)
-      await arena.reserve({ ...needOf(counts), ...(becomesSorted && { sorted: creates }) })
+      await arena.reserve({ ...needOf(totals), ...(becomesSorted && { sorted: creates }) })
     await this.#stages.directories?.provide(arena, arena.tuples.records + creates)
     // Taken now, because applying must not fail.
+    work.words('movedFrom', totals[Count.longMoves]! > 0 ? work.count : 1)
+    work.words('emptied', totals[Count.removes]! + 1)
     const memory = {
-      movedFrom: scratch.words(counts[Count.longMoves]! > 0 ? settled.items.count : 1),
-      emptied: scratch.words(counts[Count.removes]! + 1),
       merge: room && this.#stages.merge?.plan(scratch, room),
       // The last thing that may fail, since nobody would give it back.
       sorted: becomesSorted ? await arena.provideSorted(creates) : undefined,
     }
     return {
       codes,
-      effect: effectOf(counts),
+      effect: effectOf(totals),
       apply: () => {
         try {
-          this.#apply(arena, settled, memory, counts)
+          this.#apply(arena, settled, memory, totals)
         } finally {
           scratch.release()
         }
@@ -201,41 +186,42 @@ export class TreeWriter {
   }
 
   async #settle(scratch: Scratch, arena: Arena, items: Items, ready: Ready | undefined): Promise<Settled> {
-    const { count } = items
     const stages = this.#stages
-    const counts = scratch.words(COUNTS)
-    const sorting = this.#device.record()
-    sorting.clear(counts)
+    const { count, op, ops, hasPairs, payloads } = items
+    const params = {
+      shape: this.#shape.word,
+      payloadBytes: this.#index.payloadBytes,
+      op,
+      hasPairs: hasPairs ? 1 : 0,
+      firstTuple: arena.tuples.records,
+    }
+    const work = new BatchWork(this.#device.record(), scratch, this.#primitives, count, params)
+    const counts = work.column('counts')
+    work.recorder.clear(counts, 0, 4 * COUNTS)
     const unsettled = { buffer: counts, index: Count.unsettled }
-    const sorted = await stages.sort.sort(sorting, scratch, items, unsettled)
-    const { recorder } = sorted
-    const runs = stages.runs.record(recorder, scratch, arena, sorted, count, counts, ready)
-    const pairs = items.hasPairs
-      ? stages.pairs.record(recorder, scratch, arena, items, runs, counts)
-      : undefined
-    const outcome = stages.resolver.record(recorder, scratch, arena, items, runs, pairs, counts)
-    const plan = stages.planner.record(recorder, scratch, arena, runs, outcome, count, counts)
-    const created = stages.entries.recordCreated(recorder, scratch, runs, plan, count, counts)
-    const keys =
-      runs.heap && stages.keys?.recordCount(recorder, scratch, created.createdKeys, runs.heap, count, counts)
-    const settled = { items, counts, runs, pairs, outcome, plan, created, keys }
+    const sorted = await stages.sort.sort(work.recorder, scratch, items, unsettled)
+    work.recorder = sorted.recorder
+    const { keys, heap, order } = sorted
+    const columns = { ops, payloadColumn: payloads, payloadPairs: payloads }
+    Object.assign(work.buffers, arena.bindings, columns, { keys, order, queryHeap: heap, sourceHeap: heap })
+    stages.runs.record(work, arena, ready)
+    if (hasPairs) stages.pairs.record(work)
+    stages.resolver.record(work, items)
+    stages.planner.record(work)
+    stages.entries.recordCreated(work)
+    stages.keys?.recordCount(work)
     const destination = this.#destinationOf(arena, items)
-    const nodes = destination === 'nodes' ? this.#planNodes(recorder, scratch, arena, settled) : undefined
-    recorder.submit()
-    await nodes?.complete?.()
-    return { ...settled, destination, nodes }
+    if (destination === 'nodes') await this.#planNodes(work, arena)
+    else work.recorder.submit()
+    return { work, items, destination }
   }
 
-  /** Counts the nodes that a batch takes. */
-  #planNodes(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    { items, counts, runs, plan, created }: Omit<Settled, 'destination' | 'nodes'>,
-  ): NodePlan {
+  /** Counts the nodes that a batch takes, and submits what is recorded. */
+  async #planNodes(work: BatchWork, arena: Arena): Promise<void> {
     const { entries, builder } = this.#stages
-    const hung = entries.record(recorder, scratch, arena, runs, plan, created, items.count, counts)
-    return builder.plan(recorder, scratch, hung, counts, keyHeaps(arena, runs.heap), arena)
+    const complete = builder.plan(work, entries.record(work, arena), arena)
+    work.recorder.submit()
+    await complete?.()
   }
 
   /** Where the tuples go that a batch creates. */
@@ -261,78 +247,34 @@ export class TreeWriter {
     }
   }
 
-  async #readCodes({ items, outcome }: Settled): Promise<Uint8Array> {
+  async #readCodes({ work, items }: Settled): Promise<Uint8Array> {
+    const { codes } = work.buffers
     // Fresh memory is zero, which is the code of what is inserted; filling it would take longer than sorting the batch.
-    if (outcome.codes === undefined) return new Uint8Array(items.count)
-    return this.#device.read(outcome.codes, items.count, (view) => view.slice())
+    if (codes === undefined) return new Uint8Array(items.count)
+    return this.#device.read(codes, items.count, (view) => view.slice())
   }
 
-  #apply(
-    arena: Arena,
-    settled: Settled,
-    { movedFrom, emptied, merge, sorted }: ReadyMemory,
-    totals: Uint32Array,
-  ): void {
-    const { items, counts, runs, pairs, outcome, plan, nodes, keys } = settled
+  #apply(arena: Arena, settled: Settled, { merge, sorted }: ReadyMemory, totals: Uint32Array): void {
+    const { work, items, destination } = settled
     const stages = this.#stages
-    const recorder = this.#device.record()
-    if (pairs !== undefined) stages.pairs.recordMarks(recorder, arena, items, runs, pairs, counts)
+    const creates = totals[Count.creates]!
+    const entries = totals[Count.entries]!
+    work.recorder = this.#device.record()
+    // What was made room for may lie elsewhere.
+    Object.assign(work.buffers, arena.bindings)
+    if (items.hasPairs) stages.pairs.recordMarks(work)
     const firstNode = arena.takeNodes(totals[Count.nodes]!)
-    const firstTuple = arena.takeTuples(totals[Count.creates]!)
-    const created = { runs: totals[Count.runs]!, firstTuple }
-    // Each run creates a tuple, and no payload is left that would need an extent.
-    const areNew = totals[Count.creates] === totals[Count.runs] && totals[Count.extentWords] === 0
-    if (areNew && stages.newTuples !== undefined) {
-      stages.newTuples.record(recorder, arena, items, runs, outcome, created)
-    } else {
-      stages.payloads.record(recorder, arena, items, runs, outcome, plan, counts, {
-        ...created,
-        longMoves: totals[Count.longMoves]!,
-        extentWords: totals[Count.extentWords]!,
-        movedFrom,
-        firstExtent: arena.extents.take(totals[Count.extentWords]!),
-      })
-    }
-    if (keys !== undefined && arena.heap !== undefined) {
-      const firstWord = arena.heap.take(totals[Count.keyWords]!)
-      stages.keys?.record(recorder, arena, keys, counts, totals[Count.creates]!, firstTuple, firstWord)
-    }
-    if (totals[Count.entries]! > 0) {
-      nodes?.record(recorder, arena, totals[Count.entries]!, firstNode, keyHeaps(arena, runs.heap))
-    }
-    if (totals[Count.removes]! > 0) {
-      stages.remover.record(recorder, arena, runs, plan, totals[Count.runs]!, counts, emptied)
-    }
-    stages.linker?.record(recorder, arena, runs, plan, counts, {
-      runs: totals[Count.runs]!,
-      creates: totals[Count.creates]!,
-      removes: totals[Count.removes]!,
-      firstTuple,
-    })
-    stages.directories?.recordFill(recorder, arena)
-    if (merge !== undefined) stages.merge?.record(recorder, arena, merge)
-    recorder.submit()
+    arena.takeTuples(creates)
+    stages.payloads.record(work, totals, arena.extents.take(totals[Count.extentWords]!))
+    stages.keys?.record(work, arena, creates, totals[Count.keyWords]!)
+    if (destination === 'nodes' && entries > 0) stages.builder.record(work, arena, entries, firstNode)
+    if (totals[Count.removes]! > 0) stages.remover.record(work, arena, totals[Count.runs]!)
+    stages.linker?.record(work, totals)
+    stages.directories?.recordFill(work.recorder, arena)
+    if (merge !== undefined) stages.merge?.record(work.recorder, arena, merge)
+    work.recorder.submit()
     if (sorted !== undefined) arena.replaceSorted(sorted)
     if (merge !== undefined) arena.merges.take(arena, merge.room, items.goesOn)
-  }
-}
-
-function needOf(counts: Uint32Array): ArenaNeed {
-  return {
-    nodes: counts[Count.nodes]!,
-    tuples: counts[Count.creates]!,
-    extentWords: counts[Count.extentWords]!,
-    keyWords: counts[Count.keyWords]!,
-  }
-}
-
-function effectOf(counts: Uint32Array): WriteEffect {
-  return {
-    tuplesCreated: counts[Count.creates]!,
-    tuplesRemoved: counts[Count.removes]!,
-    payloadsAdded: counts[Count.payloadsAdded]!,
-    payloadsRemoved: counts[Count.payloadsRemoved]!,
-    garbageBytes: counts[Count.garbageWords]! * 4,
   }
 }
 

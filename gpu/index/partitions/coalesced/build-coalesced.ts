@@ -1,10 +1,10 @@
 import { WarpdexError } from '../../../../protocol/errors.js'
 import type { Device, Kernels } from '../../../device/device.js'
-import type { Recorder } from '../../../device/recorder.js'
+import type { Kernel } from '../../../device/kernel.js'
 import type { Scratch } from '../../../memory/scratch.js'
-import type { Arena, KeyHeaps } from '../../arena.js'
-import type { Builder, NodePlan } from '../../delta/build.js'
-import type { Entries } from '../../delta/entries.js'
+import type { Arena } from '../../arena.js'
+import type { BatchWork } from '../../batch/work.js'
+import type { Builder } from '../../delta/build.js'
 import { Neighbours } from '../../delta/neighbours.js'
 import { HEAD_WORDS, LANES, SLOTS, type TreeShape } from '../../layout.js'
 
@@ -16,32 +16,6 @@ const KERNELS = [
   'write_nodes',
   'hang_tuples',
 ] as const
-
-/** The tree that entries are for, as it is before them. */
-interface Resident {
-  readonly nodes: GPUBuffer
-  readonly heads: GPUBuffer
-  /** Node numbers that are taken. */
-  readonly taken: number
-}
-
-/** Entries that go down the tree together. */
-interface Descents {
-  readonly entries: Entries
-  readonly counts: GPUBuffer
-  readonly heaps: KeyHeaps
-  readonly states: GPUBuffer
-  /** What they need, as `begin_descents` counts it. */
-  readonly totals: GPUBuffer
-  readonly resident: Resident
-}
-
-/** Everything that is to be written; `build-coalesced.wesl` says what the buffers hold. */
-interface Claims {
-  readonly table: GPUBuffer
-  readonly capacity: number
-  readonly bands: GPUBuffer
-}
 
 const TOTALS = 3
 const CLAIM_WORDS = 4
@@ -72,73 +46,37 @@ export class CoalescedBuilder implements Builder {
     this.#kernels = device.kernels('index/partitions/coalesced/build-coalesced', KERNELS, conditions)
   }
 
-  plan(
-    recorder: Recorder,
-    scratch: Scratch,
-    entries: Entries,
-    counts: GPUBuffer,
-    heaps: KeyHeaps,
-    arena: Arena | undefined,
-  ): NodePlan {
-    const { bound, keys, places } = entries
-    const shared = this.#neighbours.record(recorder, scratch, entries, counts, heaps)
-    const resident = residentOf(recorder, scratch, arena)
-    const [states, totals] = [scratch.words(2 * bound), scratch.words(TOTALS)]
-    recorder.clear(totals, 0, 4 * TOTALS)
-    const columns = { digitsShared: shared, keys, placesOut: places, countsIn: counts, states, totals }
-    const buffers = { ...columns, ...heaps, heads: resident.heads }
-    recorder.dispatch(this.#kernels.begin_descents, buffers, { count: bound }, bound)
-    const descents = { entries, counts, heaps, states, totals, resident }
-    let claims: Claims | undefined
-    return {
-      complete: async () => {
-        claims = await this.#claim(scratch, descents)
-      },
-      record: (building, target, count) => {
-        if (claims !== undefined) this.#write(building, target, descents, claims, count)
-      },
-    }
+  plan(work: BatchWork, bound: number, arena: Arena | undefined): () => Promise<void> {
+    this.#neighbours.record(work, bound)
+    if (arena === undefined) addRoot(work)
+    work.words('states', 2 * bound)
+    work.recorder.clear(work.words('totals', TOTALS), 0, 4 * TOTALS)
+    work.dispatch(this.#kernels.begin_descents, bound, { count: bound })
+    return () => this.#claim(work, bound, arena?.nodes.records ?? LANES)
   }
 
-  /** What entries claim; undefined where there are none. */
-  async #claim(scratch: Scratch, descents: Descents): Promise<Claims | undefined> {
-    const { entries, counts, heaps, states, totals, resident } = descents
-    const [most, end, complement] = await this.#device.readWords(totals, TOTALS)
-    if (end === 0) return undefined
+  /** Fills the table of what entries claim, if they claim anything. */
+  async #claim(work: BatchWork, bound: number, firstNode: number): Promise<void> {
+    const [most, end, complement] = await this.#device.readWords(work.column('totals'), TOTALS)
+    if (end === 0) return
     const levels = this.#levels
     const capacity = PLACES_PER_CLAIM * most + 1
     const bands = Math.floor((end - 1) / levels) + 1
-    const claims = {
-      table: this.#table(scratch, capacity),
-      capacity,
-      bands: scratch.words(BAND_WORDS * bands),
-    }
     const recorder = this.#device.record()
-    recorder.clear(claims.table, 0, 4 * CLAIM_WORDS * capacity)
-    recorder.clear(claims.bands, 0, 4 * BAND_WORDS * bands)
-    const params = (count: number, depth: number) => {
-      return { count, levels, firstNode: resident.taken, capacity, depth, bands }
-    }
-    const groups = resident.taken / LANES
-    const buffers = {
-      nodes: resident.nodes,
-      heads: resident.heads,
-      keys: entries.keys,
-      places: entries.places,
-      counts,
-      states,
-      table: claims.table,
-      bands: claims.bands,
-      ...heaps,
-    }
-    recorder.dispatch(this.#kernels.find_groups, buffers, params(groups, 0), groups)
+    work.recorder = recorder
+    work.params.capacity = capacity
+    work.buffers.table = this.#table(work.scratch, capacity)
+    recorder.clear(work.buffers.table, 0, 4 * CLAIM_WORDS * capacity)
+    recorder.clear(work.words('bands', BAND_WORDS * bands), 0, 4 * BAND_WORDS * bands)
+    const dispatch = (kernel: Kernel, count: number, depth: number) =>
+      work.dispatch(kernel, count, { count, levels, firstNode, capacity, depth, bands })
+    dispatch(this.#kernels.find_groups, firstNode / LANES, 0)
     for (let depth = ~complement >>> 0; depth < end; depth++) {
-      recorder.dispatch(this.#kernels.descend_level, buffers, params(entries.bound, depth), entries.bound)
+      dispatch(this.#kernels.descend_level, bound, depth)
       if ((depth + 1) % levels > 0 || depth + 1 === end) continue
-      recorder.dispatch(this.#kernels.open_groups, buffers, params(1, depth), 1)
+      dispatch(this.#kernels.open_groups, 1, depth)
     }
     recorder.submit()
-    return claims
   }
 
   #table(scratch: Scratch, capacity: number): GPUBuffer {
@@ -151,34 +89,22 @@ export class CoalescedBuilder implements Builder {
     )
   }
 
-  #write(building: Recorder, arena: Arena, descents: Descents, claims: Claims, count: number): void {
-    const { entries, states, resident } = descents
-    const { table, capacity, bands } = claims
-    const buffers = {
-      ...arena.bindings,
-      newNodes: arena.nodes.buffer,
-      entries: entries.entries,
-      table,
-      bands,
-      states,
-    }
-    const params = { levels: this.#levels, firstNode: resident.taken, capacity }
-    building.dispatch(this.#kernels.write_nodes, buffers, params, capacity)
-    building.dispatch(this.#kernels.hang_tuples, buffers, { count }, count)
+  record(work: BatchWork, arena: Arena, count: number, firstNode: number): void {
+    if (work.buffers.table === undefined) return
+    const { capacity } = work.params
+    const params = { levels: this.#levels, firstNode, capacity }
+    work.buffers.newNodes = arena.nodes.buffer
+    work.dispatch(this.#kernels.write_nodes, capacity, params)
+    work.dispatch(this.#kernels.hang_tuples, count, { count })
     // New partitions may have old nodes, among which none is looked for again.
     arena.partitions?.destroy()
     arena.partitions = undefined
   }
 }
 
-function residentOf(recorder: Recorder, scratch: Scratch, arena: Arena | undefined): Resident {
-  if (arena?.heads !== undefined) {
-    const { nodes, heads } = arena
-    return { nodes: nodes.buffer, heads: heads.buffer, taken: nodes.records }
-  }
+/** The root of an empty tree, in place of one. */
+function addRoot(work: BatchWork): void {
   const words = { nodes: LANES * SLOTS, heads: LANES * HEAD_WORDS }
-  const root = { nodes: scratch.words(words.nodes), heads: scratch.words(words.heads), taken: LANES }
-  recorder.clear(root.nodes, 0, 4 * words.nodes)
-  recorder.clear(root.heads, 0, 4 * words.heads)
-  return root
+  work.recorder.clear(work.words('nodes', words.nodes), 0, 4 * words.nodes)
+  work.recorder.clear(work.words('heads', words.heads), 0, 4 * words.heads)
 }
