@@ -146,7 +146,7 @@ async function lookUp(engine: Engine, name: CaseName, bound: number, batch: numb
   let begun = performance.now()
   const run = async ({ keys, payloads }: (typeof samples)[number]) => {
     do {
-      const answers = await engine.index(name).get(keys)
+      const answers = await engine.index(name).read({ op: 'get' }, { keys: { bytes: keys } })
       // By one native comparison: a loop would take the thread of the engine longer than all else.
       if (Buffer.compare(answers.payloads, payloads) !== 0) throw new Error('an answer is wrong')
       lookups += batch
@@ -163,11 +163,11 @@ async function lookUp(engine: Engine, name: CaseName, bound: number, batch: numb
 async function scan(engine: Engine, name: CaseName, bound: number): Promise<number> {
   const { words } = CASES[name]
   const { keys } = sampledKeys(words, bound, SCANS)
-  const request = { ranges: SCANS, from: keys, to: undefined, tokens: undefined, limit: SCAN_LIMIT }
+  const request = { op: 'scan', ranges: SCANS, limit: SCAN_LIMIT } as const
   const begun = performance.now()
   let scans = 0
   do {
-    const result = await engine.index(name).scan(request)
+    const result = await engine.index(name).read(request, { from: { bytes: keys } })
     for (let i = 0; i < SCANS; i++) {
       const at = result.offsets[i] * 4 * words
       const isFirst = Buffer.compare(

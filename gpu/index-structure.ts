@@ -15,18 +15,22 @@ export interface IndexShape extends TreeLayout {
   readonly matchFrom: number
 }
 
-/** First payload of each key. */
-export interface GetResult {
+/** Payloads of a result, all of one width. */
+export interface PayloadColumns {
+  readonly payloads: Uint8Array
+  /** Where an index has put payloads of kind `bytes` in the place of a structure's: payload i is bytes payloadOffsets[i] to payloadOffsets[i + 1]. */
+  readonly payloadOffsets?: Uint32Array | undefined
+}
+
+/** First payload of each key; zeros where there is none. */
+export interface GetResult extends PayloadColumns {
   /** Bit i of byte i >> 3 is set when key i has a payload. */
   readonly found: Uint8Array
-  /** One payload a key; zeros where there is none. */
-  readonly payloads: Uint8Array
 }
 
 /** All payloads of each key: those of key i are entries offsets[i] to offsets[i + 1] of `payloads`. */
-export interface GetAllResult {
+export interface GetAllResult extends PayloadColumns {
   readonly offsets: Uint32Array
-  readonly payloads: Uint8Array
 }
 
 /**
@@ -94,12 +98,11 @@ export type ReadOp = keyof ReadOptions
 
 export type ReadRequest<Op extends ReadOp> = { readonly op: Op } & ReadOptions[Op]
 
-export interface ScanResult {
+export interface ScanResult extends PayloadColumns {
   /** Entries of range i are offsets[i] to offsets[i + 1] of `keys` and `payloads`. */
   readonly offsets: Uint32Array
   readonly keys: Uint8Array
   readonly keyOffsets?: Uint32Array | undefined
-  readonly payloads: Uint8Array
   /** One byte a range: 1 when the range was cut at the limit. */
   readonly more: Uint8Array
   /** One position a range, of its last entry; zeros, or of no bytes, for a range without entries. */
@@ -107,11 +110,10 @@ export interface ScanResult {
   readonly tokenOffsets?: Uint32Array | undefined
 }
 
-export interface GetNextResult {
+export interface GetNextResult extends PayloadColumns {
   readonly found: Uint8Array
   readonly keys: Uint8Array
   readonly keyOffsets?: Uint32Array | undefined
-  readonly payloads: Uint8Array
   readonly sequences: Uint8Array
 }
 
@@ -290,6 +292,8 @@ export interface IndexStructure {
    */
   renumber(lists: PayloadLists): Promise<void>
   stats(): StructureStats
+  /** As in `stats`. */
+  readonly deviceBytes: number
   /** Bytes of `deviceBytes` that reads may add to: partition tables. Asked after each read, so that it takes no time. */
   readonly derivedBytes: number
   destroy(): void

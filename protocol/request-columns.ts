@@ -41,12 +41,9 @@ export interface ColumnChecksums {
 /** Ranges of a scan, checked against their index; an absent column leaves that end of every range open. */
 export interface ScanColumns {
   readonly ranges: number
-  readonly from: Uint8Array | undefined
-  readonly fromOffsets?: Uint32Array | undefined
-  readonly to: Uint8Array | undefined
-  readonly toOffsets?: Uint32Array | undefined
-  readonly tokens: Uint8Array | undefined
-  readonly tokenOffsets?: Uint32Array | undefined
+  readonly from: Rows | undefined
+  readonly to: Rows | undefined
+  readonly tokens: Rows | undefined
 }
 
 /** Positions of a scan: keys, each with a sequence number behind it. */
@@ -114,15 +111,15 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
   if (limit < 1 || limit > LIMITS.scanEntries) {
     throw badRequest(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
   }
-  const low = columns.from && keyColumn(columns.from, definition, 'from')
-  const high = columns.to && keyColumn(columns.to, definition, 'to')
-  const places = columns.tokens && cut(columns.tokens, definition.keyType, TOKEN_RULES)
+  const from = columns.from && keyColumn(columns.from, definition, 'from')
+  const to = columns.to && keyColumn(columns.to, definition, 'to')
+  const tokens = columns.tokens && cut(columns.tokens, definition.keyType, TOKEN_RULES)
   const width = keyWidth(definition.keyType)
   const tokenBytes = width && width + SEQUENCE_BYTES
-  const ends = low ?? high
-  const ranges = ends ? rowCount(ends, width) : places ? Math.floor(rowCount(places, tokenBytes)) : 1
-  requireRows(high, width, 'to', ranges)
-  requireRows(places, tokenBytes, 'tokens', ranges)
+  const ends = from ?? to
+  const ranges = ends ? rowCount(ends, width) : tokens ? Math.floor(rowCount(tokens, tokenBytes)) : 1
+  requireRows(to, width, 'to', ranges)
+  requireRows(tokens, tokenBytes, 'tokens', ranges)
   requireCount(request, ranges)
   if (ranges * limit > LIMITS.scanEntries) {
     throw new WarpdexError(
@@ -130,27 +127,19 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
       `${ranges} ranges of ${limit} entries are more than ${LIMITS.scanEntries}; lower the limit and continue by tokens`,
     )
   }
-  return {
-    ranges,
-    from: low?.bytes,
-    fromOffsets: low?.offsets,
-    to: high?.bytes,
-    toOffsets: high?.offsets,
-    tokens: places?.bytes,
-    tokenOffsets: places?.offsets,
-  }
+  return { ranges, from, to, tokens }
 }
 
 /** The columns of getNext: keys, and where given a sequence number for each. */
 export function getNextColumns(
   request: DataRequest,
   definition: IndexDefinition,
-): Pick<WriteColumns, 'keys' | 'keyOffsets'> & { readonly sequences: Uint8Array | undefined } {
-  const { bytes: keys, offsets: keyOffsets } = requestKeys(request, definition)
+): { readonly keys: Rows; readonly sequences: Uint8Array | undefined } {
+  const keys = requestKeys(request, definition)
   const { count } = request
   const sequences = request.columns.sequences?.bytes
   if (sequences) requireLength(sequences, 'sequences', count * 4, `${count} u32 sequence numbers`)
-  return { keys, keyOffsets, sequences }
+  return { keys, sequences }
 }
 
 /** The keys whose search is to be explained, one at least. */

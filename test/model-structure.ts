@@ -23,7 +23,7 @@ import { LIMITS } from '../protocol/limits.js'
 import { type Rows, rowAt, rowCount, rowsOf } from '../protocol/rows.js'
 import type { Explanation, Traversal } from '../protocol/traversal.js'
 import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
-import type { SnapshotContent } from '../src/engine/index-snapshots.js'
+import type { SnapshotContent } from '../src/engine/snapshot-upkeep.js'
 import type { StructureFactory } from '../src/engine/structures.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
 import { modelExplanation } from './model-explanation.js'
@@ -60,6 +60,7 @@ const LAST = 2 ** 32
  */
 export class ModelStructure implements IndexStructure {
   readonly shape: IndexShape
+  readonly deviceBytes = 0
   readonly derivedBytes = 0
   #keys = new Map<Rank, Payloads>()
   #sorted: Rank[] | undefined

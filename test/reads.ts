@@ -9,7 +9,9 @@ import type {
   ScanOptions,
   ScanResult,
 } from '../gpu/index-structure.js'
+import { LIMITS } from '../protocol/limits.js'
 import type { Traversal } from '../protocol/traversal.js'
+import type { Cancellation } from '../src/engine/index.js'
 
 type Bytes = Uint8Array | undefined
 type Offsets = Uint32Array | undefined
@@ -32,7 +34,11 @@ export type GetNextRequest = ReadOptions['getNext'] & {
 
 /** Whatever answers reads. */
 export interface Readable {
-  read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]>
+  read<Op extends ReadOp>(
+    request: ReadRequest<Op>,
+    columns: ReadColumns,
+    reader?: Cancellation,
+  ): Promise<ReadResults[Op]>
 }
 
 /** Options and columns of a scan. */
@@ -47,22 +53,23 @@ export function scanOf(request: ScanRequest): { options: ScanOptions; columns: R
   return { options, columns }
 }
 
-/** The reads of a structure, each a method with its columns one by one. */
-export function reads(structure: Readable) {
+/** The reads of a structure, or of an index, each a method with its columns one by one. */
+export function reads(structure: Readable, reader?: Cancellation) {
   const column = (bytes: Uint8Array, offsets: Offsets) => ({ keys: { bytes, offsets } })
   return {
     get: (keys: Uint8Array, offsets?: Offsets, traversal?: Traversal) =>
-      structure.read({ op: 'get', traversal }, column(keys, offsets)),
-    getAll: (keys: Uint8Array, limit: number, offsets?: Offsets) =>
-      structure.read({ op: 'getAll', limit }, column(keys, offsets)),
-    count: (keys: Uint8Array, offsets?: Offsets) => structure.read({ op: 'count' }, column(keys, offsets)),
+      structure.read({ op: 'get', traversal }, column(keys, offsets), reader),
+    getAll: (keys: Uint8Array, limit: number = LIMITS.scanEntries, offsets?: Offsets) =>
+      structure.read({ op: 'getAll', limit }, column(keys, offsets), reader),
+    count: (keys: Uint8Array, offsets?: Offsets) =>
+      structure.read({ op: 'count' }, column(keys, offsets), reader),
     explain: (keys: Uint8Array, offsets?: Offsets, traversal?: Traversal) =>
-      structure.read({ op: 'explain', traversal }, column(keys, offsets)),
+      structure.read({ op: 'explain', traversal }, column(keys, offsets), reader),
     getNext: ({ keys, keyOffsets, sequences, ...options }: GetNextRequest): Promise<GetNextResult> =>
-      structure.read({ op: 'getNext', ...options }, { ...column(keys, keyOffsets), sequences }),
+      structure.read({ op: 'getNext', ...options }, { ...column(keys, keyOffsets), sequences }, reader),
     scan: (request: ScanRequest): Promise<ScanResult> => {
       const { options, columns } = scanOf(request)
-      return structure.read({ op: 'scan', ...options }, columns)
+      return structure.read({ op: 'scan', ...options }, columns, reader)
     },
   }
 }

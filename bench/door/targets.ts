@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import type { Index } from '../../clients/sdk/index.js'
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
+import { asBytes } from '../../protocol/columns.js'
 import type { Engine } from '../../src/engine/index.js'
 import { numberedPayloads, scatteredKeys } from '../keys.js'
 
@@ -108,7 +109,10 @@ async function openEngine(
   const index = (await engine).index(INDEX)
   return {
     async ask(keys, numbers) {
-      const { payloads } = await index.get(new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength))
+      const { payloads } = await index.read(
+        { op: 'get' },
+        { keys: { bytes: asBytes(keys), offsets: undefined } },
+      )
       const view = new DataView(payloads.buffer, payloads.byteOffset)
       check(keys, numbers, (i) => view.getUint32(4 * i, true))
     },

@@ -4,10 +4,8 @@ import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { TreeReads } from '../device-reads.js'
 import type {
-  CompactionOptions,
   IndexShape,
   IndexStructure,
-  PayloadLists,
   PreparedWrite,
   ReadColumns,
   ReadOp,
@@ -20,24 +18,21 @@ import type {
 } from '../index-structure.js'
 import type { ReadPart } from '../memory/image-parts.js'
 import type { Scratch } from '../memory/scratch.js'
-import type { Allowance, Arena } from './arena.js'
+import type { Arena } from './arena.js'
 import { structureEntries } from './entries/structure-entries.js'
 import { arenaFromImage } from './image.js'
 import { treeShape } from './layout.js'
 import type { Ready } from './partitions/locator.js'
 import type { Batch } from './partitions/traversal-planner.js'
-import { type Parts, partsFor } from './parts.js'
+import { partsFor } from './parts.js'
 import type { PlaceInColumns } from './read/get.js'
 import type { Queries } from './read/read-context.js'
 import { askedFor, keyCount, type ReadOperation, type SearchedTree } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
-import { type FrozenEntries, TreeState } from './tree-state.js'
+import { TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
 import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
-
-/** Share of a region's bound past which a tree is to be cut in two before a write needs it. */
-const NEARLY_FULL = 7 / 8
 
 /** Records a get of some keys of a column, into columns of a bit and of a padded payload a key; see `Get.record`. */
 export type DeviceGet = (
@@ -53,20 +48,9 @@ export type DeviceGet = (
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
  * has one for its delta (`main/sorted-part.ts`). An empty tree owns no device memory.
  */
-export class PrefixTree implements IndexStructure {
-  readonly shape: IndexShape
-  readonly #device: Device
-  readonly #parts: Parts
-  readonly #state: TreeState
+export class PrefixTree extends TreeState implements IndexStructure {
   /** Batches by how their keys were found. */
   readonly #traversals = new Map<string, number>()
-
-  private constructor(device: Device, shape: IndexShape, parts: Parts) {
-    this.#device = device
-    this.shape = shape
-    this.#parts = parts
-    this.#state = new TreeState(device, shape, parts)
-  }
 
   /** An empty tree. */
   static async create(device: Device, shape: IndexShape): Promise<PrefixTree> {
@@ -89,7 +73,7 @@ export class PrefixTree implements IndexStructure {
     if (meta.keys === 0) return new PrefixTree(device, shape, parts)
     const { arena, totals } = await arenaFromImage(device, treeShape(shape), meta, readPart, mostBytes)
     const tree = new PrefixTree(device, shape, parts)
-    tree.#state.own(arena, totals)
+    tree.own(arena, totals)
     try {
       await parts.directories?.provide(arena, totals.keys)
       if (parts.separators !== undefined) {
@@ -105,10 +89,10 @@ export class PrefixTree implements IndexStructure {
   }
 
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
-    const { operations, context } = this.#parts.reads
+    const { operations, context } = this.parts.reads
     const operation: ReadOperation<Op> = operations[request.op]
-    if ('traversal' in request) this.#parts.traversals.check(request.traversal)
-    const { searchable: arena, totals } = this.#state
+    if ('traversal' in request) this.parts.traversals.check(request.traversal)
+    const { searchable: arena, totals } = this
     if (arena === undefined || askedFor(this.shape.keyType, request, columns) === 0) {
       return operation.none(request, columns)
     }
@@ -121,13 +105,13 @@ export class PrefixTree implements IndexStructure {
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    this.#parts.traversals.check(batch.traversal)
+    this.parts.traversals.check(batch.traversal)
     const { keys: bytes, keyOffsets: offsets, traversal } = batch
     const keys = { bytes, offsets }
     if (keyCount(this.shape.keyType, keys) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
-    const { reads, writer } = this.#parts
-    return this.#state.prepare({
+    const { reads, writer } = this.parts
+    return this.prepareWrite({
       bytes: columnBytes(batch),
       prepare: async (arena) => {
         const ready = await this.#ready(arena, reads.context.batch(keys), traversal)
@@ -139,8 +123,8 @@ export class PrefixTree implements IndexStructure {
 
   /** As `prepare`, for a batch that is on the device. */
   prepareItems(source: ItemSource, batch: Batch, traversal: Traversal | undefined): Promise<PreparedWrite> {
-    const { writer } = this.#parts
-    return this.#state.prepare({
+    const { writer } = this.parts
+    return this.prepareWrite({
       bytes: source.bytes,
       prepare: async (arena) => {
         const ready = await this.#ready(arena, batch, traversal)
@@ -159,8 +143,8 @@ export class PrefixTree implements IndexStructure {
     traversal: Traversal | undefined,
     use: (get: DeviceGet) => Promise<T>,
   ): Promise<T> {
-    this.#parts.traversals.check(traversal)
-    const { searchable: arena } = this.#state
+    this.parts.traversals.check(traversal)
+    const { searchable: arena } = this
     const { count } = batch
     if (arena === undefined) {
       const paddedBytes = 4 * treeShape(this.shape).payloadWords
@@ -172,7 +156,7 @@ export class PrefixTree implements IndexStructure {
     return arena.during(async () => {
       const ready = await this.#ready(arena, batch, traversal)
       return use((recorder, scratch, queries, found, payloads, at) =>
-        this.#parts.reads.get.record(recorder, scratch, arena, queries, found, payloads, count, ready, at),
+        this.parts.reads.get.record(recorder, scratch, arena, queries, found, payloads, count, ready, at),
       )
     })
   }
@@ -182,16 +166,16 @@ export class PrefixTree implements IndexStructure {
    * @param use is given what records reads; undefined where the tree is empty. Its content stays until what `use` returns has settled
    */
   async duringTreeReads<T>(use: (reads: TreeReads | undefined) => Promise<T>): Promise<T> {
-    const { searchable: arena, totals } = this.#state
+    const { searchable: arena, totals } = this
     if (arena === undefined || totals.keys === 0) return use(undefined)
-    return arena.during(() => use(deviceReads(this.#parts.reads, arena, totals.payloads)))
+    return arena.during(() => use(deviceReads(this.parts.reads, arena, totals.payloads)))
   }
 
   /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */
   recordCount(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void {
-    const { searchable: arena } = this.#state
+    const { searchable: arena } = this
     if (arena === undefined) recorder.clear(counts, 0, 4 * count)
-    else this.#parts.reads.count.record(recorder, arena, queries, counts, count)
+    else this.parts.reads.count.record(recorder, arena, queries, counts, count)
   }
 
   /**
@@ -199,16 +183,16 @@ export class PrefixTree implements IndexStructure {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async cut(place: CutPlace): Promise<{ lower: PrefixTree; upper: PrefixTree; boundary: Uint8Array }> {
-    await this.#state.background
-    const { searchable: arena, totals } = this.#state
-    const create = () => new PrefixTree(this.#device, this.shape, this.#parts)
+    await this.background
+    const { searchable: arena, totals } = this
+    const create = () => new PrefixTree(this.device, this.shape, this.parts)
     if (arena === undefined || totals.keys === 0) {
       if (!('key' in place)) throw new WarpdexError('INTERNAL', 'an empty tree can only be cut at a key')
       return { lower: create(), upper: create(), boundary: place.key }
     }
-    const cutter = this.#parts.cutter()
+    const cutter = this.parts.cutter()
     const { lower, upper, boundary } = await cutter.cut(arena, totals, place, (recorder, scratch) =>
-      this.#parts.findOrder(recorder, scratch, arena, totals.keys),
+      this.parts.findOrder(recorder, scratch, arena, totals.keys),
     )
     const trees = { lower: create(), upper: create() }
     try {
@@ -224,25 +208,18 @@ export class PrefixTree implements IndexStructure {
 
   async #take({ arena, keys, payloads }: CutSide): Promise<void> {
     if (arena === undefined) return
-    this.#state.own(arena, { ...NOTHING, keys, payloads })
-    await this.#parts.directories?.provide(arena, keys)
-  }
-
-  /** Whether one of its parts has nearly reached what the device can bind. */
-  get isNearlyFull(): boolean {
-    const regions = [...(this.#state.arena?.regions.values() ?? [])]
-    const most = this.#device.regionBytes * NEARLY_FULL
-    return regions.some(({ usedBytes }) => usedBytes > most)
+    this.own(arena, { ...NOTHING, keys, payloads })
+    await this.parts.directories?.provide(arena, keys)
   }
 
   /** What the traversal of a batch needs; undefined at once where that is nothing, so that reads are submitted when they are called. */
   #ready(arena: Arena, batch: Batch, named: Traversal | undefined): Promise<Ready | undefined> | undefined {
-    const { traversals } = this.#parts
+    const { traversals } = this.parts
     if (traversals.isSequential(named)) {
       this.#countTraversal(undefined)
       return undefined
     }
-    const coming = traversals.ready(arena, this.#state.totals.keys, batch, named)
+    const coming = traversals.ready(arena, this.totals.keys, batch, named)
     void coming.then(
       (ready) => this.#countTraversal(ready?.traversal),
       () => {},
@@ -255,50 +232,11 @@ export class PrefixTree implements IndexStructure {
     this.#traversals.set(name, (this.#traversals.get(name) ?? 0) + 1)
   }
 
-  /** Bytes of device memory that it may take; whoever owns it may lower them. */
-  set allowance(allowance: Allowance) {
-    this.#state.allowance = allowance
-  }
-
-  compactIfWorthwhile(options: CompactionOptions = { inBackground: false }): Promise<boolean> {
-    return this.#state.compactIfWorthwhile(options)
-  }
-
-  /** Rebuilds the tree without its garbage, whether that is worthwhile or not; see `TreeState.compact`. */
-  compact(options?: { readonly inBackground: boolean }): Promise<void> {
-    return this.#state.compact(options)
-  }
-
-  get background(): Promise<WarpdexError | undefined> | undefined {
-    return this.#state.background
-  }
-
-  image(options?: { readonly inPlace: boolean }): Promise<StructureImage> {
-    return this.#state.image(options)
-  }
-
-  /** Copies what it holds, for reading it later. Nothing is written before this resolves. */
-  freeze(): Promise<FrozenEntries> {
-    return this.#state.freeze()
-  }
-
   async entries(): Promise<StructureEntries> {
     return structureEntries([await this.freeze()])
   }
 
-  async renumber(lists: PayloadLists): Promise<void> {
-    this.#state.renumber(lists)
-  }
-
-  get derivedBytes(): number {
-    return this.#state.derivedBytes
-  }
-
-  stats(): StructureStats {
-    return { ...this.#state.stats(), traversals: Object.fromEntries(this.#traversals) }
-  }
-
-  destroy(): void {
-    this.#state.destroy()
+  override stats(): StructureStats {
+    return { ...super.stats(), traversals: Object.fromEntries(this.#traversals) }
   }
 }

@@ -24,6 +24,9 @@ import type { RememberedWrite } from './write/remembered-write.js'
 /** Room of a new arena; regions double from there. */
 const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
 
+/** Share of a region's bound past which a tree is to be cut in two before a write needs it. */
+const NEARLY_FULL = 7 / 8
+
 /** A write to be prepared on whatever arena the tree has then. */
 export interface TreeWrite {
   /** Bytes that it takes to remember it. */
@@ -47,11 +50,10 @@ export interface FrozenEntries {
 
 /** What a tree holds: its arena, the numbers that belong to it, and a merge that goes on beside reads and writes if there is one. */
 export class TreeState {
-  /** Bytes of device memory that it may take; whoever owns the tree may lower them. */
-  allowance: Allowance
-  readonly #device: Device
-  readonly #shape: IndexShape
-  readonly #parts: Parts
+  readonly shape: IndexShape
+  protected readonly device: Device
+  protected readonly parts: Parts
+  #allowance: Allowance
   #arena: Arena | undefined
   #totals: TreeTotals = NOTHING
   #merge: BackgroundMerge | undefined
@@ -59,39 +61,37 @@ export class TreeState {
   #mergeFailed = false
 
   constructor(device: Device, shape: IndexShape, parts: Parts) {
-    this.#device = device
-    this.#shape = shape
-    this.#parts = parts
-    this.allowance = allowanceOf(device)
+    this.device = device
+    this.shape = shape
+    this.parts = parts
+    this.#allowance = allowanceOf(device)
   }
 
-  /** None where the tree is empty. What is looked for in it needs `searchable`. */
-  get arena(): Arena | undefined {
+  /** Bytes of device memory that it may take; whoever owns the tree may lower them. */
+  set allowance(allowance: Allowance) {
+    this.#allowance = allowance
+    if (this.#arena !== undefined) this.#arena.allowance = allowance
+  }
+
+  /** The arena with all that reads need; none where the tree is empty. */
+  protected get searchable(): Arena | undefined {
+    this.parts.separators?.provide(this.#arena)
     return this.#arena
   }
 
-  /** The arena with all that reads need. */
-  get searchable(): Arena | undefined {
-    this.#parts.separators?.provide(this.#arena)
-    return this.#arena
-  }
-
-  get totals(): TreeTotals {
+  protected get totals(): TreeTotals {
     return this.#totals
   }
 
   /** Takes over an arena and the numbers that belong to it. */
-  own(arena: Arena, totals: TreeTotals): void {
-    arena.allowance = {
-      bytes: () => this.allowance.bytes(),
-      inTurn: (task) => this.allowance.inTurn(task),
-    }
+  protected own(arena: Arena, totals: TreeTotals): void {
+    arena.allowance = this.#allowance
     this.#arena = arena
     this.#totals = totals
   }
 
   /** Garbage, or a delta's nodes, may fill a region long before compaction is worthwhile for its own sake; then it makes room. */
-  async prepare(write: TreeWrite): Promise<PreparedWrite> {
+  protected async prepareWrite(write: TreeWrite): Promise<PreparedWrite> {
     await this.#merge?.roomFor(write.bytes)
     try {
       return await this.#beginWrite(write)
@@ -100,7 +100,7 @@ export class TreeState {
       if (this.#merge !== undefined) {
         // What it takes is given back once it is over.
         await this.#merge.over
-        return this.prepare(write)
+        return this.prepareWrite(write)
       }
       if (this.#arena === undefined || !hasGarbage(this.#arena, this.#totals)) throw error
       await this.compact()
@@ -139,27 +139,27 @@ export class TreeState {
 
   async #provideArena(): Promise<Arena> {
     if (this.#arena !== undefined) return this.#arena
-    return this.allowance.inTurn(async () => {
-      const { bytes } = this.allowance
-      const arena = await Arena.create(this.#device, treeShape(this.#shape), FIRST_NEED, bytes())
+    return this.#allowance.inTurn(async () => {
+      const { bytes } = this.#allowance
+      const arena = await Arena.create(this.device, treeShape(this.shape), FIRST_NEED, bytes())
       this.own(arena, NOTHING)
       return arena
     })
   }
 
   async compactIfWorthwhile({
-    inBackground,
+    inBackground = false,
     goesOn = false,
     keepsRoom = goesOn,
-  }: CompactionOptions): Promise<boolean> {
+  }: Partial<CompactionOptions> = {}): Promise<boolean> {
     const before = this.#arena
     if (this.#merge !== undefined) await (inBackground ? this.#merge.advance() : this.#merge.over)
     const arena = this.#arena
     if (this.#merge === undefined && arena !== undefined && isCompactionDue(arena, this.#totals)) {
       await this.compact({ inBackground: inBackground && !this.#mergeFailed })
     }
-    if (this.#arena !== undefined) await this.#parts.traversals.maintain(this.#arena)
-    if (!goesOn) this.#parts.separators?.provide(this.#arena)
+    if (this.#arena !== undefined) await this.parts.traversals.maintain(this.#arena)
+    if (!goesOn) this.parts.separators?.provide(this.#arena)
     if (!keepsRoom) this.#arena?.merges.dropSpare()
     return this.#arena !== before
   }
@@ -174,7 +174,7 @@ export class TreeState {
     const arena = this.searchable
     if (arena === undefined) return
     if (inBackground && this.#totals.keys > 0 && (await this.#beginMerge(arena))) return
-    await this.allowance.inTurn(() => this.#compact(arena))
+    await this.#allowance.inTurn(() => this.#compact(arena))
     this.#mergeFailed = false
   }
 
@@ -189,17 +189,17 @@ export class TreeState {
     const arena = this.#arena
     if (arena === undefined) return { meta: { keys: 0 }, parts: [], release: () => {} }
     const totals = this.#totals
-    return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.#device, arena, totals))
+    return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.device, arena, totals))
   }
 
-  /** Copies all that the tree holds, for reading it in key order. */
+  /** Copies all that the tree holds, for reading it in key order. Nothing is written before this resolves. */
   async freeze(): Promise<FrozenEntries> {
     const arena = this.searchable
     const { keys, payloads } = this.#totals
     if (arena === undefined || keys === 0) return { keys: 0, payloads: 0, release() {} }
-    const { entryExport, findOrder } = this.#parts
-    const shape = treeShape(this.#shape)
-    const frozen = await arena.during(() => FrozenArena.of(this.#device, shape, arena, true))
+    const { entryExport, findOrder } = this.parts
+    const shape = treeShape(this.shape)
+    const frozen = await arena.during(() => FrozenArena.of(this.device, shape, arena, true))
     const order: FindOrder = (recorder, scratch) => findOrder(recorder, scratch, frozen, keys)
     return {
       keys,
@@ -209,12 +209,22 @@ export class TreeState {
     }
   }
 
-  /** See `IndexStructure.renumber`. */
-  renumber(lists: PayloadLists): void {
+  async renumber(lists: PayloadLists): Promise<void> {
     const { searchable: arena } = this
-    const { renumbering } = this.#parts
+    const { renumbering } = this.parts
     if (arena === undefined || renumbering === undefined) return
     this.#totals = after(this.#totals, renumbering.apply(arena, lists))
+  }
+
+  get deviceBytes(): number {
+    return (this.#arena?.bytes ?? 0) + (this.#merge?.bytes ?? 0)
+  }
+
+  /** Whether one of its parts has nearly reached what the device can bind. */
+  get isNearlyFull(): boolean {
+    const most = this.device.regionBytes * NEARLY_FULL
+    for (const { usedBytes } of this.#arena?.regions.values() ?? []) if (usedBytes > most) return true
+    return false
   }
 
   get derivedBytes(): number {
@@ -228,11 +238,11 @@ export class TreeState {
       keys,
       payloads,
       shards: 1,
-      deviceBytes: (arena?.bytes ?? 0) + (this.#merge?.bytes ?? 0),
+      deviceBytes: this.deviceBytes,
       usedBytes: arena?.usedBytes ?? 0,
       garbageBytes,
       regions: [
-        ...(arena === undefined ? [] : regionStats(arena, treeShape(this.#shape), this.#totals)),
+        ...(arena === undefined ? [] : regionStats(arena, treeShape(this.shape), this.#totals)),
         ...wholly('merge', this.#merge?.bytes ?? 0),
       ],
       traversals: {},
@@ -258,7 +268,7 @@ export class TreeState {
       this.own(merged, totals)
     }
     const tree = { arena, totals: () => this.#totals, replace }
-    const merge = await BackgroundMerge.begin(this.#device, this.#shape, this.#parts, tree)
+    const merge = await BackgroundMerge.begin(this.device, this.shape, this.parts, tree)
     this.#merge = merge
     void merge?.over.then((outcome) => this.#endMerge(outcome))
     return merge !== undefined
@@ -274,7 +284,7 @@ export class TreeState {
     if (keys === 0) {
       this.#arena = undefined
     } else {
-      const { compactor, findOrder } = this.#parts
+      const { compactor, findOrder } = this.parts
       const rebuilt = await compactor.compact(arena, keys, (recorder, scratch) =>
         findOrder(recorder, scratch, arena, keys),
       )
@@ -282,6 +292,6 @@ export class TreeState {
     }
     arena.destroy()
     this.#totals = compacted(this.#totals)
-    if (this.#arena !== undefined) await this.#parts.directories?.provide(this.#arena, keys)
+    if (this.#arena !== undefined) await this.parts.directories?.provide(this.#arena, keys)
   }
 }

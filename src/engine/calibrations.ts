@@ -1,21 +1,42 @@
 import type { Device } from '../../gpu/device/device.js'
 import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
+import type { SelectionCosts } from '../../protocol/query/selection-costs.js'
 import type { ReplyFields } from '../../protocol/replies.js'
+import { type Costs, SELECTION_COSTS, TRAVERSAL_COSTS } from './calibration.js'
 import { Calibrator } from './calibrator.js'
 import type { EngineOptions } from './engine-options.js'
-import { SelectionCalibrator } from './selection-calibrator.js'
 import type { StructureFactory } from './structures.js'
 
-/** What is measured on the devices of an engine, so that plans can be chosen by it. */
+/** What is measured on the devices of an engine. */
 export class Calibrations {
-  readonly traversals: Calibrator
-  readonly selections: SelectionCalibrator
+  /** Of traversal strategies, before a device holds the first index that has some to choose from. */
+  readonly traversals: Calibrator<Costs>
+  /** Of selections: measured once one is large enough to gain by it; until then they are planned with default costs. */
+  readonly selections: Calibrator<SelectionCosts>
 
-  constructor(options: EngineOptions, structures: StructureFactory) {
-    const { directory, recalibrate = false, measureSelections: measure = calibrateSelections } = options
-    const onWarning = (message: string) => options.onWarning?.(message)
-    this.traversals = new Calibrator({ directory, recalibrate, onWarning, structures })
-    this.selections = new SelectionCalibrator({ directory, recalibrate, onWarning, measure })
+  constructor(given: EngineOptions, structures: StructureFactory) {
+    const { directory, recalibrate = false, measureSelections = calibrateSelections } = given
+    const options = { directory, recalibrate, onWarning: (message: string) => given.onWarning?.(message) }
+    this.traversals = new Calibrator(options, {
+      kind: TRAVERSAL_COSTS,
+      adapterOf: ({ facts }) => facts.name,
+      measure: async (device) => structures.calibrate?.(device),
+      costsOf: ({ traversalCosts }) => traversalCosts,
+      keep: (device, costs) => {
+        device.traversalCosts = costs
+      },
+    })
+    this.selections = new Calibrator(options, {
+      kind: SELECTION_COSTS,
+      // Another driver may compile the same kernels into slower or faster ones.
+      adapterOf: ({ facts: { name, driver } }) =>
+        driver === '' || driver === name ? name : `${name}, ${driver}`,
+      measure: measureSelections,
+      costsOf: ({ selectionCosts }) => selectionCosts,
+      keep: (device, costs) => {
+        device.selectionCosts = costs
+      },
+    })
   }
 
   /**

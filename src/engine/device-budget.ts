@@ -148,7 +148,8 @@ export class DeviceBudget {
     if (pageable.derivedBytes !== member.derivedBytes) this.#measure(member)
     member.uses--
     if (member.uses === 0 && member.state === 'draining') this.#send(member)
-    this.#advance()
+    // Else nobody waits, and nobody has to go.
+    if (this.#queue.length > 0 || this.#bytes > this.limit) this.#advance()
   }
 
   /** Takes note of what a member has come to own during its use, and waits until idle ones have made way for it. */

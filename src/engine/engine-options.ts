@@ -1,10 +1,10 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import type { Device } from '../../gpu/device/device.js'
 import type { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
+import type { SelectionCosts } from '../../protocol/query/selection-costs.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { Clock } from './clock.js'
 import type { ReplayProgress } from './index-loader.js'
-import type { MeasureSelections } from './selection-calibrator.js'
 import type { StructureFactory } from './structures.js'
 
 export interface EngineOptions {
@@ -29,7 +29,7 @@ export interface EngineOptions {
   readonly backupDirectory?: string | undefined
   readonly structures?: StructureFactory | undefined
   /** Measures what selections cost; by default with their kernels. */
-  readonly measureSelections?: MeasureSelections | undefined
+  readonly measureSelections?: ((device: Device, stop: AbortSignal) => Promise<SelectionCosts>) | undefined
   /** Opens a device, at first and after a loss; by default the adapter's. */
   readonly openDevice?: (() => Promise<Device>) | undefined
   /** Told of long work at the start. */

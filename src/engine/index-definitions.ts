@@ -52,3 +52,16 @@ export function sameDefinition(one: IndexDefinition, other: IndexDefinition): bo
     sameLayout(one, other)
   )
 }
+
+export function sameColumns(
+  { columns }: RelationDefinition,
+  { columns: others }: RelationDefinition,
+): boolean {
+  return (
+    columns.length === others.length &&
+    columns.every(({ name, type, nullable }, i) => {
+      const other = others[i]
+      return name === other.name && type === other.type && nullable === other.nullable
+    })
+  )
+}

@@ -7,6 +7,7 @@ import type { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
+import type { Costs } from './calibration.js'
 import type { Calibrator } from './calibrator.js'
 import type { StructureFactory } from './structures.js'
 import { joinBatches } from './write-batch.js'
@@ -18,25 +19,30 @@ export interface ReplayProgress {
   readonly total: number
 }
 
-export interface LoadOptions {
+/** How an index, or a relation, is brought to a device. */
+export interface LoadOptions<Definition> {
   readonly store: Store
-  readonly structures: StructureFactory
-  readonly calibrator: Calibrator
   readonly device: Device
   readonly id: number
-  readonly definition: IndexDefinition
+  readonly definition: Definition
   readonly onProgress: (progress: ReplayProgress) => void
   readonly onWarning: (message: string) => void
   /** Ends the replay, with the signal's reason, once it is aborted. */
   readonly stop: AbortSignal | undefined
+}
+
+interface IndexLoadOptions extends LoadOptions<IndexDefinition> {
+  readonly structures: StructureFactory
+  readonly calibrator: Calibrator<Costs>
   /** Puts into an empty structure what it must hold, where that is stored elsewhere and there is neither snapshot nor log. */
   readonly fill?: FillStructure | undefined
 }
 
 export type FillStructure = (structure: IndexStructure) => Promise<void>
 
-export interface LoadedStructure {
-  readonly structure: IndexStructure
+/** What was brought to a device. */
+export interface Loaded<S> {
+  readonly structure: S
   /** Bytes of log that had to be replayed. */
   readonly replayedBytes: number
 }
@@ -53,17 +59,36 @@ export function shapeOf({ name: _name, of: _of, payloadKind, ...shared }: IndexD
  * Brings an index to the device: its newest sound snapshot, and the log after it.
  * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`
  */
-export async function loadStructure(options: LoadOptions): Promise<LoadedStructure> {
-  const { store, structures, calibrator, device, id, definition, onWarning } = options
-  await calibrator.provide(device, definition)
-  if (options.fill !== undefined) return loadFilled(options, options.fill)
+export async function loadStructure(options: IndexLoadOptions): Promise<Loaded<IndexStructure>> {
+  const { structures, calibrator, device, definition, fill } = options
+  const { layout, partitionLevels } = definition
+  if (layout === 'full' || partitionLevels !== undefined) await calibrator.provide(device)
+  const snapshot = fill === undefined ? await newestSnapshot(options) : undefined
+  return filled(await structures.create(device, shapeOf(definition)), async (structure) => {
+    if (snapshot !== undefined) await loadEntries(structure, entrySource(snapshot.reader))
+    if (fill === undefined) return replay(structure, snapshot?.position ?? 0, options)
+    await fill(structure)
+    return 0
+  })
+}
+
+/** The newest sound snapshot, if there is one. */
+export async function newestSnapshot({ store, id, onWarning }: LoadOptions<unknown>) {
   const { snapshot, damage } = await store.snapshots.newest(id)
   for (const { message } of damage) onWarning(`a snapshot is passed over: ${message}`)
-  const structure = await structures.create(device, shapeOf(definition))
+  return snapshot
+}
+
+/**
+ * What has come to hold all that it must; it is destroyed where that fails.
+ * @param fill returns the bytes of log that it replayed
+ */
+export async function filled<S extends { destroy(): void }>(
+  structure: S,
+  fill: (structure: S) => Promise<number>,
+): Promise<Loaded<S>> {
   try {
-    if (snapshot !== undefined) await loadEntries(structure, entrySource(snapshot.reader))
-    const replayedBytes = await replay(structure, snapshot?.position ?? 0, options)
-    return { structure, replayedBytes }
+    return { structure, replayedBytes: await fill(structure) }
   } catch (error) {
     structure.destroy()
     throw error
@@ -79,25 +104,11 @@ function entrySource(reader: SnapshotReader): EntrySource {
   }
 }
 
-async function loadFilled(
-  { structures, device, definition }: LoadOptions,
-  fill: FillStructure,
-): Promise<LoadedStructure> {
-  const structure = await structures.create(device, shapeOf(definition))
-  try {
-    await fill(structure)
-    return { structure, replayedBytes: 0 }
-  } catch (error) {
-    structure.destroy()
-    throw error
-  }
-}
-
 /**
  * Applies the log after a position. Neighbouring records go together where that is the same as one after the other to the last
  * bit: a small one costs as much as thousands of items.
  */
-async function replay(structure: IndexStructure, after: number, options: LoadOptions): Promise<number> {
+async function replay(structure: IndexStructure, after: number, options: IndexLoadOptions): Promise<number> {
   const { store, id, definition, onProgress, stop } = options
   const { keyType, payloadBytes } = structure.shape
   const width = keyWidth(keyType)

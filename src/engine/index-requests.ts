@@ -1,7 +1,7 @@
-import type { ReadRequest, ScanOptions, WriteBatch } from '../../gpu/index-structure.js'
+import type { WriteBatch } from '../../gpu/index-structure.js'
 import type { ResultMemory } from '../../gpu/memory/result-memory.js'
-import type { ScanColumns, WriteColumns } from '../../protocol/request-columns.js'
-import type { PayloadColumns } from './payload-reader.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import type { WriteColumns } from '../../protocol/request-columns.js'
 
 /** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
 export interface Cancellation {
@@ -36,15 +36,8 @@ export interface LoadPart {
 /** An ordered batch of inserts and deletes, and how its keys are to be found. */
 export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
 
-/** A batch of ranges to scan. */
-export type IndexScan = ScanColumns & Omit<ScanOptions, keyof ScanColumns | 'memory'>
-
-/** Keys, or positions within their payloads, whose next entries are asked for. */
-export interface IndexGetNext extends Omit<ReadRequest<'getNext'>, 'op'> {
-  readonly keys: Uint8Array
-  readonly keyOffsets?: Uint32Array | undefined
-  readonly sequences?: Uint8Array | undefined
+/** @throws WarpdexError `CANCELLED` where nobody waits for an answer any more */
+export function requireWanted(reader: Reader | undefined): void {
+  if (reader?.cancelled !== true) return
+  throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
 }
-
-/** A structure's result with the payloads that clients know. */
-export type WithPayloads<Result> = Omit<Result, 'payloads'> & PayloadColumns

@@ -1,13 +1,12 @@
 import type { CompactionOptions, IndexStructure } from '../../gpu/index-structure.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
-import type { InTurn } from './index-snapshots.js'
+import type { PagedIndex } from './paged-index.js'
 import { PayloadReclaimer } from './payload-reclaimer.js'
 import { SnapshotUpkeep, type SnapshotUpkeepOptions } from './snapshot-upkeep.js'
 
-export interface UpkeepOptions extends SnapshotUpkeepOptions {
+interface UpkeepOptions extends SnapshotUpkeepOptions<PagedIndex> {
   /** Whether its payloads are of kind `bytes`. */
   readonly hasRows: boolean
-  readonly inTurn: InTurn
   /** Runs a task in the index's turn with nothing else beside it; not where the index is paged out. */
   readonly betweenWrites: (task: (structure: IndexStructure) => Promise<unknown>) => Promise<void>
   /** Runs a task that needs device memory, once more if others can make way for it. */
@@ -24,9 +23,10 @@ const LOAD_PAUSE_MS = 2000
 const STREAM_PAUSE_MS = 250
 
 /** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
-export class IndexUpkeep extends SnapshotUpkeep {
+export class IndexUpkeep extends SnapshotUpkeep<PagedIndex> {
   readonly #reclaimer: PayloadReclaimer | undefined
-  readonly #options: UpkeepOptions
+  readonly #betweenWrites: UpkeepOptions['betweenWrites']
+  readonly #withRoom: UpkeepOptions['withRoom']
   /** Writes to let pass before a compaction is tried again, and how many they were the last time. */
   #writesToWait = 0
   #patience = 0
@@ -36,8 +36,9 @@ export class IndexUpkeep extends SnapshotUpkeep {
 
   constructor(options: UpkeepOptions) {
     super(options)
-    const { store, id, hasRows } = options
-    this.#options = options
+    const { store, id, hasRows, betweenWrites, withRoom } = options
+    this.#betweenWrites = betweenWrites
+    this.#withRoom = withRoom
     this.#reclaimer = hasRows ? new PayloadReclaimer(store, id) : undefined
   }
 
@@ -60,12 +61,12 @@ export class IndexUpkeep extends SnapshotUpkeep {
     clearTimeout(this.#streamEnd)
     this.#streamEnd = setTimeout(() => {
       this.#streamEnd = undefined
-      const settling = this.#options.betweenWrites(async (structure) => {
+      const settling = this.#betweenWrites(async (structure) => {
         // A write that was under way for longer may have come in between.
         if (!this.isStreaming) await this.#compact(structure, {})
       })
       settling.catch((thrown: unknown) => {
-        if (!this.#options.isGoing()) this.#options.warn('could not give back room', thrown)
+        if (!this.options.isGoing()) this.options.warn('could not give back room', thrown)
       })
     }, STREAM_PAUSE_MS)
     this.#streamEnd.unref()
@@ -90,13 +91,16 @@ export class IndexUpkeep extends SnapshotUpkeep {
       return
     }
     try {
-      await this.#options.withRoom(() => structure.compactIfWorthwhile({ inBackground: true, ...options }))
+      const wasMerging = structure.background !== undefined
+      const compact = () => structure.compactIfWorthwhile({ inBackground: true, ...options })
+      if (await this.#withRoom(compact)) this.options.happened('compaction')
+      if (!wasMerging && structure.background !== undefined) this.options.happened('merge')
       this.#patience = 0
       this.#follow(structure)
     } catch (thrown) {
       this.#patience = Math.min(2 * this.#patience + 1, MOST_PATIENCE)
       this.#writesToWait = this.#patience
-      this.#options.warn('could not be compacted', thrown)
+      this.options.warn('could not be compacted', thrown)
     }
   }
 
@@ -105,8 +109,7 @@ export class IndexUpkeep extends SnapshotUpkeep {
     if (background === undefined || this.#background !== undefined) return
     this.#background = background.then((failure) => {
       this.#background = undefined
-      if (failure?.code === 'INTERNAL')
-        this.#options.warn('could not be compacted in the background', failure)
+      if (failure?.code === 'INTERNAL') this.options.warn('could not be compacted in the background', failure)
     })
   }
 
@@ -140,9 +143,9 @@ export class IndexUpkeep extends SnapshotUpkeep {
   /** Room on disk is given back where the log was shortened: what it referred to may be dead since. */
   async #reclaim(): Promise<void> {
     try {
-      await this.#reclaimer?.run(this.#options.inTurn)
+      await this.#reclaimer?.run(this.options.inTurn)
     } catch (thrown) {
-      if (!this.#options.isGoing()) this.#options.warn('could not give back room on disk', thrown)
+      if (!this.options.isGoing()) this.options.warn('could not give back room on disk', thrown)
     }
   }
 }

@@ -16,7 +16,7 @@ import type { IndexWrite, LoadPart } from './index-requests.js'
 import { JoinedMemory } from './joined-memory.js'
 import { countCodes } from './load-counts.js'
 import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
-import { type IdentifiedWrite, nameOf, rememberedOutcome, sortWrites, unsound } from './write-identity.js'
+import { answerWrites, type IdentifiedWrite, nameOf, rememberedOutcome, unsound } from './write-identity.js'
 
 export interface PendingWrite extends IdentifiedWrite {
   readonly columns: IndexWrite
@@ -80,8 +80,7 @@ export class IndexWriter {
   }
 
   /**
-   * Answers all writes, but those that are being logged still; `settled` waits for these. They go together; where that fails, each goes
-   * alone, so that none fails for another's sake.
+   * As `answerWrites`, but for those that are being logged still; `settled` waits for these.
    *
    * @param pace what is known of the writes around them
    * @returns whether the structure holds what the log holds; if not, it must be rebuilt
@@ -89,17 +88,22 @@ export class IndexWriter {
   async run(structure: WritableStructure, writes: readonly PendingWrite[], pace: Pace): Promise<boolean> {
     // What becomes of a write that is being synced is not known yet.
     if (writes.some(({ id }) => id !== undefined && this.#syncing?.ids.has(nameOf(id)))) await this.#synced()
-    const { fresh, repeats } = sortWrites(writes, (write, before) => {
-      const { id, load } = write
-      const kind = load === undefined ? 'codes' : 'counts'
-      const answer = rememberedOutcome(this.#store, this.#index.id, id, kind)
+    const remembered = (write: PendingWrite, before: ReadonlySet<string>) => {
+      const kind = write.load === undefined ? 'codes' : 'counts'
+      const answer = rememberedOutcome(this.#store, this.#index.id, write.id, kind)
       if (answer === undefined) this.#requireBefore(write, before)
       return answer
-    })
-    const sound = fresh.length === 0 || (await this.#runFresh(structure, fresh, pace))
-    if (sound) return repeats.length === 0 || this.run(structure, repeats, pace)
-    for (const { reject } of repeats) reject(unsound())
-    return false
+    }
+    const together = async (fresh: readonly PendingWrite[]) => {
+      try {
+        return await this.#writeTogether(structure, fresh, pace)
+      } catch (thrown) {
+        if (!this.#ahead) throw thrown
+        for (const { reject } of fresh) reject(toWarpdexError(thrown))
+        return false
+      }
+    }
+    return answerWrites(writes, remembered, together, (some) => this.run(structure, some, pace))
   }
 
   /** Waits until all that was run is answered; whether the structure holds what the log holds. */
@@ -113,27 +117,6 @@ export class IndexWriter {
   async #synced(): Promise<void> {
     await this.#syncing?.done
     this.#syncing = undefined
-  }
-
-  async #runFresh(
-    structure: WritableStructure,
-    writes: readonly PendingWrite[],
-    pace: Pace,
-  ): Promise<boolean> {
-    try {
-      return await this.#writeTogether(structure, writes, pace)
-    } catch (thrown) {
-      if (writes.length === 1 || this.#ahead) {
-        for (const { reject } of writes) reject(toWarpdexError(thrown))
-        return !this.#ahead
-      }
-    }
-    let sound = true
-    for (const write of writes) {
-      if (sound) sound = await this.run(structure, [write], pace)
-      else write.reject(unsound())
-    }
-    return sound
   }
 
   /** The parts of a load that are stored are its first ones, whatever goes wrong with one of them. */

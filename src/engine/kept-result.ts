@@ -1,10 +1,11 @@
-import type { RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { RelationFigures } from '../../gpu/relational/stored/stored-relation.js'
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { Lifetime, RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { Clock } from './clock.js'
-import type { Reader } from './index-requests.js'
-import { type HeldRelation, type RelationFacts, requireWanted } from './named-relation.js'
-import type { PagedStructure, PagingHost, PlaceStats } from './paged-structure.js'
+import { type Reader, requireWanted } from './index-requests.js'
+import type { HeldRelation, RelationFacts } from './named-relation.js'
+import type { PagedRelation } from './paged-relation.js'
+import type { PagingHost, PlaceStats } from './paged-structure.js'
 import { type ReadRows, type RowsOfColumns, readColumns } from './relation-reader.js'
 
 export interface KeptResultOptions {
@@ -22,7 +23,7 @@ export interface KeptResultOptions {
  */
 export class KeptResult {
   readonly definition: RelationDefinition
-  readonly #structure: PagedStructure<StoredRelation>
+  readonly #structure: PagedRelation
   readonly #options: KeptResultOptions
   #uses = 0
   #usedAt: number
@@ -31,11 +32,7 @@ export class KeptResult {
   #refusal: WarpdexError | undefined
   #onIdle: (() => void) | undefined
 
-  constructor(
-    definition: RelationDefinition,
-    structure: PagedStructure<StoredRelation>,
-    options: KeptResultOptions,
-  ) {
+  constructor(definition: RelationDefinition, structure: PagedRelation, options: KeptResultOptions) {
     this.definition = definition
     this.#structure = structure
     this.#options = options

@@ -1,12 +1,13 @@
 import type { Device } from '../../gpu/device/device.js'
-import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import type { Clock } from './clock.js'
 import { unknownRelation } from './index-errors.js'
 import { KeptResult } from './kept-result.js'
-import { PagedStructure, type PagingHost } from './paged-structure.js'
+import { PagedRelation } from './paged-relation.js'
+import type { PagingHost } from './paged-structure.js'
 
 /** Who keeps a result. */
 export interface Keeper {
@@ -88,9 +89,7 @@ export class KeptResults {
     this.refuse(name, keeper)
     // What is put after a loss would not be found by `lose`.
     device.check()
-    const structure = new PagedStructure(stored, this.#host, (device, image) =>
-      StoredRelation.restore(device, columns, image.meta, (part) => image.readPart(part)),
-    )
+    const structure = new PagedRelation(stored, this.#host, columns)
     const { clock } = this.#host
     const onExpiry = (result: KeptResult) => this.#expire(result, seconds)
     const former = this.#results.get(name)

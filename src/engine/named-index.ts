@@ -1,55 +1,50 @@
-import type {
-  GetAllResult,
-  GetNextResult,
-  GetResult,
-  IndexStructure,
-  ScanResult,
-} from '../../gpu/index-structure.js'
+import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
-import { type Rows, rowCount } from '../../protocol/rows.js'
-import type { Explanation, Traversal } from '../../protocol/traversal.js'
+import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
-import { NO_ENGINE_METER } from '../observe/meter.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
+import type { Costs } from './calibration.js'
 import type { Calibrator } from './calibrator.js'
 import type { FairTurns } from './fair-turns.js'
-import { GetCoalescer, SMALL_READ } from './get-coalescer.js'
+import { SMALL_READ } from './get-coalescer.js'
 import { unknownIndex } from './index-errors.js'
 import { type FillStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
-import type {
-  Cancellation,
-  IndexGetNext,
-  IndexScan,
-  IndexWrite,
-  LoadPart,
-  Reader,
-  WithPayloads,
-  WriteId,
+import {
+  type Cancellation,
+  type IndexWrite,
+  type LoadPart,
+  type Reader,
+  requireWanted,
+  type WriteId,
 } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { NamedStructure, type StructureHost } from './named-structure.js'
 import { PagedIndex, type PagedStats } from './paged-index.js'
-import { type PayloadColumns, PayloadReader } from './payload-reader.js'
+import { PayloadReader } from './payload-reader.js'
 import type { Followers } from './request-queue.js'
 import { structureOf, structureReason } from './structure-choice.js'
 import type { StructureFactory } from './structures.js'
-import { runWrites } from './write-run.js'
 
 /** Of all indexes, since nothing gives a handle another meaning. */
-const FIRST_GENERATION = 1
+export const FIRST_GENERATION = 1
+
+/**
+ * Batches that overlap each other before the index gives up its place on the device, should others need it; the last of them waits for its
+ * log with nothing beside it. They are some tens of millions of rows: chunks of loads, or groups of other writes, which are smaller.
+ */
+const IN_A_ROW = { load: 16, write: 64 }
 
 /** What an index needs of its engine. */
 export interface IndexHost extends StructureHost {
   readonly structures: StructureFactory
-  readonly calibrator: Calibrator
+  readonly calibrator: Calibrator<Costs>
   /** In which large reads of all indexes go to the device. */
   readonly turns: FairTurns
   onProgress(progress: ReplayProgress): void
@@ -85,8 +80,6 @@ export interface HeldIndex {
  */
 export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedIndex, PendingWrite> {
   readonly #host: IndexHost
-  readonly #gets: GetCoalescer
-
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
 
@@ -99,88 +92,28 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     })
     this.#host = host
     this.#fill = fill
-    const { meter = NO_ENGINE_METER } = host
-    this.#gets = new GetCoalescer(
-      (keys, memory) => this.live().structure.current.read({ op: 'get', memory }, { keys }),
-      keyWidth(definition.keyType),
-      shape.payloadBytes,
-      (gets, milliseconds) => meter.dispatched(gets, milliseconds),
-    )
   }
 
-  /** The first payload of each key. With a traversal the keys are looked up by themselves, and in that way. */
-  get(
-    bytes: Uint8Array,
-    offsets?: Uint32Array,
-    traversal?: Traversal,
+  /**
+   * Reads as a structure does, with payloads of kind `bytes` in the place of its rows. A scan has fewer entries than were asked for where
+   * their payloads would not fit into one reply. Small gets that name no traversal share dispatches.
+   */
+  async read<Op extends ReadOp>(
+    request: ReadRequest<Op>,
+    columns: ReadColumns,
     reader?: Reader,
-  ): Promise<WithPayloads<GetResult>> {
-    const keys = { bytes, offsets }
-    const count = this.#count(keys)
-    return this.#read(reader, count, async (structure, payloads) => {
-      // Rows of payloads of kind `bytes` do not leave the process.
-      const memory = payloads === undefined ? reader?.memory : undefined
-      const { found, payloads: column } =
-        traversal === undefined
-          ? await this.#gets.get(keys, memory)
-          : await structure.read({ op: 'get', traversal, memory }, { keys })
-      return { found, ...(await readAll(payloads, column, found)) }
-    })
-  }
-
-  /** How a get of these keys, one at least, would be done. */
-  explain(
-    bytes: Uint8Array,
-    offsets?: Uint32Array,
-    traversal?: Traversal,
-    reader?: Reader,
-  ): Promise<Explanation> {
-    const keys = { bytes, offsets }
-    return this.#read(reader, 1, (structure) => structure.read({ op: 'explain', traversal }, { keys }))
-  }
-
-  /** All payloads of each key. */
-  getAll(bytes: Uint8Array, offsets?: Uint32Array, reader?: Reader): Promise<WithPayloads<GetAllResult>> {
-    const keys = { bytes, offsets }
-    return this.#read(reader, this.#count(keys), async (structure, payloads) => {
-      const request = { op: 'getAll', limit: LIMITS.scanEntries } as const
-      const { offsets, payloads: column } = await structure.read(request, { keys })
-      return { offsets, ...(await readAll(payloads, column)) }
-    })
-  }
-
-  /** The number of payloads of each key, u32. */
-  count(bytes: Uint8Array, offsets?: Uint32Array, reader?: Reader): Promise<Uint8Array> {
-    const keys = { bytes, offsets }
-    return this.#read(reader, this.#count(keys), (structure) => structure.read({ op: 'count' }, { keys }))
-  }
-
-  /** The entries of each range in order; fewer than asked for where their payloads would not fit into one reply. */
-  scan(request: IndexScan, reader?: Reader): Promise<WithPayloads<ScanResult>> {
-    const { from, fromOffsets, to, toOffsets, tokens, tokenOffsets, ...options } = request
-    const rows = (bytes: Uint8Array | undefined, offsets: Uint32Array | undefined) =>
-      bytes && { bytes, offsets }
-    const columns = {
-      from: rows(from, fromOffsets),
-      to: rows(to, toOffsets),
-      tokens: rows(tokens, tokenOffsets),
+  ): Promise<ReadResults[Op]> {
+    this.refuse()
+    const run = async () => {
+      requireWanted(reader)
+      const { structure, payloads } = this.live()
+      if (payloads !== undefined) return payloads.read(structure, request, columns)
+      return structure.read({ ...request, memory: reader?.memory }, columns)
     }
-    const scan = { op: 'scan', ...options } as const
-    return this.#read(reader, request.ranges * request.limit, (structure, payloads) =>
-      payloads === undefined
-        ? structure.read({ ...scan, memory: reader?.memory }, columns)
-        : payloads.scan(structure, scan, columns),
+    const weight = this.#weight(request, columns)
+    return this.queue.read(() =>
+      weight <= SMALL_READ ? run() : this.#host.turns.run(reader?.owner, weight, run),
     )
-  }
-
-  /** The entry that follows each key. */
-  getNext(request: IndexGetNext, reader?: Reader): Promise<WithPayloads<GetNextResult>> {
-    const { keys: bytes, keyOffsets: offsets, sequences, ...options } = request
-    const keys = { bytes, offsets }
-    return this.#read(reader, this.#count(keys), async (structure, payloads) => {
-      const next = await structure.read({ op: 'getNext', ...options }, { keys, sequences })
-      return { ...next, ...(await readAll(payloads, next.payloads, next.found)) }
-    })
   }
 
   /**
@@ -232,16 +165,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
   }
 
   /** Takes its turn, with nothing beside it, and keeps it until it is released: for the relation that it follows. */
-  holdAlone(): Promise<HeldIndex> {
-    const { definition } = this
-    const remake = () => this.recover()
-    return new Promise((resolve, reject) => {
-      const held = async () => {
-        const { structure, upkeep } = this.live()
-        await new Promise<void>((release) => resolve({ definition, structure, upkeep, remake, release }))
-      }
-      this.queue.exclusive(held).catch(reject)
-    })
+  async holdAlone(): Promise<HeldIndex> {
+    const held = await this.holdTurn('exclusive')
+    return { ...held, definition: this.definition, remake: () => this.recover() }
   }
 
   /**
@@ -287,7 +213,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       ...figures,
       logPosition: store.log.last(id),
       logRecords: store.log.last(id) + 1 - store.log.first(id),
-      snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
+      snapshotPosition: upkeep.newest?.position ?? 0,
       ...(payloads === undefined ? {} : { storedPayloads: store.payloads.stats(id) }),
     }
   }
@@ -305,28 +231,22 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
   }
 
   protected override makeParts(stored: StoredIndex): IndexParts {
-    const { store, snapshotLogBytes } = this.#host
+    const { store, budget, meter } = this.#host
     const { id } = stored
     const hasRows = this.definition.payloadKind === 'bytes'
     const upkeep = new IndexUpkeep({
-      store,
-      id,
-      snapshotLogBytes,
+      ...this.upkeepOptions(id),
       hasRows,
-      inTurn: (task) => this.queue.read(async () => task(this.live().structure)),
       betweenWrites: (task) =>
         this.queue.exclusive(async () => {
           const { structure } = this.live()
           if (!structure.isOnHost) await structure.change(task)
         }),
-      withRoom: (task) => this.#host.budget.withRoom(task),
-      isGoing: () => this.isGoing,
-      warn: (what, thrown) => this.warn(what, thrown),
-      onSnapshot: () => this.#host.meter?.happened('snapshot'),
+      withRoom: (task) => budget.withRoom(task),
     })
     const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes, writes, milliseconds) => {
-      upkeep.snapshots.logged(bytes)
-      this.#host.meter?.logged(writes, bytes, milliseconds)
+      upkeep.logged(bytes)
+      meter?.logged(writes, bytes, milliseconds)
     })
     const payloads = hasRows ? new PayloadReader(store.payloads, id) : undefined
     return { stored, writer, upkeep, payloads }
@@ -346,41 +266,33 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     return structure
   }
 
+  /** Answers a batch of writes, and those that come behind it while it is being made durable. */
   protected override runWrites(
-    loaded: LoadedIndex,
+    { structure, writer, upkeep }: LoadedIndex,
     writes: readonly PendingWrite[],
     followers: Followers<PendingWrite>,
   ): Promise<boolean> {
-    return loaded.structure.change((current) => runWrites(loaded, current, writes, followers))
-  }
-
-  #count(keys: Rows): number {
-    return rowCount(keys, keyWidth(this.definition.keyType))
-  }
-
-  /** @param weight keys that are asked for, or entries at most; a read of many waits for its turn */
-  async #read<T>(
-    reader: Reader | undefined,
-    weight: number,
-    run: (structure: IndexStructure, payloads: PayloadReader | undefined) => Promise<T>,
-  ): Promise<T> {
-    this.refuse()
-    const { turns } = this.#host
-    return this.queue.read(() => {
-      const task = () => this.#runRead(reader, run)
-      return weight <= SMALL_READ ? task() : turns.run(reader?.owner, weight, task)
+    return structure.change(async (current) => {
+      const isLoad = writes[0].load !== undefined
+      const most = IN_A_ROW[isLoad ? 'load' : 'write']
+      let sound = true
+      let group = writes
+      for (let batches = 1; sound && group.length > 0; batches++) {
+        const goesOn = isLoad || batches > 1 || upkeep.isStreaming
+        sound = await writer.run(structure, group, { arrival: followers.arrival(), goesOn })
+        group = sound && batches < most ? followers.take() : []
+        const follows = group.length > 0
+        if (sound) await (isLoad ? upkeep.afterLoad(current, follows) : upkeep.afterWrites(current, follows))
+      }
+      return (await writer.settled()) && sound
     })
   }
 
-  async #runRead<T>(
-    reader: Reader | undefined,
-    run: (structure: IndexStructure, payloads: PayloadReader | undefined) => Promise<T>,
-  ): Promise<T> {
-    if (reader?.cancelled === true) {
-      throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
-    }
-    const { structure, payloads } = this.live()
-    return structure.use((current) => run(current, payloads))
+  /** Keys that are asked for, or entries at most. */
+  #weight(request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
+    if (request.op === 'explain') return 1
+    if ('ranges' in request) return request.ranges * request.limit
+    return keys === undefined ? 0 : rowCount(keys, keyWidth(this.definition.keyType))
   }
 
   #derived(what: string): WarpdexError {
@@ -403,12 +315,4 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       this.queue.write({ ...write, resolve, reject: fail })
     })
   }
-}
-
-async function readAll(
-  payloads: PayloadReader | undefined,
-  column: Uint8Array,
-  present?: Uint8Array,
-): Promise<PayloadColumns> {
-  return payloads === undefined ? { payloads: column } : payloads.read(column, present)
 }

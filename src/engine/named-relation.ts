@@ -1,20 +1,21 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
-import { type RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { RelationFigures } from '../../gpu/relational/stored/stored-relation.js'
 import type {
   Make,
   StoredRelation as StoredDefinition,
   StoredIndex,
 } from '../../persistence/disk/dictionary.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import type { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
 import type { SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { unknownRelation } from './index-errors.js'
 import type { ReplayProgress } from './index-loader.js'
-import type { Cancellation, Reader, WriteId } from './index-requests.js'
+import { type Cancellation, type Reader, requireWanted, type WriteId } from './index-requests.js'
 import { Index, type IndexHost } from './named-index.js'
 import { NamedStructure, type StructureHost } from './named-structure.js'
+import { PagedRelation } from './paged-relation.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
 import type { Registry } from './registry.js'
 import { RelationIndexes } from './relation-indexes.js'
@@ -35,8 +36,6 @@ interface RelationParts {
   readonly writer: RelationWriter
   readonly upkeep: SnapshotUpkeep
 }
-
-type PagedRelation = PagedStructure<StoredRelation>
 
 /** A relation whose turn it is, until that is released. */
 export interface HeldRelation {
@@ -110,16 +109,9 @@ export class Relation extends NamedStructure<
   }
 
   /** Takes its turn, as a read, and keeps it until it is released. Takes its place in the queue before it returns. */
-  hold(reader?: Reader): Promise<HeldRelation> {
-    return new Promise((resolve, reject) => {
-      const held = async () => {
-        requireWanted(reader)
-        const { structure } = this.live()
-        await new Promise<void>((release) => resolve({ structure, release }))
-      }
-      this.refuse()
-      this.queue.read(held).catch(reject)
-    })
+  async hold(reader?: Reader): Promise<HeldRelation> {
+    this.refuse()
+    return this.holdTurn('read', reader)
   }
 
   /** The indexes over its columns. */
@@ -133,7 +125,8 @@ export class Relation extends NamedStructure<
    */
   async createIndex(definition: IndexDefinition, host: IndexHost): Promise<void> {
     const index = this.#indexOver(definition, host)
-    const turn = this.#holdAlone()
+    this.refuse()
+    const turn = this.holdTurn('exclusive')
     try {
       await this.#host.indexes.create(index, turn)
       this.#indexes.add(index)
@@ -196,7 +189,7 @@ export class Relation extends NamedStructure<
       ...structure.stats(),
       logPosition: log.last(id),
       logRecords: log.last(id) + 1 - log.first(id),
-      snapshotPosition: upkeep.snapshots.newest?.position ?? 0,
+      snapshotPosition: upkeep.newest?.position ?? 0,
       appends: this.#appends,
     }
   }
@@ -222,21 +215,13 @@ export class Relation extends NamedStructure<
   }
 
   protected override makeParts(stored: StoredDefinition): RelationParts {
-    const { store, snapshotLogBytes } = this.#host
+    const { store, meter } = this.#host
     const { id } = stored
-    const upkeep = new SnapshotUpkeep({
-      store,
-      id,
-      snapshotLogBytes,
-      inTurn: (task) => this.queue.read(async () => task(this.live().structure)),
-      isGoing: () => this.isGoing,
-      warn: (what, thrown) => this.warn(what, thrown),
-      onSnapshot: () => this.#host.meter?.happened('snapshot'),
-    })
+    const upkeep = new SnapshotUpkeep(this.upkeepOptions(id))
     const writer = new RelationWriter(store, id, (bytes, appends, milliseconds) => {
-      upkeep.snapshots.logged(bytes)
+      upkeep.logged(bytes)
       this.#appends += appends
-      this.#host.meter?.logged(appends, bytes, milliseconds)
+      meter?.logged(appends, bytes, milliseconds)
     })
     return { stored, writer, upkeep }
   }
@@ -247,9 +232,7 @@ export class Relation extends NamedStructure<
     const device = await this.#host.device()
     const options = { ...this.#host, device, id: stored.id, definition }
     const loaded = await budget.withRoom(() => loadRelation(options))
-    const structure = new PagedStructure(loaded.structure, this.#host, (device, image) =>
-      StoredRelation.restore(device, definition.columns, image.meta, (part) => image.readPart(part)),
-    )
+    const structure = new PagedRelation(loaded.structure, this.#host, definition.columns)
     await budget.settle(structure)
     upkeep.loaded(loaded.replayedBytes)
     return structure
@@ -299,18 +282,6 @@ export class Relation extends NamedStructure<
       }),
     )
   }
-
-  /** Takes its turn with nothing beside it, and keeps it until it is released. */
-  #holdAlone(): Promise<{ release(): void }> {
-    return new Promise((resolve, reject) => {
-      const held = async () => {
-        this.live()
-        await new Promise<void>((release) => resolve({ release }))
-      }
-      this.refuse()
-      this.queue.exclusive(held).catch(reject)
-    })
-  }
 }
 
 /** Figures of a relation; those of its log and of its appends are missing of a kept result, which has none. */
@@ -321,10 +292,4 @@ export interface RelationFacts extends RelationInfo, RelationFigures, PlaceStats
   /** Appends since it was loaded. */
   readonly appends?: number
   readonly [figure: string]: unknown
-}
-
-/** @throws WarpdexError `CANCELLED` where nobody waits for an answer any more */
-export function requireWanted(reader: Reader | undefined): void {
-  if (reader?.cancelled !== true) return
-  throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
 }

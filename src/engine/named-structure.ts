@@ -2,8 +2,10 @@ import type { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 import { rebuilding } from './index-errors.js'
+import { type Reader, requireWanted } from './index-requests.js'
 import type { DeviceStructure, PagedStructure, PagingHost } from './paged-structure.js'
 import { type Followers, RequestQueue } from './request-queue.js'
+import type { SnapshotUpkeepOptions } from './snapshot-upkeep.js'
 
 /** What an index or a relation needs of its engine. */
 export interface StructureHost extends PagingHost {
@@ -205,6 +207,21 @@ export abstract class NamedStructure<
     return { position, bytes }
   }
 
+  /** Takes its turn, as a read or with nothing beside it, and keeps it until it is released. Takes its place before it returns. */
+  protected holdTurn(
+    kind: 'read' | 'exclusive',
+    reader?: Reader,
+  ): Promise<Parts & { readonly structure: Paged; release(): void }> {
+    return new Promise((resolve, reject) => {
+      const held = async () => {
+        requireWanted(reader)
+        const loaded = this.live()
+        await new Promise<void>((release) => resolve({ ...loaded, release }))
+      }
+      this.queue[kind](held).catch(reject)
+    })
+  }
+
   /** What there is, for a request in its turn. */
   protected live(): Parts & { readonly structure: Paged } {
     if (this.#loaded !== undefined) return this.#loaded
@@ -216,12 +233,21 @@ export abstract class NamedStructure<
     if (this.#refusal !== undefined) throw this.#refusal
   }
 
-  /** Whether it is about to go. */
-  protected get isGoing(): boolean {
-    return this.#refusal !== undefined
+  /** What upkeep is to know of it. */
+  protected upkeepOptions(id: number): SnapshotUpkeepOptions<Paged> {
+    const { store, snapshotLogBytes, meter } = this.#host
+    return {
+      store,
+      id,
+      snapshotLogBytes,
+      inTurn: (task) => this.queue.read(async () => task(this.live().structure)),
+      isGoing: () => this.#refusal !== undefined,
+      warn: (what, thrown) => this.#warn(what, thrown),
+      happened: (event) => meter?.happened(event),
+    }
   }
 
-  protected warn(what: string, thrown: unknown): void {
+  #warn(what: string, thrown: unknown): void {
     const { name } = this.definition
     this.#host.onWarning(`${this.#kind} ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
   }
@@ -233,7 +259,7 @@ export abstract class NamedStructure<
       this.#loaded = { ...parts, structure: await this.build(parts) }
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)
-      this.warn('could not be rebuilt', thrown)
+      this.#warn('could not be rebuilt', thrown)
       const failure = `the ${this.#kind} could not be rebuilt: ${message}; restart the server`
       // What this user may not read on disk is no fault of a client's request.
       this.#failure = new WarpdexError(code === 'BAD_REQUEST' ? 'INTERNAL' : code, failure)

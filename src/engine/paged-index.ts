@@ -1,3 +1,4 @@
+import type { Device } from '../../gpu/device/device.js'
 import type {
   IndexShape,
   IndexStructure,
@@ -6,41 +7,55 @@ import type {
   ReadOp,
   ReadRequest,
   ReadResults,
-  StructureEntries,
+  StructureImage,
   StructureStats,
   WriteBatch,
 } from '../../gpu/index-structure.js'
-import type { HostImage } from './host-image.js'
-import type { SnapshotContent } from './index-snapshots.js'
-import { PagedStructure, type PagingHost, type PlaceStats, type Restore } from './paged-structure.js'
+import { keyWidth } from '../../protocol/types.js'
+import { NO_ENGINE_METER } from '../observe/meter.js'
+import { GetCoalescer } from './get-coalescer.js'
+import { PagedStructure, type PagingHost, type PlaceStats, partsOf } from './paged-structure.js'
+import type { SnapshotContent } from './snapshot-upkeep.js'
 import type { StructureFactory } from './structures.js'
 
 export type PagedStats = StructureStats & PlaceStats
 
-/** The structure of an index, which may be paged out. */
+/** The structure of an index, which may be paged out. What it is asked for is timed, from the submission until the result is back. */
 export class PagedIndex extends PagedStructure<IndexStructure> {
   readonly shape: IndexShape
-  readonly #host: PagingHost
-  readonly #restore: Restore<IndexStructure>
+  readonly #structures: StructureFactory
+  readonly #gets: GetCoalescer
 
   /** Takes over a structure that is on the device. */
   constructor(structure: IndexStructure, host: PagingHost & { readonly structures: StructureFactory }) {
     const { shape } = structure
-    const restore: Restore<IndexStructure> = (device, image) =>
-      host.structures.restore(device, shape, image.meta, (part) => image.readPart(part))
-    super(structure, host, restore)
+    super(structure, host)
     this.shape = shape
-    this.#host = host
-    this.#restore = restore
+    this.#structures = host.structures
+    const { meter = NO_ENGINE_METER } = host
+    this.#gets = new GetCoalescer(
+      (keys, memory) => this.#timed(() => this.current.read({ op: 'get', memory }, { keys })),
+      keyWidth(shape.keyType),
+      shape.payloadBytes,
+      (gets, milliseconds) => meter.dispatched(gets, milliseconds),
+    )
   }
 
   /** As the structure's, within `change`. Once it is done others have made way for what it made sure of. */
   prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    return this.reserve((structure) => structure.prepare(batch))
+    return this.reserve((structure) => this.#timed(() => structure.prepare(batch)))
   }
 
+  /** As the structure's; small gets that leave the search to the structure share dispatches. */
   read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
-    return this.use((structure) => structure.read(request, columns))
+    return this.use((structure) => {
+      const { op, memory, traversal } = request as Partial<ReadRequest<'get'>>
+      if (op === 'get' && traversal === undefined && columns.keys !== undefined)
+        return this.#gets.get(columns.keys, memory) as Promise<ReadResults[Op]>
+      const read = () => structure.read(request, columns)
+      // An explanation is no work.
+      return request.op === 'explain' ? read() : this.#timed(read)
+    })
   }
 
   /**
@@ -48,19 +63,24 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
    * device.
    */
   override async snapshot(): Promise<SnapshotContent> {
-    const image = this.hostImage
-    const { meta, columns, release } = await (image === undefined
+    const { hostImage } = this
+    const { meta, columns, release } = await (hostImage === undefined
       ? this.use((structure) => structure.entries())
-      : this.#host.budget.withRoom(() => this.#entriesOf(image)))
+      : this.host.budget.withRoom(async () => {
+          const copy = await this.restore(await this.host.device(), hostImage)
+          return copy.entries().finally(() => copy.destroy())
+        }))
     return { meta, parts: columns, release }
   }
 
-  async #entriesOf(image: HostImage): Promise<StructureEntries> {
-    const copy = await this.#restore(await this.#host.device(), image)
-    try {
-      return await copy.entries()
-    } finally {
-      copy.destroy()
-    }
+  protected override restore(device: Device, image: StructureImage): Promise<IndexStructure> {
+    return this.#structures.restore(device, this.shape, image.meta, partsOf(image))
+  }
+
+  async #timed<T>(work: () => Promise<T>): Promise<T> {
+    const since = performance.now()
+    const result = await work()
+    this.host.meter?.computed(performance.now() - since)
+    return result
   }
 }

@@ -1,10 +1,9 @@
 import type { Device } from '../../gpu/device/device.js'
-import type { RegionStats, StructureImage } from '../../gpu/index-structure.js'
+import type { ImagePart, RegionStats, StructureImage } from '../../gpu/index-structure.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { DeviceBudget, Pageable } from './device-budget.js'
-import { HostImage } from './host-image.js'
-import type { SnapshotContent, Snapshotted } from './index-snapshots.js'
+import type { SnapshotContent, Snapshotted } from './snapshot-upkeep.js'
 
 /** What a structure that may be paged out needs of its engine. */
 export interface PagingHost {
@@ -16,6 +15,7 @@ export interface PagingHost {
 
 /** Something on the device that can leave it as an image: an index's structure, or a relation's columns; see `IndexStructure`. */
 export interface DeviceStructure {
+  readonly deviceBytes: number
   readonly derivedBytes: number
   readonly background: Promise<unknown> | undefined
   image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
@@ -36,30 +36,28 @@ type StatsOf<S extends DeviceStructure> = ReturnType<S['stats']>
 /** Where a structure is: on the device, or on the host with the figures that it had when it left. */
 type Place<S extends DeviceStructure> =
   | { readonly structure: S; readonly image?: undefined }
-  | { readonly image: HostImage; readonly stats: StatsOf<S>; readonly structure?: undefined }
-
-/** Brings a structure back from its image. */
-export type Restore<S> = (device: Device, image: HostImage) => Promise<S>
+  | { readonly image: StructureImage; readonly stats: StatsOf<S>; readonly structure?: undefined }
 
 /**
  * A structure that makes way for others when device memory runs short: then its image lies in host memory, byte for byte, until it is
  * used again (Volk §4.1, §4.2). Reads and writes go through `use`, which brings it back first.
  */
-export class PagedStructure<S extends DeviceStructure> implements Pageable, Snapshotted {
-  readonly #host: PagingHost
-  readonly #restore: Restore<S>
+export abstract class PagedStructure<S extends DeviceStructure> implements Pageable, Snapshotted {
+  protected readonly host: PagingHost
   #place: Place<S>
   /** Work of the structure beside requests, about whose end the budget is to be told. */
   #background: Promise<void> | undefined
   #destroyed = false
 
   /** Takes over a structure that is on the device. */
-  constructor(structure: S, host: PagingHost, restore: Restore<S>) {
+  constructor(structure: S, host: PagingHost) {
     this.#place = { structure }
-    this.#host = host
-    this.#restore = restore
+    this.host = host
     host.budget.add(this)
   }
+
+  /** Brings the structure back from an image that lies in host memory. */
+  protected abstract restore(device: Device, image: StructureImage): Promise<S>
 
   /**
    * Runs a task on the structure, which stays on the device meanwhile: at once if it is there. The task may be run twice, if the
@@ -67,7 +65,7 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`, when the structure cannot be brought back, and what the task throws
    */
   async use<T>(task: (structure: S) => Promise<T>): Promise<T> {
-    const { budget } = this.#host
+    const { budget } = this.host
     const coming = budget.acquire(this)
     if (coming !== undefined) await coming
     try {
@@ -79,7 +77,7 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
 
   /** Whether a use that begins now would begin at once. */
   get isAtHand(): boolean {
-    return this.#host.budget.isHere(this)
+    return this.host.budget.isHere(this)
   }
 
   /** As `use`, of several structures at once. */
@@ -89,7 +87,7 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
   ): Promise<T> {
     const [first] = structures
     if (first === undefined) return task()
-    const { budget } = first.#host
+    const { budget } = first.host
     await budget.acquireAll(structures)
     try {
       return await budget.withRoom(task)
@@ -98,39 +96,33 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
     }
   }
 
-  /** As `change`, of several structures at once. */
+  /** As `useAll`, for a task that writes. Once it is done others have made way for what the structures have grown by. */
   static changeAll<T>(
     structures: readonly PagedStructure<DeviceStructure>[],
     task: () => Promise<T>,
   ): Promise<T> {
     return PagedStructure.useAll(structures, () =>
       task().finally(async () => {
-        for (const structure of structures) {
-          structure.#follow(structure.current)
-          await structure.#host.budget.settle(structure)
-        }
+        for (const structure of structures) await structure.#changed()
       }),
     )
   }
 
   /** As `use`, for a task that writes. Once it is done others have made way for what the structure has grown by. */
   change<T>(task: (structure: S) => Promise<T>): Promise<T> {
-    return this.use((structure) =>
-      task(structure).finally(() => {
-        this.#follow(structure)
-        return this.#host.budget.settle(this)
-      }),
-    )
+    return this.use((structure) => task(structure).finally(() => this.#changed()))
   }
 
-  /** Tells the budget what a structure has once its work in the background is over, if it is still here then. */
-  #follow(structure: S): void {
-    const { background } = structure
-    if (background === undefined || this.#background !== undefined) return
-    this.#background = background.then(() => {
-      this.#background = undefined
-      if (this.#place.structure === structure && !this.#destroyed) void this.#host.budget.settle(this)
-    })
+  /** Tells the budget what the structure has, and again once its work in the background is over, if it is still here then. */
+  #changed(): Promise<void> {
+    const { current } = this
+    if (current.background !== undefined && this.#background === undefined) {
+      this.#background = current.background.then(() => {
+        this.#background = undefined
+        if (this.#place.structure === current && !this.#destroyed) void this.host.budget.settle(this)
+      })
+    }
+    return this.host.budget.settle(this)
   }
 
   /** The structure itself, for what runs within a task. */
@@ -142,7 +134,7 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
 
   /** Runs a task that makes sure of memory, within `change`. Once it is done others have made way for that. */
   async reserve<T>(task: (structure: S) => Promise<T>): Promise<T> {
-    const { budget } = this.#host
+    const { budget } = this.host
     const prepared = await budget.withRoom(() => task(this.current))
     await budget.settle(this)
     return prepared
@@ -150,34 +142,28 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
 
   /** By default an image. That of a structure on the host is the one that it left, so it stays there. */
   async snapshot(): Promise<SnapshotContent> {
-    const { image } = this.#place
-    return image === undefined ? this.use((structure) => structure.image()) : image.read()
+    return this.#place.image ?? this.use((structure) => structure.image())
   }
 
   /** What it left on the host, while it is there. */
-  protected get hostImage(): HostImage | undefined {
+  protected get hostImage(): StructureImage | undefined {
     return this.#place.image
   }
 
   stats(): StatsOf<S> & PlaceStats {
-    const { image } = this.#place
-    if (image === undefined) return { ...this.#figures(), resident: true, hostBytes: 0 }
-    return { ...this.#figures(), deviceBytes: 0, regions: [], resident: false, hostBytes: image.bytes }
+    const place = this.#place
+    if (place.image === undefined) return { ...statsOf(place.structure), resident: true, hostBytes: 0 }
+    const { stats, image } = place
+    return { ...stats, deviceBytes: 0, regions: [], resident: false, hostBytes: bytesOf(image) }
   }
 
   get deviceBytes(): number {
-    return this.#figures().deviceBytes
+    const place = this.#place
+    return place.image === undefined ? place.structure.deviceBytes : place.stats.deviceBytes
   }
 
   get derivedBytes(): number {
     return this.#place.structure?.derivedBytes ?? 0
-  }
-
-  /** Those of the structure, or as it had them when it left. */
-  #figures(): StatsOf<S> {
-    const place = this.#place
-    // What a structure's `stats` gives is what it is declared to give.
-    return place.image === undefined ? (place.structure.stats() as StatsOf<S>) : place.stats
   }
 
   /** Whether it would outlive the device. */
@@ -187,25 +173,59 @@ export class PagedStructure<S extends DeviceStructure> implements Pageable, Snap
 
   async pageOut(): Promise<void> {
     const { current } = this
-    const image = await HostImage.of(await current.image({ inPlace: true }))
-    this.#place = { image, stats: current.stats() as StatsOf<S> }
+    const image = await onHost(await current.image({ inPlace: true }))
+    this.#place = { image, stats: statsOf(current) }
     current.destroy()
-    this.#host.meter?.happened('pageOut')
+    this.host.meter?.happened('pageOut')
   }
 
   async pageIn(): Promise<void> {
     const { image } = this.#place
     if (image === undefined) return
-    this.#place = { structure: await this.#restore(await this.#host.device(), image) }
-    this.#host.meter?.happened('pageIn')
+    this.#place = { structure: await this.restore(await this.host.device(), image) }
+    this.host.meter?.happened('pageIn')
   }
 
   /** Gives everything back. Called when nobody uses it. */
   async destroy(): Promise<void> {
     this.#destroyed = true
-    await this.#host.budget.remove(this)
+    await this.host.budget.remove(this)
     const { structure } = this.#place
     structure?.destroy()
     await structure?.background
+  }
+}
+
+function statsOf<S extends DeviceStructure>(structure: S): StatsOf<S> {
+  // What a structure's `stats` gives is what it is declared to give.
+  return structure.stats() as StatsOf<S>
+}
+
+/** An image as a whole in host memory, where it may be read again and again. */
+async function onHost({ meta, parts, release }: StructureImage): Promise<StructureImage> {
+  try {
+    const read: ImagePart[] = []
+    for (const { name, bytes, chunks } of parts) {
+      const all: Uint8Array[] = []
+      for await (const chunk of chunks) all.push(chunk.slice())
+      async function* again(): AsyncGenerator<Uint8Array> {
+        yield* all
+      }
+      read.push({ name, bytes, chunks: { [Symbol.asyncIterator]: again } })
+    }
+    return { meta, parts: read, release: () => {} }
+  } finally {
+    release()
+  }
+}
+
+function bytesOf({ parts }: StructureImage): number {
+  return parts.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+/** Reads the parts of an image by their names. */
+export function partsOf({ parts }: StructureImage): (name: string) => AsyncGenerator<Uint8Array> {
+  return async function* readPart(name) {
+    yield* parts.find((part) => part.name === name)?.chunks ?? []
   }
 }

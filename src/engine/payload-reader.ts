@@ -1,15 +1,12 @@
-import type { IndexStructure, ReadColumns, ReadRequest, ScanResult } from '../../gpu/index-structure.js'
-import type { GatheredPayloads } from '../../persistence/payloads/gather.js'
+import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
 import type { PayloadStore } from '../../persistence/payloads/payload-store.js'
 import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 
-/** Payloads of a result: of one width, or cut by byte offsets where they are of kind `bytes`. */
-export interface PayloadColumns {
-  readonly payloads: Uint8Array
-  /** Payload i is bytes payloadOffsets[i] to payloadOffsets[i + 1]. */
-  readonly payloadOffsets?: Uint32Array | undefined
+/** Whatever answers reads. */
+interface Readable {
+  read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]>
 }
 
 /** Room that a reply has for payloads beside its other columns. */
@@ -26,49 +23,33 @@ export class PayloadReader {
   }
 
   /**
-   * The payloads of rows.
-   * @param present a bitmap of the rows that count; all of them without it
-   * @throws WarpdexError `TOO_LARGE` when they do not fit into one reply
+   * Reads with payloads that fit into one reply: a scan has a lower limit than was asked for where they would not.
+   * @throws WarpdexError `TOO_LARGE` when they do not fit, of a scan not even one entry a range
    */
-  async read(rows: Uint8Array, present?: Uint8Array): Promise<PayloadColumns> {
-    const { offsets, bytes } = await this.#leading(rows, present)
-    if (offsets.length - 1 === rows.byteLength / 16) return { payloads: bytes, payloadOffsets: offsets }
-    throw tooLarge()
-  }
-
-  /**
-   * A scan whose payloads fit into one reply: with a lower limit than asked for where they would not.
-   * @throws WarpdexError `TOO_LARGE` when even one entry a range is too much
-   */
-  async scan(
-    structure: IndexStructure,
-    request: ReadRequest<'scan'>,
+  async read<Op extends ReadOp>(
+    structure: Readable,
+    request: ReadRequest<Op>,
     columns: ReadColumns,
-  ): Promise<Omit<ScanResult, 'payloads'> & PayloadColumns> {
-    const result = await structure.read(request, columns)
-    const { offsets, bytes } = await this.#leading(result.payloads)
-    const fitting = offsets.length - 1
-    if (fitting === result.payloads.byteLength / 16)
-      return { ...result, payloads: bytes, payloadOffsets: offsets }
-    const limit = request.ranges === 1 ? fitting : request.limit >> 1
-    if (limit === 0) throw tooLarge()
-    return this.scan(structure, { ...request, limit }, columns)
-  }
-
-  /** The payloads of as many leading rows as fit. */
-  #leading(rows: Uint8Array, present?: Uint8Array): Promise<GatheredPayloads> {
-    return this.#store.gather(this.#index, {
+  ): Promise<ReadResults[Op]> {
+    const result: ReadResults[ReadOp] = await structure.read(request, columns)
+    // What is cast here has the type of the result, with other payloads.
+    if (!('payloads' in result)) return result as ReadResults[Op]
+    const { payloads: rows } = result
+    const { offsets, bytes } = await this.#store.gather(this.#index, {
       rows: aligned(rows, Uint32Array),
       stride: 4,
-      present,
+      // As many leading rows as fit, of those that count.
+      present: 'found' in result ? result.found : undefined,
       maxBytes: PAYLOAD_BYTES,
     })
+    const fitting = offsets.length - 1
+    if (fitting === rows.byteLength / 16)
+      return { ...result, payloads: bytes, payloadOffsets: offsets } as ReadResults[Op]
+    const limit = !('ranges' in request) ? 0 : request.ranges === 1 ? fitting : request.limit >> 1
+    if (limit > 0) return this.read(structure, { ...request, limit }, columns)
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `the payloads take more than the ${PAYLOAD_BYTES} bytes that one reply has for them; ask for less at a time`,
+    )
   }
-}
-
-function tooLarge(): WarpdexError {
-  return new WarpdexError(
-    'TOO_LARGE',
-    `the payloads take more than the ${PAYLOAD_BYTES} bytes that one reply has for them; ask for less at a time`,
-  )
 }

@@ -1,10 +1,14 @@
+import type { IndexStructure } from '../../gpu/index-structure.js'
 import type { RowFilter } from '../../persistence/payloads/compaction.js'
 import type { Store } from '../../persistence/store.js'
 import { aligned } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Rows } from '../../protocol/rows.js'
 import { isFixedKeyType, type KeyType } from '../../protocol/types.js'
-import type { InTurn } from './index-snapshots.js'
+import type { InTurn } from './snapshot-upkeep.js'
+
+/** What a reclaimer needs of a structure. */
+type ReclaimedStructure = Pick<IndexStructure, 'read' | 'shape' | 'stats'>
 
 /** Words of a payload of kind `bytes` as the structure holds it; the first two are its row. */
 const PAYLOAD_WORDS = 4
@@ -31,7 +35,7 @@ export class PayloadReclaimer {
   }
 
   /** Reads the structure page by page, each in its turn, then rewrites segments beside whatever comes. */
-  async run(inTurn: InTurn): Promise<void> {
+  async run(inTurn: InTurn<ReclaimedStructure>): Promise<void> {
     if (this.#running !== undefined) return
     const running = new AbortController()
     this.#running = running
@@ -56,7 +60,7 @@ export class PayloadReclaimer {
   }
 
   /** Which rows have an entry; undefined while most have one, since finding the others out means reading all. */
-  async #liveRows(inTurn: InTurn): Promise<RowFilter | undefined> {
+  async #liveRows(inTurn: InTurn<ReclaimedStructure>): Promise<RowFilter | undefined> {
     const held = await inTurn(async (structure) => {
       const rows = this.#store.payloads.heldRows(this.#index)
       return rows.size > 2 * structure.stats().payloads ? rows : undefined

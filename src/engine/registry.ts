@@ -21,6 +21,11 @@ export class Registry<Member extends Named> {
     return [...this.#members.values()]
   }
 
+  /** Those that are there, as opposed to being created. */
+  existing(): readonly Member[] {
+    return this.all().filter(({ exists }) => exists)
+  }
+
   /** The drop of that name that is under way, if there is one. */
   dropOf(name: string): Promise<void> | undefined {
     return this.#drops.get(name)

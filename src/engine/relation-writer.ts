@@ -1,12 +1,12 @@
-import type { PreparedAppend, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { PreparedAppend } from '../../gpu/relational/stored/stored-relation.js'
 import type { WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
-import type { PagedStructure } from './paged-structure.js'
+import type { PagedRelation } from './paged-relation.js'
 import type { HeldIndexes } from './relation-indexes.js'
-import { type IdentifiedWrite, rememberedOutcome, sortWrites, unsound } from './write-identity.js'
+import { answerWrites, type IdentifiedWrite, rememberedOutcome } from './write-identity.js'
 
 /** Rows that wait to be appended, settled by `settleBatch`. */
 export interface PendingAppend extends IdentifiedWrite {
@@ -35,46 +35,22 @@ export class RelationWriter {
   }
 
   /**
-   * Answers all appends. They go together; where that fails, each goes alone, so that none fails for another's sake.
+   * As `answerWrites`.
    * @param indexes over its columns, which change with it
    * @returns whether relation and indexes hold what the log holds; if not, they must be rebuilt
    */
   async run(
-    relation: PagedStructure<StoredRelation>,
+    relation: PagedRelation,
     indexes: ColumnIndexes,
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
-    const { fresh, repeats } = sortWrites(appends, ({ id }) =>
-      rememberedOutcome(this.#store, this.#id, id, 'appended'),
-    )
-    const sound = fresh.length === 0 || (await this.#runFresh(relation, indexes, fresh))
-    if (sound) return repeats.length === 0 || this.run(relation, indexes, repeats)
-    for (const { reject } of repeats) reject(unsound())
-    return false
-  }
-
-  async #runFresh(
-    relation: PagedStructure<StoredRelation>,
-    indexes: ColumnIndexes,
-    appends: readonly PendingAppend[],
-  ): Promise<boolean> {
-    let prepared: PreparedAppend
-    try {
-      const batches = appends.map(({ batch }) => batch)
-      prepared = await prepare(relation, indexes, batches)
-    } catch (thrown) {
-      if (appends.length === 1) {
-        appends[0].reject(toWarpdexError(thrown))
-        return true
-      }
-      let sound = true
-      for (const append of appends) {
-        if (sound) sound = await this.#runFresh(relation, indexes, [append])
-        else append.reject(unsound())
-      }
-      return sound
+    const remembered = ({ id }: PendingAppend) => rememberedOutcome(this.#store, this.#id, id, 'appended')
+    const together = async (fresh: readonly PendingAppend[]) => {
+      const batches = fresh.map(({ batch }) => batch)
+      const prepared = await prepare(relation, indexes, batches)
+      return this.#logAndApply(prepared, relation.current.rows, fresh)
     }
-    return this.#logAndApply(prepared, relation.current.rows, appends)
+    return answerWrites(appends, remembered, together, (some) => this.run(relation, indexes, some))
   }
 
   /** A commit takes all records or none, unless others fill it: then some may be durable and others not, and the log decides. */
@@ -107,7 +83,7 @@ export class RelationWriter {
 
 /** Makes room in the relation and in its indexes; all change or none. */
 async function prepare(
-  relation: PagedStructure<StoredRelation>,
+  relation: PagedRelation,
   indexes: ColumnIndexes,
   batches: readonly RelationBatch[],
 ): Promise<PreparedAppend> {

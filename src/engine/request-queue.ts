@@ -1,5 +1,6 @@
+/** Turns of an index's queue. `grant` begins a read, or what is exclusive. */
 type Waiting<Write> = (
-  | { readonly kind: 'read' | 'exclusive'; readonly run: () => Promise<void> }
+  | { readonly kind: 'read' | 'exclusive'; readonly grant: () => void }
   | { readonly kind: 'write'; readonly write: Write }
 ) & {
   /** When it was found to have to wait; undefined for what starts at once, which spares that a look at the clock. */
@@ -55,23 +56,34 @@ export class RequestQueue<Write> {
     return !this.#exclusive && this.#waiting.length === 0
   }
 
-  read<T>(run: () => Promise<T>): Promise<T> {
-    return this.#enqueue('read', run)
+  /** Runs a task beside other reads: before this returns if its turn has come. */
+  async read<T>(run: () => Promise<T>): Promise<T> {
+    if (this.startsReads) {
+      this.#reads++
+      this.#onTurn(0)
+    } else await new Promise<void>((grant) => this.#add({ kind: 'read', grant }))
+    try {
+      return await run()
+    } finally {
+      this.#reads--
+      this.#advance()
+    }
   }
 
   /** Runs a task with no other task of the index beside it. */
-  exclusive<T>(run: () => Promise<T>): Promise<T> {
-    return this.#enqueue('exclusive', run)
+  async exclusive<T>(run: () => Promise<T>): Promise<T> {
+    if (this.startsReads && this.#reads === 0) this.#exclusive = true
+    else await new Promise<void>((grant) => this.#add({ kind: 'exclusive', grant }))
+    try {
+      return await run()
+    } finally {
+      this.#exclusive = false
+      this.#advance()
+    }
   }
 
   write(write: Write): void {
     this.#add({ kind: 'write', write })
-  }
-
-  #enqueue<T>(kind: 'read' | 'exclusive', run: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#add({ kind, run: () => run().then(resolve, reject) })
-    })
   }
 
   #add(waiting: Waiting<Write>): void {
@@ -86,40 +98,31 @@ export class RequestQueue<Write> {
     this.#onTurn(since === undefined ? 0 : performance.now() - since)
   }
 
+  /** Begins what is next, as far as it need not wait for what runs. */
   #advance(): void {
     while (!this.#exclusive) {
       const next = this.#waiting[0]
-      if (next === undefined) return
-      if (next.kind === 'read') {
+      if (next === undefined || (next.kind !== 'read' && this.#reads > 0)) return
+      if (next.kind === 'write') this.#startWrites(next.write)
+      else {
         this.#waiting.shift()
-        this.#begin(next)
-        this.#reads++
-        void next.run().then(() => {
-          this.#reads--
-          this.#advance()
-        })
-        continue
+        if (next.kind === 'exclusive') this.#exclusive = true
+        else {
+          this.#reads++
+          this.#begin(next)
+        }
+        next.grant()
       }
-      if (this.#reads > 0) return
-      this.#exclusive = true
-      const done = next.kind === 'write' ? this.#startWrites(next.write) : this.#runExclusive(next.run)
-      void done.then(() => {
-        this.#exclusive = false
-        this.#advance()
-      })
     }
   }
 
-  #runExclusive(run: () => Promise<void>): Promise<void> {
-    this.#waiting.shift()
-    return run()
-  }
-
-  #startWrites(first: Write): Promise<void> {
+  #startWrites(first: Write): void {
+    this.#exclusive = true
     const kind = this.#kindOf(first)
-    return this.#runWrites(this.#takeWrites(kind), {
-      take: () => this.#takeWrites(kind),
-      arrival: () => this.#arrival(kind),
+    const followers = { take: () => this.#takeWrites(kind), arrival: () => this.#arrival(kind) }
+    void this.#runWrites(this.#takeWrites(kind), followers).then(() => {
+      this.#exclusive = false
+      this.#advance()
     })
   }
 

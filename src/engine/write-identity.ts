@@ -17,11 +17,43 @@ export function nameOf({ client, number }: WriteId): string {
 }
 
 /**
+ * Answers all writes of an index or relation. They go together; where that fails, each goes alone, so that none fails for another's sake.
+ *
+ * @param remembered the answer to a write that was done before; throws where it must not be done
+ * @param together writes those that need work, none of which repeats another; throws where none of them has left a trace
+ * @param answer answers some of them later, when what the others came to is known
+ * @returns whether the structure holds what the log holds; if not, it must be rebuilt
+ */
+export async function answerWrites<W extends IdentifiedWrite>(
+  writes: readonly W[],
+  remembered: (write: W, before: ReadonlySet<string>) => Answer | undefined,
+  together: (writes: readonly W[]) => Promise<boolean>,
+  answer: (some: readonly W[]) => Promise<boolean>,
+): Promise<boolean> {
+  const { fresh, repeats } = sortWrites(writes, remembered)
+  let sound = true
+  try {
+    if (fresh.length > 0) sound = await together(fresh)
+  } catch (thrown) {
+    if (fresh.length === 1) fresh[0].reject(toWarpdexError(thrown))
+    else {
+      for (const write of fresh) {
+        if (sound) sound = await answer([write])
+        else write.reject(unsound())
+      }
+    }
+  }
+  if (sound) return repeats.length === 0 || answer(repeats)
+  for (const { reject } of repeats) reject(unsound())
+  return false
+}
+
+/**
  * Answers the writes that need no work. Of writes with the same id the later ones are repeats, to be answered by the first's outcome.
  *
  * @param remembered the answer to a write that was done before; throws where it must not be done
  */
-export function sortWrites<W extends IdentifiedWrite>(
+function sortWrites<W extends IdentifiedWrite>(
   writes: readonly W[],
   remembered: (write: W, before: ReadonlySet<string>) => Answer | undefined,
 ): { readonly fresh: readonly W[]; readonly repeats: readonly W[] } {

@@ -5,6 +5,7 @@ import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import type { Engine, EngineOptions, Index } from '../../src/engine/index.js'
 import { usedBytes } from '../persistence/used-bytes.js'
 import type { Random } from '../random.js'
+import { reads } from '../reads.js'
 
 const DEFINITIONS: readonly IndexDefinition[] = [
   { name: 'texts', keyType: 'u32', payloadKind: 'bytes', unique: false },
@@ -145,7 +146,7 @@ async function ask(engine: Engine): Promise<Answers> {
   const outcomes: string[] = []
   for (const { name } of DEFINITIONS) {
     const index = engine.index(name)
-    const { offsets, keys, payloads, payloadOffsets } = await index.scan({
+    const { offsets, keys, payloads, payloadOffsets } = await reads(index).scan({
       ranges: 1,
       limit: 100_000,
       from: undefined,

@@ -4,6 +4,7 @@ import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import { Engine } from '../../src/engine/index.js'
 import { modelStructures } from '../model-structure.js'
 import type { Random } from '../random.js'
+import { reads } from '../reads.js'
 
 const WRITERS = 4
 const BATCH = 32
@@ -63,7 +64,7 @@ export async function loseDevices(
   const read = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       try {
-        const counts = countsOf(await index.count(keysOf(random.below(acknowledged + 1))))
+        const counts = countsOf(await reads(index).count(keysOf(random.below(acknowledged + 1))))
         if (new Set(counts).size > 1 || counts[0] > 1)
           throw new Error(`a batch is there by halves: ${counts}`)
       } catch (error) {
@@ -88,7 +89,7 @@ export async function loseDevices(
   for (const end of ends) {
     for (let batch = end % WRITERS; batch < end + WRITERS; batch += WRITERS) {
       const wanted = batch < end ? 1 : 0
-      const counts = countsOf(await index.count(keysOf(batch)))
+      const counts = countsOf(await reads(index).count(keysOf(batch)))
       if (counts.some((count) => count !== wanted))
         throw new Error(`batch ${batch} is there ${counts[0]} times, not ${wanted}`)
     }

@@ -66,7 +66,7 @@ export async function shardsFromImage(
   try {
     for (let shard = 0; shard < count; shard++) {
       const own = (name: string) => readPart(nameOf(shard, name))
-      const taken = trees.reduce((sum, tree) => sum + tree.stats().deviceBytes, 0)
+      const taken = trees.reduce((sum, tree) => sum + tree.deviceBytes, 0)
       trees.push(await PrefixTree.restore(device, shape, metaOf(meta, shard), own, mostBytes - taken))
     }
   } catch (error) {

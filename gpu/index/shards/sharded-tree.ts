@@ -159,6 +159,10 @@ export class ShardedTree implements IndexStructure {
     }
   }
 
+  get deviceBytes(): number {
+    return this.#shards.trees.reduce((sum, tree) => sum + tree.deviceBytes, 0)
+  }
+
   get derivedBytes(): number {
     return this.#shards.trees.reduce((sum, tree) => sum + tree.derivedBytes, 0)
   }
@@ -191,8 +195,9 @@ export class ShardedTree implements IndexStructure {
   async #cutNearlyFull(): Promise<boolean> {
     let hasCut = false
     for (const tree of this.#shards.trees) {
+      if (!tree.isNearlyFull) continue
       const { keys, usedBytes } = tree.stats()
-      if (!tree.isNearlyFull || keys < 2 || usedBytes < (this.#tooLargeToCut.get(tree) ?? 0)) continue
+      if (keys < 2 || usedBytes < (this.#tooLargeToCut.get(tree) ?? 0)) continue
       try {
         await this.#cut(tree, { rank: Math.floor(keys / 2) })
         hasCut = true
@@ -225,10 +230,11 @@ export class ShardedTree implements IndexStructure {
 
   /** Each tree may have what the others leave to it. */
   #share({ trees }: Shards): void {
+    if (trees.length === 1) return
     for (const tree of trees) {
       const bytes = () => {
         const others = this.#shards.trees.filter((other) => other !== tree)
-        const taken = others.reduce((sum, other) => sum + other.stats().deviceBytes, 0)
+        const taken = others.reduce((sum, other) => sum + other.deviceBytes, 0)
         return this.#device.structureBytes - taken
       }
       tree.allowance = { bytes, inTurn: (task) => this.#inTurn(task) }

@@ -186,6 +186,10 @@ export class StoredRelation {
     return { meta, parts: [...parts, ...strings], release }
   }
 
+  get deviceBytes(): number {
+    return this.#namedRegions().reduce((sum, [, { bytes }]) => sum + bytes, 0)
+  }
+
   stats(): RelationFigures {
     const regions = this.#columns.flatMap(({ definition, regions }) =>
       regions.map(([role, { bytes, usedBytes }]) => {
@@ -199,7 +203,7 @@ export class StoredRelation {
     )
     return {
       rows: this.rows,
-      deviceBytes: regions.reduce((sum, { bytes }) => sum + bytes, 0),
+      deviceBytes: this.deviceBytes,
       usedBytes: regions.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
       stringBytes,
       regions,

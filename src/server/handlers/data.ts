@@ -1,3 +1,4 @@
+import type { PayloadColumns } from '../../../gpu/index-structure.js'
 import { numberIn } from '../../../protocol/data-frame.js'
 import {
   type DataRequest,
@@ -6,6 +7,7 @@ import {
   wireColumn,
 } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { LIMITS } from '../../../protocol/limits.js'
 import {
   explainColumns,
   getNextColumns,
@@ -16,7 +18,6 @@ import {
 import { type IndexDefinition, wireKeyType } from '../../../protocol/types.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Index } from '../../engine/named-index.js'
-import type { PayloadColumns } from '../../engine/payload-reader.js'
 import { authoriseData } from '../access/rights.js'
 import type { Result } from '../backend.js'
 import { type RequestContext, writeIdOf } from './context.js'
@@ -31,28 +32,27 @@ export async function handleData(
   const { definition } = index
   const { reader } = context
   const { traversal, reverse, fromExclusive, toExclusive, limit = 0 } = request
+  const keys = () => ({ keys: requestKeys(request, definition) })
   switch (request.op) {
     case 'get': {
-      const { bytes, offsets } = requestKeys(request, definition)
-      const { found, ...payloads } = await index.get(bytes, offsets, traversal, reader)
+      const { found, ...payloads } = await index.read({ op: 'get', traversal }, keys(), reader)
       return { columns: { found: wireColumn('u8', found), payloads: payloadColumn(payloads) } }
     }
     case 'getAll': {
-      const keys = requestKeys(request, definition)
-      const { offsets, ...payloads } = await index.getAll(keys.bytes, keys.offsets, reader)
+      const all = { op: 'getAll', limit: LIMITS.scanEntries } as const
+      const { offsets, ...payloads } = await index.read(all, keys(), reader)
       return { columns: { offsets: wireColumn('u32', offsets), payloads: payloadColumn(payloads) } }
     }
-    case 'count': {
-      const { bytes, offsets } = requestKeys(request, definition)
-      return { columns: { counts: wireColumn('u32', await index.count(bytes, offsets, reader)) } }
-    }
+    case 'count':
+      return { columns: { counts: wireColumn('u32', await index.read({ op: 'count' }, keys(), reader)) } }
     case 'explain': {
-      const { bytes, offsets } = explainColumns(request, definition)
-      return { fields: { explanation: await index.explain(bytes, offsets, traversal, reader) } }
+      const columns = { keys: explainColumns(request, definition) }
+      return { fields: { explanation: await index.read({ op: 'explain', traversal }, columns, reader) } }
     }
     case 'scan': {
-      const ranges = scanColumns(request, definition)
-      const page = await index.scan({ ...ranges, limit, reverse, fromExclusive, toExclusive }, reader)
+      const { ranges, ...ends } = scanColumns(request, definition)
+      const scan = { op: 'scan', ranges, limit, reverse, fromExclusive, toExclusive } as const
+      const page = await index.read(scan, ends, reader)
       const { offsets, more, tokens, tokenOffsets } = page
       return {
         columns: {
@@ -65,7 +65,7 @@ export async function handleData(
     }
     case 'getNext': {
       const columns = getNextColumns(request, definition)
-      const next = await index.getNext({ ...columns, reverse, traversal }, reader)
+      const next = await index.read({ op: 'getNext', reverse, traversal }, columns, reader)
       return {
         columns: {
           found: wireColumn('u8', next.found),

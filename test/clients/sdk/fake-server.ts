@@ -273,9 +273,9 @@ function scan(index: ModelIndex, request: DataRequest): WireColumns {
 function getNext(index: ModelIndex, request: DataRequest): WireColumns {
   const { definition } = index
   const { reverse = false } = request
-  const { keys: bytes, sequences } = getNextColumns(request, definition)
+  const { keys: asked, sequences } = getNextColumns(request, definition)
   const places = sequences && aligned(sequences, Uint32Array)
-  const keys = readKeys(bytes, definition)
+  const keys = readKeys(asked.bytes, definition)
   const next = keys.map((key, i) => {
     const whole = reverse ? -1 : Number.POSITIVE_INFINITY
     const after = { key, sequence: places?.[i] ?? whole }
@@ -305,12 +305,13 @@ function scanRange(
 ): { readonly page: ModelEntry[]; readonly more: boolean; readonly token: Uint8Array } {
   const { definition } = index
   const width = keyWidth(definition.keyType) ?? 0
-  const tokenAt = tokens?.slice(i * (width + 4), (i + 1) * (width + 4))
+  const tokenAt = tokens?.bytes.slice(i * (width + 4), (i + 1) * (width + 4))
   const after = tokenAt && {
     key: readKeys(tokenAt.subarray(0, width), definition)[0],
     sequence: aligned(tokenAt.slice(width), Uint32Array)[0],
   }
-  const range = { from: from && readKeys(from, definition)[i], to: to && readKeys(to, definition)[i] }
+  const ends = [from, to].map((end) => end && readKeys(end.bytes, definition)[i])
+  const range = { from: ends[0], to: ends[1] }
   const all = index.scan({ ...range, fromExclusive, toExclusive, reverse, after })
   const page = all.slice(0, limit)
   const last = page.at(-1)

@@ -10,6 +10,7 @@ import type { Engine, EngineOptions } from '../../../src/engine/index.js'
 import { PagedIndex } from '../../../src/engine/paged-index.js'
 import { prefixTrees, type StructureFactory } from '../../../src/engine/structures.js'
 import { HeldPasses } from '../../gpu/index/held-passes.js'
+import { reads } from '../../reads.js'
 import { openEngine } from './open-engine.js'
 
 // All that these tests insert goes to a delta first.
@@ -78,7 +79,7 @@ function write(engine: Engine, ops: WriteOp, keys: Uint8Array): Promise<Uint8Arr
 }
 
 async function count(engine: Engine, keys: Uint8Array): Promise<number> {
-  const counts = await engine.index(DEFINITION.name).count(keys)
+  const counts = await reads(engine.index(DEFINITION.name)).count(keys)
   return new Uint32Array(counts.slice().buffer).reduce((sum, each) => sum + each, 0)
 }
 

@@ -9,6 +9,7 @@ import { INSERT_MODES, MODE_OPS, ResultCode } from '../../../protocol/types.js'
 import type { LoadBatch } from '../../../src/engine/index.js'
 import { ModelStructure, modelStructures } from '../../model-structure.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NUMBERS = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
@@ -61,7 +62,7 @@ t.test('a load does what an insert of all rows in order does', async (t) => {
         },
         `${mode}, ${unique ? 'unique' : 'not unique'}`,
       )
-      const contents = await Promise.all([loaded, inserted].map((index) => index.scan(everything)))
+      const contents = await Promise.all([loaded, inserted].map((index) => reads(index).scan(everything)))
       t.same(values(contents[0].keys), values(contents[1].keys))
       t.same(values(contents[0].payloads), values(contents[1].payloads))
       for (const name of ['loaded', 'inserted']) await engine.dropIndex(name)
@@ -98,10 +99,10 @@ t.test('variable keys and payloads of kind bytes', async (t) => {
     existing: 1,
   })
   const { bytes, offsets } = blobs('fig', 'quince')
-  t.same(texts(await index.get(bytes, offsets)), ['2 fig', '6 quince'])
+  t.same(texts(await reads(index).get(bytes, offsets)), ['2 fig', '6 quince'])
   await engine.close()
   const again = await openEngine(t, { directory })
-  t.same(texts(await again.index('texts').get(bytes, offsets)), ['2 fig', '6 quince'])
+  t.same(texts(await reads(again.index('texts')).get(bytes, offsets)), ['2 fig', '6 quince'])
 })
 
 t.test('chunks are log records, and reads see whole ones', async (t) => {
@@ -113,7 +114,7 @@ t.test('chunks are log records, and reads see whole ones', async (t) => {
   async function* source() {
     for (let i = 0; i < 12; i++) {
       yield batch([7, 7, 7, 7, 7])
-      counts.push(...values(await index.count(u32(7))))
+      counts.push(...values(await reads(index).count(u32(7))))
     }
   }
   const result = await index.bulkLoad(source(), {
@@ -154,7 +155,7 @@ t.test('a load that fails stores its first chunks and says which', async (t) => 
   const faulty = [batch([1, 2]), batch([3, 4]), batch([666, 5]), batch([6, 7]), batch([8, 9])]
   const failed = await stored(index.bulkLoad(faulty, { chunkRows: 2 }))
   t.match(failed, { rows: 4, code: 'INTERNAL', message: /on purpose; the first 4 rows/ })
-  t.same(values(await index.count(u32(1, 2, 3, 4, 5, 6, 7, 8, 9))), [1, 1, 1, 1, 0, 0, 0, 0, 0])
+  t.same(values(await reads(index).count(u32(1, 2, 3, 4, 5, 6, 7, 8, 9))), [1, 1, 1, 1, 0, 0, 0, 0, 0])
   t.match(await index.bulkLoad(batch([5, 6]), { chunkRows: 2 }), { rows: 2 })
 
   async function* broken() {
@@ -183,7 +184,7 @@ t.test('a load that fails stores its first chunks and says which', async (t) => 
     }),
   )
   t.equal(cancelled.code, 'CANCELLED')
-  const after = index.scan({
+  const after = reads(index).scan({
     ranges: 1,
     from: u32(100),
     to: undefined,
@@ -238,7 +239,11 @@ t.test('a load that cannot be logged is not seen', async (t) => {
   const chunks = Array.from({ length: 6 }, (_, i) => batch([i]))
   const error = await index.bulkLoad(chunks, { chunkRows: 1 }).catch((thrown: unknown) => thrown)
   t.match(error, { stored: { rows: 2 }, message: /the disk is full/ })
-  t.same(values(await index.count(u32(0, 1, 2, 3, 4, 5))), [1, 1, 0, 0, 0, 0], 'it was rebuilt from the log')
+  t.same(
+    values(await reads(index).count(u32(0, 1, 2, 3, 4, 5))),
+    [1, 1, 0, 0, 0, 0],
+    'it was rebuilt from the log',
+  )
 })
 
 t.test('a chunk is on the device while the one before is logged, and reads wait for the log', async (t) => {
@@ -263,9 +268,11 @@ t.test('a chunk is on the device while the one before is logged, and reads wait 
   const load = index.bulkLoad(chunks, { chunkRows: 1 })
   let seen: number | undefined
   while (prepared < 2) await setImmediate()
-  const read = index.count(u32(7)).then((counts) => {
-    ;[seen] = values(counts)
-  })
+  const read = reads(index)
+    .count(u32(7))
+    .then((counts) => {
+      ;[seen] = values(counts)
+    })
   for (let turn = 0; turn < 20; turn++) await setImmediate()
   t.equal(prepared, 2, 'one is logged, and one waits for its turn')
   t.equal(seen, undefined)
@@ -285,7 +292,7 @@ t.test('parts of a client: in order, once, and none after one that failed', asyn
   t.match([one, two], [{ rows: 2, inserted: 2 }, { rows: 1 }])
   const again = await Promise.all([part(1, undefined, 1, 2), part(3, 2, 4), part(3, 2, 4), part(4, 3, 5)])
   t.match(again, [{ rows: 2 }, { rows: 1 }, { rows: 1 }, { rows: 1 }])
-  t.same(values(await index.count(u32(1, 2, 3, 4, 5))), [1, 1, 1, 1, 1])
+  t.same(values(await reads(index).count(u32(1, 2, 3, 4, 5))), [1, 1, 1, 1, 1])
   await t.rejects(part(6, 5, 7), { code: 'CANCELLED', message: /before this one/ })
   const insert = index.write({ ops: 0, ...batch([9]) }, { client: 'c', number: 2 })
   await t.rejects(insert, { code: 'BAD_REQUEST', message: /another kind/ })
@@ -299,7 +306,7 @@ t.test('parts of a client: in order, once, and none after one that failed', asyn
   const next = part(6, 5, 7)
   await t.rejects(cancelled, { code: 'CANCELLED' })
   await t.rejects(next, { code: 'CANCELLED' })
-  t.same(values(await index.count(u32(6, 7))), [0, 0])
+  t.same(values(await reads(index).count(u32(6, 7))), [0, 0])
 })
 
 t.test('parts that wait share a record, up to the size of a chunk', async (t) => {
@@ -343,7 +350,7 @@ t.test(
     })
     const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 10_000 }
     const check = async (when: string) => {
-      const { keys, payloads } = await engine.index('numbers').scan(everything)
+      const { keys, payloads } = await reads(engine.index('numbers')).scan(everything)
       const entries = [...expected]
         .sort(([a], [b]) => a - b)
         .flatMap(([key, all]) => all.map((one) => [key, one]))
@@ -356,7 +363,7 @@ t.test(
     }
     for (const [number, share] of [parts.slice(0, 6), parts.slice(6, 7), parts.slice(7)].entries()) {
       const loading = engine.index('numbers').bulkLoad(share, { chunkRows: 303 })
-      if (number === 2) await engine.index('numbers').count(u32(7919))
+      if (number === 2) await reads(engine.index('numbers')).count(u32(7919))
       t.match(await loading, { refused: 0 })
       for (const { keys, payloads } of share) {
         const column = values(payloads.bytes)

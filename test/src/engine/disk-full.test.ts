@@ -7,6 +7,7 @@ import { toWarpdexError } from '../../../protocol/errors.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Index } from '../../../src/engine/index.js'
 import { usedBytes } from '../../persistence/used-bytes.js'
+import { reads } from '../../reads.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NAMES = ['one', 'two']
@@ -47,8 +48,8 @@ function textOf(n: number, i: number): string {
 /** How many payloads each key of a batch has; all must be the batch's. */
 async function readBatch(t: Test, index: Index, n: number): Promise<number> {
   const keys = u32(...Array.from({ length: BATCH }, (_, i) => n * BATCH + i))
-  const found = await index.getAll(keys)
-  const counts = values(await index.count(keys))
+  const found = await reads(index).getAll(keys)
+  const counts = values(await reads(index).count(keys))
   t.equal(new Set(counts).size, 1, `batch ${n} is whole`)
   if (counts[0] === 1)
     t.same(

@@ -5,6 +5,7 @@ import { type IndexDefinition, ResultCode, WriteOp } from '../../../protocol/typ
 import type { Index } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { modelStructures } from '../../model-structure.js'
+import { reads } from '../../reads.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const numbers: IndexDefinition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
@@ -25,22 +26,22 @@ t.test('every operation on an index with payloads on the device', async (t) => {
   t.equal(await engine.createIndex(numbers), true)
   const index = engine.index('numbers')
   t.same([...(await put(index, [5, 3, 5], [50, 30, 51]))], [inserted, inserted, inserted])
-  const { found, payloads } = await index.get(u32(3, 4, 5))
+  const { found, payloads } = await reads(index).get(u32(3, 4, 5))
   t.equal(found[0], 0b101)
   t.same(values(payloads), [30, 0, 50])
-  const all = await index.getAll(u32(5, 3))
+  const all = await reads(index).getAll(u32(5, 3))
   t.same([...all.offsets], [0, 2, 3])
   t.same(values(all.payloads), [50, 51, 30])
-  t.same(values(await index.count(u32(3, 4, 5))), [1, 0, 2])
-  const scan = await index.scan({ ...everything, limit: 2 })
+  t.same(values(await reads(index).count(u32(3, 4, 5))), [1, 0, 2])
+  const scan = await reads(index).scan({ ...everything, limit: 2 })
   t.same([values(scan.keys), values(scan.payloads), [...scan.more]], [[3, 5], [30, 50], [1]])
-  const rest = await index.scan({ ...everything, tokens: scan.tokens })
+  const rest = await reads(index).scan({ ...everything, tokens: scan.tokens })
   t.same([values(rest.keys), values(rest.payloads), [...rest.more]], [[5], [51], [0]])
-  const next = await index.getNext({ keys: u32(3), reverse: false })
+  const next = await reads(index).getNext({ keys: u32(3), reverse: false })
   t.same([values(next.keys), values(next.payloads)], [[5], [50]])
   const ops = Uint8Array.of(WriteOp.deletePair, WriteOp.deleteKey, WriteOp.insertIfAbsent, WriteOp.replace)
   t.same([...(await put(index, [5, 9, 3, 3], [50, 0, 1, 31], ops))], [deleted, notFound, exists, replaced])
-  t.same(values((await index.getAll(u32(5, 3))).payloads), [51, 31])
+  t.same(values((await reads(index).getAll(u32(5, 3))).payloads), [51, 31])
   t.same([...(await remove(index, 5, 5))], [deleted, notFound])
   t.same([...(await put(index, [], []))], [])
 })
@@ -51,14 +52,14 @@ t.test('payloads of kind bytes', async (t) => {
   const index = engine.index('cities')
   await putTexts(index, [1, 2, 2], ['Rome', '', 'Paris'])
   t.same([...(await putTexts(index, [1, 3], ['Milan', 'Oslo'], WriteOp.insertIfAbsent))], [exists, inserted])
-  const got = await index.get(u32(3, 4, 1))
+  const got = await reads(index).get(u32(3, 4, 1))
   t.equal(got.found[0], 0b101)
   t.same(texts(got), ['Oslo', '', 'Rome'])
-  t.same(texts(await index.getAll(u32(2, 3))), ['', 'Paris', 'Oslo'])
-  t.same(texts(await index.scan({ ...everything, reverse: true })), ['Oslo', 'Paris', '', 'Rome'])
-  t.same(texts(await index.getNext({ keys: u32(1, 3) })), ['', ''])
+  t.same(texts(await reads(index).getAll(u32(2, 3))), ['', 'Paris', 'Oslo'])
+  t.same(texts(await reads(index).scan({ ...everything, reverse: true })), ['Oslo', 'Paris', '', 'Rome'])
+  t.same(texts(await reads(index).getNext({ keys: u32(1, 3) })), ['', ''])
   t.same([...(await putTexts(index, [2, 2], ['London', 'Paris'], WriteOp.deletePair))], [notFound, deleted])
-  t.same(texts(await index.getAll(u32(2))), [''])
+  t.same(texts(await reads(index).getAll(u32(2))), [''])
   t.same([...(await remove(index, 2))], [deleted])
   t.equal(engine.stats('cities').indexes[0].payloads, 2)
 })
@@ -76,13 +77,13 @@ t.test('a scan returns fewer entries where their payloads would not fit into a r
       keys.map(() => large),
     )
   }
-  const first = await index.scan(everything)
+  const first = await reads(index).scan(everything)
   t.equal(first.keys.byteLength / 4, 32)
   t.same([...first.more], [1])
-  const second = await index.scan({ ...everything, tokens: first.tokens })
+  const second = await reads(index).scan({ ...everything, tokens: first.tokens })
   t.same([values(second.keys).at(0), values(second.keys).at(-1), [...second.more]], [32, 39, [0]])
-  t.equal((await index.getAll(first.keys)).payloads.byteLength, 32 * 2 ** 20)
-  await t.rejects(index.getAll(u32(...Array.from({ length: 40 }, (_, i) => i))), { code: 'TOO_LARGE' })
+  t.equal((await reads(index).getAll(first.keys)).payloads.byteLength, 32 * 2 ** 20)
+  await t.rejects(reads(index).getAll(u32(...Array.from({ length: 40 }, (_, i) => i))), { code: 'TOO_LARGE' })
 })
 
 t.test('writes are seen by what comes after them, also when nobody waits', async (t) => {
@@ -90,13 +91,13 @@ t.test('writes are seen by what comes after them, also when nobody waits', async
   await engine.createIndex(unique)
   const index = engine.index('unique')
   const results = await Promise.all([
-    index.count(u32(1)),
+    reads(index).count(u32(1)),
     put(index, [1], [10]),
     put(index, [1, 2], [11, 20]),
-    index.get(u32(1, 2)),
+    reads(index).get(u32(1, 2)),
     remove(index, 1),
     put(index, [1], [12]),
-    index.get(u32(1, 2)),
+    reads(index).get(u32(1, 2)),
   ])
   t.same(values(results[0]), [0])
   t.same([...results[1]], [inserted])
@@ -125,12 +126,12 @@ t.test('a write with an id is applied once', async (t) => {
     [inserted, inserted, inserted],
   )
   t.same([...(await write(index, 7, 1))], [inserted])
-  t.same(values(await index.count(u32(1))), [2])
+  t.same(values(await reads(index).count(u32(1))), [2])
   await t.rejects(write(first.index('unique'), 7, 1), { code: 'BAD_REQUEST' })
   await first.close()
   const second = await openEngine(t, { directory })
   t.same([...(await write(second.index('numbers'), 8, 1))], [inserted])
-  t.same(values(await second.index('numbers').count(u32(1))), [2])
+  t.same(values(await reads(second.index('numbers')).count(u32(1))), [2])
 })
 
 t.test('a write that the device has no room for fails alone', async (t) => {
@@ -162,7 +163,7 @@ t.test('a write that the device has no room for fails alone', async (t) => {
     settled.map(({ status }) => status),
     ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
   )
-  t.same(values((await index.scan(everything)).keys), [1, 2, 6])
+  t.same(values((await reads(index).scan(everything)).keys), [1, 2, 6])
 })
 
 t.test('what was cancelled before its turn is dropped', async (t) => {
@@ -170,10 +171,10 @@ t.test('what was cancelled before its turn is dropped', async (t) => {
   await engine.createIndex(numbers)
   const index = engine.index('numbers')
   const cancelled = { cancelled: true }
-  await t.rejects(index.get(u32(1), undefined, undefined, cancelled), { code: 'CANCELLED' })
+  await t.rejects(reads(index, cancelled).get(u32(1)), { code: 'CANCELLED' })
   const columns = { ops: WriteOp.insert, keys: u32(1), payloads: { bytes: u32(1), offsets: undefined } }
   await t.rejects(index.write(columns, undefined, cancelled), { code: 'CANCELLED' })
-  t.same(values(await index.count(u32(1))), [0])
+  t.same(values(await reads(index).count(u32(1))), [0])
 })
 
 t.test('restarts, with and without snapshots, bring everything back', async (t) => {
@@ -199,7 +200,7 @@ t.test('restarts, with and without snapshots, bring everything back', async (t) 
       t.same(await engine.snapshot('cities'), await engine.snapshot(), 'nothing new, no new snapshot')
     }
     await reopen()
-    t.same(texts(await engine.index('cities').scan(everything)), expected)
+    t.same(texts(await reads(engine.index('cities')).scan(everything)), expected)
   }
   const { logRecords, snapshotPosition } = engine.stats('cities').indexes[0]
   t.match({ logRecords, snapshotPosition }, { logRecords: 21, snapshotPosition: 84 })
@@ -216,10 +217,10 @@ t.test(
     await put(index, [7, 7], [1, 2])
     await put(index, [7], [1], WriteOp.deletePair)
     await put(index, [7, 7], [3, 4])
-    const { tokens, payloads } = await index.scan({ ...everything, limit: 1 })
+    const { tokens, payloads } = await reads(index).scan({ ...everything, limit: 1 })
     t.same(values(payloads), [2])
     for (const when of ['before', 'after']) {
-      const rest = await engine.index('numbers').scan({ ...everything, tokens })
+      const rest = await reads(engine.index('numbers')).scan({ ...everything, tokens })
       t.same(values(rest.payloads), [3, 4], when)
       await engine.close()
       engine = await openEngine(t, { directory, structures })
@@ -253,14 +254,14 @@ t.test('indexes are created, listed, dropped and created again', async (t) => {
     { ...unique, ...css },
   ])
   const old = engine.index('numbers')
-  const counted = old.count(u32(1))
+  const counted = reads(old).count(u32(1))
   const dropped = engine.dropIndex('numbers')
   const again = engine.createIndex({ ...numbers, keyType: 'i32' })
   t.same(values(await counted), [1])
   t.equal(await dropped, true)
   t.equal(await again, true)
-  await t.rejects(old.count(u32(1)), { code: 'UNKNOWN_INDEX' })
-  t.same(values(await engine.index('numbers').count(u32(1))), [0])
+  await t.rejects(reads(old).count(u32(1)), { code: 'UNKNOWN_INDEX' })
+  t.same(values(await reads(engine.index('numbers')).count(u32(1))), [0])
   await engine.dropIndex('numbers')
   t.equal(await engine.dropIndex('numbers', { ifExists: true }), false)
   await t.rejects(engine.dropIndex('numbers'), { code: 'UNKNOWN_INDEX' })
@@ -283,11 +284,11 @@ t.test('a lost device is replaced, and the indexes are rebuilt from the store', 
   await putTexts(engine.index('cities'), [1], ['Rome'])
   devices[0].gpu.destroy()
   await devices[0].lost
-  t.same(texts(await engine.index('cities').get(u32(1))), ['Rome'])
+  t.same(texts(await reads(engine.index('cities')).get(u32(1))), ['Rome'])
   t.equal(devices.length, 2)
   t.match(warnings.join(), /was lost.*rebuilt/)
   await putTexts(engine.index('cities'), [2], ['Oslo'])
-  t.same(texts(await engine.index('cities').get(u32(2))), ['Oslo'])
+  t.same(texts(await reads(engine.index('cities')).get(u32(2))), ['Oslo'])
 })
 
 t.test('where there is no other device, requests say so', async (t) => {
@@ -304,7 +305,7 @@ t.test('where there is no other device, requests say so', async (t) => {
   await engine.createIndex(numbers)
   device.gpu.destroy()
   await device.lost
-  await t.rejects(engine.index('numbers').count(u32(1)), { code: 'DEVICE_LOST', message: /none left/ })
+  await t.rejects(reads(engine.index('numbers')).count(u32(1)), { code: 'DEVICE_LOST', message: /none left/ })
   await t.rejects(engine.createIndex(unique), { code: 'DEVICE_LOST' })
   await t.rejects(put(engine.index('numbers'), [1], [1]), { code: 'DEVICE_LOST' })
   t.same(engine.list(), [{ ...numbers, structure: 'css' }])
@@ -317,10 +318,10 @@ t.test('closing answers what runs and refuses what comes', async (t) => {
   const engine = await openEngine(t)
   await engine.createIndex(numbers)
   const index = engine.index('numbers')
-  const running = [put(index, [1], [1]), index.count(u32(1))]
+  const running = [put(index, [1], [1]), reads(index).count(u32(1))]
   const closed = engine.close()
   t.equal(engine.close(), closed)
-  await t.rejects(index.count(u32(1)), { code: 'SHUTTING_DOWN' })
+  await t.rejects(reads(index).count(u32(1)), { code: 'SHUTTING_DOWN' })
   await t.rejects(put(index, [1], [1]), { code: 'SHUTTING_DOWN' })
   await t.rejects(engine.createIndex(unique), { code: 'SHUTTING_DOWN' })
   t.throws(() => engine.index('numbers'), { code: 'SHUTTING_DOWN' })

@@ -7,6 +7,7 @@ import { prefixTrees } from '../../../src/engine/structures.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
 import { temporaryDirectory } from '../../persistence/store-helpers.js'
+import { reads } from '../../reads.js'
 import { fill, INDEXES, itemsOf, RELATION } from './format-2.js'
 import { openEngine } from './open-engine.js'
 
@@ -18,7 +19,7 @@ const device = await openSharedDevice(t)
 async function contentOf(engine: Engine): Promise<unknown> {
   const content: Record<string, unknown> = {}
   const everything = { ranges: 1, limit: 10_000, from: undefined, to: undefined, tokens: undefined }
-  for (const { name } of INDEXES) content[name] = await engine.index(name).scan(everything)
+  for (const { name } of INDEXES) content[name] = await reads(engine.index(name)).scan(everything)
   content[RELATION.name] = await engine.relation(RELATION.name).use((relation) => readBack(device, relation))
   return content
 }

@@ -4,6 +4,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
+import { reads } from '../../reads.js'
 import { openEngine } from './open-engine.js'
 
 const definition = (name: string): IndexDefinition => {
@@ -66,7 +67,7 @@ t.test('creations and drops that are under way are waited for', async (t) => {
   const created = engine.createIndex(definition('a'))
   t.equal(await idOf(engine, 'a'), 1)
   await created
-  const counted = engine.index('a').count(new Uint8Array(4))
+  const counted = reads(engine.index('a')).count(new Uint8Array(4))
   const dropped = engine.dropIndex('a')
   await t.rejects(idOf(engine, 'a'), { code: 'UNKNOWN_INDEX' })
   await Promise.all([counted, dropped])

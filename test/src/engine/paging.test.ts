@@ -7,6 +7,7 @@ import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Engine, Index, StructureFactory } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { blobs, openEngine, u32, values } from './open-engine.js'
 
 const INDEXES = 16
@@ -85,17 +86,17 @@ function randomRequest(random: Random, definition: IndexDefinition): (engine: En
   const reverse = random.chance(0.5)
   switch (random.below(5)) {
     case 0:
-      return at((index) => index.get(keys))
+      return at((index) => reads(index).get(keys))
     case 1:
-      return at((index) => index.getAll(keys))
+      return at((index) => reads(index).getAll(keys))
     case 2:
-      return at((index) => index.count(keys))
+      return at((index) => reads(index).count(keys))
     case 3:
-      return at((index) => index.getNext({ keys, reverse }))
+      return at((index) => reads(index).getNext({ keys, reverse }))
     default: {
       const from = keyColumn(random, definition, 3)
       return at((index) =>
-        index.scan({ ranges: 3, from, to: undefined, tokens: undefined, limit: 50, reverse }),
+        reads(index).scan({ ranges: 3, from, to: undefined, tokens: undefined, limit: 50, reverse }),
       )
     }
   }
@@ -152,7 +153,7 @@ t.test('tables that reads make for themselves count', async (t) => {
   t.equal(paged().length, 0)
   const traversal = { strategy: 'hierarchical', resolution: 'serial' } as const
   for (const name of names) {
-    const { payloads } = await engine.index(name).get(keys, undefined, traversal)
+    const { payloads } = await reads(engine.index(name)).get(keys, undefined, traversal)
     t.same(values(payloads), values(keys), name)
     await atRest(engine, deviceMemory)
   }
@@ -222,8 +223,8 @@ t.test('four times the budget is in use', async (t) => {
     for (const { name } of again.list()) {
       const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 100_000 }
       const [ours, theirs] = [
-        await again.index(name).scan(everything),
-        await model.index(name).scan(everything),
+        await reads(again.index(name)).scan(everything),
+        await reads(model.index(name)).scan(everything),
       ]
       t.ok(same(ours, theirs), name)
     }
@@ -256,7 +257,7 @@ t.test('what is paged out outlives its device', async (t) => {
   t.ok(engine.stats().server.pagedOutIndexes >= 2)
   devices[0].gpu.destroy()
   await devices[0].lost
-  const got = await Promise.all(names.map((name, i) => engine.index(name).get(u32(i))))
+  const got = await Promise.all(names.map((name, i) => reads(engine.index(name)).get(u32(i))))
   t.same(
     got.map(({ payloads }) => values(payloads)),
     [[0], [10], [20], [30]],
@@ -298,8 +299,11 @@ t.test('an index that is larger than the budget is refused, with the sizes', asy
   t.equal(payloads, filled)
   t.ok(deviceBytes <= deviceMemory)
   t.ok(Number(usedBytes) > 0.9 * deviceMemory, `${usedBytes} bytes are used`)
-  t.same(values((await engine.index('numbers').get(u32(...keys.slice(0, 100)))).payloads), keys.slice(0, 100))
-  t.same(values((await engine.index('other').get(u32(1))).payloads), [1])
+  t.same(
+    values((await reads(engine.index('numbers')).get(u32(...keys.slice(0, 100)))).payloads),
+    keys.slice(0, 100),
+  )
+  t.same(values((await reads(engine.index('other')).get(u32(1))).payloads), [1])
   await engine.close()
   await t.rejects(openEngine(t, { directory, structures: prefixTrees, deviceMemory: deviceMemory / 2 }), {
     code: 'OUT_OF_DEVICE_MEMORY',
@@ -319,7 +323,8 @@ t.test('a device that runs out of memory gets some from idle indexes', async (t)
     await put(engine, name, keys, keys)
   }
   t.ok(engine.stats().server.pagedOutIndexes > 0)
-  for (const name of names) t.same(values((await engine.index(name).get(u32(...keys))).payloads), keys, name)
+  for (const name of names)
+    t.same(values((await reads(engine.index(name)).get(u32(...keys))).payloads), keys, name)
   await engine.snapshot()
 })
 

@@ -6,6 +6,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import type { Engine } from '../../../src/engine/index.js'
+import { reads } from '../../reads.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 const NUMBERS: RelationDefinition = {
@@ -31,7 +32,7 @@ async function append(engine: Engine, ...numbers: number[]): Promise<void> {
 
 /** Numbers of the rows in which a column is 7, by its index. */
 async function sevens(engine: Engine, index: string): Promise<number[]> {
-  return values((await engine.index(index).getAll(u32(7))).payloads)
+  return values((await reads(engine.index(index)).getAll(u32(7))).payloads)
 }
 
 function names(engine: Engine): string[] {

@@ -5,6 +5,7 @@ import { Snapshots } from '../../../persistence/snapshots/snapshots.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
+import { reads } from '../../reads.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 const NUMBERS: RelationDefinition = {
@@ -28,7 +29,7 @@ t.test(
         return log.apply(this, given)
       },
     })
-    const rowsOf = async (n: number) => values((await engine.index('by n').getAll(u32(n))).payloads)
+    const rowsOf = async (n: number) => values((await reads(engine.index('by n')).getAll(u32(n))).payloads)
     // Whether the first one goes alone or not, the two behind it go together. One of them is stored, so the relation is rebuilt.
     const first = append(2)
     const seen = append(3).then(() => rowsOf(3))

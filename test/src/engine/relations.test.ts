@@ -14,6 +14,7 @@ import type { Engine } from '../../../src/engine/index.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 type Rows = Record<string, RelationValue[]>
@@ -237,7 +238,7 @@ async function checkIndex(t: Test, engine: Engine, name: string, keys: (string |
         0,
         ...bytes.map((_, i) => bytes.slice(0, i + 1).reduce((sum, { length }) => sum + length, 0)),
       ])
-  const found = await engine.index(name).getAll(Buffer.concat(bytes), offsets)
+  const found = await reads(engine.index(name)).getAll(Buffer.concat(bytes), undefined, offsets)
   const numbers = values(found.payloads)
   const got = new Map(encoded.map((key, i) => [key, numbers.slice(found.offsets[i], found.offsets[i + 1])]))
   t.same(got, expected, what)

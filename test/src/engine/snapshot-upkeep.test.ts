@@ -30,7 +30,7 @@ async function openUpkeep(t: Test) {
     inTurn: (task) => task(structure),
     warn: (what) => warnings.push(what),
     isGoing: () => going,
-    onSnapshot: () => {
+    happened: () => {
       taken++
       onTaken()
     },
@@ -38,7 +38,7 @@ async function openUpkeep(t: Test) {
   const log = () => store.log.append(id, { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) })
   /** Counts so many bytes of log, as after a write. */
   const count = (bytes: number) => {
-    upkeep.snapshots.logged(bytes)
+    upkeep.logged(bytes)
     upkeep.takeIfDue()
   }
   const write = async (bytes: number) => {
@@ -71,23 +71,23 @@ t.test('a snapshot that is due waits for a pause between writes', async (t) => {
   await log()
   count(DUE)
   for (let i = 0; i < 100; i++) count(10)
-  t.equal(upkeep.snapshots.due, true, 'none was asked for')
+  t.equal(upkeep.due, true, 'none was asked for')
   await isTaken()
-  t.equal(upkeep.snapshots.newest?.position, 1)
-  t.equal(upkeep.snapshots.due, false)
+  t.equal(upkeep.newest?.position, 1)
+  t.equal(upkeep.due, false)
 })
 
 t.test('writes that never pause get one when the log is several times as long', async (t) => {
   const { upkeep, log, count, write, taken } = await openUpkeep(t)
   await log()
   for (let bytes = 10; bytes < LIMITS.snapshotLogTimes * DUE; bytes += 10) count(10)
-  t.equal(upkeep.snapshots.due, true, 'none was asked for')
+  t.equal(upkeep.due, true, 'none was asked for')
   count(10)
-  t.equal(upkeep.snapshots.due, false)
-  await upkeep.snapshots.idle()
+  t.equal(upkeep.due, false)
+  await upkeep.idle()
   t.equal(taken(), 1)
   await write(DUE)
-  await upkeep.snapshots.idle()
+  await upkeep.idle()
   t.equal(taken(), 1, 'and the next one waits again')
   await upkeep.end(true)
 })
@@ -99,7 +99,7 @@ t.test('it waits no longer than it may', async (t) => {
   for (let tries = 0; taken() === 0 && tries < 1000; tries++) {
     await setTimeout(5)
     await write(1)
-    await upkeep.snapshots.idle()
+    await upkeep.idle()
   }
   t.equal(taken(), 1)
 })
@@ -108,7 +108,7 @@ t.test('what is written while one is taken is in the next, without another write
   const { upkeep, write, isTaken, taken, whenTaken } = await openUpkeep(t)
   let second: Promise<void> | undefined
   whenTaken(() => {
-    t.equal(upkeep.snapshots.due, false, 'it is not done with')
+    t.equal(upkeep.due, false, 'it is not done with')
     second ??= write(DUE)
   })
   await write(LIMITS.snapshotLogTimes * DUE)
@@ -116,7 +116,7 @@ t.test('what is written while one is taken is in the next, without another write
   await second
   await isTaken()
   t.equal(taken(), 2)
-  t.equal(upkeep.snapshots.newest?.position, 2)
+  t.equal(upkeep.newest?.position, 2)
 })
 
 t.test('the end takes one at once, and none is taken after it', async (t) => {
@@ -126,7 +126,7 @@ t.test('the end takes one at once, and none is taken after it', async (t) => {
   await upkeep.end(true)
   t.equal(taken(), 1)
   await write(LIMITS.snapshotLogTimes * DUE)
-  await upkeep.snapshots.idle()
+  await upkeep.idle()
   t.equal(taken(), 1)
   t.same(warnings, [])
 })
@@ -156,7 +156,7 @@ t.test('an index goes while its snapshot is written', async (t) => {
 t.test('a log that is long when it is loaded gets one, as after a crash', async (t) => {
   const { upkeep, taken } = await openUpkeep(t)
   upkeep.loaded(LIMITS.snapshotLogTimes * DUE)
-  await upkeep.snapshots.idle()
+  await upkeep.idle()
   t.equal(taken(), 1)
   await upkeep.stop()
 })

@@ -6,6 +6,7 @@ import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { ModelStructure, modelStructures } from '../../model-structure.js'
+import { reads } from '../../reads.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 const numbers: IndexDefinition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
@@ -57,12 +58,12 @@ t.test('a get that names a traversal shares no dispatch', async (t) => {
   seen.length = 0
   // Those without one come at once, so they share a dispatch, each padded to eight keys.
   const gets = [
-    index.get(u32(1)),
-    index.get(u32(2)),
-    index.get(u32(3)),
-    index.get(u32(1), undefined, directed),
-    index.get(u32(2), undefined, sequential),
-    index.get(u32(9)),
+    reads(index).get(u32(1)),
+    reads(index).get(u32(2)),
+    reads(index).get(u32(3)),
+    reads(index).get(u32(1), undefined, directed),
+    reads(index).get(u32(2), undefined, sequential),
+    reads(index).get(u32(9)),
   ]
   await setImmediate()
   release()
@@ -117,7 +118,7 @@ t.test('a write that names a traversal goes alone, in its turn', async (t) => {
     [[[1, 2, 3, 4, 5, 6, 7], undefined]],
     'the log names no traversal',
   )
-  t.same(values(await reopened.index('numbers').count(u32(1, 4, 7))), [1, 1, 1])
+  t.same(values(await reads(reopened.index('numbers')).count(u32(1, 4, 7))), [1, 1, 1])
 })
 
 /** The shapes that structures were made with. */
@@ -208,15 +209,15 @@ t.test('explanations and traversals on the device', async (t) => {
   await engine.createIndex(numbers)
   const index = engine.index('numbers')
   await index.write(write(sequential, 1, 2))
-  t.same(values((await index.get(u32(2, 3), undefined, sequential)).payloads), [2, 0])
-  t.same(values((await index.getNext({ keys: u32(1), traversal: sequential })).keys), [2])
-  t.match(await index.explain(u32(1, 2, 3)), { strategy: 'sequential', batch: 3, partitions: null })
+  t.same(values((await reads(index).get(u32(2, 3), undefined, sequential)).payloads), [2, 0])
+  t.same(values((await reads(index).getNext({ keys: u32(1), traversal: sequential })).keys), [2])
+  t.match(await reads(index).explain(u32(1, 2, 3)), { strategy: 'sequential', batch: 3, partitions: null })
   const refusal = { code: 'BAD_REQUEST', message: /the index has no partitions/ }
-  await t.rejects(index.get(u32(1), undefined, directed), refusal)
-  await t.rejects(index.getNext({ keys: u32(1), traversal: directed }), refusal)
-  await t.rejects(index.explain(u32(1), undefined, directed), refusal)
+  await t.rejects(reads(index).get(u32(1), undefined, directed), refusal)
+  await t.rejects(reads(index).getNext({ keys: u32(1), traversal: directed }), refusal)
+  await t.rejects(reads(index).explain(u32(1), undefined, directed), refusal)
   await t.rejects(index.write(write(directed, 5)), refusal)
-  t.same(values(await index.count(u32(5))), [0], 'a write that is refused changes nothing')
+  t.same(values(await reads(index).count(u32(5))), [0], 'a write that is refused changes nothing')
 })
 
 t.test('an explanation can be cancelled, and ends with its index', async (t) => {
@@ -224,8 +225,8 @@ t.test('an explanation can be cancelled, and ends with its index', async (t) => 
   await engine.createIndex({ ...numbers, partitionLevels: 2 })
   const index = engine.index('numbers')
   await index.write(write(undefined, 1))
-  t.match(await index.explain(u32(1), undefined, directed), { ...directed, tables: { answer: 4 } })
-  await t.rejects(index.explain(u32(1), undefined, undefined, { cancelled: true }), { code: 'CANCELLED' })
+  t.match(await reads(index).explain(u32(1), undefined, directed), { ...directed, tables: { answer: 4 } })
+  await t.rejects(reads(index, { cancelled: true }).explain(u32(1)), { code: 'CANCELLED' })
   await engine.dropIndex('numbers')
-  await t.rejects(index.explain(u32(1)), { code: 'UNKNOWN_INDEX' })
+  await t.rejects(reads(index).explain(u32(1)), { code: 'UNKNOWN_INDEX' })
 })

@@ -4,6 +4,7 @@ import { rowAt, rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Index } from '../../../src/engine/index.js'
 import { prefixTrees as structures } from '../../../src/engine/structures.js'
+import { reads } from '../../reads.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NUMBERS = { name: 'numbers', keyType: 'string', payloadKind: 'u32', unique: false } as const
@@ -26,7 +27,7 @@ const numbers = (...list: number[]) => ({ bytes: u32(...list), offsets: undefine
 
 async function scanned(index: Index): Promise<string[]> {
   const scan = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 100 }
-  const { keys, keyOffsets } = await index.scan(scan)
+  const { keys, keyOffsets } = await reads(index).scan(scan)
   return Array.from({ length: keyOffsets!.length - 1 }, (_, i) =>
     Buffer.from(rowAt({ bytes: keys, offsets: keyOffsets }, undefined, i)).toString(),
   )
@@ -59,8 +60,8 @@ t.test('writes that wait together are joined, logged and replayed', async (t) =>
   const again = (await openEngine(t, { directory, structures })).index('numbers')
   t.same(await scanned(again), expected)
   const keys = column('', 'x', 'a', 'b')
-  t.same(values(await again.count(keys.bytes, keys.offsets)), [2, 0, 1, 2])
-  const all = await again.getAll(keys.bytes, keys.offsets)
+  t.same(values(await reads(again).count(keys.bytes, keys.offsets)), [2, 0, 1, 2])
+  const all = await reads(again).getAll(keys.bytes, undefined, keys.offsets)
   t.same(
     [[...all.offsets], values(all.payloads)],
     [
@@ -69,7 +70,7 @@ t.test('writes that wait together are joined, logged and replayed', async (t) =>
     ],
   )
   const small = Array.from({ length: 5 }, (_, i) => column('b', 'x', ['', 'a', 'b', 'c', 'x'][i]))
-  const got = await Promise.all(small.map(({ bytes, offsets }) => again.get(bytes, offsets)))
+  const got = await Promise.all(small.map(({ bytes, offsets }) => reads(again).get(bytes, offsets)))
   t.same(
     got.map(({ found }) => found[0]),
     [5, 5, 5, 5, 1],
@@ -79,7 +80,7 @@ t.test('writes that wait together are joined, logged and replayed', async (t) =>
     got.map(({ payloads }) => values(payloads)[2]),
     [2, 9, 1, 7, 0],
   )
-  const next = await again.getNext({ keys: keys.bytes, keyOffsets: keys.offsets })
+  const next = await reads(again).getNext({ keys: keys.bytes, keyOffsets: keys.offsets })
   t.same([next.found[0], ...next.keyOffsets!], [0b1101, 0, 1, 1, 3, 4])
 })
 
@@ -105,7 +106,7 @@ t.test('payloads of kind bytes under keys of variable length', async (t) => {
   await engine.close()
   const again = (await openEngine(t, { directory, structures })).index('texts')
   const { bytes, offsets } = column('', 'k', 'l', 'm')
-  t.same(texts(await again.get(bytes, offsets)), ['empty 3', 'k 3', 'three', ''])
+  t.same(texts(await reads(again).get(bytes, offsets)), ['empty 3', 'k 3', 'three', ''])
 })
 
 t.test('a log of more than a frame is replayed in parts', { timeout: 60_000 }, async (t) => {
@@ -129,5 +130,5 @@ t.test('a log of more than a frame is replayed in parts', { timeout: 60_000 }, a
   t.equal(largest, 8)
   t.match(again.index('numbers').stats(), { keys: 8 * count, payloads: 8 * count })
   const { bytes, offsets } = column(key(7, 5), key(0, 0))
-  t.same(values((await again.index('numbers').get(bytes, offsets)).payloads), [7 * count + 5, 0])
+  t.same(values((await reads(again.index('numbers')).get(bytes, offsets)).payloads), [7 * count + 5, 0])
 })

@@ -2,6 +2,7 @@ import t from 'tap'
 import { LIMITS } from '../../../protocol/limits.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { weigh } from '../../../src/engine/index-writer.js'
+import { reads } from '../../reads.js'
 import { openEngine, u32 } from './open-engine.js'
 
 const { groupItems, groupBytes } = LIMITS
@@ -26,7 +27,7 @@ t.test('writes that wait share records up to the size of a group, and a larger o
   )
   t.equal(index.stats().logRecords, 5, '1, 3 + 3 + 3, 3, 30, 5 + 5')
   const all = u32(...Array.from({ length: next }, (_, i) => i))
-  t.same((await index.get(all)).payloads, all)
+  t.same((await reads(index).get(all)).payloads, all)
 })
 
 t.test('a write fills its share of a group by rows or by bytes', async (t) => {

@@ -6,6 +6,7 @@ import type { Engine } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
 import { openEngine, u32 } from '../engine/open-engine.js'
 
 const seed = seedOfRun()
@@ -75,7 +76,7 @@ t.test('an index that cannot be used at once is not waited for', async (t) => {
   const bed = await Bed.open(t)
   t.ok(await bed.join(t, 'at hand'))
   const held = await bed.engine.index('by k').holdAlone()
-  const got = bed.engine.index('by k').get(u32(3))
+  const got = reads(bed.engine.index('by k')).get(u32(3))
   t.notOk(await bed.join(t, 'while it is written to'))
   held.release()
   await got
@@ -95,7 +96,7 @@ t.test('what is on the host is left there', async (t) => {
   }
   t.notOk(isResident(), 'it has made way')
   t.notOk(await bed.join(t, 'paged out'))
-  await engine.index('by k').get(u32(3))
+  await reads(engine.index('by k')).get(u32(3))
   t.ok(isResident(), 'it is back for a get')
   t.ok(await bed.join(t, 'paged in'))
 })
@@ -107,7 +108,7 @@ t.test('appends, queries, reads and drops at once', async (t) => {
   let remade: Promise<unknown> = Promise.resolve()
   const read = async () => {
     try {
-      await engine.index('by k').get(u32(random.below(KEYS)))
+      await reads(engine.index('by k')).get(u32(random.below(KEYS)))
     } catch (error) {
       if (toWarpdexError(error).code !== 'UNKNOWN_INDEX') throw error
     }
@@ -121,6 +122,6 @@ t.test('appends, queries, reads and drops at once', async (t) => {
     else remade = remade.then(() => engine.dropIndex('by k')).then(() => bed.createIndex())
   }
   await Promise.all([...work, remade])
-  await engine.index('by k').get(u32(3))
+  await reads(engine.index('by k')).get(u32(3))
   await bed.join(t, 'in the end')
 })

@@ -20,7 +20,7 @@ async function backendOf(memory: ReplyMemory, get: (reader: Reader) => object) {
   const access = new Access({ token: '', tokens: '', host: '127.0.0.1' })
   const monitor = new Monitor(NO_LOG)
   const backend = new LocalBackend({ access, maxConnections: 1, monitor, memory })
-  const index = { definition, get: async (...given: [unknown, unknown, unknown, Reader]) => get(given[3]) }
+  const index = { definition, read: async (...given: [unknown, unknown, Reader]) => get(given[2]) }
   const engine = { adapter: {}, openedIndex: () => index, queries: { endAll: () => {} } }
   // All of an engine that a get needs.
   backend.begin(engine as unknown as Engine)

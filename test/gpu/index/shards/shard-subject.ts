@@ -1,7 +1,7 @@
 import type { Device } from '../../../../gpu/device/device.js'
 import { ShardedTree } from '../../../../gpu/index/shards/sharded-tree.js'
 import type { StructureImage } from '../../../../gpu/index-structure.js'
-import { HostImage } from '../../../../src/engine/host-image.js'
+import { partsOf } from '../../../../src/engine/paged-structure.js'
 import type { Subject } from '../../../differential.js'
 
 /** Indexes that may be cut into shards, for differential programs. */
@@ -21,8 +21,7 @@ export function shardSubject(device: Device): Subject {
 export async function restoreOn(
   device: Device,
   shape: ShardedTree['shape'],
-  given: StructureImage,
+  image: StructureImage,
 ): Promise<ShardedTree> {
-  const image = await HostImage.of(given)
-  return ShardedTree.restore(device, shape, image.meta, (name) => image.readPart(name))
+  return ShardedTree.restore(device, shape, image.meta, partsOf(image))
 }
