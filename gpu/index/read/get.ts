@@ -10,6 +10,7 @@ import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
 import { directedParams } from '../partitions/directed.js'
 import type { Ready } from '../partitions/locator.js'
+import { isContiguous } from './contiguous-scan.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type Queries, type ReadContext } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
@@ -30,6 +31,9 @@ export class Get implements ReadOperation<'get'> {
   readonly #narrow: NarrowPayloads
   readonly #serial: boolean
   readonly #plain: Kernels<'get_first'>
+  /** For sorted parts that no tuple has left, and for arenas that `isContiguous`; only of CSS-trees. */
+  readonly #whole: Kernels<'get_first'> | undefined
+  readonly #contiguous: Kernels<'get_first'> | undefined
   /** Begins where the tree's directory says; only where trees may have one. */
   readonly #topped: Kernels<'get_first'> | undefined
   /** For keys that were located before, and by directed traversal; only where trees have partitions. */
@@ -39,18 +43,20 @@ export class Get implements ReadOperation<'get'> {
   /** @param serial whether one thread answers 32 keys, which suits CPUs */
   constructor(context: ReadContext, narrow: NarrowPayloads, serial = context.device.facts.software) {
     const { device, tree, locator } = context
-    const { css, variable } = tree.conditions
-    const quads = tree.tupleStride === 4 && !(css && variable)
     const kernels = (conditions: Conditions = {}) =>
       kernelsFor(device, serial ? 'serial' : 'cooperative', 'index/read/get', ['get_first'], {
         ...tree.conditions,
-        quads,
+        quads: tree.tupleStride === 4 && !serial,
         ...conditions,
       })
     this.#context = context
     this.#narrow = narrow
     this.#serial = serial
     this.#plain = kernels()
+    if (tree.conditions.css) {
+      this.#whole = kernels({ whole: true })
+      this.#contiguous = kernels({ whole: true, contiguous: true })
+    }
     this.#topped = hasDirectory(tree) ? kernels({ topped: true }) : undefined
     this.#located = locator && kernels({ located: true })
     this.#directed = locator && context.kernels('get-directed', ['get_directed'], { full: tree.full })
@@ -77,7 +83,6 @@ export class Get implements ReadOperation<'get'> {
       return
     }
     const { tree, locator } = this.#context
-    const { directory } = arena
     const columns = { queries: queries.keys, queryHeap: queries.heap, found, payloads }
     const buffers = { ...arena.bindings, ...columns }
     if (ready?.traversal.strategy === 'directed' && this.#directed !== undefined) {
@@ -93,22 +98,23 @@ export class Get implements ReadOperation<'get'> {
       return
     }
     const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
-    const isTopped = located === undefined && directory !== undefined
-    const kernels = (located ? this.#located : isTopped ? this.#topped : undefined) ?? this.#plain
     recorder.dispatchGroups(
-      kernels.get_first,
+      this.#kernelsFor(arena, located !== undefined).get_first,
       { ...buffers, residents: located?.residents },
-      {
-        count,
-        shape: tree.word,
-        hung: arena.tuples.records - (arena.sorted?.tuples ?? 0),
-        hasRemoved: arena.sorted?.hasRemoved ? 1 : 0,
-        digits: directory?.digits ?? 0,
-        first: at.first,
-        firstWord: at.firstWord,
-      },
+      { count, shape: tree.word, first: at.first, firstWord: at.firstWord },
       this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE),
     )
+  }
+
+  #kernelsFor(arena: Arena, isLocated: boolean): Kernels<'get_first'> {
+    if (isLocated) return this.#located ?? this.#plain
+    if (arena.directory !== undefined) return this.#topped ?? this.#plain
+    const ofSorted = isContiguous(arena)
+      ? this.#contiguous
+      : arena.sorted?.hasRemoved
+        ? undefined
+        : this.#whole
+    return ofSorted ?? this.#plain
   }
 
   /** The other strategies take columns of their own. */
