@@ -11,5 +11,6 @@ export const PERMUTATIONS: Readonly<Record<string, (conditions: Conditions) => s
   'index/key': (conditions) => (conditions.variable ? 'variable' : byWidth(conditions)),
   'index/main/buckets': byWidth,
   'primitives/sort-key': byWidth,
-  'primitives/workgroup-scan': ({ subgroups }) => (subgroups ? 'subgroups' : 'shared'),
+  'primitives/subgroup': ({ emulated }) => (emulated ? 'emulated' : 'native'),
+  'relational/workgroup-scan': ({ subgroups }) => (subgroups ? 'subgroups' : 'shared'),
 }

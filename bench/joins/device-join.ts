@@ -23,12 +23,7 @@ const STAGES: Readonly<Record<string, readonly string[]>> = {
   partition: ['relational/joins/hash-join'],
   write: ['relational/joins/expand'],
   count: ['relational/joins/tally'],
-  scan: [
-    'primitives/subgroup-scan',
-    'primitives/prefix-scan',
-    'primitives/subgroup-compact',
-    'primitives/compact',
-  ],
+  scan: ['primitives/prefix-scan', 'primitives/compact'],
   sort: ['primitives/'],
 }
 

@@ -2,14 +2,14 @@ import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord } from './device-count.js'
-import { type PrefixScan, TILE_WORDS } from './prefix-scan.js'
+import { type PrefixScan, SERIAL_TILE_WORDS } from './prefix-scan.js'
 import { groupsFor, kernelsFor, type Strategy, subgroupTile } from './strategy.js'
 
-/** Flags of an invocation of the kernels for subgroups; `subgroup-compact.wesl` has the same number. */
-const SUBGROUP_ROUNDS = 32
+/** Flags of an invocation of the kernels for GPUs; `compact.wesl` has the same number. */
+const ROUNDS = 32
 
 /**
- * Lists the positions of set flags (`compact.wesl`, `subgroup-compact.wesl`): the count of every tile, a scan, the positions.
+ * Lists the positions of set flags (`compact.wesl`): the count of every tile, a scan, the positions.
  */
 export class Compaction {
   readonly #strategy: Strategy
@@ -25,17 +25,12 @@ export class Compaction {
     this.#strategy = strategy
     this.#scan = scan
     this.#unbounded = unbounded
+    const { invocations, conditions } = subgroupTile(device, 'scan', strategy)
     const entryPoints = ['count_flags', 'write_positions'] as const
-    if (strategy === 'subgroups') {
-      const { invocations, conditions } = subgroupTile(device, 'scan')
-      this.#kernels = device.kernels('primitives/subgroup-compact', entryPoints, conditions)
-      this.#tile = invocations * SUBGROUP_ROUNDS
-      this.#bitWords = invocations
-    } else {
-      this.#kernels = kernelsFor(device, strategy, 'primitives/compact', entryPoints)
-      this.#tile = TILE_WORDS[strategy]
-      this.#bitWords = 0
-    }
+    this.#kernels = kernelsFor(device, strategy, 'primitives/compact', entryPoints, conditions)
+    const isSerial = strategy === 'serial'
+    this.#tile = isSerial ? SERIAL_TILE_WORDS : invocations * ROUNDS
+    this.#bitWords = isSerial ? 0 : invocations
   }
 
   record(

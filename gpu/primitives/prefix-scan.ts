@@ -4,13 +4,11 @@ import type { Scratch } from '../memory/scratch.js'
 import { type DeviceWord, readableBeside } from './device-count.js'
 import { groupsFor, kernelsFor, type Strategy, subgroupTile } from './strategy.js'
 
-/** Words of a tile; `tile.wesl`, `prefix-scan.wesl` and `compact.wesl` have the same numbers. */
-export const TILE_WORDS = { cooperative: 4096, serial: 256 }
+/** Words of a tile of the kernels for CPUs, and of an invocation of those for GPUs; `prefix-scan.wesl` and `compact.wesl` have the same numbers. */
+export const SERIAL_TILE_WORDS = 256
+const INVOCATION_WORDS = 16
 
-/** Words of an invocation of the kernels for subgroups; `subgroup-scan.wesl` has the same number. */
-const SUBGROUP_WORDS = 16
-
-/** Exclusive prefix sums (`prefix-scan.wesl`, `subgroup-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, and so on. */
+/** Exclusive prefix sums (`prefix-scan.wesl`): one dispatch up to a tile, three up to a tile of tiles, and so on. */
 export class PrefixScan {
   readonly #strategy: Strategy
   readonly #tileWords: number
@@ -19,14 +17,10 @@ export class PrefixScan {
   readonly #unbounded: DeviceWord
 
   constructor(device: Device, strategy: Strategy, unbounded: DeviceWord) {
-    const tile = strategy === 'subgroups' ? subgroupTile(device, 'scan') : undefined
-    const module = tile === undefined ? 'primitives/prefix-scan' : 'primitives/subgroup-scan'
-    const conditions = tile?.conditions ?? {}
+    const module = 'primitives/prefix-scan'
+    const { invocations, conditions } = subgroupTile(device, 'scan', strategy)
     this.#strategy = strategy
-    this.#tileWords =
-      strategy === 'subgroups'
-        ? subgroupTile(device, 'scan').invocations * SUBGROUP_WORDS
-        : TILE_WORDS[strategy]
+    this.#tileWords = strategy === 'serial' ? SERIAL_TILE_WORDS : invocations * INVOCATION_WORDS
     this.#kernels = kernelsFor(device, strategy, module, ['reduce_tiles', 'scan_tiles'], conditions)
     this.#inPlace = kernelsFor(device, strategy, module, ['scan_tiles'], { ...conditions, in_place: true })
     this.#unbounded = unbounded

@@ -9,7 +9,8 @@ import { type AffineFunction, AffineMap } from './map.js'
 import { Movement } from './move.js'
 import { PrefixScan } from './prefix-scan.js'
 import { SegmentedReduce } from './segmented-reduce.js'
-import { type KeyWords, RadixSort, type Sort, type SortedPairs, type SortOptions } from './sort.js'
+import { SerialSort } from './serial-sort.js'
+import type { KeyWords, Sort, SortedPairs, SortOptions } from './sort.js'
 import { type Strategy, strategyFor } from './strategy.js'
 import { SubgroupSort } from './subgroup-sort.js'
 
@@ -47,7 +48,7 @@ export class Primitives {
     this.#unbounded = unbounded
     this.#scan = new PrefixScan(device, strategy, unbounded)
     this.#sort =
-      strategy === 'subgroups' ? new SubgroupSort(device) : new RadixSort(device, strategy, this.#scan)
+      strategy === 'serial' ? new SerialSort(device, this.#scan) : new SubgroupSort(device, strategy)
     this.#compact = new Compaction(device, strategy, this.#scan, unbounded)
     this.#movement = new Movement(device, unbounded)
     this.#map = new AffineMap(device)

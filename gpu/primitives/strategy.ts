@@ -5,8 +5,7 @@ import type { Conditions } from '../device/shaders.js'
  * Who handles a tile, a number of neighbouring elements.
  *
  * * `subgroups`: a workgroup, in registers and by operations over its subgroups; for GPUs whose subgroups have one size.
- * * `cooperative`: a workgroup, through workgroup memory, so that neighbouring invocations touch neighbouring words; for other
- *   GPUs.
+ * * `cooperative`: a workgroup, through workgroup memory; for other GPUs. The primitives' kernels are the same, and emulate subgroups.
  * * `serial`: one invocation, in a plain loop without barriers; for CPUs, where caches make any order as good and a barrier
  *   costs as much as a third of a pass over the tile. On SwiftShader scans and sorts of 2^20 elements take an eighth of the
  *   cooperative kernels' time.
@@ -35,8 +34,9 @@ export interface SubgroupTile {
   readonly conditions: Readonly<Record<string, boolean>>
 }
 
-/** Invocations by kind of kernels, in subgroups of 32 lanes; `subgroup-tile.wesl` has the same numbers. */
+/** Invocations by kind of kernels, in subgroups of 32 lanes, and where those are emulated; `subgroup-tile.wesl` has the same numbers. */
 const INVOCATIONS = { scan: 512, passes: 384, runs: 256 }
+const EMULATED_INVOCATIONS = 256
 /** The number of invocations where subgroups are smaller, or workgroups must be. */
 const FEW_INVOCATIONS = 64
 
@@ -44,7 +44,14 @@ const FEW_INVOCATIONS = 64
  * The workgroup that suits a device.
  * @param kind `scan` for scans and compactions, `passes` and `runs` for a sort's
  */
-export function subgroupTile(device: Device, kind: 'scan' | 'passes' | 'runs'): SubgroupTile {
+export function subgroupTile(
+  device: Device,
+  kind: 'scan' | 'passes' | 'runs',
+  strategy: Strategy = 'subgroups',
+): SubgroupTile {
+  if (strategy !== 'subgroups') {
+    return { invocations: EMULATED_INVOCATIONS, conditions: { emulated: true, [kind]: true } }
+  }
   const { limits, adapterInfo } = device.gpu
   const small =
     adapterInfo.subgroupMinSize !== 32 || limits.maxComputeInvocationsPerWorkgroup < INVOCATIONS.scan

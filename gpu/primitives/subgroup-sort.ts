@@ -1,9 +1,15 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import type { KeyWords, Sort, SortedPairs, SortOptions } from './sort.js'
-import { subgroupTile } from './strategy.js'
-import { ValueKernel } from './value-kernels.js'
+import {
+  type KeyWords,
+  pairBuffers,
+  type Sort,
+  type SortedPairs,
+  type SortOptions,
+  type UnsortedPairs,
+} from './sort.js'
+import { type Strategy, subgroupTile } from './strategy.js'
 
 const DIGITS = 256
 const DIGIT_BITS = 8
@@ -21,20 +27,18 @@ const MERGED_PAIRS = 16
 /** The kernels of a pass and their tile. */
 interface PassKernels {
   readonly tile: number
-  readonly digits: Kernels<'count_digits' | 'scan_digits'>
-  readonly scatterTiles: ValueKernel<'scatter_tiles'>
+  readonly kernels: Kernels<'count_digits' | 'scan_digits' | 'scatter_tiles'>
 }
 
 /** The kernels for one width of keys. */
 interface WidthKernels {
-  readonly sortRuns: ValueKernel<'sort_runs'>
-  readonly runs: Kernels<'merge_runs'>
+  readonly runs: Kernels<'sort_runs' | 'merge_runs'>
   readonly short: PassKernels
   readonly long: PassKernels
 }
 
 /**
- * The stable radix sort for GPUs whose subgroups have one size (`subgroup-sort.wesl`): three dispatches for each byte of the keys;
+ * The stable radix sort for GPUs (`subgroup-sort.wesl`): three dispatches for each byte of the keys;
  * one or two altogether for few pairs (`sort-runs.wesl`).
  */
 export class SubgroupSort implements Sort {
@@ -43,10 +47,10 @@ export class SubgroupSort implements Sort {
   readonly #mostShortTiles: number
   readonly #kernels: Readonly<Record<KeyWords, WidthKernels>>
 
-  constructor(device: Device) {
-    this.#runPairs = subgroupTile(device, 'runs').invocations * ROUNDS.runs
-    this.#mostShortTiles = subgroupTile(device, 'passes').invocations
-    this.#kernels = { 1: widthKernels(device, false), 2: widthKernels(device, true) }
+  constructor(device: Device, strategy: Strategy) {
+    this.#runPairs = subgroupTile(device, 'runs', strategy).invocations * ROUNDS.runs
+    this.#mostShortTiles = subgroupTile(device, 'passes', strategy).invocations
+    this.#kernels = { 1: widthKernels(device, strategy, false), 2: widthKernels(device, strategy, true) }
   }
 
   record(
@@ -65,17 +69,12 @@ export class SubgroupSort implements Sort {
     const runs = Math.ceil(count / this.#runPairs)
     if (runs <= MOST_RUNS && from === 0) {
       const inRuns = runs > 1 ? allocate() : sorted
-      const columns = { keys, sortedKeys: inRuns.keys, sortedValues: inRuns.values }
-      kernels.sortRuns.dispatch(recorder, values, columns, { count, bits }, runs)
+      const { sort_runs: sortRuns, merge_runs: mergeRuns } = kernels.runs
+      const params = { count, bits, positions: values === undefined ? 1 : 0 }
+      recorder.dispatchGroups(sortRuns, pairBuffers({ keys, values }, inRuns), params, runs)
       if (runs > 1) {
-        const merged = {
-          runValues: inRuns.values,
-          keys: inRuns.keys,
-          sortedKeys: sorted.keys,
-          sortedValues: sorted.values,
-        }
         const groups = Math.ceil(count / MERGED_PAIRS)
-        recorder.dispatchGroups(kernels.runs.merge_runs, merged, { count, bits }, groups)
+        recorder.dispatchGroups(mergeRuns, pairBuffers(inRuns, sorted), params, groups)
       }
       return sorted
     }
@@ -95,52 +94,48 @@ export class SubgroupSort implements Sort {
 function recordPasses(
   recorder: Recorder,
   scratch: Scratch,
-  kernels: PassKernels,
-  input: { readonly keys: GPUBuffer; readonly values: GPUBuffer | undefined },
+  { tile, kernels }: PassKernels,
+  input: UnsortedPairs,
   [first, second]: readonly [SortedPairs, SortedPairs],
   count: number,
   { from, bits }: { readonly from: number; readonly bits: number },
 ): SortedPairs {
-  const tiles = Math.ceil(count / kernels.tile)
+  const tiles = Math.ceil(count / tile)
   const counted = Math.ceil(tiles / COUNTED_TILES)
   const counts = scratch.words(DIGITS * counted * COUNTED_TILES)
   const digitCounts = scratch.words(DIGITS)
   let [source, sorted, spare] = [input, first, second]
   for (let shift = from; shift < bits; shift += DIGIT_BITS) {
-    const params = { count, tiles, shift, bits: Math.min(DIGIT_BITS, bits - shift) }
+    const pass = { count, tiles, shift, bits: Math.min(DIGIT_BITS, bits - shift) }
+    const params = { ...pass, positions: source.values === undefined ? 1 : 0 }
     const buffers = {
-      keys: source.keys,
-      sortedKeys: sorted.keys,
-      sortedValues: sorted.values,
+      ...pairBuffers(source, sorted),
       counts,
       countsBefore: counts,
       digitCounts,
       knownDigitCounts: digitCounts,
     }
-    recorder.dispatchGroups(kernels.digits.count_digits, buffers, params, counted)
-    recorder.dispatchGroups(kernels.digits.scan_digits, buffers, params, DIGITS)
-    kernels.scatterTiles.dispatch(recorder, source.values, buffers, params, tiles)
+    recorder.dispatchGroups(kernels.count_digits, buffers, params, counted)
+    recorder.dispatchGroups(kernels.scan_digits, buffers, params, DIGITS)
+    recorder.dispatchGroups(kernels.scatter_tiles, buffers, params, tiles)
     ;[source, sorted, spare] = [sorted, spare, sorted]
   }
   return spare
 }
 
-function widthKernels(device: Device, wide: boolean): WidthKernels {
-  const module = 'primitives/sort-runs'
-  const conditions = { ...subgroupTile(device, 'runs').conditions, wide }
+function widthKernels(device: Device, strategy: Strategy, wide: boolean): WidthKernels {
   const pass = (short: boolean): PassKernels => {
-    const module = 'primitives/subgroup-sort'
-    const { invocations, conditions } = subgroupTile(device, 'passes')
+    const { invocations, conditions } = subgroupTile(device, 'passes', strategy)
+    const entryPoints = ['count_digits', 'scan_digits', 'scatter_tiles'] as const
     const own = { ...conditions, wide, short_tiles: short }
     return {
       tile: invocations * (short ? ROUNDS.short : ROUNDS.long),
-      digits: device.kernels(module, ['count_digits', 'scan_digits'], own),
-      scatterTiles: new ValueKernel(device, module, 'scatter_tiles', own),
+      kernels: device.kernels('primitives/subgroup-sort', entryPoints, own),
     }
   }
+  const { conditions } = subgroupTile(device, 'runs', strategy)
   return {
-    sortRuns: new ValueKernel(device, module, 'sort_runs', conditions),
-    runs: device.kernels(module, ['merge_runs'], conditions),
+    runs: device.kernels('primitives/sort-runs', ['sort_runs', 'merge_runs'], { ...conditions, wide }),
     short: pass(true),
     long: pass(false),
   }
