@@ -26,6 +26,7 @@ import type { KeptResult } from './kept-result.js'
 import { type KeptHost, KeptResults } from './kept-results.js'
 import { FIRST_GENERATION, Index, type IndexHost } from './named-index.js'
 import { Relation, type RelationHost } from './named-relation.js'
+import { allHeld } from './named-structure.js'
 import { PagedStructure } from './paged-structure.js'
 import { Registry } from './registry.js'
 
@@ -230,11 +231,8 @@ export abstract class Catalog {
   ): Promise<T> {
     const relations = [...new Set(names)].map((name) => this.readableRelation(name))
     // All queues are entered in one step, so that tasks on the same relations never wait for each other crosswise.
-    const holds = await Promise.allSettled(relations.map((relation) => relation.hold(reader)))
-    const held = holds.flatMap((hold) => (hold.status === 'fulfilled' ? [hold.value] : []))
+    const held = await allHeld(relations.map((relation) => relation.hold(reader)))
     try {
-      const failed = holds.find((hold) => hold.status === 'rejected')
-      if (failed !== undefined) throw failed.reason
       const structures = held.map(({ structure }) => structure)
       return await PagedStructure.useAll(structures, () => {
         const used = structures.map(({ current }, i) => {

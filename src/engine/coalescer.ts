@@ -47,19 +47,11 @@ export class Coalescer<Asked, Answer> {
 
   /** Lets all that waits go, so that what comes after it takes effect after it. */
   flush(): void {
-    while (this.#waiting.length > 0) this.#leave()
+    this.#advance(Number.POSITIVE_INFINITY)
   }
 
-  #advance(): void {
-    while (this.#underWay < UNDER_WAY && this.#waiting.length > 0) this.#leave()
-  }
-
-  #leave(): void {
-    this.#underWay++
-    void this.#ask(this.#take()).then(() => {
-      this.#underWay--
-      this.#advance()
-    })
+  #advance(most = UNDER_WAY): void {
+    while (this.#underWay < most && this.#waiting.length > 0) void this.#ask(this.#take())
   }
 
   #take(): readonly Waiting<Asked, Answer>[] {
@@ -74,6 +66,7 @@ export class Coalescer<Asked, Answer> {
   }
 
   async #ask(together: readonly Waiting<Asked, Answer>[]): Promise<void> {
+    this.#underWay++
     try {
       const answers = await this.#options.ask(together.map(({ asked }) => asked))
       together.forEach(({ resolve }, i) => {
@@ -82,5 +75,7 @@ export class Coalescer<Asked, Answer> {
     } catch (error) {
       for (const { reject } of together) reject(error)
     }
+    this.#underWay--
+    this.#advance()
   }
 }

@@ -112,7 +112,10 @@ export class Engine extends Catalog {
 
   /** Figures of the server, and of one index, or all indexes and relations; those of all indexes are without their regions, since there may be thousands. */
   stats(name?: string): EngineStats {
-    const all = this.#loaded().map((index) => index.summary())
+    const all = this.#loaded().map((index) => {
+      const { regions: _regions, ...figures } = index.stats()
+      return figures
+    })
     const loaded = this.stored.all().filter(({ isLoaded }) => isLoaded)
     const relations = [...loaded, ...this.kept.all()].map((relation) => relation.stats())
     const paged = [...all, ...relations]

@@ -28,6 +28,8 @@ export class FairTurns {
   readonly #owners = new Map<unknown, Owner>()
   #running = 0
   #runningWeight = 0
+  /** Tasks of all owners that wait. */
+  #waiting = 0
 
   /** @param mostWeight weight that may run at a time */
   constructor(mostWeight: number) {
@@ -37,9 +39,9 @@ export class FairTurns {
   /** Runs a task in its turn: before this returns if there is room for it. */
   async run<T>(owner: unknown, weight: number, task: () => Promise<T>): Promise<T> {
     const account = this.#account(owner)
-    if (this.#hasRoom(weight) && ![...this.#owners.values()].some(({ waiting }) => waiting.length > 0)) {
-      this.#start(account, weight)
-    } else {
+    if (this.#waiting === 0 && this.#hasRoom(weight)) this.#start(account, weight)
+    else {
+      this.#waiting++
       await new Promise<void>((start) => account.waiting.push({ weight, start }))
     }
     try {
@@ -79,7 +81,7 @@ export class FairTurns {
   }
 
   #advance(): void {
-    for (;;) {
+    while (this.#waiting > 0) {
       let next: Owner | undefined
       for (const account of this.#owners.values()) {
         if (account.waiting.length > 0 && (next === undefined || precedes(account, next))) next = account
@@ -87,6 +89,7 @@ export class FairTurns {
       const first = next?.waiting[0]
       if (next === undefined || first === undefined || !this.#hasRoom(first.weight)) return
       next.waiting.shift()
+      this.#waiting--
       this.#start(next, first.weight)
       first.start()
     }

@@ -1,3 +1,4 @@
+import type { Device } from '../../gpu/device/device.js'
 import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
@@ -14,7 +15,13 @@ import type { Calibrator } from './calibrator.js'
 import type { FairTurns } from './fair-turns.js'
 import { SMALL_READ } from './get-coalescer.js'
 import { unknownIndex } from './index-errors.js'
-import { type FillStructure, loadStructure, type ReplayProgress, shapeOf } from './index-loader.js'
+import {
+  type FillStructure,
+  type Loaded,
+  loadStructure,
+  type ReplayProgress,
+  shapeOf,
+} from './index-loader.js'
 import {
   type Cancellation,
   type IndexWrite,
@@ -195,26 +202,15 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
   }
 
   stats(): IndexStats & PagedStats {
-    const { regions } = this.live().structure.stats()
-    return { ...this.summary(), regions }
-  }
-
-  /** All figures but the regions. */
-  summary(): IndexStats & Omit<PagedStats, 'regions'> {
-    const { stored, structure, upkeep, payloads } = this.live()
-    const { regions: _regions, ...figures } = structure.stats()
-    const { id } = stored
-    const { store } = this.#host
+    const { stored, structure, payloads } = this.live()
     return {
       ...this.definition,
       ...this.handle,
       structure: structureOf(this.definition),
       structureReason: structureReason(this.definition),
-      ...figures,
-      logPosition: store.log.last(id),
-      logRecords: store.log.last(id) + 1 - store.log.first(id),
-      snapshotPosition: upkeep.newest?.position ?? 0,
-      ...(payloads === undefined ? {} : { storedPayloads: store.payloads.stats(id) }),
+      ...structure.stats(),
+      ...this.logFigures(),
+      ...(payloads === undefined ? {} : { storedPayloads: this.#host.store.payloads.stats(stored.id) }),
     }
   }
 
@@ -252,18 +248,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     return { stored, writer, upkeep, payloads }
   }
 
-  protected override async build({ stored, upkeep }: IndexParts): Promise<PagedIndex> {
+  protected override async loadOn(device: Device, id: number): Promise<Loaded<PagedIndex>> {
     const { definition } = this
-    const { id } = stored
-    const { budget } = this.#host
-    const device = await this.#host.device()
-    const loaded = await budget.withRoom(() =>
-      loadStructure({ ...this.#host, device, id, definition, fill: this.#fill }),
-    )
-    const structure = new PagedIndex(loaded.structure, this.#host)
-    await budget.settle(structure)
-    upkeep.loaded(loaded.replayedBytes)
-    return structure
+    const options = { ...this.#host, device, id, definition, fill: this.#fill }
+    const { structure, replayedBytes } = await loadStructure(options)
+    return { structure: new PagedIndex(structure, this.#host), replayedBytes }
   }
 
   /** Answers a batch of writes, and those that come behind it while it is being made durable. */

@@ -1,3 +1,4 @@
+import type { Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import type { RelationFigures } from '../../gpu/relational/stored/stored-relation.js'
 import type {
@@ -11,14 +12,14 @@ import { type AppendedRows, type RelationBatch, settleBatch } from '../../protoc
 import type { SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { unknownRelation } from './index-errors.js'
-import type { ReplayProgress } from './index-loader.js'
+import type { Loaded, ReplayProgress } from './index-loader.js'
 import { type Cancellation, type Reader, requireWanted, type WriteId } from './index-requests.js'
 import { Index, type IndexHost } from './named-index.js'
-import { NamedStructure, type StructureHost } from './named-structure.js'
+import { allHeld, type LogFigures, NamedStructure, type StructureHost } from './named-structure.js'
 import { PagedRelation } from './paged-relation.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
 import type { Registry } from './registry.js'
-import { RelationIndexes } from './relation-indexes.js'
+import { fillIndex, prepareIndexes } from './relation-indexes.js'
 import { loadRelation } from './relation-loader.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
 import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
@@ -57,13 +58,12 @@ export class Relation extends NamedStructure<
   PendingAppend
 > {
   readonly #host: RelationHost
-  readonly #indexes: RelationIndexes
+  readonly #indexes = new Set<Index>()
   #appends = 0
 
   constructor(definition: RelationDefinition, host: RelationHost) {
     super(definition, host, 'relation', { weigh: weighAppend })
     this.#host = host
-    this.#indexes = new RelationIndexes(definition)
   }
 
   /**
@@ -116,7 +116,7 @@ export class Relation extends NamedStructure<
 
   /** The indexes over its columns. */
   get indexes(): readonly Index[] {
-    return this.#indexes.all()
+    return [...this.#indexes]
   }
 
   /**
@@ -151,7 +151,7 @@ export class Relation extends NamedStructure<
   dropIndex(index: Index): Promise<void> {
     const drop = async () => {
       await index.drop()
-      this.#indexes.remove(index)
+      this.#indexes.delete(index)
     }
     return this.#host.indexes.drop(index, () => this.queue.exclusive(drop))
   }
@@ -181,17 +181,8 @@ export class Relation extends NamedStructure<
   }
 
   stats(): RelationFacts {
-    const { stored, structure, upkeep } = this.live()
-    const { id } = stored
-    const { log } = this.#host.store
-    return {
-      ...this.info(),
-      ...structure.stats(),
-      logPosition: log.last(id),
-      logRecords: log.last(id) + 1 - log.first(id),
-      snapshotPosition: upkeep.newest?.position ?? 0,
-      appends: this.#appends,
-    }
+    const { structure } = this.live()
+    return { ...this.info(), ...structure.stats(), ...this.logFigures(), appends: this.#appends }
   }
 
   protected override enterStore(make: Make<StoredDefinition>): Promise<unknown> {
@@ -207,7 +198,7 @@ export class Relation extends NamedStructure<
   async #leaveWith([index, ...others]: readonly Index[], ids: readonly number[]): Promise<void> {
     if (index === undefined) return this.#host.store.drop(...ids)
     await index.drop((id) => this.#leaveWith(others, [...ids, id]))
-    this.#indexes.remove(index)
+    this.#indexes.delete(index)
   }
 
   protected override unknown(): WarpdexError {
@@ -226,37 +217,35 @@ export class Relation extends NamedStructure<
     return { stored, writer, upkeep }
   }
 
-  protected override async build({ stored, upkeep }: RelationParts): Promise<PagedRelation> {
+  protected override async loadOn(device: Device, id: number): Promise<Loaded<PagedRelation>> {
     const { definition } = this
-    const { budget } = this.#host
-    const device = await this.#host.device()
-    const options = { ...this.#host, device, id: stored.id, definition }
-    const loaded = await budget.withRoom(() => loadRelation(options))
-    const structure = new PagedRelation(loaded.structure, this.#host, definition.columns)
-    await budget.settle(structure)
-    upkeep.loaded(loaded.replayedBytes)
-    return structure
+    const { structure, replayedBytes } = await loadRelation({ ...this.#host, device, id, definition })
+    return { structure: new PagedRelation(structure, this.#host, definition.columns), replayedBytes }
   }
 
   protected override async runWrites(
     { structure, writer, upkeep }: RelationParts & { readonly structure: PagedRelation },
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
-    const held = await this.#indexes.hold()
+    const held = await allHeld(this.indexes.map((index) => index.holdAlone()))
     try {
-      const sound = await PagedStructure.changeAll([structure, ...held.structures], async () => {
-        const sound = await writer.run(structure, held, appends)
-        if (sound) await held.afterWrites()
+      const structures = held.map(({ structure }) => structure)
+      const sound = await PagedStructure.changeAll([structure, ...structures], async () => {
+        const prepare = (batches: readonly RelationBatch[], first: number) =>
+          prepareIndexes(held, this.definition, batches, first)
+        const sound = await writer.run(structure, prepare, appends)
+        if (sound)
+          for (const { structure, upkeep } of held) await upkeep.afterWrites(structure.current, false)
         return sound
       })
       if (!sound) {
         // Within the turns of the indexes: what was stored is acknowledged, and must be found by them from then on.
         await super.recover()
-        await held.remake()
+        for (const { remake } of held) await remake()
       }
       return true
     } finally {
-      held.release()
+      for (const { release } of held) release()
       upkeep.takeIfDue()
     }
   }
@@ -274,7 +263,7 @@ export class Relation extends NamedStructure<
   /** An index over its columns, which is made from its rows in its turn. */
   #indexOver(definition: IndexDefinition, host: IndexHost): Index {
     return new Index(definition, host, (structure) =>
-      this.#indexes.fill(structure, definition, async (names, from, limit) => {
+      fillIndex(structure, this.definition, definition, async (names, from, limit) => {
         const device = await this.#host.device()
         return this.live().structure.use((stored) =>
           readRows(device, stored.relation, names, { from, limit }),
@@ -285,10 +274,7 @@ export class Relation extends NamedStructure<
 }
 
 /** Figures of a relation; those of its log and of its appends are missing of a kept result, which has none. */
-export interface RelationFacts extends RelationInfo, RelationFigures, PlaceStats {
-  readonly logPosition?: number
-  readonly logRecords?: number
-  readonly snapshotPosition?: number
+export interface RelationFacts extends RelationInfo, RelationFigures, PlaceStats, Partial<LogFigures> {
   /** Appends since it was loaded. */
   readonly appends?: number
   readonly [figure: string]: unknown

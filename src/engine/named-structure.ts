@@ -1,11 +1,13 @@
+import type { Device } from '../../gpu/device/device.js'
 import type { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 import { rebuilding } from './index-errors.js'
+import type { Loaded } from './index-loader.js'
 import { type Reader, requireWanted } from './index-requests.js'
 import type { DeviceStructure, PagedStructure, PagingHost } from './paged-structure.js'
 import { type Followers, RequestQueue } from './request-queue.js'
-import type { SnapshotUpkeepOptions } from './snapshot-upkeep.js'
+import type { SnapshotUpkeep, SnapshotUpkeepOptions } from './snapshot-upkeep.js'
 
 /** What an index or a relation needs of its engine. */
 export interface StructureHost extends PagingHost {
@@ -19,11 +21,14 @@ export interface StructureHost extends PagingHost {
 /** What an index or a relation has from its creation on, whatever becomes of the device. */
 export interface StructureParts {
   readonly stored: { readonly id: number }
-  readonly upkeep: {
-    takeSnapshot(): Promise<SnapshotFigures>
-    end(isLoaded: boolean): Promise<void>
-    stop(): Promise<void>
-  }
+  readonly upkeep: SnapshotUpkeep
+}
+
+/** What a log has: the position of its last record and how many there are, and the position that the newest snapshot has. */
+export interface LogFigures {
+  readonly logPosition: number
+  readonly logRecords: number
+  readonly snapshotPosition: number
 }
 
 /** How a queue takes writes together; see `RequestQueue`. */
@@ -78,8 +83,8 @@ export abstract class NamedStructure<
   /** Removes it from the store, and whatever else goes with it. */
   protected abstract leaveStore(id: number): Promise<void>
   protected abstract makeParts(stored: Parts['stored']): Parts
-  /** Brings what is stored to the device. */
-  protected abstract build(parts: Parts): Promise<Paged>
+  /** Brings what is stored to a device. */
+  protected abstract loadOn(device: Device, id: number): Promise<Loaded<Paged>>
   /** Answers writes in their turn. @returns whether the structure holds what the log holds; if not, it is rebuilt */
   protected abstract runWrites(
     loaded: Parts & { readonly structure: Paged },
@@ -222,6 +227,15 @@ export abstract class NamedStructure<
     })
   }
 
+  /** What its log has, and what its snapshots have of that. */
+  protected logFigures(): LogFigures {
+    const { stored, upkeep } = this.live()
+    const { log } = this.#host.store
+    const logPosition = log.last(stored.id)
+    const logRecords = logPosition + 1 - log.first(stored.id)
+    return { logPosition, logRecords, snapshotPosition: upkeep.newest?.position ?? 0 }
+  }
+
   /** What there is, for a request in its turn. */
   protected live(): Parts & { readonly structure: Paged } {
     if (this.#loaded !== undefined) return this.#loaded
@@ -256,7 +270,7 @@ export abstract class NamedStructure<
   async #reload(parts: Parts): Promise<void> {
     await this.#unload()
     try {
-      this.#loaded = { ...parts, structure: await this.build(parts) }
+      this.#loaded = { ...parts, structure: await this.#build(parts) }
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)
       this.#warn('could not be rebuilt', thrown)
@@ -280,9 +294,18 @@ export abstract class NamedStructure<
 
   async #load(stored: Parts['stored']): Promise<void> {
     const parts = this.makeParts(stored)
-    const structure = await this.build(parts)
+    const structure = await this.#build(parts)
     this.#parts = parts
     this.#loaded = { ...parts, structure }
+  }
+
+  async #build({ stored, upkeep }: Parts): Promise<Paged> {
+    const { budget } = this.#host
+    const device = await this.#host.device()
+    const { structure, replayedBytes } = await budget.withRoom(() => this.loadOn(device, stored.id))
+    await budget.settle(structure)
+    upkeep.loaded(replayedBytes)
+    return structure
   }
 
   /** Called with nothing else of it running. */
@@ -314,4 +337,16 @@ export abstract class NamedStructure<
     if (this.#parts === undefined) return this.#refusal ?? this.unknown()
     return this.#failure ?? this.#refusal ?? rebuilding(this.#kind, this.definition.name)
   }
+}
+
+/** What is held until it is released, once all of it is; where any of it fails nothing is. */
+export async function allHeld<H extends { release(): void }>(
+  holds: readonly Promise<H>[],
+): Promise<readonly H[]> {
+  const settled = await Promise.allSettled(holds)
+  const held = settled.flatMap((hold) => (hold.status === 'fulfilled' ? [hold.value] : []))
+  const failed = settled.find((hold) => hold.status === 'rejected')
+  if (failed === undefined) return held
+  for (const { release } of held) release()
+  throw failed.reason
 }

@@ -34,7 +34,7 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
     this.#structures = host.structures
     const { meter = NO_ENGINE_METER } = host
     this.#gets = new GetCoalescer(
-      (keys, memory) => this.#timed(() => this.current.read({ op: 'get', memory }, { keys })),
+      (keys, memory) => this.#timed(performance.now(), this.current.read({ op: 'get', memory }, { keys })),
       keyWidth(shape.keyType),
       shape.payloadBytes,
       (gets, milliseconds) => meter.dispatched(gets, milliseconds),
@@ -43,18 +43,18 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
 
   /** As the structure's, within `change`. Once it is done others have made way for what it made sure of. */
   prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    return this.reserve((structure) => this.#timed(() => structure.prepare(batch)))
+    return this.reserve((structure) => this.#timed(performance.now(), structure.prepare(batch)))
   }
 
   /** As the structure's; small gets that leave the search to the structure share dispatches. */
   read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     return this.use((structure) => {
-      const { op, memory, traversal } = request as Partial<ReadRequest<'get'>>
+      const { op, traversal, memory } = request as Partial<ReadRequest<'get'>>
       if (op === 'get' && traversal === undefined && columns.keys !== undefined)
         return this.#gets.get(columns.keys, memory) as Promise<ReadResults[Op]>
-      const read = () => structure.read(request, columns)
       // An explanation is no work.
-      return request.op === 'explain' ? read() : this.#timed(read)
+      if (request.op === 'explain') return structure.read(request, columns)
+      return this.#timed(performance.now(), structure.read(request, columns))
     })
   }
 
@@ -77,9 +77,8 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
     return this.#structures.restore(device, this.shape, image.meta, partsOf(image))
   }
 
-  async #timed<T>(work: () => Promise<T>): Promise<T> {
-    const since = performance.now()
-    const result = await work()
+  async #timed<T>(since: number, work: Promise<T>): Promise<T> {
+    const result = await work
     this.host.meter?.computed(performance.now() - since)
     return result
   }

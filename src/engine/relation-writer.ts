@@ -5,7 +5,6 @@ import { toWarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
 import type { PagedRelation } from './paged-relation.js'
-import type { HeldIndexes } from './relation-indexes.js'
 import { answerWrites, type IdentifiedWrite, rememberedOutcome } from './write-identity.js'
 
 /** Rows that wait to be appended, settled by `settleBatch`. */
@@ -13,8 +12,8 @@ export interface PendingAppend extends IdentifiedWrite {
   readonly batch: RelationBatch
 }
 
-/** The indexes over columns of the relation. */
-type ColumnIndexes = Pick<HeldIndexes, 'prepare'>
+/** Makes room in the indexes over columns of the relation, for rows from that number on. */
+type PrepareIndexes = (batches: readonly RelationBatch[], first: number) => Promise<readonly PreparedAppend[]>
 
 /** Told of the bytes of each log record, of how many appends are in it, and how long it took until it was synced. */
 type OnLogged = (bytes: number, appends: number, milliseconds: number) => void
@@ -36,21 +35,21 @@ export class RelationWriter {
 
   /**
    * As `answerWrites`.
-   * @param indexes over its columns, which change with it
+   * @param prepareIndexes over its columns, which change with it
    * @returns whether relation and indexes hold what the log holds; if not, they must be rebuilt
    */
   async run(
     relation: PagedRelation,
-    indexes: ColumnIndexes,
+    prepareIndexes: PrepareIndexes,
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
     const remembered = ({ id }: PendingAppend) => rememberedOutcome(this.#store, this.#id, id, 'appended')
     const together = async (fresh: readonly PendingAppend[]) => {
       const batches = fresh.map(({ batch }) => batch)
-      const prepared = await prepare(relation, indexes, batches)
+      const prepared = await prepare(relation, prepareIndexes, batches)
       return this.#logAndApply(prepared, relation.current.rows, fresh)
     }
-    return answerWrites(appends, remembered, together, (some) => this.run(relation, indexes, some))
+    return answerWrites(appends, remembered, together, (some) => this.run(relation, prepareIndexes, some))
   }
 
   /** A commit takes all records or none, unless others fill it: then some may be durable and others not, and the log decides. */
@@ -84,12 +83,12 @@ export class RelationWriter {
 /** Makes room in the relation and in its indexes; all change or none. */
 async function prepare(
   relation: PagedRelation,
-  indexes: ColumnIndexes,
+  prepareIndexes: PrepareIndexes,
   batches: readonly RelationBatch[],
 ): Promise<PreparedAppend> {
   const rows = await relation.reserve((stored) => stored.prepare(batches))
   try {
-    const all = [rows, ...(await indexes.prepare(batches, relation.current.rows))]
+    const all = [rows, ...(await prepareIndexes(batches, relation.current.rows))]
     return {
       apply: () => {
         for (const each of all) each.apply()

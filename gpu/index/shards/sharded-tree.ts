@@ -160,11 +160,15 @@ export class ShardedTree implements IndexStructure {
   }
 
   get deviceBytes(): number {
-    return this.#shards.trees.reduce((sum, tree) => sum + tree.deviceBytes, 0)
+    let bytes = 0
+    for (const tree of this.#shards.trees) bytes += tree.deviceBytes
+    return bytes
   }
 
   get derivedBytes(): number {
-    return this.#shards.trees.reduce((sum, tree) => sum + tree.derivedBytes, 0)
+    let bytes = 0
+    for (const tree of this.#shards.trees) bytes += tree.derivedBytes
+    return bytes
   }
 
   stats(): StructureStats {
