@@ -4,6 +4,7 @@ import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import type { EngineHost } from './engine-host.js'
 import {
   definitionOver,
   type RelationIndexDefinition,
@@ -23,14 +24,12 @@ import {
 } from './index-errors.js'
 import type { Reader } from './index-requests.js'
 import type { KeptResult } from './kept-result.js'
-import { type KeptHost, KeptResults } from './kept-results.js'
-import { FIRST_GENERATION, Index, type IndexHost } from './named-index.js'
-import { Relation, type RelationHost } from './named-relation.js'
+import { KeptResults } from './kept-results.js'
+import { FIRST_GENERATION, Index } from './named-index.js'
+import { Relation } from './named-relation.js'
 import { allHeld } from './named-structure.js'
 import { PagedStructure } from './paged-structure.js'
 import { Registry } from './registry.js'
-
-export type CatalogHost = IndexHost & RelationHost & KeptHost
 
 /** What the creation of an index over columns has come to. */
 export interface CreatedIndex {
@@ -47,13 +46,13 @@ interface DropRelationOptions {
 
 /** All indexes and relations of an engine, and the kept results of queries, which share the names of relations. */
 export abstract class Catalog {
-  protected readonly host: CatalogHost
+  protected readonly host: EngineHost
   protected readonly kept: KeptResults
   protected readonly stored = new Registry<Relation>()
   /** By handle, the indexes that were asked for by it. */
   readonly #opened = new Map<number, Index>()
 
-  protected constructor(host: CatalogHost) {
+  protected constructor(host: EngineHost) {
     this.host = host
     this.kept = new KeptResults(host, (name) => this.#refuseStored(name))
   }
@@ -88,7 +87,7 @@ export abstract class Catalog {
   ): Promise<CreatedIndex> {
     const relation = this.relation(definition.relation)
     return this.#createOnce(definitionOver(relation.definition, definition), options, (settled) =>
-      relation.createIndex(settled, this.host),
+      relation.createIndex(settled),
     )
   }
 
@@ -264,7 +263,7 @@ export abstract class Catalog {
     try {
       if (definition.of === undefined)
         await this.host.indexes.add(new Index(definition, this.host)).open(stored)
-      else await this.relation(definition.of.relation).openIndex(stored, this.host)
+      else await this.relation(definition.of.relation).openIndex(stored)
     } catch (thrown) {
       throw notLoaded('index', definition.name, thrown)
     }

@@ -3,13 +3,10 @@ import { type EntrySource, loadEntries } from '../../gpu/index/entries/load.js'
 import type { IndexShape, IndexStructure, StructureEntries } from '../../gpu/index-structure.js'
 import type { LogEntry } from '../../persistence/log/write-log.js'
 import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.js'
-import type { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
-import type { Costs } from './calibration.js'
-import type { Calibrator } from './calibrator.js'
-import type { StructureFactory } from './structures.js'
+import type { EngineHost } from './engine-host.js'
 import { joinBatches } from './write-batch.js'
 
 /** How far the replay of an index's log is, in records. */
@@ -20,20 +17,14 @@ export interface ReplayProgress {
 }
 
 /** How an index, or a relation, is brought to a device. */
-export interface LoadOptions<Definition> {
-  readonly store: Store
+export interface LoadOptions<Definition>
+  extends Pick<EngineHost, 'store' | 'structures' | 'calibrator' | 'stop' | 'onProgress' | 'onWarning'> {
   readonly device: Device
   readonly id: number
   readonly definition: Definition
-  readonly onProgress: (progress: ReplayProgress) => void
-  readonly onWarning: (message: string) => void
-  /** Ends the replay, with the signal's reason, once it is aborted. */
-  readonly stop: AbortSignal | undefined
 }
 
 interface IndexLoadOptions extends LoadOptions<IndexDefinition> {
-  readonly structures: StructureFactory
-  readonly calibrator: Calibrator<Costs>
   /** Puts into an empty structure what it must hold, where that is stored elsewhere and there is neither snapshot nor log. */
   readonly fill?: FillStructure | undefined
 }

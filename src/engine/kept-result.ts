@@ -2,10 +2,11 @@ import type { RelationFigures } from '../../gpu/relational/stored/stored-relatio
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { Lifetime, RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { Clock } from './clock.js'
+import type { PagingHost } from './engine-host.js'
 import { type Reader, requireWanted } from './index-requests.js'
 import type { HeldRelation, RelationFacts } from './named-relation.js'
 import type { PagedRelation } from './paged-relation.js'
-import type { PagingHost, PlaceStats } from './paged-structure.js'
+import type { PlaceStats } from './paged-structure.js'
 import { type ReadRows, type RowsOfColumns, readColumns } from './relation-reader.js'
 
 export interface KeptResultOptions {

@@ -3,11 +3,10 @@ import type { StoredRelation } from '../../gpu/relational/stored/stored-relation
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
-import type { Clock } from './clock.js'
+import type { EngineHost, PagingHost } from './engine-host.js'
 import { unknownRelation } from './index-errors.js'
 import { KeptResult } from './kept-result.js'
 import { PagedRelation } from './paged-relation.js'
-import type { PagingHost } from './paged-structure.js'
 
 /** Who keeps a result. */
 export interface Keeper {
@@ -16,9 +15,7 @@ export interface Keeper {
 }
 
 /** What kept results need of their engine. */
-export interface KeptHost extends PagingHost {
-  readonly clock: Clock
-}
+type KeptHost = PagingHost & Pick<EngineHost, 'clock'>
 
 /** Results that ended by themselves, of which it is known why: so many of the last ones. */
 const REMEMBERED = LIMITS.keptResults

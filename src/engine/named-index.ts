@@ -10,18 +10,10 @@ import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
-import type { Costs } from './calibration.js'
-import type { Calibrator } from './calibrator.js'
-import type { FairTurns } from './fair-turns.js'
+import type { EngineHost } from './engine-host.js'
 import { SMALL_READ } from './get-coalescer.js'
 import { unknownIndex } from './index-errors.js'
-import {
-  type FillStructure,
-  type Loaded,
-  loadStructure,
-  type ReplayProgress,
-  shapeOf,
-} from './index-loader.js'
+import { type FillStructure, type Loaded, loadStructure, shapeOf } from './index-loader.js'
 import {
   type Cancellation,
   type IndexWrite,
@@ -32,12 +24,11 @@ import {
 } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
-import { NamedStructure, type StructureHost } from './named-structure.js'
+import { NamedStructure } from './named-structure.js'
 import { PagedIndex, type PagedStats } from './paged-index.js'
 import { PayloadReader } from './payload-reader.js'
 import type { Followers } from './request-queue.js'
 import { structureOf, structureReason } from './structure-choice.js'
-import type { StructureFactory } from './structures.js'
 
 /** Of all indexes, since nothing gives a handle another meaning. */
 export const FIRST_GENERATION = 1
@@ -47,15 +38,6 @@ export const FIRST_GENERATION = 1
  * log with nothing beside it. They are some tens of millions of rows: chunks of loads, or groups of other writes, which are smaller.
  */
 const IN_A_ROW = { load: 16, write: 64 }
-
-/** What an index needs of its engine. */
-export interface IndexHost extends StructureHost {
-  readonly structures: StructureFactory
-  readonly calibrator: Calibrator<Costs>
-  /** In which large reads of all indexes go to the device. */
-  readonly turns: FairTurns
-  onProgress(progress: ReplayProgress): void
-}
 
 interface IndexParts {
   readonly stored: StoredIndex
@@ -86,18 +68,16 @@ export interface HeldIndex {
  * when it was cancelled before its turn came, `DEVICE_LOST`, and what structure and store throw.
  */
 export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedIndex, PendingWrite> {
-  readonly #host: IndexHost
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
-  constructor(definition: IndexDefinition, host: IndexHost, fill?: FillStructure) {
+  constructor(definition: IndexDefinition, host: EngineHost, fill?: FillStructure) {
     const shape = shapeOf(definition)
     super(definition, host, 'index', {
       weigh: (write) => weigh(write, shape),
       kindOf: ({ load }) => load !== undefined,
     })
-    this.#host = host
     this.#fill = fill
   }
 
@@ -119,7 +99,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     }
     const weight = this.#weight(request, columns)
     return this.queue.read(() =>
-      weight <= SMALL_READ ? run() : this.#host.turns.run(reader?.owner, weight, run),
+      weight <= SMALL_READ ? run() : this.host.turns.run(reader?.owner, weight, run),
     )
   }
 
@@ -210,16 +190,16 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       structureReason: structureReason(this.definition),
       ...structure.stats(),
       ...this.logFigures(),
-      ...(payloads === undefined ? {} : { storedPayloads: this.#host.store.payloads.stats(stored.id) }),
+      ...(payloads === undefined ? {} : { storedPayloads: this.host.store.payloads.stats(stored.id) }),
     }
   }
 
   protected override enterStore(make: Make<StoredIndex>): Promise<unknown> {
-    return this.#host.store.createIndex(this.definition, make)
+    return this.host.store.createIndex(this.definition, make)
   }
 
   protected override leaveStore(id: number): Promise<void> {
-    return this.#host.store.drop(id)
+    return this.host.store.drop(id)
   }
 
   protected override unknown(): WarpdexError {
@@ -227,7 +207,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
   }
 
   protected override makeParts(stored: StoredIndex): IndexParts {
-    const { store, budget, meter } = this.#host
+    const { store, budget, meter } = this.host
     const { id } = stored
     const hasRows = this.definition.payloadKind === 'bytes'
     const upkeep = new IndexUpkeep({
@@ -250,9 +230,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
 
   protected override async loadOn(device: Device, id: number): Promise<Loaded<PagedIndex>> {
     const { definition } = this
-    const options = { ...this.#host, device, id, definition, fill: this.#fill }
+    const options = { ...this.host, device, id, definition, fill: this.#fill }
     const { structure, replayedBytes } = await loadStructure(options)
-    return { structure: new PagedIndex(structure, this.#host), replayedBytes }
+    return { structure: new PagedIndex(structure, this.host), replayedBytes }
   }
 
   /** Answers a batch of writes, and those that come behind it while it is being made durable. */

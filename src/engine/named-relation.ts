@@ -11,26 +11,19 @@ import type { RelationDefinition, RelationInfo } from '../../protocol/relation.j
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
 import type { SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import type { EngineHost } from './engine-host.js'
 import { unknownRelation } from './index-errors.js'
-import type { Loaded, ReplayProgress } from './index-loader.js'
+import type { Loaded } from './index-loader.js'
 import { type Cancellation, type Reader, requireWanted, type WriteId } from './index-requests.js'
-import { Index, type IndexHost } from './named-index.js'
-import { allHeld, type LogFigures, NamedStructure, type StructureHost } from './named-structure.js'
+import { Index } from './named-index.js'
+import { allHeld, type LogFigures, NamedStructure } from './named-structure.js'
 import { PagedRelation } from './paged-relation.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
-import type { Registry } from './registry.js'
 import { fillIndex, prepareIndexes } from './relation-indexes.js'
 import { loadRelation } from './relation-loader.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
 import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
-
-/** What a relation needs of its engine. */
-export interface RelationHost extends StructureHost {
-  /** Where indexes over columns are entered. */
-  readonly indexes: Registry<Index>
-  onProgress(progress: ReplayProgress): void
-}
 
 interface RelationParts {
   readonly stored: StoredDefinition
@@ -57,13 +50,11 @@ export class Relation extends NamedStructure<
   PagedRelation,
   PendingAppend
 > {
-  readonly #host: RelationHost
   readonly #indexes = new Set<Index>()
   #appends = 0
 
-  constructor(definition: RelationDefinition, host: RelationHost) {
+  constructor(definition: RelationDefinition, host: EngineHost) {
     super(definition, host, 'relation', { weigh: weighAppend })
-    this.#host = host
   }
 
   /**
@@ -103,7 +94,7 @@ export class Relation extends NamedStructure<
    */
   async read(request: RowsOfColumns, reader?: Reader): Promise<ReadRows> {
     return this.use(
-      async (relation) => readColumns(await this.#host.device(), relation, this.definition, request),
+      async (relation) => readColumns(await this.host.device(), relation, this.definition, request),
       reader,
     )
   }
@@ -123,12 +114,12 @@ export class Relation extends NamedStructure<
    * Creates an index over its columns, with all rows that were appended before the call. Requests to the index may be made at once;
    * they wait.
    */
-  async createIndex(definition: IndexDefinition, host: IndexHost): Promise<void> {
-    const index = this.#indexOver(definition, host)
+  async createIndex(definition: IndexDefinition): Promise<void> {
+    const index = this.#indexOver(definition)
     this.refuse()
     const turn = this.holdTurn('exclusive')
     try {
-      await this.#host.indexes.create(index, turn)
+      await this.host.indexes.create(index, turn)
       this.#indexes.add(index)
     } finally {
       await turn.then(
@@ -139,9 +130,9 @@ export class Relation extends NamedStructure<
   }
 
   /** Makes a stored index over its columns again. */
-  openIndex(stored: StoredIndex, host: IndexHost): Promise<void> {
+  openIndex(stored: StoredIndex): Promise<void> {
     return this.queue.exclusive(async () => {
-      const index = this.#host.indexes.add(this.#indexOver(stored.definition, host))
+      const index = this.host.indexes.add(this.#indexOver(stored.definition))
       await index.open(stored)
       this.#indexes.add(index)
     })
@@ -153,19 +144,19 @@ export class Relation extends NamedStructure<
       await index.drop()
       this.#indexes.delete(index)
     }
-    return this.#host.indexes.drop(index, () => this.queue.exclusive(drop))
+    return this.host.indexes.drop(index, () => this.queue.exclusive(drop))
   }
 
   /** What is dropped with it: the indexes over its columns, those that are being created among them. */
   get dependents(): readonly Index[] {
-    return this.#host.indexes.all().filter(({ definition: { of } }) => of?.relation === this.definition.name)
+    return this.host.indexes.all().filter(({ definition: { of } }) => of?.relation === this.definition.name)
   }
 
   /** Drops it with its dependents. */
   override drop(): Promise<void> {
     const dropped = super.drop()
     // Who drops the relation is told of a failure.
-    for (const index of this.dependents) this.#host.indexes.drop(index, () => dropped).catch(() => {})
+    for (const index of this.dependents) this.host.indexes.drop(index, () => dropped).catch(() => {})
     return dropped
   }
 
@@ -186,7 +177,7 @@ export class Relation extends NamedStructure<
   }
 
   protected override enterStore(make: Make<StoredDefinition>): Promise<unknown> {
-    return this.#host.store.createRelation(this.definition, make)
+    return this.host.store.createRelation(this.definition, make)
   }
 
   /** In one step with its indexes, so that a crash leaves all of them or none. */
@@ -196,7 +187,7 @@ export class Relation extends NamedStructure<
 
   /** Leaves the store in the turns of these indexes, with those whose ids are known already. */
   async #leaveWith([index, ...others]: readonly Index[], ids: readonly number[]): Promise<void> {
-    if (index === undefined) return this.#host.store.drop(...ids)
+    if (index === undefined) return this.host.store.drop(...ids)
     await index.drop((id) => this.#leaveWith(others, [...ids, id]))
     this.#indexes.delete(index)
   }
@@ -206,7 +197,7 @@ export class Relation extends NamedStructure<
   }
 
   protected override makeParts(stored: StoredDefinition): RelationParts {
-    const { store, meter } = this.#host
+    const { store, meter } = this.host
     const { id } = stored
     const upkeep = new SnapshotUpkeep(this.upkeepOptions(id))
     const writer = new RelationWriter(store, id, (bytes, appends, milliseconds) => {
@@ -219,8 +210,8 @@ export class Relation extends NamedStructure<
 
   protected override async loadOn(device: Device, id: number): Promise<Loaded<PagedRelation>> {
     const { definition } = this
-    const { structure, replayedBytes } = await loadRelation({ ...this.#host, device, id, definition })
-    return { structure: new PagedRelation(structure, this.#host, definition.columns), replayedBytes }
+    const { structure, replayedBytes } = await loadRelation({ ...this.host, device, id, definition })
+    return { structure: new PagedRelation(structure, this.host, definition.columns), replayedBytes }
   }
 
   protected override async runWrites(
@@ -261,10 +252,10 @@ export class Relation extends NamedStructure<
   }
 
   /** An index over its columns, which is made from its rows in its turn. */
-  #indexOver(definition: IndexDefinition, host: IndexHost): Index {
-    return new Index(definition, host, (structure) =>
+  #indexOver(definition: IndexDefinition): Index {
+    return new Index(definition, this.host, (structure) =>
       fillIndex(structure, this.definition, definition, async (names, from, limit) => {
-        const device = await this.#host.device()
+        const device = await this.host.device()
         return this.live().structure.use((stored) =>
           readRows(device, stored.relation, names, { from, limit }),
         )

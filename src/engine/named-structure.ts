@@ -1,22 +1,13 @@
 import type { Device } from '../../gpu/device/device.js'
-import type { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
+import type { EngineHost } from './engine-host.js'
 import { rebuilding } from './index-errors.js'
 import type { Loaded } from './index-loader.js'
 import { type Reader, requireWanted } from './index-requests.js'
-import type { DeviceStructure, PagedStructure, PagingHost } from './paged-structure.js'
+import type { DeviceStructure, PagedStructure } from './paged-structure.js'
 import { type Followers, RequestQueue } from './request-queue.js'
 import type { SnapshotUpkeep, SnapshotUpkeepOptions } from './snapshot-upkeep.js'
-
-/** What an index or a relation needs of its engine. */
-export interface StructureHost extends PagingHost {
-  readonly store: Store
-  readonly snapshotLogBytes: number
-  /** Ends the loading once it is aborted. */
-  readonly stop: AbortSignal | undefined
-  onWarning(message: string): void
-}
 
 /** What an index or a relation has from its creation on, whatever becomes of the device. */
 export interface StructureParts {
@@ -48,7 +39,7 @@ export abstract class NamedStructure<
   Write extends { readonly reject: (error: WarpdexError) => void },
 > {
   readonly definition: Definition
-  readonly #host: StructureHost
+  protected readonly host: EngineHost
   readonly #kind: 'index' | 'relation'
   protected readonly queue: RequestQueue<Write>
   #parts: Parts | undefined
@@ -63,12 +54,12 @@ export abstract class NamedStructure<
 
   protected constructor(
     definition: Definition,
-    host: StructureHost,
+    host: EngineHost,
     kind: 'index' | 'relation',
     writes: WriteKinds<Write>,
   ) {
     this.definition = definition
-    this.#host = host
+    this.host = host
     this.#kind = kind
     this.queue = new RequestQueue(
       (batch, followers) => this.#runWrites(batch, followers),
@@ -230,7 +221,7 @@ export abstract class NamedStructure<
   /** What its log has, and what its snapshots have of that. */
   protected logFigures(): LogFigures {
     const { stored, upkeep } = this.live()
-    const { log } = this.#host.store
+    const { log } = this.host.store
     const logPosition = log.last(stored.id)
     const logRecords = logPosition + 1 - log.first(stored.id)
     return { logPosition, logRecords, snapshotPosition: upkeep.newest?.position ?? 0 }
@@ -249,7 +240,7 @@ export abstract class NamedStructure<
 
   /** What upkeep is to know of it. */
   protected upkeepOptions(id: number): SnapshotUpkeepOptions<Paged> {
-    const { store, snapshotLogBytes, meter } = this.#host
+    const { store, snapshotLogBytes, meter } = this.host
     return {
       store,
       id,
@@ -263,7 +254,7 @@ export abstract class NamedStructure<
 
   #warn(what: string, thrown: unknown): void {
     const { name } = this.definition
-    this.#host.onWarning(`${this.#kind} ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
+    this.host.onWarning(`${this.#kind} ${JSON.stringify(name)} ${what}: ${toWarpdexError(thrown).message}`)
   }
 
   /** Builds the structure anew from what is stored. If that fails it answers nothing. */
@@ -300,8 +291,8 @@ export abstract class NamedStructure<
   }
 
   async #build({ stored, upkeep }: Parts): Promise<Paged> {
-    const { budget } = this.#host
-    const device = await this.#host.device()
+    const { budget } = this.host
+    const device = await this.host.device()
     const { structure, replayedBytes } = await budget.withRoom(() => this.loadOn(device, stored.id))
     await budget.settle(structure)
     upkeep.loaded(replayedBytes)

@@ -13,8 +13,9 @@ import type {
 } from '../../gpu/index-structure.js'
 import { keyWidth } from '../../protocol/types.js'
 import { NO_ENGINE_METER } from '../observe/meter.js'
+import type { EngineHost, PagingHost } from './engine-host.js'
 import { GetCoalescer } from './get-coalescer.js'
-import { PagedStructure, type PagingHost, type PlaceStats, partsOf } from './paged-structure.js'
+import { PagedStructure, type PlaceStats, partsOf } from './paged-structure.js'
 import type { SnapshotContent } from './snapshot-upkeep.js'
 import type { StructureFactory } from './structures.js'
 
@@ -27,7 +28,7 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
   readonly #gets: GetCoalescer
 
   /** Takes over a structure that is on the device. */
-  constructor(structure: IndexStructure, host: PagingHost & { readonly structures: StructureFactory }) {
+  constructor(structure: IndexStructure, host: PagingHost & Pick<EngineHost, 'structures'>) {
     const { shape } = structure
     super(structure, host)
     this.shape = shape

@@ -2,7 +2,8 @@ import type { Device } from '../../gpu/device/device.js'
 import type { StructureImage } from '../../gpu/index-structure.js'
 import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { ColumnDefinition } from '../../protocol/relation.js'
-import { PagedStructure, type PagingHost, partsOf } from './paged-structure.js'
+import type { PagingHost } from './engine-host.js'
+import { PagedStructure, partsOf } from './paged-structure.js'
 
 /** The columns of a relation, which may be paged out. */
 export class PagedRelation extends PagedStructure<StoredRelation> {

@@ -1,17 +1,9 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../gpu/index-structure.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { EngineMeter } from '../observe/meter.js'
-import type { DeviceBudget, Pageable } from './device-budget.js'
+import type { Pageable } from './device-budget.js'
+import type { PagingHost } from './engine-host.js'
 import type { SnapshotContent, Snapshotted } from './snapshot-upkeep.js'
-
-/** What a structure that may be paged out needs of its engine. */
-export interface PagingHost {
-  readonly budget: DeviceBudget
-  readonly meter?: EngineMeter | undefined
-  /** The device, which may be another one than before after a loss. */
-  device(): Promise<Device>
-}
 
 /** Something on the device that can leave it as an image: an index's structure, or a relation's columns; see `IndexStructure`. */
 export interface DeviceStructure {
