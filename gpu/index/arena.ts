@@ -41,6 +41,46 @@ export interface ArenaContent {
   readonly sorted: Pick<SortedPart, 'tuples' | 'hasRemoved'> | undefined
 }
 
+/** The regions of an arena; `Arena` says what they hold. */
+interface Regions {
+  readonly nodes: Region
+  readonly tuples: Region
+  readonly extents: Region
+  readonly heap?: Region
+  readonly heads?: Region
+  readonly links?: Region
+}
+
+/** A region that trees of a shape have, words of its records, and how many of them something takes. */
+interface Role {
+  readonly name: keyof Regions
+  readonly label: string
+  readonly words: number
+  readonly records: number
+}
+
+function rolesOf({ tupleStride, conditions }: TreeShape, need: ArenaNeed): readonly Role[] {
+  const { variable, headed, linked } = conditions
+  const { nodes, tuples, extentWords, keyWords = 0 } = need
+  return [
+    { name: 'nodes', label: 'tree nodes', words: SLOTS, records: nodes },
+    { name: 'tuples', label: 'tuples', words: tupleStride, records: tuples },
+    { name: 'extents', label: 'payload extents', words: 1, records: extentWords },
+    ...(variable ? [{ name: 'heap', label: 'keys', words: 1, records: keyWords } as const] : []),
+    ...(headed ? [{ name: 'heads', label: 'node heads', words: HEAD_WORDS, records: nodes } as const] : []),
+    ...(linked ? [{ name: 'links', label: 'links', words: LINK_WORDS, records: tuples } as const] : []),
+  ]
+}
+
+/** Room for a sorted part that is to come. */
+export interface SortedRoom {
+  /** Bytes that it takes beyond what the present one has. */
+  readonly bytes: number
+  /** Puts it in the place of the present one. */
+  take(): void
+  giveBack(): void
+}
+
 /** Where the first digits of keys lead in a tree (`directory.wesl`). */
 export interface Directory {
   readonly digits: number
@@ -80,31 +120,21 @@ export class Arena implements ArenaContent {
   #users = 0
   #onUnused: (() => void) | undefined
 
-  private constructor(
-    device: Device,
-    shape: TreeShape,
-    nodes: Region,
-    tuples: Region,
-    extents: Region,
-    heap: Region | undefined,
-    heads: Region | undefined,
-    links: Region | undefined,
-    sorted: SortedPart | undefined,
-  ) {
+  private constructor(device: Device, shape: TreeShape, regions: Regions, sorted: SortedPart | undefined) {
     this.#device = device
     this.#shape = shape
     this.allowance = allowanceOf(device)
-    this.nodes = nodes
-    this.tuples = tuples
-    this.extents = extents
-    this.heap = heap
-    this.heads = heads
-    this.links = links
+    this.nodes = regions.nodes
+    this.tuples = regions.tuples
+    this.extents = regions.extents
+    this.heap = regions.heap
+    this.heads = regions.heads
+    this.links = regions.links
     this.sorted = sorted
-    this.merges = new MergeRooms(device, shape)
+    this.merges = new MergeRooms(device, shape, this)
     this.takeNodes(shape.rootNodes)
     // A link of 0 means that there is no extent, so none may start there.
-    extents.take(EXTENT_HEADER)
+    this.extents.take(EXTENT_HEADER)
   }
 
   /**
@@ -117,41 +147,21 @@ export class Arena implements ArenaContent {
     need: ArenaNeed,
     mostBytes = device.structureBytes,
   ): Promise<Arena> {
-    const { rootNodes } = shape
-    const roles = {
-      nodes: ['tree nodes', SLOTS, need.nodes + rootNodes],
-      tuples: ['tuples', shape.tupleStride, need.tuples],
-      extents: ['payload extents', 1, need.extentWords + EXTENT_HEADER],
-    } as const
-    const { variable, headed, linked } = shape.conditions
-    const heapRole = variable ? (['keys', 1, need.keyWords ?? 0] as const) : undefined
-    const headRole = headed ? (['node heads', HEAD_WORDS, need.nodes + rootNodes] as const) : undefined
-    const linkRole = linked ? (['links', LINK_WORDS, need.tuples] as const) : undefined
-    const further = [heapRole, headRole, linkRole].filter((role) => role !== undefined)
-    const sizes = [...Object.values(roles), ...further].map(([, words, records]) =>
-      regionBytes(device, words, records),
-    )
-    const sortedBytes = shape.conditions.css ? SortedPart.bytesFor(device, shape, need.sorted ?? 0) : 0
-    refusePast(mostBytes, sum(sizes) + sortedBytes)
-    const regions: Region[] = []
-    const create = async ([label, words, records]: readonly [string, number, number]): Promise<Region> => {
-      const region = await Region.create(device, label, words, records)
-      regions.push(region)
-      return region
-    }
+    const { nodes, extentWords, sorted = 0 } = need
+    const first = { ...need, nodes: nodes + shape.rootNodes, extentWords: extentWords + EXTENT_HEADER }
+    const roles = rolesOf(shape, first)
+    const { css } = shape.conditions
+    const sizes = roles.map(({ words, records }) => regionBytes(device, words, records))
+    refusePast(mostBytes, sum(sizes) + (css ? SortedPart.bytesFor(device, shape, sorted) : 0))
+    const regions: Partial<Record<keyof Regions, Region>> = {}
     try {
-      const nodes = await create(roles.nodes)
-      const tuples = await create(roles.tuples)
-      const extents = await create(roles.extents)
-      const heap = heapRole && (await create(heapRole))
-      const heads = headRole && (await create(headRole))
-      const links = linkRole && (await create(linkRole))
-      const sorted = shape.conditions.css
-        ? await SortedPart.create(device, shape, need.sorted ?? 0)
-        : undefined
-      return new Arena(device, shape, nodes, tuples, extents, heap, heads, links, sorted)
+      for (const { name, label, words, records } of roles) {
+        regions[name] = await Region.create(device, label, words, records)
+      }
+      const part = css ? await SortedPart.create(device, shape, sorted) : undefined
+      return new Arena(device, shape, regions as Regions, part)
     } catch (error) {
-      for (const region of regions) region.destroy()
+      for (const region of Object.values(regions)) region.destroy()
       throw error
     }
   }
@@ -179,15 +189,9 @@ export class Arena implements ArenaContent {
 
   /** All regions, by the names that images have for them. */
   get regions(): ReadonlyMap<string, Region> {
-    const { nodes, tuples, extents, heap, heads, links } = this
-    const removed = this.sorted?.removed
-    const further = {
-      ...(heap && { heap }),
-      ...(heads && { heads }),
-      ...(links && { links }),
-      ...(removed && { removed }),
-    }
-    return new Map(Object.entries({ nodes, tuples, extents, ...further }))
+    const { nodes, tuples, extents, heap, heads, links, sorted } = this
+    const all = Object.entries({ nodes, tuples, extents, heap, heads, links, removed: sorted?.removed })
+    return new Map(all.flatMap(([name, region]) => (region === undefined ? [] : [[name, region]])))
   }
 
   get bytes(): number {
@@ -223,14 +227,7 @@ export class Arena implements ArenaContent {
   }
 
   async #reserve(need: ArenaNeed): Promise<void> {
-    const needs: [Region, number][] = [
-      [this.nodes, need.nodes],
-      [this.tuples, need.tuples],
-      [this.extents, need.extentWords],
-    ]
-    if (this.heap !== undefined) needs.push([this.heap, need.keyWords ?? 0])
-    if (this.heads !== undefined) needs.push([this.heads, need.nodes])
-    if (this.links !== undefined) needs.push([this.links, need.tuples])
+    const needs = rolesOf(this.#shape, need).map(({ name, records }) => [this[name]!, records] as const)
     for (const [region, records] of needs) refuseUnbindable(this.#device, region, records)
     const others = this.#bytesBeside(need.sorted)
     const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
@@ -249,12 +246,27 @@ export class Arena implements ArenaContent {
   }
 
   /**
-   * A sorted part of so many tuples, to take the place of the one that there is. Room must have been made with regard to it.
+   * A sorted part of so many tuples for the place of the one that there is, in its buffers if they have room for that. Memory must have
+   * been made sure of with regard to it.
    * @param most tuples for which there is to be room
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  provideSorted(tuples: number, most?: number): Promise<SortedPart> {
-    return SortedPart.create(this.#device, this.#shape, tuples, most)
+  async roomForSorted(tuples: number, most = tuples): Promise<SortedRoom> {
+    const part = this.sorted?.hasRoomFor(tuples)
+      ? undefined
+      : await SortedPart.create(this.#device, this.#shape, tuples, most)
+    return {
+      bytes: part?.bytes ?? 0,
+      take: () => {
+        if (part !== undefined) this.sorted?.destroy()
+        this.sorted = part ?? this.sorted?.successor(tuples)
+        this.#comingBytes = 0
+      },
+      giveBack: () => {
+        part?.destroy()
+        this.#comingBytes = 0
+      },
+    }
   }
 
   /** Bytes of what is in no region that `reserve` grows, with a sorted part of so many tuples where that is to come. */
@@ -262,19 +274,6 @@ export class Arena implements ArenaContent {
     const here = this.sorted?.bytes ?? 0
     const coming = sorted === undefined ? here : SortedPart.bytesFor(this.#device, this.#shape, sorted)
     return this.#derivedBytes - (this.sorted?.derivedBytes ?? 0) + coming
-  }
-
-  /** Puts a new sorted part in the place of the one that there is. */
-  replaceSorted(part: SortedPart): void {
-    this.sorted?.destroy()
-    this.sorted = part
-    this.#comingBytes = 0
-  }
-
-  /** Puts a sorted part of so many tuples in the place of the one that there is, which has room for them. */
-  growSorted(tuples: number): void {
-    this.sorted = this.sorted?.successor(tuples)
-    this.#comingBytes = 0
   }
 
   /** Hands out nodes, with their heads where there are any; the first one's number. */
@@ -312,16 +311,6 @@ export class Arena implements ArenaContent {
     this.directory?.buffer.destroy()
     this.partitions?.destroy()
   }
-}
-
-/** Where keys of variable length lie that kernels look into: an arena's, and those of a request. */
-export interface KeyHeaps {
-  readonly heap: GPUBuffer | undefined
-  readonly queryHeap: GPUBuffer | undefined
-}
-
-export function keyHeaps({ heap }: Pick<ArenaContent, 'heap'>, queryHeap: GPUBuffer | undefined): KeyHeaps {
-  return { heap: heap?.buffer, queryHeap }
 }
 
 function sum(sizes: readonly number[]): number {

@@ -19,6 +19,27 @@ export interface PreparedBatch {
   discard(): void
 }
 
+/**
+ * A batch that has been settled.
+ * @param scratch given back once it is applied or discarded
+ * @param giveBack gives back what else was taken for it, where it is discarded
+ */
+export function preparedBatch(
+  scratch: Scratch,
+  outcome: Pick<PreparedBatch, 'codes' | 'effect'>,
+  apply: () => void,
+  giveBack: () => void,
+): PreparedBatch {
+  const ended = (task: () => void) => () => {
+    try {
+      task()
+    } finally {
+      scratch.release()
+    }
+  }
+  return { ...outcome, apply: ended(apply), discard: ended(giveBack) }
+}
+
 /** A tree's tuples in ascending key order, and what to go on recording with. */
 export interface TupleOrder {
   readonly recorder: Recorder

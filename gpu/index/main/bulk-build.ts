@@ -5,7 +5,7 @@ import type { IndexShape } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
-import type { PreparedBatch } from '../batch/batch.js'
+import { type PreparedBatch, preparedBatch } from '../batch/batch.js'
 import type { Items } from '../batch/items.js'
 import { BatchSort, type SortedKeys } from '../batch/sort.js'
 import { newTupleConditions, type TreeShape, treeShape } from '../layout.js'
@@ -84,28 +84,17 @@ export class BulkBuild {
     const all = arena.tuples.records + count
     const makeRoom = async (more: number) => {
       await arena.reserve({ nodes: 0, tuples: count + more, extentWords: 0, sorted: all + more })
-      return arena.sorted?.hasRoomFor(all) ? undefined : arena.provideSorted(all, all + more)
+      return arena.roomForSorted(all, all + more)
     }
-    const part = await makeRoom(coming).catch(() => makeRoom(0))
-    return {
-      ...created(count),
-      apply: () => {
-        try {
-          const recorder = this.#device.record()
-          this.#recordTuples(recorder, arena, items, keys)
-          recorder.submit()
-          arena.takeTuples(count)
-          if (part === undefined) arena.growSorted(all)
-          else arena.replaceSorted(part)
-        } finally {
-          scratch.release()
-        }
-      },
-      discard: () => {
-        part?.destroy()
-        scratch.release()
-      },
+    const room = await makeRoom(coming).catch(() => makeRoom(0))
+    const apply = () => {
+      const recorder = this.#device.record()
+      this.#recordTuples(recorder, arena, items, keys)
+      recorder.submit()
+      arena.takeTuples(count)
+      room.take()
     }
+    return preparedBatch(scratch, created(count), apply, room.giveBack)
   }
 
   /**
@@ -118,37 +107,25 @@ export class BulkBuild {
     items: Items,
     keys: SortedKeys,
   ): Promise<PreparedBatch | undefined> {
-    const { count } = items
+    const { count, goesOn } = items
     await arena.reserve({ nodes: 0, tuples: count, extentWords: 0 })
-    const room = await arena.merges.provide(arena, count, items.goesOn)
+    const room = await arena.merges.provide(count, goesOn)
     if (room === undefined) return undefined
     try {
       const equal = scratch.words(1)
       const recorder = this.#device.record()
       recorder.clear(equal, 0, 4)
       this.#recordTuples(recorder, arena, items, keys)
-      this.#merge.record(recorder, arena, this.#merge.plan(scratch, room, equal))
+      this.#merge.record(recorder, arena, this.#merge.plan(scratch, room.merged, equal))
       recorder.submit()
       const [isEqual] = await this.#device.readWords(equal, 1)
-      if (isEqual !== 0) {
-        arena.merges.giveBack(room)
-        return undefined
-      }
+      if (isEqual === 0) return preparedBatch(scratch, created(count), room.take, room.giveBack)
     } catch (error) {
-      arena.merges.giveBack(room)
+      room.giveBack()
       throw error
     }
-    return {
-      ...created(count),
-      apply: () => {
-        arena.merges.take(arena, room, items.goesOn)
-        scratch.release()
-      },
-      discard: () => {
-        arena.merges.giveBack(room)
-        scratch.release()
-      },
-    }
+    room.giveBack()
+    return undefined
   }
 
   /** Writes the batch's tuples behind those that there are. */

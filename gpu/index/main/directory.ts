@@ -1,7 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import { groupsFor, kernelsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
-import { type Arena, keyHeaps } from '../arena.js'
+import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import { FANOUT, planDirectory } from './directory-plan.js'
 
@@ -40,17 +40,17 @@ export class DirectoryBuilder {
 
   /** Builds the directory of an arena's sorted part, which is new. */
   record(recorder: Recorder, arena: Arena): void {
-    const { tuples, heap, sorted } = arena
+    const { heap, sorted } = arena
     if (sorted === undefined) return
     sorted.isSearchable = true
     const { levels, buckets } = planDirectory(this.#shape, sorted.tuples)
     const common = { tuples: sorted.tuples, shape: this.#shape.word }
     const buffers = {
-      tuples: tuples.buffer,
+      ...arena.bindings,
       newDirectory: sorted.directory,
       gaps: sorted.gaps,
       // No key of a request is looked at.
-      ...keyHeaps(arena, heap?.buffer),
+      queryHeap: heap?.buffer,
     }
     levels.forEach(({ firstQuad, places }, i) => {
       const threads = heap === undefined ? places : places / FANOUT

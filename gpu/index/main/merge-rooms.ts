@@ -1,16 +1,14 @@
 import { toWarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import { Region, regionBytes } from '../../memory/region.js'
-import type { Arena } from '../arena.js'
+import type { Arena, SortedRoom } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import { SortedPart } from './sorted-part.js'
 
 /** Room for a CSS-tree's sorted part and a run behind it in one order. */
-export interface MergeRoom {
+export interface MergeRoom extends SortedRoom {
   /** Has as many records as both have tuples. */
   readonly merged: Region
-  /** Undefined where the arena's sorted part has room for as many. */
-  readonly sorted: SortedPart | undefined
 }
 
 /** Room of what many merges use one after the other, beside what it must hold. */
@@ -20,14 +18,16 @@ const GROWTH = 1.5
 export class MergeRooms {
   readonly #device: Device
   readonly #shape: TreeShape
+  readonly #arena: Arena
   /** Where the tuples of the next merge may lie. */
   #spare: Region | undefined
   /** Bytes of the room that is given out and not taken yet. */
   #givenBytes = 0
 
-  constructor(device: Device, shape: TreeShape) {
+  constructor(device: Device, shape: TreeShape, arena: Arena) {
     this.#device = device
     this.#shape = shape
+    this.#arena = arena
   }
 
   /** Bytes of device memory that it has beside what is in the arena. */
@@ -40,48 +40,49 @@ export class MergeRooms {
    * there is room for that, too, more can be written behind the merged ones.
    * @param goesOn whether more merges follow: then they take turns in two regions, which grow ahead, and share what else the sorted part has
    */
-  provide(arena: Arena, added: number, goesOn: boolean): Promise<MergeRoom | undefined> {
-    const count = (arena.sorted?.tuples ?? 0) + added
-    return arena.allowance.inTurn(async () => {
-      const part = await this.#provideSorted(arena, count, goesOn)
+  provide(added: number, goesOn: boolean): Promise<MergeRoom | undefined> {
+    const { sorted, allowance } = this.#arena
+    const count = (sorted?.tuples ?? 0) + added
+    return allowance.inTurn(async () => {
+      const part = await this.#roomForSorted(count, goesOn)
       if (part === undefined) return undefined
-      const { sorted } = part
-      const sortedBytes = sorted?.bytes ?? 0
       const sizes = [...(goesOn ? [this.#ahead(count)] : []), count + added, count]
-      const merged = await this.#provideMerged(arena, count, sizes, sortedBytes)
+      const merged = await this.#provideMerged(count, sizes, part.bytes)
       if (merged === undefined) {
-        sorted?.destroy()
+        part.giveBack()
         return undefined
       }
       merged.take(count)
-      this.#givenBytes = merged.bytes + sortedBytes
-      return { merged, sorted }
+      const bytes = merged.bytes + part.bytes
+      this.#givenBytes = bytes
+      return {
+        merged,
+        bytes,
+        take: () => {
+          this.#replaceTuples(merged, goesOn)
+          part.take()
+        },
+        giveBack: () => {
+          merged.destroy()
+          part.giveBack()
+          this.#givenBytes = 0
+        },
+      }
     })
   }
 
-  /**
-   * Puts what was merged in the place of the sorted part, and of the run behind it.
-   * @param goesOn as given to `provide`
-   */
-  take(arena: Arena, { merged, sorted }: MergeRoom, goesOn: boolean): void {
+  /** Puts what was merged in the place of the arena's tuples, which a merge that follows may go to. */
+  #replaceTuples(merged: Region, goesOn: boolean): void {
+    const { tuples } = this.#arena
     this.dropSpare()
     if (goesOn) {
-      arena.tuples.empty()
-      this.#spare = arena.tuples
+      tuples.empty()
+      this.#spare = tuples
     } else {
-      arena.tuples.destroy()
+      tuples.destroy()
     }
     this.#givenBytes = 0
-    arena.tuples = merged
-    if (sorted === undefined) arena.growSorted(merged.records)
-    else arena.replaceSorted(sorted)
-  }
-
-  /** Gives back what `provide` gave. */
-  giveBack({ merged, sorted }: MergeRoom): void {
-    merged.destroy()
-    sorted?.destroy()
-    this.#givenBytes = 0
+    this.#arena.tuples = merged
   }
 
   /** Gives back what is kept for the next merge. */
@@ -96,19 +97,16 @@ export class MergeRooms {
     return Math.max(count, Math.min(Math.ceil(GROWTH * count), most))
   }
 
-  /** What a sorted part of so many tuples has beside them, unless the present one has room for it; undefined where there is no room. */
-  async #provideSorted(
-    arena: Arena,
-    count: number,
-    goesOn: boolean,
-  ): Promise<Pick<MergeRoom, 'sorted'> | undefined> {
-    if (arena.sorted?.hasRoomFor(count)) return { sorted: undefined }
+  /** Room for what a sorted part of so many tuples has beside them, as long as there is any for the tuples, too. */
+  async #roomForSorted(count: number, goesOn: boolean): Promise<SortedRoom | undefined> {
+    const arena = this.#arena
+    if (arena.sorted?.hasRoomFor(count)) return arena.roomForSorted(count)
     const left = arena.allowance.bytes() - arena.bytes + (this.#spare?.bytes ?? 0)
     for (const most of goesOn ? [this.#ahead(count), count] : [count]) {
       const tupleBytes = regionBytes(this.#device, this.#shape.tupleStride, most)
       if (SortedPart.bytesFor(this.#device, this.#shape, most) + tupleBytes > left) continue
-      const sorted = await roomOr(() => arena.provideSorted(count, most))
-      if (sorted !== undefined) return { sorted }
+      const room = await roomOr(() => arena.roomForSorted(count, most))
+      if (room !== undefined) return room
     }
     return undefined
   }
@@ -118,11 +116,11 @@ export class MergeRooms {
    * @param sortedBytes bytes that were taken for the sorted part
    */
   async #provideMerged(
-    arena: Arena,
     count: number,
     sizes: readonly number[],
     sortedBytes: number,
   ): Promise<Region | undefined> {
+    const arena = this.#arena
     const free = arena.allowance.bytes() - arena.bytes - sortedBytes
     const spare = this.#spare
     if (spare !== undefined && spare.leastBytes(count) <= spare.bytes && free >= 0) {

@@ -1,11 +1,11 @@
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { groupsFor, kernelsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
-import { type Arena, keyHeaps } from '../arena.js'
+import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
-import type { MergeRoom } from './merge-rooms.js'
 
 /** Tuples of a tile of the output; as in `merge-run.wesl`. */
 const TILE = { cooperative: 2048, serial: 512 }
@@ -20,7 +20,7 @@ const MOST_BESIDE = { cpu: { alone: 8, goesOn: 64 }, gpu: { alone: 64, goesOn: 2
 
 /** A merge that has all the memory that it needs. */
 export interface PlannedMerge {
-  readonly room: MergeRoom
+  readonly merged: Region
   readonly tiles: number
   readonly equal: GPUBuffer
   readonly taken: GPUBuffer
@@ -70,34 +70,22 @@ export class RunMerge {
   }
 
   /**
-   * Takes what the merge needs beside its room, so that recording it does not fail for want of memory.
+   * Takes what the merge needs beside that, so that recording it does not fail for want of memory.
+   * @param merged where both go, with as many records as both have tuples
    * @param equal a word that is set to 1 if a key of the run is in the sorted part, where that may be; not for keys of variable length
    */
-  plan(scratch: Scratch, room: MergeRoom, equal = scratch.words(1)): PlannedMerge {
+  plan(scratch: Scratch, merged: Region, equal = scratch.words(1)): PlannedMerge {
     const tile = TILE[this.#strategy === 'serial' ? 'serial' : 'cooperative']
-    const tiles = Math.ceil(room.merged.records / tile)
-    return { room, tiles, equal, taken: scratch.words(tiles + 1) }
+    const tiles = Math.ceil(merged.records / tile)
+    return { merged, tiles, equal, taken: scratch.words(tiles + 1) }
   }
 
   /** Records the merge of an arena's sorted part and the run that was written right behind it. */
-  record(recorder: Recorder, arena: Arena, { room, tiles, equal, taken }: PlannedMerge): void {
-    const { tuples, sorted, heap } = arena
-    const { merged } = room
-    const params = {
-      sorted: sorted?.tuples ?? 0,
-      count: merged.records,
-      tiles,
-      shape: this.#shape.word,
-    }
-    const buffers = {
-      tuples: tuples.buffer,
-      merged: merged.buffer,
-      equal,
-      taken,
-      takenByTile: taken,
-      // No key of a request is looked at.
-      ...keyHeaps(arena, heap?.buffer),
-    }
+  record(recorder: Recorder, arena: Arena, { merged, tiles, equal, taken }: PlannedMerge): void {
+    const { sorted, heap, bindings } = arena
+    const params = { sorted: sorted?.tuples ?? 0, count: merged.records, tiles, shape: this.#shape.word }
+    // No key of a request is looked at.
+    const buffers = { ...bindings, queryHeap: heap?.buffer, merged: merged.buffer, equal, taken }
     if (this.#shared) recorder.dispatch(this.#shared.find_diagonals, buffers, params, tiles + 1)
     recorder.dispatchGroups(this.#kernels.merge_tiles, buffers, params, groupsFor(this.#strategy, tiles))
   }

@@ -2,7 +2,6 @@ import type { Device } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { BatchSort } from '../batch/sort.js'
-import type { Builder } from '../delta/build.js'
 import { createBuilder } from '../delta/create-builder.js'
 import { DirectoryKeeper, hasDirectory } from '../delta/directory.js'
 import { EntryLister } from '../delta/entries.js'
@@ -21,28 +20,7 @@ import { Resolver } from './resolve.js'
 import { RunFinder } from './runs.js'
 
 /** What writes to trees of one shape are made of. */
-export interface Stages {
-  readonly sort: BatchSort
-  readonly runs: RunFinder
-  readonly pairs: PairMatcher
-  readonly resolver: Resolver
-  readonly planner: Planner
-  readonly entries: EntryLister
-  readonly builder: Builder
-  /** Only where keys have a variable length. */
-  readonly keys: KeyWriter | undefined
-  readonly payloads: PayloadWriter
-  readonly remover: Remover
-  /** Only where tuples are linked in key order. */
-  readonly linker: OrderLinker | undefined
-  /** Only where trees may have a directory. */
-  readonly directories: DirectoryKeeper | undefined
-  /** Only for CSS-trees. */
-  readonly separators: DirectoryBuilder | undefined
-  readonly merge: RunMerge | undefined
-  /** Only for CSS-trees over keys of fixed width. */
-  readonly bulk: BulkBuild | undefined
-}
+export type Stages = ReturnType<typeof createStages>
 
 /** @param locator finds keys by partitions, where trees of the shape have any */
 export function createStages(
@@ -50,7 +28,7 @@ export function createStages(
   primitives: Primitives,
   index: IndexShape,
   locator: Locator | undefined,
-): Stages {
+) {
   const shape = treeShape(index)
   const { payloadBytes, unique } = index
   const { css, linked, variable } = shape.conditions
@@ -63,13 +41,18 @@ export function createStages(
     planner: new Planner(device, shape, unique),
     entries: new EntryLister(device, primitives, shape),
     builder: createBuilder(device, shape),
-    keys: variable ? new KeyWriter(device, shape) : undefined,
     payloads: new PayloadWriter(device, shape, payloadBytes, unique),
     remover: new Remover(device, shape),
+    /** Only where keys have a variable length. */
+    keys: variable ? new KeyWriter(device, shape) : undefined,
+    /** Only where tuples are linked in key order. */
     linker: linked ? new OrderLinker(device, shape) : undefined,
+    /** Only where trees may have a directory. */
     directories: hasDirectory(shape) ? new DirectoryKeeper(device) : undefined,
+    /** Only for CSS-trees. */
     separators: css ? new DirectoryBuilder(device, shape) : undefined,
     merge,
+    /** Only for CSS-trees over keys of fixed width. */
     bulk: merge && !variable ? new BulkBuild(device, primitives, index, merge) : undefined,
   }
 }

@@ -5,14 +5,13 @@ import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
-import type { PreparedBatch } from '../batch/batch.js'
+import { type PreparedBatch, preparedBatch } from '../batch/batch.js'
 import { COUNTS, Count, effectOf, needOf } from '../batch/counts.js'
 import { type Items, uploadItems } from '../batch/items.js'
 import { BatchWork } from '../batch/work.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { MergeRoom } from '../main/merge-rooms.js'
 import type { PlannedMerge } from '../main/merge-run.js'
-import type { SortedPart } from '../main/sorted-part.js'
 import type { Locator, Ready } from '../partitions/locator.js'
 import { createStages, type Stages } from './stages.js'
 
@@ -28,12 +27,6 @@ interface Settled {
  * merged with it at once, until it is known how many tuples it creates.
  */
 type Destination = 'nodes' | 'sorted part' | 'undecided'
-
-/** Where the tuples go that are merged at once, or become the sorted part. */
-interface ReadyMemory {
-  readonly merge: PlannedMerge | undefined
-  readonly sorted: SortedPart | undefined
-}
 
 /** Nodes that random keys take, at most about; evenly spread ones take 0.07 to 0.53. */
 const NODES_PER_KEY = 0.4
@@ -128,12 +121,12 @@ export class TreeWriter {
     const { goesOn } = items
     if (this.#stages.merge?.suits(arena, totals[Count.creates]!, goesOn)) {
       await arena.reserve(needOf(totals))
-      const room = await arena.merges.provide(arena, totals[Count.creates]!, goesOn)
+      const room = await arena.merges.provide(totals[Count.creates]!, goesOn)
       if (room !== undefined) {
         try {
           return await this.#prepared(arena, settled, totals, codes, room)
         } catch (error) {
-          arena.merges.giveBack(room)
+          room.giveBack()
           throw error
         }
       }
@@ -162,27 +155,14 @@ export class TreeWriter {
     // Taken now, because applying must not fail.
     work.words('movedFrom', totals[Count.longMoves]! > 0 ? work.count : 1)
     work.words('emptied', totals[Count.removes]! + 1)
-    const memory = {
-      merge: room && this.#stages.merge?.plan(scratch, room),
-      // The last thing that may fail, since nobody would give it back.
-      sorted: becomesSorted ? await arena.provideSorted(creates) : undefined,
+    const merge = room && this.#stages.merge?.plan(scratch, room.merged)
+    // The last thing that may fail, since nobody would give it back.
+    const sorted = room ?? (becomesSorted ? await arena.roomForSorted(creates) : undefined)
+    const apply = () => {
+      this.#apply(arena, settled, totals, merge)
+      sorted?.take()
     }
-    return {
-      codes,
-      effect: effectOf(totals),
-      apply: () => {
-        try {
-          this.#apply(arena, settled, memory, totals)
-        } finally {
-          scratch.release()
-        }
-      },
-      discard: () => {
-        memory.sorted?.destroy()
-        if (room !== undefined) arena.merges.giveBack(room)
-        scratch.release()
-      },
-    }
+    return preparedBatch(scratch, { codes, effect: effectOf(totals) }, apply, () => sorted?.giveBack())
   }
 
   async #settle(scratch: Scratch, arena: Arena, items: Items, ready: Ready | undefined): Promise<Settled> {
@@ -254,7 +234,7 @@ export class TreeWriter {
     return this.#device.read(codes, items.count, (view) => view.slice())
   }
 
-  #apply(arena: Arena, settled: Settled, { merge, sorted }: ReadyMemory, totals: Uint32Array): void {
+  #apply(arena: Arena, settled: Settled, totals: Uint32Array, merge: PlannedMerge | undefined): void {
     const { work, items, destination } = settled
     const stages = this.#stages
     const creates = totals[Count.creates]!
@@ -273,8 +253,6 @@ export class TreeWriter {
     stages.directories?.recordFill(work.recorder, arena)
     if (merge !== undefined) stages.merge?.record(work.recorder, arena, merge)
     work.recorder.submit()
-    if (sorted !== undefined) arena.replaceSorted(sorted)
-    if (merge !== undefined) arena.merges.take(arena, merge.room, items.goesOn)
   }
 }
 
