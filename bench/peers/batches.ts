@@ -25,7 +25,7 @@ export class BatchSource {
   draw(distribution: 'uniform' | 'zipfian', size: number, keys: number): Batch[] {
     const calls = Math.min(MOST_CALLS, Math.ceil(Math.min(keys, MOST_KEYS) / size))
     const items = new Uint32Array(calls * size)
-    this.#choosers[distribution].fill(items, items.length, this.#records)
+    this.#choosers[distribution](items, items.length, this.#records)
     return batches(this.#data, items, size)
   }
 }

@@ -2,54 +2,35 @@
 import yargs, { type Argv } from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { addBackup } from './commands/backup.js'
-import { addCalibrate } from './commands/calibrate.js'
-import { addCreate } from './commands/create.js'
-import { addDel } from './commands/del.js'
-import { addDoctor } from './commands/doctor.js'
-import { addDrop } from './commands/drop.js'
-import { addExplain } from './commands/explain.js'
-import { addGet } from './commands/get.js'
-import { addImport } from './commands/import.js'
-import { addList } from './commands/list.js'
-import { addLoadTest } from './commands/loadtest.js'
-import { addPut } from './commands/put.js'
-import { addQuery } from './commands/query.js'
-import { addRelations } from './commands/relations.js'
-import { addRestore } from './commands/restore.js'
-import { addScan } from './commands/scan.js'
-import { addServe } from './commands/serve.js'
-import { addSnapshot } from './commands/snapshot.js'
-import { addStats } from './commands/stats.js'
-import { addToken } from './commands/token.js'
-import { addVerify } from './commands/verify.js'
+import type { Adds } from './command.js'
 import { ExitCode } from './exit-code.js'
 import { guardedArguments, removeGuards, unguarded } from './guarded-arguments.js'
 import { packageVersion } from './package-version.js'
 
-const COMMANDS = [
-  addServe,
-  addCreate,
-  addList,
-  addDrop,
-  addPut,
-  addGet,
-  addExplain,
-  addScan,
-  addQuery,
-  addDel,
-  addImport,
-  addRelations,
-  addStats,
-  addCalibrate,
-  addSnapshot,
-  addToken,
-  addBackup,
-  addRestore,
-  addVerify,
-  addLoadTest,
-  addDoctor,
-]
+/** Each is loaded when it is asked for: what all of them import would be most of the time that a short one takes. */
+const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> = {
+  serve: () => import('./commands/serve.js'),
+  create: () => import('./commands/create.js'),
+  list: () => import('./commands/list.js'),
+  drop: () => import('./commands/drop.js'),
+  put: () => import('./commands/put.js'),
+  get: () => import('./commands/get.js'),
+  explain: () => import('./commands/explain.js'),
+  scan: () => import('./commands/scan.js'),
+  query: () => import('./commands/query.js'),
+  del: () => import('./commands/del.js'),
+  import: () => import('./commands/import.js'),
+  relations: () => import('./commands/relations.js'),
+  stats: () => import('./commands/stats.js'),
+  calibrate: () => import('./commands/calibrate.js'),
+  snapshot: () => import('./commands/snapshot.js'),
+  token: () => import('./commands/token.js'),
+  backup: () => import('./commands/backup.js'),
+  restore: () => import('./commands/restore.js'),
+  verify: () => import('./commands/verify.js'),
+  loadtest: () => import('./commands/loadtest.js'),
+  doctor: () => import('./commands/doctor.js'),
+}
 
 /** Columns of a help text; longer lines are hard to read on wide terminals. */
 const WIDEST_HELP = 110
@@ -57,9 +38,11 @@ const WIDEST_HELP = 110
 const EPILOGUE = `Exit codes: 0 done, 1 a key was not found (or was there already), 2 an error.
 Clients find the server by --url or WARPDEX_URL, and show it the token of WARPDEX_TOKEN or --token.`
 
-function commandLine(): Argv {
+/** @param command what the first argument says; all commands are there where it is none */
+async function commandLine(command: string): Promise<Argv> {
   const cli = yargs(guardedArguments(hideBin(process.argv)))
-  for (const add of COMMANDS) add(cli)
+  const loads = Object.hasOwn(COMMANDS, command) ? [COMMANDS[command]] : Object.values(COMMANDS)
+  for (const { add } of await Promise.all(loads.map((load) => load()))) add(cli)
   return (
     cli
       .scriptName('warpdex')
@@ -107,7 +90,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 try {
-  await commandLine().parseAsync()
+  const cli = await commandLine(command)
+  await cli.parseAsync()
 } catch (thrown) {
   report(thrown)
 }

@@ -6,34 +6,30 @@ export type Distribution = (typeof DISTRIBUTIONS)[number]
 /** YCSB's skew: the most wanted of a million items gets 7 % of the requests. */
 export const THETA = 0.99
 
-/** Chooses items among the first `population` ones, each a number from 0. */
-export interface Chooser {
-  fill(target: Uint32Array, count: number, population: number): void
-}
+/** Writes `count` items to `target`, each a number from 0 and one of the first `population` ones. */
+export type Chooser = (target: Uint32Array, count: number, population: number) => void
 
 /**
  * @param records items of the data set: what is inserted later is chosen by `latest` only
  */
 export function chooser(distribution: Distribution, records: number, random: Random, seed: number): Chooser {
-  if (distribution === 'latest') return new LatestChooser(random)
-  return distribution === 'zipfian'
-    ? new ZipfianChooser(records, random, seed)
-    : new UniformChooser(records, random)
-}
-
-class UniformChooser implements Chooser {
-  readonly #records: number
-  readonly #random: Random
-
-  constructor(records: number, random: Random) {
-    this.#records = records
-    this.#random = random
+  const ranks = new ZipfianRanks(distribution === 'zipfian' ? records : 1, random)
+  if (distribution === 'latest') {
+    // Counted from the newest item back.
+    return (target, count, population) => {
+      ranks.resize(population)
+      for (let i = 0; i < count; i++) target[i] = population - 1 - ranks.next()
+    }
   }
-
-  fill(target: Uint32Array, count: number): void {
-    const random = this.#random
-    const records = this.#records
-    for (let i = 0; i < count; i++) target[i] = random.below(records)
+  if (distribution === 'uniform') {
+    return (target, count) => {
+      for (let i = 0; i < count; i++) target[i] = random.below(records)
+    }
+  }
+  // Scrambled: the most wanted items lie anywhere in the data set.
+  const scramble = permutation(records, seed)
+  return (target, count) => {
+    for (let i = 0; i < count; i++) target[i] = scramble(ranks.next())
   }
 }
 
@@ -99,35 +95,6 @@ function power100(x: number): number {
   const x16 = x4 * x4 * (x4 * x4)
   const x32 = x16 * x16
   return x32 * x32 * x32 * x4
-}
-
-/** Zipfian ranks, scrambled: the most wanted items lie anywhere in the data set. */
-class ZipfianChooser implements Chooser {
-  readonly #ranks: ZipfianRanks
-  readonly #scramble: (rank: number) => number
-
-  constructor(records: number, random: Random, seed: number) {
-    this.#ranks = new ZipfianRanks(records, random)
-    this.#scramble = permutation(records, seed)
-  }
-
-  fill(target: Uint32Array, count: number): void {
-    for (let i = 0; i < count; i++) target[i] = this.#scramble(this.#ranks.next())
-  }
-}
-
-/** Zipfian ranks counted from the newest item back. */
-class LatestChooser implements Chooser {
-  readonly #ranks: ZipfianRanks
-
-  constructor(random: Random) {
-    this.#ranks = new ZipfianRanks(1, random)
-  }
-
-  fill(target: Uint32Array, count: number, population: number): void {
-    this.#ranks.resize(population)
-    for (let i = 0; i < count; i++) target[i] = population - 1 - this.#ranks.next()
-  }
 }
 
 /**

@@ -6,13 +6,13 @@ import { DataSet, FIRST_VERSION } from './data-set.js'
 import { chooser } from './distributions.js'
 import { Items } from './items.js'
 import { KeySpace } from './key-space.js'
+import { openTarget } from './open-target.js'
 import type { LoadTestOptions } from './options.js'
 import { Pacer } from './pacer.js'
 import { PayloadSpace } from './payload-space.js'
 import { Random } from './random.js'
 import { type IntervalPart, type MeasuredPart, Recorder } from './recorder.js'
 import { LaneRequests, PreparedItems, type Request } from './requests.js'
-import { openTarget } from './servers.js'
 import type { Target } from './target.js'
 import { has, workload } from './workloads.js'
 
@@ -62,7 +62,12 @@ export class Driver {
   static async open(options: LoadTestOptions, process: number): Promise<Driver> {
     const payloads = new PayloadSpace(options.payloadKind, options.payloadBytes)
     const data = new DataSet(new KeySpace(options.keyType, options.seed), payloads)
-    const open = () => openTarget(options, payloads)
+    const open = async () => {
+      const target = await openTarget(options, payloads)
+      // What it asks is known from then on, so that no measured request waits for it.
+      await target.check()
+      return target
+    }
     const targets = await Promise.all(Array.from({ length: options.connections }, open))
     return new Driver(options, process, data, targets)
   }

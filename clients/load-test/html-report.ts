@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { drawReport } from './page-script.js'
-import type { LoadTestReport } from './report.js'
-import { figureCells, milliseconds, OPERATION_NAMES, outcomeLines, setupRows } from './text-report.js'
-import { OPERATIONS } from './workloads.js'
+import { hasFailed, type LoadTestReport } from './report.js'
+import { FIGURE_HEADS, figureRows, milliseconds, outcomeLines, setupRows } from './text-report.js'
 
 const STYLE = `
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem; padding: 1rem }
@@ -56,25 +55,20 @@ function setupTable(report: LoadTestReport): string {
   return `<table>${rows.join('')}</table>`
 }
 
-function operationTable({ operations, total }: LoadTestReport): string {
-  const heads = ['requests', 'keys/s', 'requests/s', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max']
-  const row = (name: string, cells: readonly string[]) =>
-    `<tr><td>${escaped(name)}</td>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`
-  const rows = OPERATIONS.flatMap((operation) => {
-    const figures = operations[operation]
-    return figures === undefined ? [] : [row(OPERATION_NAMES[operation], figureCells(figures))]
-  })
-  const head = heads.map((name) => `<th>${name}</th>`).join('')
-  const body = [...rows, row('all', figureCells(total))].join('')
-  return `<div class="wide"><table class="figures"><tr><th>latency in ms</th>${head}</tr>${body}</table></div>`
+function operationTable(report: LoadTestReport): string {
+  const rows = figureRows(report, true).map(([name, ...figures]) => [
+    `<td>${escaped(name)}</td>`,
+    ...figures.map((figure) => `<td>${figure}</td>`),
+  ])
+  const heads = FIGURE_HEADS.map((name) => `<th>${name}</th>`)
+  const lines = [heads, ...rows].map((cells) => `<tr>${cells.join('')}</tr>`)
+  return `<div class="wide"><table class="figures">${lines.join('')}</table></div>`
 }
 
 function outcome(report: LoadTestReport): string {
-  const { errors, verification, intervals } = report
-  const isBad = Object.keys(errors).length > 0 || (verification?.failures ?? 0) > 0
   const lines = outcomeLines(report).map((line) => `<li>${escaped(line)}</li>`)
-  const slowest = Math.max(0, ...intervals.map(({ max }) => max))
-  return `<ul${isBad ? ' class="bad"' : ''}>${lines.join('')}</ul><p>Slowest request: ${milliseconds(slowest)} ms</p>`
+  const slowest = Math.max(0, ...report.intervals.map(({ max }) => max))
+  return `<ul${hasFailed(report) ? ' class="bad"' : ''}>${lines.join('')}</ul><p>Slowest request: ${milliseconds(slowest)} ms</p>`
 }
 
 function plotLibrary(): { readonly script: string; readonly style: string } {

@@ -3,13 +3,13 @@ import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { DataSet } from './data-set.js'
 import type { DriverResult } from './driver.js'
 import { KeySpace } from './key-space.js'
+import { openTarget } from './open-target.js'
 import { checkOptions, isRedis, type LoadTestOptions } from './options.js'
 import { PayloadSpace } from './payload-space.js'
 import { Processes } from './processes.js'
 import type { IntervalPart } from './recorder.js'
 import { type IntervalFigures, type LoadTestReport, makeReport, oneInterval } from './report.js'
-import { openServer } from './servers.js'
-import type { TestedServer } from './target.js'
+import type { Target } from './target.js'
 import { has, workload } from './workloads.js'
 
 /** What happens during a load test. */
@@ -49,11 +49,11 @@ export async function runLoadTest(
   }
   const payloads = new PayloadSpace(options.payloadKind, options.payloadBytes)
   const data = new DataSet(new KeySpace(options.keyType, options.seed), payloads)
-  const server = await openServer(options, payloads)
+  const server = await openTarget(options, payloads)
   let inserted = 0
   try {
     const facts = await server.describe()
-    await server.prepare()
+    await (options.load ? server.create() : server.check())
     try {
       const load = options.load ? await loadDataSet(server, data, options, events, stop) : null
       const time = new Date().toISOString()
@@ -72,7 +72,7 @@ export async function runLoadTest(
 }
 
 async function loadDataSet(
-  server: TestedServer,
+  server: Target,
   data: DataSet,
   { records }: LoadTestOptions,
   events: LoadTestEvents,

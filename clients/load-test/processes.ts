@@ -44,50 +44,44 @@ export class Processes {
 }
 
 class Child {
-  readonly warm: Promise<void>
+  readonly warm: Promise<unknown>
   readonly #process: ChildProcess
-  readonly #done: Promise<DriverResult>
-  #onInterval: (part: IntervalPart) => void = () => {}
+  readonly #number: number
+  readonly #done: Promise<NewsOf<'done'>>
 
   constructor(options: LoadTestOptions, process: number) {
     const self = fileURLToPath(import.meta.url)
-    const child = fork(fileURLToPath(new URL(`./child${extname(self)}`, import.meta.url)))
-    this.#process = child
-    let warm: () => void = () => {}
-    let fail: (error: WarpdexError) => void = () => {}
-    const failed = new Promise<never>((_, reject) => {
-      fail = reject
-    })
-    this.warm = Promise.race([
-      failed,
-      new Promise<void>((resolve) => {
-        warm = resolve
-      }),
-    ])
-    this.#done = Promise.race([
-      failed,
-      new Promise<DriverResult>((resolve) => {
-        child.on('message', (news: ChildNews) => {
-          if (news.news === 'warm') warm()
-          else if (news.news === 'interval') this.#onInterval(news.part)
-          else if (news.news === 'done') resolve(news.result)
-          else fail(errorOf(news.code, news.message))
-        })
-      }),
-    ])
-    // Whoever waits for the one hears of the failure.
-    this.warm.catch(() => {})
-    this.#done.catch(() => {})
-    child.once('exit', (code, signal) => {
-      fail(new WarpdexError('INTERNAL', `process ${process} of the load test ended with ${code ?? signal}`))
-    })
+    this.#process = fork(fileURLToPath(new URL(`./child${extname(self)}`, import.meta.url)))
+    this.#number = process
+    this.warm = this.#news('warm')
+    this.#done = this.#news('done')
     this.tell({ order: 'open', options, process })
   }
 
-  measure(order: ChildOrder, onInterval: (part: IntervalPart) => void): Promise<DriverResult> {
-    this.#onInterval = onInterval
+  /** Waits for news of a kind. @throws WarpdexError when it fails before */
+  #news<K extends ChildNews['news']>(kind: K): Promise<NewsOf<K>> {
+    const news = new Promise<NewsOf<K>>((resolve, reject) => {
+      this.#process.on('message', (message: ChildNews) => {
+        if (isNews(message, kind)) resolve(message)
+        else if (message.news === 'failed') reject(errorOf(message))
+      })
+      this.#process.once('exit', (code, signal) => {
+        const message = `process ${this.#number} of the load test ended with ${code ?? signal}`
+        reject(new WarpdexError('INTERNAL', message))
+      })
+    })
+    // Whoever waits for the one hears of the failure.
+    news.catch(() => {})
+    return news
+  }
+
+  async measure(order: ChildOrder, onInterval: (part: IntervalPart) => void): Promise<DriverResult> {
+    this.#process.on('message', (message: ChildNews) => {
+      if (message.news === 'interval') onInterval(message.part)
+    })
     this.tell(order)
-    return this.#done
+    const { result } = await this.#done
+    return result
   }
 
   tell(order: ChildOrder): void {
@@ -99,6 +93,12 @@ class Child {
   }
 }
 
-function errorOf(code: string, message: string): WarpdexError {
+type NewsOf<K extends ChildNews['news']> = Extract<ChildNews, { readonly news: K }>
+
+function isNews<K extends ChildNews['news']>(message: ChildNews, kind: K): message is NewsOf<K> {
+  return message.news === kind
+}
+
+function errorOf({ code, message }: NewsOf<'failed'>): WarpdexError {
   return new WarpdexError(ERROR_CODES.find((known) => known === code) ?? 'INTERNAL', message)
 }

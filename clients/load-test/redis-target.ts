@@ -1,34 +1,25 @@
 import { Redis } from 'ioredis'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { LoadTestOptions } from './options.js'
-import type { PayloadSpace } from './payload-space.js'
-import type {
-  KeyColumn,
-  PayloadRows,
-  ReadAnswer,
-  ScanAnswer,
-  ServerFacts,
-  Target,
-  TestedServer,
-} from './target.js'
+import type { KeyColumn, PayloadRows, ReadAnswer, ScanAnswer, ServerFacts, Target } from './target.js'
 
 /** Keys of a command of the load: more make Redis keep others waiting, and gain nothing. */
 const LOAD_KEYS = 1000
 /** Commands of the load that are under way. */
 const LOAD_DEPTH = 8
 
-/** A Redis server under test. Items are plain keys with their bytes as names, in the database that the URL names. */
-export class RedisServer implements TestedServer {
+/**
+ * A connection to a Redis server under test. Items are plain keys with their bytes as names, in the database that the URL names.
+ */
+export class RedisTarget implements Target {
   readonly #redis: Redis
-  readonly #load: boolean
 
-  private constructor(redis: Redis, load: boolean) {
+  private constructor(redis: Redis) {
     this.#redis = redis
-    this.#load = load
   }
 
-  static async open({ url, load }: LoadTestOptions): Promise<RedisServer> {
-    return new RedisServer(await open(url), load)
+  static async open({ url }: LoadTestOptions): Promise<RedisTarget> {
+    return new RedisTarget(await open(url))
   }
 
   async describe(): Promise<ServerFacts> {
@@ -40,8 +31,7 @@ export class RedisServer implements TestedServer {
     }
   }
 
-  async prepare(): Promise<void> {
-    if (!this.#load) return
+  async create(): Promise<void> {
     const keys = await this.#redis.dbsize()
     if (keys === 0) return
     throw new WarpdexError(
@@ -49,6 +39,9 @@ export class RedisServer implements TestedServer {
       `the Redis database has ${keys} keys already; name an empty one, as redis://127.0.0.1:6379/7 does, or give --no-load`,
     )
   }
+
+  /** Any database fits. */
+  async check(): Promise<void> {}
 
   async load(
     batches: Iterable<readonly [KeyColumn, PayloadRows]>,
@@ -78,23 +71,6 @@ export class RedisServer implements TestedServer {
         await this.#redis.unlink(names(keys, first, Math.min(first + LOAD_KEYS, keys.count)))
       }
     }
-  }
-
-  close(): void {
-    this.#redis.disconnect()
-  }
-}
-
-/** One connection to a Redis server. */
-export class RedisTarget implements Target {
-  readonly #redis: Redis
-
-  private constructor(redis: Redis) {
-    this.#redis = redis
-  }
-
-  static async open({ url }: LoadTestOptions, _payloads: PayloadSpace): Promise<RedisTarget> {
-    return new RedisTarget(await open(url))
   }
 
   async read(keys: KeyColumn): Promise<ReadAnswer> {

@@ -27,7 +27,7 @@ export class PreparedItems {
   constructor(data: DataSet, count: number, choose: Chooser, items: Items) {
     this.#data = data
     this.#items = new Uint32Array(count)
-    choose.fill(this.#items, count, items.stored)
+    choose(this.#items, count, items.stored)
     items.number(this.#items, count)
     this.#words = new Uint32Array(Math.ceil((count * data.keys.words) / 2) * 2)
     data.keys.write(this.#items, count, this.#words)
@@ -50,7 +50,7 @@ export class LaneRequests {
   readonly #data: DataSet
   readonly #items: Items
   readonly #random: Random
-  readonly #chooser: Chooser
+  readonly #choose: Chooser
   readonly #prepared: PreparedItems | undefined
   /** Memory for items and their keys. */
   readonly #numbers: Uint32Array
@@ -71,7 +71,7 @@ export class LaneRequests {
     this.#items = items
     this.#prepared = prepared
     this.#random = new Random(options.seed, lane)
-    this.#chooser = chooser(options.distribution, options.records, this.#random, options.seed)
+    this.#choose = chooser(options.distribution, options.records, this.#random, options.seed)
     this.#numbers = new Uint32Array(options.batch)
     this.#words = new Uint32Array(Math.ceil((options.batch * data.keys.words) / 2) * 2)
     this.#shares = cumulated(workload(options.workload).shares)
@@ -84,7 +84,7 @@ export class LaneRequests {
     const limit = operation === 'scan' ? 1 + this.#random.below(scanLength) : 0
     if (operation === 'insert') return this.#insert(batch)
     if (this.#prepared !== undefined) return { operation, ...this.#prepared.take(batch), limit, place: 0 }
-    this.#chooser.fill(this.#numbers, batch, this.#items.stored)
+    this.#choose(this.#numbers, batch, this.#items.stored)
     return { operation, ...this.#chosen(batch), limit, place: 0 }
   }
 

@@ -34,22 +34,12 @@ export interface ScanAnswer {
 
 /** One connection to what is tested. */
 export interface Target {
-  read(keys: KeyColumn): Promise<ReadAnswer>
-  /** Puts a payload in the place of what each key has. */
-  update(keys: KeyColumn, payloads: PayloadRows): Promise<void>
-  /** Stores keys that are not there. @returns how many were there already */
-  insert(keys: KeyColumn, payloads: PayloadRows): Promise<number>
-  /** The first `limit` entries from each key on. */
-  scan(keys: KeyColumn, limit: number): Promise<ScanAnswer>
-  close(): void
-}
-
-/** What is tested: says who it is, takes the data set, and makes connections. */
-export interface TestedServer {
   /** What the server says of itself. */
   describe(): Promise<ServerFacts>
-  /** @throws WarpdexError when there is something already, or what is there does not fit */
-  prepare(): Promise<void>
+  /** Makes what the data set is loaded into. @throws WarpdexError when there is something already */
+  create(): Promise<void>
+  /** @throws WarpdexError when what is there does not fit */
+  check(): Promise<void>
   /** Stores the batches in their order. @returns when all are stored */
   load(
     batches: Iterable<readonly [KeyColumn, PayloadRows]>,
@@ -57,6 +47,13 @@ export interface TestedServer {
   ): Promise<void>
   /** Removes what the test has stored: the items that `batches` has. */
   remove(batches: Iterable<KeyColumn>): Promise<void>
+  read(keys: KeyColumn): Promise<ReadAnswer>
+  /** Puts a payload in the place of what each key has. */
+  update(keys: KeyColumn, payloads: PayloadRows): Promise<void>
+  /** Stores keys that are not there. @returns how many were there already */
+  insert(keys: KeyColumn, payloads: PayloadRows): Promise<number>
+  /** The first `limit` entries from each key on. */
+  scan(keys: KeyColumn, limit: number): Promise<ScanAnswer>
   close(): void
 }
 

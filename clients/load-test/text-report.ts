@@ -3,7 +3,7 @@ import type { LoadTestReport, OperationFigures } from './report.js'
 import { OPERATIONS, workload } from './workloads.js'
 
 /** Names of the kinds of requests, for people. */
-export const OPERATION_NAMES = {
+const OPERATION_NAMES = {
   read: 'read',
   update: 'update',
   insert: 'insert',
@@ -11,15 +11,26 @@ export const OPERATION_NAMES = {
   readModifyWrite: 'read-modify-write',
 } as const
 
+/** Heads of a table of `figureRows`. */
+export const FIGURE_HEADS = [
+  'latency in ms',
+  'requests',
+  'keys/s',
+  'requests/s',
+  'mean',
+  'p50',
+  'p90',
+  'p99',
+  'p99.9',
+  'max',
+] as const
+
 /** A report for a terminal. */
 export function reportLines(report: LoadTestReport): string[] {
   return [
     ...table(['', ''], setupRows(report)).slice(1),
     '',
-    ...table(
-      ['latency in ms', 'requests', 'keys/s', 'requests/s', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'],
-      figureRows(report),
-    ),
+    ...table(FIGURE_HEADS, figureRows(report, Object.keys(report.operations).length > 1)),
     '',
     ...outcomeLines(report),
   ]
@@ -57,23 +68,20 @@ function payloadText({ payloadKind, payloadBytes }: LoadTestReport['setup']): st
   return payloadKind === 'bytes' ? `bytes of ${payloadBytes}` : payloadKind
 }
 
-function figureRows({ total, operations }: LoadTestReport): string[][] {
+/** A row for each kind of request and, where it is wanted, one for all. */
+export function figureRows({ total, operations }: LoadTestReport, withAll: boolean): string[][] {
   const kinds = OPERATIONS.flatMap((operation) => {
     const figures = operations[operation]
-    return figures === undefined ? [] : [[OPERATION_NAMES[operation], figures] as const]
+    return figures === undefined ? [] : [figureRow(OPERATION_NAMES[operation], figures)]
   })
-  const all = kinds.length > 1 ? [...kinds, ['all', total] as const] : kinds
-  return all.map(([name, figures]) => [name, ...figureCells(figures)])
+  return withAll ? [...kinds, figureRow('all', total)] : kinds
 }
 
-export function figureCells({
-  requests,
-  itemsPerSecond,
-  requestsPerSecond,
-  latency,
-}: OperationFigures): string[] {
+function figureRow(name: string, figures: OperationFigures): string[] {
+  const { requests, itemsPerSecond, requestsPerSecond, latency } = figures
   const { mean, p50, p90, p99, p999, max } = latency
   return [
+    name,
     ...[requests, itemsPerSecond, requestsPerSecond].map(grouped),
     ...[mean, p50, p90, p99, p999, max].map(milliseconds),
   ]

@@ -4,30 +4,30 @@ import type { IndexDefinition, VariableKeyType } from '../../protocol/types.js'
 import { type Client, connect, type Index, ResultCode, type StoredKeys } from '../sdk/index.js'
 import type { LoadTestOptions } from './options.js'
 import { type PayloadSpace, payloadBytesOf } from './payload-space.js'
-import type {
-  KeyColumn,
-  PayloadRows,
-  ReadAnswer,
-  ScanAnswer,
-  ServerFacts,
-  Target,
-  TestedServer,
-} from './target.js'
+import type { KeyColumn, PayloadRows, ReadAnswer, ScanAnswer, ServerFacts, Target } from './target.js'
 
-/** A warpdex server under test. */
-export class WarpdexServer implements TestedServer {
+const RECONNECT = { attempts: 20 }
+
+/** A connection to a warpdex server under test. */
+export class WarpdexTarget implements Target {
   readonly #client: Client
-  readonly #options: LoadTestOptions
+  readonly #index: Index
+  readonly #definition: IndexDefinition
   readonly #payloads: PayloadSpace
 
   private constructor(client: Client, options: LoadTestOptions, payloads: PayloadSpace) {
+    const { index, keyType, payloadKind } = options
     this.#client = client
-    this.#options = options
+    this.#index = client.index(index)
+    this.#definition = { name: index, keyType, payloadKind, unique: true }
     this.#payloads = payloads
   }
 
-  static async open(options: LoadTestOptions, payloads: PayloadSpace): Promise<WarpdexServer> {
-    return new WarpdexServer(await open(options), options, payloads)
+  static async open(options: LoadTestOptions, payloads: PayloadSpace): Promise<WarpdexTarget> {
+    const { url, token } = options
+    // A server that does not come back is an error of the test.
+    const client = await connect(url, { token, reconnect: RECONNECT })
+    return new WarpdexTarget(client, options, payloads)
   }
 
   async describe(): Promise<ServerFacts> {
@@ -35,27 +35,23 @@ export class WarpdexServer implements TestedServer {
     return { kind: 'warpdex', version: server, adapter: adapter.name }
   }
 
-  async prepare(): Promise<void> {
-    const definition = definitionOf(this.#options)
-    if (this.#options.load) {
-      await this.#create(definition)
-      return
-    }
-    const { keyType, payloadKind, unique } = await this.#client.index(definition.name).definition()
-    if (keyType === definition.keyType && payloadKind === definition.payloadKind && unique) return
-    const found = `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`
-    const right = `${definition.keyType} → ${definition.payloadKind}, unique`
-    throw badRequest(`index "${definition.name}" is ${found}; the test wants ${right}`)
-  }
-
-  async #create(definition: IndexDefinition): Promise<void> {
+  async create(): Promise<void> {
     try {
-      await this.#client.createIndex(definition)
+      await this.#client.createIndex(this.#definition)
     } catch (error) {
       if (!(error instanceof WarpdexError) || error.code !== 'INDEX_EXISTS') throw error
       const message = `${error.message}; give --no-load to use it as it is, or another name with --index`
       throw new WarpdexError('INDEX_EXISTS', message, { cause: error })
     }
+  }
+
+  async check(): Promise<void> {
+    const { name, ...wanted } = this.#definition
+    const { keyType, payloadKind, unique } = await this.#index.definition()
+    if (keyType === wanted.keyType && payloadKind === wanted.payloadKind && unique) return
+    const found = `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`
+    const right = `${wanted.keyType} → ${wanted.payloadKind}, unique`
+    throw badRequest(`index "${name}" is ${found}; the test wants ${right}`)
   }
 
   async load(
@@ -68,36 +64,11 @@ export class WarpdexServer implements TestedServer {
         yield { keys: keys.keys, payloads: payloads.column(rows.bytes, keys.count) }
       }
     }
-    const index = this.#client.index(this.#options.index)
-    await index.bulkLoad(source(), { onProgress: ({ rows }) => onProgress(rows) })
+    await this.#index.bulkLoad(source(), { onProgress: ({ rows }) => onProgress(rows) })
   }
 
   async remove(): Promise<void> {
-    await this.#client.dropIndex(this.#options.index, { ifExists: true })
-  }
-
-  close(): void {
-    void this.#client.close({ now: true })
-  }
-}
-
-/** One connection to a warpdex server. */
-export class WarpdexTarget implements Target {
-  readonly #client: Client
-  readonly #index: Index
-  readonly #payloads: PayloadSpace
-
-  private constructor(client: Client, index: string, payloads: PayloadSpace) {
-    this.#client = client
-    this.#index = client.index(index)
-    this.#payloads = payloads
-  }
-
-  static async open(options: LoadTestOptions, payloads: PayloadSpace): Promise<WarpdexTarget> {
-    const target = new WarpdexTarget(await open(options), options.index, payloads)
-    // Asked for once, so that no measured request waits for it.
-    await target.#index.definition()
-    return target
+    await this.#client.dropIndex(this.#definition.name, { ifExists: true })
   }
 
   async read({ keys }: KeyColumn): Promise<ReadAnswer> {
@@ -132,17 +103,6 @@ export class WarpdexTarget implements Target {
   close(): void {
     void this.#client.close({ now: true })
   }
-}
-
-const RECONNECT = { attempts: 20 }
-
-function open({ url, token }: LoadTestOptions): Promise<Client> {
-  // A server that does not come back is an error of the test.
-  return connect(url, { token, reconnect: RECONNECT })
-}
-
-function definitionOf({ index, keyType, payloadKind }: LoadTestOptions): IndexDefinition {
-  return { name: index, keyType, payloadKind, unique: true }
 }
 
 function rowsOf(

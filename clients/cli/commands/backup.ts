@@ -9,7 +9,7 @@ import { CLIENT_OPTIONS, withClient } from '../session.js'
 
 const POLL_MS = 1000
 
-export const addBackup = command({
+export const add = command({
   usage: 'backup [destination]',
   about: 'Make a backup: of a running server, or with --directory of a stopped one',
   positionals: {

@@ -3,7 +3,7 @@ import type { ReplyFields } from '../../../protocol/replies.js'
 import { clientCommand, flag } from '../command.js'
 import { asJson, grouped, printLines, table } from '../output.js'
 
-export const addCalibrate = clientCommand({
+export const add = clientCommand({
   usage: 'calibrate',
   about: "Print what the server's adapter was measured to take, which plans are chosen by",
   options: {

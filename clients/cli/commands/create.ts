@@ -47,7 +47,7 @@ const OPTIONS = {
   'if-not-exists': flag('An equal index that is there already is right'),
 } as const
 
-export const addCreate = command({
+export const add = command({
   usage: 'create <index>',
   about: 'Create an index',
   positionals: { index: argument('Name of the index') },

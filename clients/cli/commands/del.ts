@@ -5,7 +5,7 @@ import { parseKey, showKey } from '../keys.js'
 import { printLines } from '../output.js'
 import { parsePayload } from '../payloads.js'
 
-export const addDel = indexCommand({
+export const add = indexCommand({
   usage: 'del <index> <keys..>',
   about: 'Delete keys with all their payloads, or one payload of them',
   positionals: { keys: argumentList('Keys to delete') },

@@ -2,7 +2,7 @@ import { command, flag } from '../command.js'
 import { ExitCode } from '../exit-code.js'
 import { asJson, printLines } from '../output.js'
 
-export const addDoctor = command({
+export const add = command({
   usage: 'doctor',
   about: 'Look whether this machine has what a server needs, and say what is missing',
   options: {

@@ -1,7 +1,7 @@
 import { argument, clientCommand, flag } from '../command.js'
 import { printLines } from '../output.js'
 
-export const addDrop = clientCommand({
+export const add = clientCommand({
   usage: 'drop <name>',
   about: 'Drop an index or a relation with all that it holds',
   positionals: { name: argument('Name of the index or relation') },

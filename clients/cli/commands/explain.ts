@@ -6,7 +6,7 @@ import { parseKey, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
 import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
-export function addExplain(cli: Argv): Argv {
+export function add(cli: Argv): Argv {
   return cli.command('explain', 'Say how a request would be carried out, and why', (command) =>
     addExplainGet(command)
       .demandCommand(1, 'what to explain is missing: get')

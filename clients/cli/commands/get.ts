@@ -11,7 +11,7 @@ import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
 type Payloads = readonly (number | bigint | Uint8Array)[]
 
-export const addGet = indexCommand({
+export const add = indexCommand({
   usage: 'get <index> <keys..>',
   about: 'Print the first payload of each key',
   positionals: { keys: argumentList('Keys to look up') },

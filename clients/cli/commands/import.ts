@@ -66,7 +66,7 @@ const OPTIONS = {
 
 type ImportOptions = Given<typeof POSITIONALS & typeof OPTIONS>
 
-export const addImport = command({
+export const add = command({
   usage: 'import <index> [file]',
   about: 'Store the keys and payloads of a file in an index, or its rows in a relation',
   positionals: POSITIONALS,

@@ -2,7 +2,7 @@ import { layoutWords } from '../../../protocol/traversal-options.js'
 import { clientCommand, flag } from '../command.js'
 import { asJson, printLines, table } from '../output.js'
 
-export const addList = clientCommand({
+export const add = clientCommand({
   usage: 'list',
   about: 'List the indexes',
   options: { json: flag('One JSON object an index') },

@@ -69,7 +69,7 @@ const OPTIONS = {
 
 type Options = Given<typeof POSITIONALS & typeof OPTIONS>
 
-export const addLoadTest = command({
+export const add = command({
   usage: 'loadtest [workload]',
   about: 'Measure a server under load',
   positionals: POSITIONALS,

@@ -11,7 +11,7 @@ const OUTCOMES: Readonly<Record<number, string>> = {
   [ResultCode.exists]: 'not inserted: the key is there already',
 }
 
-export const addPut = indexCommand({
+export const add = indexCommand({
   usage: 'put <index> <key> <payload>',
   about: 'Store a payload under a key',
   positionals: {

@@ -14,7 +14,7 @@ import { argument, clientCommand, flag, text } from '../command.js'
 import { columnSpec } from '../import/column-spec.js'
 import { asJson, bytesText, grouped, printLines } from '../output.js'
 
-export const addQuery = clientCommand({
+export const add = clientCommand({
   usage: 'query <file>',
   about: 'Ask for rows of relations',
   positionals: { file: argument('JSON file with the tree of operators; - for standard input') },

@@ -1,7 +1,7 @@
 import { clientCommand, flag } from '../command.js'
 import { asJson, printLines, relationLines } from '../output.js'
 
-export const addRelations = clientCommand({
+export const add = clientCommand({
   usage: 'relations [relation]',
   about: 'List the relations, or print all figures of one',
   positionals: { relation: { type: 'string', describe: 'Name of a relation' } },

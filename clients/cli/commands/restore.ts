@@ -2,7 +2,7 @@ import { argument, command } from '../command.js'
 import { contents, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 
-export const addRestore = command({
+export const add = command({
   usage: 'restore <source> <directory>',
   about: 'Make a data directory from a backup, after a check of all that is in it',
   positionals: {

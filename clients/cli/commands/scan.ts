@@ -5,7 +5,7 @@ import { keyAsJson, parseKeyEnd, parsePrefix, SHOWN_AS_HEX, showKey } from '../k
 import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
 
-export const addScan = indexCommand({
+export const add = indexCommand({
   usage: 'scan <index>',
   about: 'Print the entries of a range of keys, in their order',
   options: {

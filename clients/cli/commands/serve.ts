@@ -2,7 +2,7 @@ import type { Argv } from 'yargs'
 import { grouped } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 
-export function addServe(cli: Argv): Argv {
+export function add(cli: Argv): Argv {
   return cli.command(
     'serve',
     'Start a server',

@@ -1,7 +1,7 @@
 import { clientCommand } from '../command.js'
 import { bytesText, printLines, table } from '../output.js'
 
-export const addSnapshot = clientCommand({
+export const add = clientCommand({
   usage: 'snapshot [index]',
   about: 'Take a snapshot of one index, or of all indexes and relations, so that a restart is fast',
   positionals: { index: { type: 'string', describe: 'Name of the index; all by default' } },

@@ -3,7 +3,7 @@ import { layoutWords } from '../../../protocol/traversal-options.js'
 import { clientCommand, flag } from '../command.js'
 import { asJson, bytesText, printLines, relationLines, table } from '../output.js'
 
-export const addStats = clientCommand({
+export const add = clientCommand({
   usage: 'stats [index]',
   about: 'Print figures of the server and its indexes, or all of one index',
   positionals: { index: { type: 'string', describe: 'Name of an index' } },

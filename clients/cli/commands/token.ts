@@ -6,7 +6,7 @@ import { asJson, printLines } from '../output.js'
 
 const TOKEN_BYTES = 32
 
-export const addToken = command({
+export const add = command({
   usage: 'token <name>',
   about: 'Make a token: the secret for a client, and the entry for the file of --tokens',
   positionals: { name: argument('Name that messages have for it') },

@@ -3,7 +3,7 @@ import { ExitCode } from '../exit-code.js'
 import { asJson, contents, grouped, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 
-export const addVerify = command({
+export const add = command({
   usage: 'verify [path]',
   about: 'Check every record and checksum of a backup, or of a data directory while its server is stopped',
   positionals: {

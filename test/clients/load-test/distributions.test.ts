@@ -31,7 +31,7 @@ t.test('uniform: every item as often', async (t) => {
   const seed = seedOfRun()
   t.comment(`TEST_SEED=${seed}`)
   const items = new Uint32Array(DRAWS)
-  chooser('uniform', 1000, new Random(seed, 0), seed).fill(items, DRAWS, 5000)
+  chooser('uniform', 1000, new Random(seed, 0), seed)(items, DRAWS, 5000)
   const shares = Array.from({ length: 1000 }, () => 1 / 1000)
   t.ok(Math.abs(deviation(histogram(items, 1000), shares, DRAWS)) < 6)
 })
@@ -91,7 +91,7 @@ t.test('scrambling is a permutation, and keeps the shares', async (t) => {
   }
   const scramble = permutation(1000, seed)
   const items = new Uint32Array(DRAWS)
-  chooser('zipfian', 1000, new Random(seed, 2), seed).fill(items, DRAWS, 1000)
+  chooser('zipfian', 1000, new Random(seed, 2), seed)(items, DRAWS, 1000)
   const counts = histogram(items, 1000)
   const share = counts[scramble(0)] / DRAWS
   t.ok(Math.abs(share * zeta(1000) - 1) < 0.1, 'the most wanted item is where it was sent')
@@ -103,7 +103,7 @@ t.test('latest: the newest item is the most wanted, also of those that came sinc
   const latest = chooser('latest', 100, new Random(seed, 3), seed)
   for (const population of [100, 101, 5000]) {
     const items = new Uint32Array(DRAWS)
-    latest.fill(items, DRAWS, population)
+    latest(items, DRAWS, population)
     const counts = histogram(items, population)
     const share = 1 / zeta(population)
     t.ok(Math.abs(counts[population - 1] / DRAWS - share) < 6 * Math.sqrt(share / DRAWS), `of ${population}`)

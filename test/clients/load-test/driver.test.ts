@@ -2,9 +2,10 @@ import t, { type Test } from 'tap'
 import { DataSet } from '../../../clients/load-test/data-set.js'
 import { Driver, type DriverResult } from '../../../clients/load-test/driver.js'
 import { KeySpace, type TestKeyType } from '../../../clients/load-test/key-space.js'
+import { openTarget } from '../../../clients/load-test/open-target.js'
 import type { LoadTestOptions } from '../../../clients/load-test/options.js'
 import { PayloadSpace } from '../../../clients/load-test/payload-space.js'
-import { openServer } from '../../../clients/load-test/servers.js'
+
 import { WORKLOAD_NAMES, workload } from '../../../clients/load-test/workloads.js'
 import { connect, type PayloadKind } from '../../../clients/sdk/index.js'
 import { loadConfig, startServer } from '../../../src/server/index.js'
@@ -52,9 +53,9 @@ function testOptions(changes: Partial<LoadTestOptions>): LoadTestOptions {
 async function run(options: LoadTestOptions): Promise<DriverResult[]> {
   const payloads = new PayloadSpace(options.payloadKind, options.payloadBytes)
   const data = new DataSet(new KeySpace(options.keyType, options.seed), payloads)
-  const tested = await openServer(options, payloads)
+  const tested = await openTarget(options, payloads)
   try {
-    await tested.prepare()
+    await (options.load ? tested.create() : tested.check())
     if (options.load) await tested.load(data.batches(0, options.records), () => {})
     const drivers = await Promise.all(
       Array.from({ length: options.processes }, (_, process) => Driver.open(options, process)),
