@@ -44,7 +44,19 @@ const KINDS: Readonly<Record<number, string>> = {
   16964: 'hfs',
   4076150800: 'f2fs',
 }
-const REMOTE = /^(nfs|cifs|smb|fuse)$/
+const LOSES = ['all data is gone after a restart of the machine', 'put the data directory on a disk'] as const
+const REMOTE = [
+  'LMDB maps its file, which is not safe over a network',
+  'put the data directory on a local disk',
+] as const
+/** What is wrong with some of them, and what to do about it. */
+const UNFIT: Readonly<Record<string, readonly [wrong: string, remedy: string]>> = {
+  tmpfs: LOSES,
+  nfs: REMOTE,
+  cifs: REMOTE,
+  smb: REMOTE,
+  fuse: REMOTE,
+}
 
 /** Looks at the data directory and the disk that it is on; what is written for that is removed. */
 export async function diskLines(directory: string): Promise<Line[]> {
@@ -80,29 +92,10 @@ async function directoryLine(path: string): Promise<Line> {
 }
 
 function kindLines(path: string): Line[] {
-  const { type } = statfsSync(path)
-  const kind = KINDS[type]
+  const kind = KINDS[statfsSync(path).type]
   if (kind === undefined) return []
-  const subject = 'file system'
-  if (kind === 'tmpfs') {
-    return [
-      warn(
-        subject,
-        `${kind}: all data is gone after a restart of the machine`,
-        'put the data directory on a disk',
-      ),
-    ]
-  }
-  if (REMOTE.test(kind)) {
-    return [
-      warn(
-        subject,
-        `${kind}: LMDB maps its file, which is not safe over a network`,
-        'put the data directory on a local disk',
-      ),
-    ]
-  }
-  return [ok(subject, kind)]
+  const [wrong, remedy = ''] = UNFIT[kind] ?? []
+  return [wrong === undefined ? ok('file system', kind) : warn('file system', `${kind}: ${wrong}`, remedy)]
 }
 
 function freeLine(path: string): Line {

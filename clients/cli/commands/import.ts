@@ -9,10 +9,9 @@ import { LoadError, type LoadResult } from '../../sdk/index.js'
 import { argument, command, flag, type Given, text } from '../command.js'
 import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'
-import type { OnBadLine } from '../import/records.js'
 import { FILE_FORMATS, importRelation } from '../import/relation-import.js'
 import { type RowFormat, readRows } from '../import/rows.js'
-import { openText } from '../import/text.js'
+import { type OnBadLine, openText } from '../import/text.js'
 import { untilSignal } from '../interrupt.js'
 import { grouped, printLines } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
@@ -97,7 +96,7 @@ async function importIndex(options: ImportOptions, signal: AbortSignal): Promise
     const importer = new Importer(index, definition, { mode, hex, onBadLine: bad.report, onProgress, signal })
     let stored: LoadResult | undefined
     try {
-      stored = await importer.run(readRows(text.pieces, rowFormat(options, definition)))
+      stored = await importer.run(readRows(text.pieces, rowFormat(options, definition), bad.report))
     } catch (error) {
       if (error instanceof LoadError && error.stored.rows > 0) stored = error.stored
       throw error

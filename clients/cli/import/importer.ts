@@ -1,9 +1,10 @@
-import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { IndexDefinition, InsertMode } from '../../../protocol/types.js'
 import { type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { type AnyKey, parseKey } from '../keys.js'
 import { parsePayload } from '../payloads.js'
 import type { Row } from './rows.js'
+import type { OnBadLine } from './text.js'
 
 /** Rows that are handed on together: enough that handing them on does not count, few enough to name a faulty one's lines. */
 const BATCH_ROWS = 16_384
@@ -14,8 +15,7 @@ const BATCH_CHARACTERS = 4 * 2 ** 20
 export interface ImportOptions {
   readonly mode: InsertMode
   readonly hex: boolean
-  /** Called with each bad line; when it returns, the line is skipped. */
-  readonly onBadLine: (problem: WarpdexError) => void
+  readonly onBadLine: OnBadLine
   /** Told of all that is stored so far. */
   readonly onProgress: (stored: LoadResult) => void
   /** Aborting it ends the import with `CANCELLED`, once what is under way is stored. */
@@ -94,23 +94,22 @@ export class Importer {
   }
 
   /** The batch with one more row; a new one where there is none. */
-  #add(batch: Batch | undefined, { line, cells }: Row): Batch | undefined {
+  #add(batch: Batch | undefined, row: Row): Batch | undefined {
     let key: AnyKey
     let payload: number | bigint | Uint8Array
     try {
-      if ('problem' in cells) throw badRequest(cells.problem)
-      key = parseKey(this.#keyText(cells.key), this.#definition, this.#options.hex)
-      payload = parsePayload(cells.payload, this.#definition, this.#options.hex)
+      key = parseKey(this.#keyText(row.key), this.#definition, this.#options.hex)
+      payload = parsePayload(row.payload, this.#definition, this.#options.hex)
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)
-      this.#options.onBadLine(new WarpdexError(code, `line ${line}: ${message}`))
+      this.#options.onBadLine(new WarpdexError(code, `line ${row.line}: ${message}`))
       return batch
     }
-    const grown = batch ?? { firstLine: line, keys: [], payloads: [], characters: 0 }
+    const grown = batch ?? { firstLine: row.line, keys: [], payloads: [], characters: 0 }
     grown.keys.push(key)
     grown.payloads.push(payload)
-    grown.characters += 'payload' in cells ? cells.key.length + cells.payload.length : 0
-    this.#lastLine = line
+    grown.characters += row.key.length + row.payload.length
+    this.#lastLine = row.line
     return grown
   }
 

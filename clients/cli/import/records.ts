@@ -1,7 +1,7 @@
-import { badRequest, toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError } from '../../../protocol/errors.js'
 import { parseCsv } from './csv.js'
 import { jsonFields } from './json-line.js'
-import { lines } from './rows.js'
+import { linesOf, type OnBadLine } from './text.js'
 
 /** What one line of a file says: a text, or a value of JSON, for each column; undefined where it says nothing. */
 export interface FileRecord {
@@ -9,9 +9,6 @@ export interface FileRecord {
   readonly line: number
   readonly cells: ReadonlyMap<string, unknown>
 }
-
-/** Called with what is wrong with a line; when it returns, the line is skipped. */
-export type OnBadLine = (problem: WarpdexError) => void
 
 /**
  * The records of CSV whose first line names the columns. Cells are texts; an empty one says nothing.
@@ -53,7 +50,7 @@ export async function* jsonRecords(
   onBadLine: OnBadLine,
 ): AsyncGenerator<FileRecord> {
   let line = 0
-  for await (const text of lines(pieces)) {
+  for await (const text of linesOf(pieces)) {
     line++
     if (text.trim() === '') continue
     const cells = fieldsOf(text)

@@ -5,9 +5,9 @@ import { isName } from '../../../protocol/names.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../protocol/relation.js'
 import { arrowDefinition, type Client } from '../../sdk/index.js'
 import { inferColumns } from './inference.js'
-import { csvRecords, type FileRecord, jsonRecords, type OnBadLine } from './records.js'
+import { csvRecords, type FileRecord, jsonRecords } from './records.js'
 import { relationInput } from './relation-input.js'
-import { cancelled, openBytes, openText } from './text.js'
+import { cancelled, type OnBadLine, openBytes, openText } from './text.js'
 
 export const FILE_FORMATS = ['csv', 'tsv', 'ndjson', 'arrow'] as const
 export type FileFormat = (typeof FILE_FORMATS)[number]

@@ -4,7 +4,8 @@ import type { RelationInput, RelationValue } from '../../../protocol/relation-va
 import { cellText, cellValue } from './cells.js'
 import { columnSpec } from './column-spec.js'
 import { keepsDigits } from './inference.js'
-import type { FileRecord, OnBadLine } from './records.js'
+import type { FileRecord } from './records.js'
+import type { OnBadLine } from './text.js'
 
 /**
  * The values of records by column.

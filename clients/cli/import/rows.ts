@@ -1,11 +1,13 @@
 import { badRequest } from '../../../protocol/errors.js'
 import { parseCsv } from './csv.js'
+import { linesOf, type OnBadLine } from './text.js'
 
-/** Key and payload as a file has them, or what is wrong with the line. */
+/** Key and payload as a file has them. */
 export interface Row {
   /** Counted from 1. */
   readonly line: number
-  readonly cells: { readonly key: string; readonly payload: string } | { readonly problem: string }
+  readonly key: string
+  readonly payload: string
 }
 
 /** How a file is read. */
@@ -20,43 +22,37 @@ export interface RowFormat {
 export function readRows(
   pieces: AsyncIterable<string>,
   { separator, columns }: RowFormat,
+  onBadLine: OnBadLine,
 ): AsyncIterable<Row> {
-  if (columns === undefined) return splitRows(pieces, separator)
-  return csvRows(pieces, separator ?? ',', columns)
+  if (columns === undefined) return splitRows(pieces, separator, onBadLine)
+  return csvRows(pieces, separator ?? ',', columns, onBadLine)
 }
 
 /** One key and payload a line. The payload goes to the end of the line: it may hold separators itself. */
-async function* splitRows(pieces: AsyncIterable<string>, separator: string | undefined): AsyncGenerator<Row> {
+async function* splitRows(
+  pieces: AsyncIterable<string>,
+  separator: string | undefined,
+  onBadLine: OnBadLine,
+): AsyncGenerator<Row> {
   let line = 0
-  for await (const text of lines(pieces)) {
+  for await (const text of linesOf(pieces)) {
     line++
     if (text === '') continue
     const at = separator === undefined ? text.search(/[\t,]/) : text.indexOf(separator)
     if (at < 0) {
       const expected = separator === undefined ? 'tab or comma' : JSON.stringify(separator)
-      yield { line, cells: { problem: `there is no ${expected} between a key and a payload` } }
+      onBadLine(badRequest(`line ${line}: there is no ${expected} between a key and a payload`))
     } else {
-      const payload = text.slice(at + (separator?.length ?? 1))
-      yield { line, cells: { key: text.slice(0, at), payload } }
+      yield { line, key: text.slice(0, at), payload: text.slice(at + (separator?.length ?? 1)) }
     }
   }
-}
-
-/** The lines of a text, without their ends. */
-export async function* lines(pieces: AsyncIterable<string>): AsyncGenerator<string> {
-  let rest = ''
-  for await (const piece of pieces) {
-    const parts = (rest + piece).split('\n')
-    rest = parts.pop() ?? ''
-    for (const part of parts) yield part.endsWith('\r') ? part.slice(0, -1) : part
-  }
-  if (rest !== '') yield rest
 }
 
 async function* csvRows(
   pieces: AsyncIterable<string>,
   separator: string,
   columns: { readonly key: string; readonly payload: string },
+  onBadLine: OnBadLine,
 ): AsyncGenerator<Row> {
   let at: { readonly key: number; readonly payload: number } | undefined
   for await (const { record, line } of parseCsv(pieces, separator)) {
@@ -66,9 +62,11 @@ async function* csvRows(
     }
     const key = record[at.key]
     const payload = record[at.payload]
-    const isShort = key === undefined || payload === undefined
-    const problem = `the line has ${record.length} columns, and the key and the payload are number ${at.key + 1} and ${at.payload + 1}`
-    yield { line, cells: isShort ? { problem } : { key, payload } }
+    if (key !== undefined && payload !== undefined) yield { line, key, payload }
+    else {
+      const problem = `the line has ${record.length} columns, and the key and the payload are number ${at.key + 1} and ${at.payload + 1}`
+      onBadLine(badRequest(`line ${line}: ${problem}`))
+    }
   }
 }
 

@@ -71,6 +71,20 @@ export async function openText(path: string, signal: AbortSignal): Promise<FileS
   return { ...source, pieces: pieces() }
 }
 
+/** Called with what is wrong with a line; when it returns, the line is skipped. */
+export type OnBadLine = (problem: WarpdexError) => void
+
+/** The lines of a text, without their ends. */
+export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = ''
+  for await (const piece of pieces) {
+    const parts = (rest + piece).split('\n')
+    rest = parts.pop() ?? ''
+    for (const part of parts) yield part.endsWith('\r') ? part.slice(0, -1) : part
+  }
+  if (rest !== '') yield rest
+}
+
 /** Why an import ends that a person or the system wanted to end. */
 export function cancelled(): WarpdexError {
   return new WarpdexError('CANCELLED', 'the import was cancelled')
