@@ -1,6 +1,12 @@
-import { aligned, asBytes, KEY_ARRAYS } from './columns.js'
+import { aligned, asBytes, KEY_ARRAYS, numberColumn } from './columns.js'
 import { badRequest, type WarpdexError } from './errors.js'
-import { type ColumnDefinition, type ColumnType, type RelationDefinition, unknownColumn } from './relation.js'
+import {
+  type ColumnDefinition,
+  type ColumnType,
+  columnWords,
+  type RelationDefinition,
+  unknownColumn,
+} from './relation.js'
 import { type ColumnValues, compareBytes, hasValue, type RelationBatch } from './relation-batch.js'
 import { rowCount, rowsOf } from './rows.js'
 import { isIterable, shown } from './shown.js'
@@ -21,15 +27,6 @@ export type ColumnInput =
 /** Values to store, by column name. */
 export type RelationInput = Readonly<Record<string, ColumnInput>>
 
-const RANGES = {
-  u32: { least: 0, most: 2 ** 32 - 1 },
-  i32: { least: -(2 ** 31), most: 2 ** 31 - 1 },
-} as const
-const WIDE_RANGES = {
-  u64: { least: 0n, most: 2n ** 64n - 1n },
-  i64: { least: -(2n ** 63n), most: 2n ** 63n - 1n },
-} as const
-
 /**
  * Values as a column of a batch.
  * @throws WarpdexError `BAD_REQUEST` that names column and row of a value that the column cannot hold
@@ -44,26 +41,11 @@ function packList(input: readonly (RelationValue | undefined)[], column: ColumnD
   const { type } = column
   const validity = validityOf(input, column)
   if (type === 'string') return { ...packStrings(input, column), validity }
-  // Whole numbers may come as numbers for columns of 64 bits; each value is checked before it is stored.
-  const wide = type === 'u64' || type === 'i64'
-  const numbers = input.map((value, row) =>
-    wide ? wideNumber(value, column, row) : number(value, column, row),
-  )
-  const values = wide
-    ? WIDE_FROM[type](numbers as readonly bigint[])
-    : NUMBERS_FROM[type](numbers as readonly number[])
+  const missing = columnWords(type) === 2 ? 0n : 0
+  const filled = input.map((value) => value ?? missing)
+  const values = numberColumn(type, filled, (row) => misfit(filled[row], column, row))
   return { values: asBytes(values), validity }
 }
-
-const WIDE_FROM = {
-  u64: (values: readonly bigint[]) => BigUint64Array.from(values),
-  i64: (values: readonly bigint[]) => BigInt64Array.from(values),
-} as const
-const NUMBERS_FROM = {
-  u32: (values: readonly number[]) => Uint32Array.from(values),
-  i32: (values: readonly number[]) => Int32Array.from(values),
-  f32: (values: readonly number[]) => Float32Array.from(values),
-} as const
 
 function packArray(input: ArrayBufferView, column: ColumnDefinition): ColumnValues {
   const { type } = column
@@ -132,31 +114,6 @@ function encodeText(text: string, { name }: ColumnDefinition): Uint8Array {
   throw badRequest(
     `column ${JSON.stringify(name)} has a string with half of a surrogate pair, which UTF-8 cannot hold`,
   )
-}
-
-function number(value: RelationValue | undefined, column: ColumnDefinition, row: number): number {
-  if (value === null || value === undefined) return 0
-  const { type } = column
-  if (typeof value !== 'number') throw misfit(value, column, row)
-  if (type !== 'u32' && type !== 'i32') {
-    // Rounding is what floats do; a finite number that becomes an infinity is another one.
-    if (Number.isFinite(value) && !Number.isFinite(Math.fround(value))) throw misfit(value, column, row)
-    return value
-  }
-  const { least, most } = RANGES[type]
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw misfit(value, column, row)
-}
-
-function wideNumber(value: RelationValue | undefined, column: ColumnDefinition, row: number): bigint {
-  if (value === null || value === undefined) return 0n
-  const { type } = column
-  const whole = typeof value === 'bigint' || Number.isSafeInteger(value)
-  if (!whole || (type !== 'u64' && type !== 'i64')) throw misfit(value, column, row)
-  const { least, most } = WIDE_RANGES[type]
-  const wide = BigInt(value)
-  if (wide >= least && wide <= most) return wide
-  throw misfit(value, column, row)
 }
 
 function misfit(value: RelationValue, { name, type }: ColumnDefinition, row: number): WarpdexError {

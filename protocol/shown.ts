@@ -25,3 +25,8 @@ export function titleOf(value: unknown): string {
 export function isIterable(value: unknown): value is Iterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.iterator in value
 }
+
+/** As `Array.isArray`, also of lists that nobody may change. */
+export function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
+  return Array.isArray(value)
+}

@@ -1,3 +1,4 @@
+import { heldBy } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
 import type { Rows } from './rows.js'
 import { shown } from './shown.js'
@@ -157,28 +158,16 @@ function unescaped(part: Uint8Array): Uint8Array {
 
 /** @returns whether the type can hold the value; nothing is promised of the bytes if not */
 function writeNumber(view: DataView, at: number, type: FixedKeyType, value: ScalarKey): boolean {
-  if (type === 'u64' || type === 'i64') {
-    const whole = typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
-    const signed = type === 'i64'
-    if (
-      typeof whole !== 'bigint' ||
-      (signed ? BigInt.asIntN(64, whole) : BigInt.asUintN(64, whole)) !== whole
-    )
-      return false
-    view.setBigUint64(at, BigInt.asUintN(64, signed ? whole + (1n << 63n) : whole))
-    return true
-  }
-  if (typeof value !== 'number' || Number.isNaN(value)) return false
-  // Rounding is what floats do; a finite number that becomes an infinity is another one.
-  if (type === 'f32' && Number.isFinite(value) && !Number.isFinite(Math.fround(value))) return false
-  if (type === 'f32') view.setFloat32(at, value === 0 ? 0 : value)
-  else if (type === 'f64') view.setFloat64(at, value === 0 ? 0 : value)
-  else {
-    if ((type === 'u32' ? value >>> 0 : value | 0) !== value) return false
-    view.setUint32(at, type === 'u32' ? value : value ^ SIGN)
-    return true
-  }
-  flipFloat(view, at, type)
+  const number = heldBy(type, value)
+  if (number === undefined || Number.isNaN(number)) return false
+  if (typeof number === 'bigint') {
+    view.setBigUint64(at, type === 'i64' ? BigInt.asUintN(64, number + (1n << 63n)) : number)
+  } else if (type === 'f32' || type === 'f64') {
+    const plain = number === 0 ? 0 : number
+    if (type === 'f32') view.setFloat32(at, plain)
+    else view.setFloat64(at, plain)
+    flipFloat(view, at, type)
+  } else view.setUint32(at, type === 'u32' ? number : number ^ SIGN)
   return true
 }
 

@@ -59,7 +59,6 @@ export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type { CallOptions, ConnectOptions, FindOptions, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
-export type { Payload, PayloadArray, Payloads } from './payloads.js'
 export {
   type Columns,
   descending,
@@ -88,7 +87,17 @@ export {
 export type { RangesOptions, RangesPage } from './range-scan.js'
 export type { Index } from './remote-index.js'
 export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'
-export type { Entries, GetAllResult, GetResult, NextResult, ScanPage } from './results.js'
+export type {
+  Entries,
+  GetAllResult,
+  GetResult,
+  KeyVector,
+  NextResult,
+  Payload,
+  PayloadArray,
+  Payloads,
+  ScanPage,
+  StoredKeys,
+} from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
-export type { KeyVector, StoredKeys } from './stored-keys.js'
 export { type MixedWrite, type PayloadToStore, WriteBatch } from './write-batch.js'

@@ -4,12 +4,13 @@ import {
   KEY_ARRAYS,
   type KeyArray,
   type KeyArrays,
+  numberColumn,
 } from '../../protocol/columns.js'
 import { type WireColumn, wireColumn } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Rows, rowsOf, sliceRows } from '../../protocol/rows.js'
-import { isIterable, shown, titleOf } from '../../protocol/shown.js'
+import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
 import { hasLoneSurrogate, type ScalarKey, TupleEncoder } from '../../protocol/tuple-key.js'
 import {
   type FixedKeyType,
@@ -67,19 +68,20 @@ export type AnyKey = ScalarKey | readonly ScalarKey[]
 /**
  * The keys as a column.
  *
+ * @param areEnds of ranges, which of tuples may be leading parts
  * @throws WarpdexError `WRONG_KEY_TYPE` for a column of another type, `BAD_REQUEST` for a key that the type cannot hold,
  * `TOO_LARGE` for one over `keyBytes`
  */
-export function keyColumn(keys: AnyKeys, definition: IndexDefinition): Rows {
+export function keyColumn(keys: AnyKeys, definition: IndexDefinition, areEnds = false): Rows {
   const { keyType } = definition
   if (isFixedKeyType(keyType)) return { bytes: asBytes(fixedColumn(keys, keyType, definition)) }
-  const rows = isList(keys) ? listRows(keys, definition) : blobRows(keys, definition)
-  checkLengths(rows.offsets)
-  if (!isTupleKeyType(keyType) || !isList(keys)) return rows
-  const parts = tupleParts(keyType).length
-  const short = keys.findIndex((key) => Array.isArray(key) && key.length !== parts)
-  if (short < 0) return rows
-  throw unfit(keys, short, definition)
+  const rows = isList(keys) ? listRows(keys, definition, areEnds) : blobRows(keys, definition)
+  for (let i = 1; i < rows.offsets.length; i++) {
+    const length = rows.offsets[i] - rows.offsets[i - 1]
+    if (length <= LIMITS.keyBytes) continue
+    throw new WarpdexError('TOO_LARGE', `key ${i - 1} has ${length} bytes; ${LIMITS.keyBytes} are allowed`)
+  }
+  return rows
 }
 
 /**
@@ -96,66 +98,16 @@ export function checkKey(key: AnyKey, definition: IndexDefinition): void {
   keyColumn([key], definition)
 }
 
-/**
- * Ends of ranges as a column. Of tuples they may be leading parts.
- *
- * @throws WarpdexError as `keyColumn` does
- */
-export function endColumn(keys: AnyKeys, definition: IndexDefinition): Rows {
-  if (!isList(keys) || !isTupleKeyType(definition.keyType)) return keyColumn(keys, definition)
-  const rows = listRows(keys, definition)
-  checkLengths(rows.offsets)
-  return rows
-}
-
 /** Keys, or ends of ranges, as they travel. */
 export function wireKeys({ bytes, offsets }: Rows, { keyType }: IndexDefinition): WireColumn {
   return wireColumn(wireKeyType(keyType), bytes, offsets)
-}
-
-function isList(keys: AnyKeys): keys is readonly AnyKey[] {
-  return Array.isArray(keys)
 }
 
 function fixedColumn(keys: AnyKeys, keyType: FixedKeyType, definition: IndexDefinition): KeyArray {
   const Column: ColumnConstructor<KeyArray> = KEY_ARRAYS[keyType]
   if (keys instanceof Column) return keys
   if (!isList(keys)) throw wrongColumn(keys, definition, Column.name)
-  const column = new Column(new ArrayBuffer(keys.length * Column.BYTES_PER_ELEMENT), 0, keys.length)
-  if (column instanceof BigUint64Array || column instanceof BigInt64Array)
-    fillWith64Bits(column, keys, definition)
-  else fillWithNumbers(column, keys, definition)
-  return column
-}
-
-function fillWith64Bits(
-  column: BigUint64Array | BigInt64Array,
-  keys: readonly AnyKey[],
-  definition: IndexDefinition,
-): void {
-  for (let i = 0; i < column.length; i++) {
-    const key = keys[i]
-    const whole = typeof key === 'number' && Number.isSafeInteger(key) ? BigInt(key) : key
-    if (typeof whole !== 'bigint') throw unfit(keys, i, definition)
-    column[i] = whole
-    if (column[i] !== whole) throw unfit(keys, i, definition)
-  }
-}
-
-function fillWithNumbers(
-  column: Uint32Array | Int32Array | Float32Array | Float64Array,
-  keys: readonly AnyKey[],
-  definition: IndexDefinition,
-): void {
-  const rounds = definition.keyType === 'f32'
-  for (let i = 0; i < column.length; i++) {
-    const key = keys[i]
-    if (typeof key !== 'number') throw unfit(keys, i, definition)
-    column[i] = key
-    if (column[i] === key || Object.is(column[i], key)) continue
-    // Rounding is what floats do; a finite number that becomes an infinity is another one.
-    if (!rounds || !Number.isFinite(column[i])) throw unfit(keys, i, definition)
-  }
+  return numberColumn(keyType, keys, (i) => unfit(keys, i, definition))
 }
 
 type CutRows = Rows & { readonly offsets: Uint32Array }
@@ -167,14 +119,15 @@ function blobRows(keys: KeyArray | Blob, definition: IndexDefinition): CutRows {
   return { bytes, offsets }
 }
 
-function listRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows {
+function listRows(keys: readonly AnyKey[], definition: IndexDefinition, areEnds: boolean): CutRows {
   const { keyType } = definition
   if (keyType === 'string') return textRows(keys, definition)
   if (isTupleKeyType(keyType)) {
-    const encoder = new TupleEncoder(tupleParts(keyType))
+    const parts = tupleParts(keyType)
+    const encoder = new TupleEncoder(parts)
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i]
-      if (!isTuple(key)) throw unfit(keys, i, definition)
+      if (!isList(key) || (key.length < parts.length && !areEnds)) throw unfit(keys, i, definition)
       encoder.add(key)
     }
     return encoder.rows()
@@ -185,10 +138,6 @@ function listRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows
       throw unfit(keys, i, definition)
     }),
   )
-}
-
-function isTuple(key: AnyKey): key is readonly ScalarKey[] {
-  return Array.isArray(key)
 }
 
 function textRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows {
@@ -208,14 +157,6 @@ function textRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows
     offsets[i + 1] = end
   }
   return { bytes: bytes.subarray(0, end), offsets }
-}
-
-function checkLengths(offsets: Uint32Array): void {
-  for (let i = 1; i < offsets.length; i++) {
-    const length = offsets[i] - offsets[i - 1]
-    if (length <= LIMITS.keyBytes) continue
-    throw new WarpdexError('TOO_LARGE', `key ${i - 1} has ${length} bytes; ${LIMITS.keyBytes} are allowed`)
-  }
 }
 
 /** One that is a column, but of something else, or no column and no list of keys. */

@@ -1,8 +1,8 @@
-import { asBytes } from '../../protocol/columns.js'
+import { asBytes, KEY_ARRAYS, numberColumn } from '../../protocol/columns.js'
 import { badRequest, type WarpdexError } from '../../protocol/errors.js'
-import { type Rows, rowsOf } from '../../protocol/rows.js'
-import { isIterable, shown, titleOf } from '../../protocol/shown.js'
-import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
+import { concatenate, type Rows, rowsOf } from '../../protocol/rows.js'
+import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
+import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 
 /** A column of payloads of kind `bytes`: payload i is bytes offsets[i] to offsets[i + 1]. */
 export interface Blob {
@@ -32,8 +32,10 @@ function readInput(payloads: PayloadsInput, definition: IndexDefinition): Rows {
   const { payloadKind } = definition
   if (payloadKind === 'bytes') {
     if (isBlob(payloads)) return payloads
-  } else if (ArrayBuffer.isView(payloads) && payloads instanceof arrayOf(payloadKind)) {
-    return { bytes: asBytes(payloads) }
+  } else {
+    const Column = payloadKind === 'u32' || payloadKind === 'u64' ? KEY_ARRAYS[payloadKind] : Uint8Array
+    if (ArrayBuffer.isView(payloads) && payloads instanceof Object(Column))
+      return { bytes: asBytes(payloads) }
   }
   throw wrongColumn(payloads, definition)
 }
@@ -47,45 +49,19 @@ export function isBlob(column: unknown): column is Blob {
   return bytes instanceof Uint8Array && offsets instanceof Uint32Array && offsets.length > 0
 }
 
-function arrayOf(kind: PayloadKind): typeof Uint32Array | typeof BigUint64Array | typeof Uint8Array {
-  if (kind === 'u32') return Uint32Array
-  return kind === 'u64' ? BigUint64Array : Uint8Array
-}
-
-function isList(payloads: PayloadsInput): payloads is readonly PayloadInput[] {
-  return Array.isArray(payloads)
-}
-
 function listColumn(payloads: readonly PayloadInput[], definition: IndexDefinition): Rows {
   const { payloadKind } = definition
-  if (payloadKind === 'u32') {
-    const column = Uint32Array.from(payloads, (payload, i) => {
-      if (typeof payload === 'number' && payload >>> 0 === payload) return payload
-      throw unfit(payload, i, definition)
-    })
-    return { bytes: asBytes(column) }
+  if (payloadKind === 'u32' || payloadKind === 'u64') {
+    return { bytes: asBytes(numberColumn(payloadKind, payloads, (i) => unfit(payloads[i], i, definition))) }
   }
-  if (payloadKind === 'u64') {
-    const column = BigUint64Array.from(payloads, (payload, i) => {
-      const value = typeof payload === 'number' && Number.isSafeInteger(payload) ? BigInt(payload) : payload
-      if (typeof value === 'bigint' && BigInt.asUintN(64, value) === value) return value
-      throw unfit(payload, i, definition)
-    })
-    return { bytes: asBytes(column) }
-  }
-  return listRows(payloads, definition)
-}
-
-function listRows(payloads: readonly PayloadInput[], definition: IndexDefinition): Rows {
-  const width = payloadBytes(definition.payloadKind)
+  const width = payloadBytes(payloadKind)
   const encoder = new TextEncoder()
   const rows = Array.from(payloads, (payload, i) => {
     const row = typeof payload === 'string' ? encoder.encode(payload) : payload
     if (row instanceof Uint8Array && (width === undefined || row.length === width)) return row
     throw unfit(payload, i, definition)
   })
-  const { bytes, offsets } = rowsOf(rows)
-  return width === undefined ? { bytes, offsets } : { bytes }
+  return width === undefined ? rowsOf(rows) : { bytes: concatenate(rows) }
 }
 
 function wrongColumn(payloads: unknown, definition: IndexDefinition): WarpdexError {

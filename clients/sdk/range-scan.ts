@@ -5,11 +5,9 @@ import type { Bounds } from './bounds.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, Keys } from './keys.js'
 import { ANYTHING, CALL_OPTIONS, type CallOptions, FLAG, type Kinds, NUMBER } from './options.js'
-import type { Payloads } from './payloads.js'
 import { askForRanges, pickRanges, type Ranges, rangesOf } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
-import { Entries } from './results.js'
-import type { KeyVector } from './stored-keys.js'
+import { Entries, type KeyVector, type Payloads } from './results.js'
 
 /** Ranges of keys: one for each of `from`, of `to`, or of both together. The deadline is that of each page. */
 export interface RangesOptions<K extends KeyType> extends CallOptions {

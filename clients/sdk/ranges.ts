@@ -20,7 +20,7 @@ import {
 } from '../../protocol/types.js'
 import type { Bounds } from './bounds.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
-import { type AnyKey, type AnyKeys, endColumn, wireKeys } from './keys.js'
+import { type AnyKey, type AnyKeys, keyColumn, wireKeys } from './keys.js'
 import { askInParts, type Cutter } from './parts.js'
 import type { Part } from './reply.js'
 
@@ -157,13 +157,13 @@ const BEHIND_ALL = new Uint8Array(LIMITS.keyBytes).fill(0xff)
 
 /** The smallest keys of ranges as a column. */
 function lowerEnds(keys: AnyKeys, exclusive: boolean | undefined, definition: IndexDefinition): Rows {
-  const column = endColumn(keys, definition)
+  const column = keyColumn(keys, definition, true)
   return exclusive === true ? behindPartial(keys, column, definition) : column
 }
 
 /** The largest keys of ranges as a column. */
 function upperEnds(keys: AnyKeys, exclusive: boolean | undefined, definition: IndexDefinition): Rows {
-  const column = endColumn(keys, definition)
+  const column = keyColumn(keys, definition, true)
   return exclusive === true ? column : behindPartial(keys, column, definition)
 }
 
@@ -203,7 +203,7 @@ function prefixEnds(range: RangeInput, prefix: AnyKey, definition: IndexDefiniti
   if (others.some((other) => other !== undefined)) {
     throw badRequest('a scan has a prefix, or from and to, not both')
   }
-  const from = endColumn([prefix], definition)
+  const from = keyColumn([prefix], definition, true)
   const end = successor(from.bytes)
   return { from, to: end && rowsOf([end]), fromExclusive: false, toExclusive: true }
 }

@@ -30,7 +30,6 @@ import {
 } from './options.js'
 import { askInParts, KEY_PARTS, type KeyBatch } from './parts.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
-import type { Payload } from './payloads.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
 import {
   each,
@@ -42,7 +41,7 @@ import {
   readNumbers,
   readPayloads,
 } from './reply.js'
-import { GetAllResult, GetResult, NextResult } from './results.js'
+import { GetAllResult, GetResult, NextResult, type Payload } from './results.js'
 import { Scan, type ScanOptions } from './scan.js'
 import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
 import { sendWrite } from './writes.js'

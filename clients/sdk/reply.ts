@@ -16,8 +16,7 @@ import {
   payloadBytes,
   SEQUENCE_BYTES,
 } from '../../protocol/types.js'
-import { Payloads } from './payloads.js'
-import { type KeyVector, keyVector } from './stored-keys.js'
+import { type KeyVector, keyVector, Payloads } from './results.js'
 
 /** Fields by operation; most requests for data are answered by columns alone. */
 interface Fields extends ReplyFields, Record<Exclude<DataOp, 'explain'>, object> {
@@ -124,11 +123,11 @@ export function readTokens(parts: readonly Part[], { keyType }: IndexDefinition)
 
 export function readPayloads<P extends PayloadKind>(
   parts: readonly Part[],
-  definition: IndexDefinition,
+  { payloadKind }: IndexDefinition,
   rows: Count,
 ): Payloads<P> {
-  const width = payloadBytes(definition.payloadKind)
-  return new Payloads<P>(definition, readRows(parts, 'payloads', width, rows))
+  const width = payloadBytes(payloadKind)
+  return new Payloads<P>(payloadKind, readRows(parts, 'payloads', width, rows))
 }
 
 function readRows(parts: readonly Part[], name: ColumnName, width: RowWidth, rows: Count): Rows {

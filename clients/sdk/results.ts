@@ -1,7 +1,124 @@
-import type { KeyType, PayloadKind } from '../../protocol/types.js'
+import { aligned, asBytes, KEY_ARRAYS, type KeyArray, type KeyArrays } from '../../protocol/columns.js'
+import { type Rows, rowAt, rowCount } from '../../protocol/rows.js'
+import { decodeTuple, type ScalarKey } from '../../protocol/tuple-key.js'
+import {
+  type FixedKeyType,
+  isFixedKeyType,
+  isTupleKeyType,
+  type KeyType,
+  type PayloadKind,
+  payloadBytes,
+  tupleParts,
+  type VariableKeyType,
+} from '../../protocol/types.js'
 import type { Key } from './keys.js'
-import type { Payload, Payloads } from './payloads.js'
-import type { KeyVector } from './stored-keys.js'
+
+/** Keys that came back: a typed array, or keys of variable length that are decoded when they are asked for. */
+export type KeyVector<K extends KeyType> = K extends FixedKeyType
+  ? KeyArrays[K]
+  : K extends VariableKeyType
+    ? StoredKeys<K>
+    : never
+
+/** Keys of variable length that came back. They are views of the reply's memory, which lives as long as they do. */
+export class StoredKeys<K extends VariableKeyType> implements Iterable<Key<K>> {
+  readonly length: number
+  /** The keys one after the other: UTF-8, bytes, or tuples as they are encoded. */
+  readonly bytes: Uint8Array
+  /** Where in `bytes` each key starts, and the end of the last. */
+  readonly offsets: Uint32Array
+  readonly #type: VariableKeyType
+  readonly #decode: (key: Uint8Array) => string | Uint8Array | readonly ScalarKey[]
+
+  constructor(type: VariableKeyType, bytes: Uint8Array, offsets: Uint32Array) {
+    this.length = offsets.length - 1
+    this.bytes = bytes
+    this.offsets = offsets
+    this.#type = type
+    this.#decode = decoderOf(type)
+  }
+
+  /** Key number i. */
+  at(i: number): Key<K> {
+    // K is what the caller said of the index.
+    return this.#decode(rowAt(this, undefined, i)) as Key<K>
+  }
+
+  /** Keys number `first` to before `end`, as views of the same memory. */
+  subarray(first: number, end: number): StoredKeys<K> {
+    return new StoredKeys<K>(this.#type, this.bytes, this.offsets.subarray(first, end + 1))
+  }
+
+  *[Symbol.iterator](): Iterator<Key<K>> {
+    for (let i = 0; i < this.length; i++) yield this.at(i)
+  }
+}
+
+/** A column of keys as callers get it. */
+export function keyVector(type: KeyType, { bytes, offsets }: Rows): KeyArray | StoredKeys<VariableKeyType> {
+  if (!isFixedKeyType(type)) return new StoredKeys(type, bytes, offsets ?? Uint32Array.of(0))
+  return aligned<KeyArray>(bytes, KEY_ARRAYS[type])
+}
+
+const text = new TextDecoder('utf-8', { ignoreBOM: true })
+
+function decoderOf(type: VariableKeyType): (key: Uint8Array) => string | Uint8Array | readonly ScalarKey[] {
+  if (type === 'string') return (key) => text.decode(key)
+  if (!isTupleKeyType(type)) return (key) => key
+  const parts = tupleParts(type)
+  return (key) => decodeTuple(parts, key)
+}
+
+/** One payload in JavaScript. */
+export type Payload<P extends PayloadKind> = P extends 'u32' ? number : P extends 'u64' ? bigint : Uint8Array
+
+/** A column of payloads: rows of n bytes for `fixed(n)`, and the payloads one after the other for `bytes`. */
+export type PayloadArray<P extends PayloadKind> = P extends 'u32'
+  ? Uint32Array
+  : P extends 'u64'
+    ? BigUint64Array
+    : Uint8Array
+
+/** Payloads that came back. They are views of the reply's memory, which lives as long as they do. */
+export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
+  readonly length: number
+  /** All payloads in one typed array. */
+  readonly array: PayloadArray<P>
+  /** For kind `bytes`: where in `array` each payload starts, and the end of the last. */
+  readonly offsets: Uint32Array | undefined
+  /** Payload number i. */
+  readonly at: (i: number) => Payload<P>
+  readonly #kind: PayloadKind
+
+  /** @throws WarpdexError `INTERNAL` when the column does not fit together */
+  constructor(kind: PayloadKind, column: Rows) {
+    const { bytes, offsets } = column
+    const width = payloadBytes(kind)
+    const Numbers = kind === 'u32' ? Uint32Array : kind === 'u64' ? BigUint64Array : undefined
+    const numbers = Numbers && aligned<Uint32Array | BigUint64Array>(bytes, Numbers)
+    const at = numbers ? (i: number) => numbers[i] : (i: number) => rowAt(column, width, i)
+    this.length = rowCount(column, width)
+    // The kind is known only now; P is what the caller said of the index.
+    this.array = (numbers ?? bytes) as PayloadArray<P>
+    this.at = at as (i: number) => Payload<P>
+    this.offsets = offsets
+    this.#kind = kind
+  }
+
+  /** Payloads number `first` to before `end`, as views of the same memory. */
+  part(first: number, end: number): Payloads<P> {
+    const { array, offsets } = this
+    const width = payloadBytes(this.#kind)
+    const bytes = asBytes(array)
+    if (width === undefined)
+      return new Payloads<P>(this.#kind, { bytes, offsets: offsets?.subarray(first, end + 1) })
+    return new Payloads<P>(this.#kind, { bytes: bytes.subarray(first * width, end * width) })
+  }
+
+  *[Symbol.iterator](): Iterator<Payload<P>> {
+    for (let i = 0; i < this.length; i++) yield this.at(i)
+  }
+}
 
 /** The first payload of each key of a batch. */
 export class GetResult<P extends PayloadKind> {

@@ -15,10 +15,9 @@ import {
   type Kinds,
   NUMBER,
 } from './options.js'
-import type { Payload } from './payloads.js'
 import { askForRanges, rangeOf } from './ranges.js'
 import { eachEntry, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
-import { ScanPage } from './results.js'
+import { type Payload, ScanPage } from './results.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
 export interface ScanOptions<K extends KeyType> extends CallOptions {

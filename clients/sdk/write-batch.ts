@@ -1,5 +1,5 @@
 import { badRequest } from '../../protocol/errors.js'
-import { shown } from '../../protocol/shown.js'
+import { isList, shown } from '../../protocol/shown.js'
 import {
   type IndexDefinition,
   type KeyType,
@@ -106,8 +106,4 @@ export function filledPayloads(
   return Array.from(payloads, (payload, i) =>
     ops[i] === WriteOp.deleteKey ? none : payload,
   ) as PayloadInput[]
-}
-
-function isList(payloads: unknown): payloads is readonly (PayloadInput | undefined)[] {
-  return Array.isArray(payloads)
 }

@@ -9,7 +9,7 @@ import {
   type SetOperator,
   type SortColumn,
 } from '../../../protocol/query/tree.js'
-import { isIterable, shown, titleOf } from '../../../protocol/shown.js'
+import { isIterable, isList, shown, titleOf } from '../../../protocol/shown.js'
 import {
   ANYTHING,
   checkName,
@@ -177,16 +177,12 @@ function checkWhole(number: unknown, what: string): void {
 }
 
 function named(columns: Columns, what: string): NamedExpression[] {
-  if (isNames(columns) ? !TEXTS.is(columns) : !isRecord(columns)) {
+  if (isList(columns) ? !TEXTS.is(columns) : !isRecord(columns)) {
     const right = "a list of names, or values by their names as in {total: col('a').plus(1)}"
     throw badRequest(`${what} takes ${right}, not ${shown(columns)}`)
   }
-  if (isNames(columns)) return columns.map((name) => ({ name, value: { column: name } }))
+  if (isList(columns)) return columns.map((name) => ({ name, value: { column: name } }))
   return Object.entries(columns).map(([name, value]) => ({ name, value: columnOrValue(value) }))
-}
-
-function isNames(columns: Columns): columns is readonly string[] {
-  return Array.isArray(columns)
 }
 
 function pairsOf(on: NonNullable<JoinOptions['on']>): (readonly [string, string])[] {
