@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import type { Sections } from '../../protocol/frame.js'
 import { packQuery } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { parseColumns, type RelationDefinition, type RelationInfo } from '../../protocol/relation.js'
@@ -21,6 +22,7 @@ import {
   type DropOptions,
   FLAG,
   type Kinds,
+  layoutOf,
   TEXT,
 } from './options.js'
 import { checkQuery, type Query } from './query/query.js'
@@ -110,12 +112,10 @@ export class Client {
     checkOptions(definition, DEFINITION_FIELDS, 'createIndex', 'field')
     checkName(definition.name, 'createIndex', 'an index')
     checkOptions(options, CREATE_OPTIONS, 'createIndex')
-    const { name, keyType, payloadKind, unique, ...form } = definition
-    const { structure, layout, allocation, partitionLevels, linked } = form
-    const shape = { structure, layout, allocation, partitionLevels, linked }
-    const content = { index: name, keyType, payloadKind, unique }
-    const fields = { ...content, ...shape, ifNotExists: options.ifNotExists }
-    return (await this.#requestInTurn('createIndex', fields, options)).created
+    const { name: index, keyType, payloadKind, unique } = definition
+    const { ifNotExists } = options
+    const fields = { index, keyType, payloadKind, unique, ...layoutOf(definition), ifNotExists }
+    return (await this.#request('createIndex', fields, options)).created
   }
 
   /**
@@ -130,7 +130,7 @@ export class Client {
     checkOptions(options, DROP_OPTIONS, 'dropIndex')
     const known = this.#indexes.get(name)
     const fields = { index: name, ifExists: options.ifExists }
-    const { dropped } = await this.#requestInTurn('dropIndex', fields, options)
+    const { dropped } = await this.#request('dropIndex', fields, options)
     if (this.#indexes.get(name) === known) this.#indexes.delete(name)
     return dropped
   }
@@ -194,7 +194,7 @@ export class Client {
   async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
     if (name !== undefined) checkName(name, 'snapshot', 'an index')
     checkOptions(options, CALL_OPTIONS, 'snapshot')
-    return (await this.#requestInTurn('snapshot', { index: name }, options)).snapshots
+    return (await this.#request('snapshot', { index: name }, options)).snapshots
   }
 
   /**
@@ -236,10 +236,8 @@ export class Client {
   async explainQuery(query: Query, options: CallOptions = {}): Promise<QueryExplanation> {
     checkQuery(query, 'explainQuery')
     checkOptions(options, CALL_OPTIONS, 'explainQuery')
-    const packed = packQuery(query.tree)
-    const bounds = this.#connection.bounds(options)
-    const fields = { ...packed.fields, explain: true }
-    const { explanation } = (await this.#connection.request('query', fields, packed.sections, bounds)).fields
+    const { fields, sections } = packQuery(query.tree)
+    const { explanation } = await this.#request('query', { ...fields, explain: true }, options, sections)
     if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
     return explanation
   }
@@ -261,11 +259,12 @@ export class Client {
     return this.close()
   }
 
-  /** Sends a request for an index after what was called on it before. */
-  async #requestInTurn<O extends keyof ReplyFields>(
+  /** Sends a request, and one for an index after what was called on it before. */
+  async #request<O extends keyof ReplyFields>(
     op: O,
-    fields: { readonly index: string | undefined },
+    fields: { readonly index?: string | undefined; readonly [field: string]: unknown },
     options: CallOptions,
+    sections: Sections = {},
   ): Promise<ReplyFields[O]> {
     const bounds = this.#connection.bounds(options)
     const turn = this.#indexes.get(fields.index ?? '')?.calls.turn(bounds)
@@ -274,14 +273,6 @@ export class Client {
     } catch {
       // Told to the calls that need what they waited for.
     }
-    return (await this.#connection.request(op, fields, {}, bounds)).fields
-  }
-
-  async #request<O extends keyof ReplyFields>(
-    op: O,
-    fields: object,
-    options: CallOptions,
-  ): Promise<ReplyFields[O]> {
-    return (await this.#connection.request(op, fields, {}, this.#connection.bounds(options))).fields
+    return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
 }

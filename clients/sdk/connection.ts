@@ -264,7 +264,8 @@ export class Connection {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const delay = Math.min(maxDelay, firstDelay * 2 ** attempt)
       // Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
-      await sleep(delay * (0.5 + Math.random() / 2), this.#closing.signal)
+      const pause = toBounds(delay * (0.5 + Math.random() / 2), this.#closing.signal)
+      await withinBounds(pause, () => {}).catch(() => {})
       if (this.#end !== undefined) throw this.#end
       try {
         const link = await this.#openLink()
@@ -313,18 +314,4 @@ function isFinal({ code }: WarpdexError): boolean {
 function randomName(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-/** Waits, but not beyond the signal. */
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, milliseconds)
-    signal.addEventListener('abort', end)
-  })
 }

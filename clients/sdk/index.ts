@@ -40,10 +40,10 @@ export type {
 } from '../../protocol/traversal.js'
 export type { TraversalOptions } from '../../protocol/traversal-options.js'
 export type { ScalarKey } from '../../protocol/tuple-key.js'
-export type { InsertMode } from '../../protocol/types.js'
 export {
   type FixedKeyType,
   type IndexDefinition,
+  type InsertMode,
   type KeyType,
   type PayloadKind,
   ResultCode,

@@ -237,6 +237,12 @@ const LAYOUT_OPTIONS: Kinds<TreeLayout> = {
   linked: FLAG,
 }
 
+/** What a definition, or options, say of the layout. */
+export function layoutOf(given: TreeLayout): TreeLayout {
+  const { structure, layout, allocation, partitionLevels, linked } = given
+  return { structure, layout, allocation, partitionLevels, linked }
+}
+
 /** What a caller says of an index to be made. */
 export const DEFINITION_FIELDS: Kinds<IndexDefinition> = {
   name: TEXT,

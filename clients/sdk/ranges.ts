@@ -60,11 +60,10 @@ export interface Ranges extends RangeOrder {
 export function rangesOf(ranges: RangesInput, limit: number, definition: IndexDefinition): Ranges {
   const { reverse, fromExclusive, toExclusive } = ranges
   const width = keyWidth(definition.keyType)
-  const from = ranges.from === undefined ? undefined : lowerEnds(ranges.from, fromExclusive, definition)
-  const to = ranges.to === undefined ? undefined : upperEnds(ranges.to, toExclusive, definition)
-  const ends = from ?? to
-  if (ends === undefined) throw badRequest('ranges need from, to or both; scan() goes through a whole index')
-  const count = rowCount(ends, width)
+  const from = ranges.from === undefined ? undefined : ends(ranges.from, fromExclusive === true, definition)
+  const to = ranges.to === undefined ? undefined : ends(ranges.to, toExclusive !== true, definition)
+  const counted = from ?? to
+  const count = counted === undefined ? 1 : rowCount(counted, width)
   if (to !== undefined && rowCount(to, width) !== count) {
     throw badRequest(`${count} from keys came with ${rowCount(to, width)} to keys; a range has one of each`)
   }
@@ -76,16 +75,22 @@ export function rangesOf(ranges: RangesInput, limit: number, definition: IndexDe
  * @throws WarpdexError `BAD_REQUEST`, `TOO_LARGE`
  */
 export function rangeOf(range: RangeInput, limit: number, definition: IndexDefinition): Ranges {
-  const { from, to, prefix, reverse, fromExclusive, toExclusive } = range
-  const one = { count: 1, limit, keyWidth: keyWidth(definition.keyType), reverse }
-  if (prefix !== undefined) return { ...one, ...prefixEnds(range, prefix, definition) }
-  return {
-    ...one,
-    from: from === undefined ? undefined : lowerEnds([from], fromExclusive, definition),
-    to: to === undefined ? undefined : upperEnds([to], toExclusive, definition),
-    fromExclusive,
-    toExclusive,
+  const { from, to, prefix, ...order } = range
+  if (prefix === undefined) {
+    const list = (end: AnyKey | undefined) => (end === undefined ? undefined : [end])
+    return rangesOf({ ...order, from: list(from), to: list(to) }, limit, definition)
   }
+  const { name, keyType } = definition
+  if (isFixedKeyType(keyType)) {
+    throw badRequest(`keys of index "${name}" are ${keyType} and have no prefix; use from and to`)
+  }
+  const others = [from, to, range.fromExclusive, range.toExclusive]
+  if (others.some((other) => other !== undefined)) {
+    throw badRequest('a scan has a prefix, or from and to, not both')
+  }
+  const whole = rangesOf({ from: [prefix], reverse: range.reverse }, limit, definition)
+  const end = whole.from && successor(whole.from.bytes)
+  return { ...whole, to: end && rowsOf([end]), fromExclusive: false, toExclusive: true }
 }
 
 /** The ranges with these numbers. */
@@ -155,16 +160,10 @@ function scanColumns({ from, to, tokens }: Ranges, definition: IndexDefinition):
 /** Stands behind every tuple: none of them is as long and consists of such bytes only. */
 const BEHIND_ALL = new Uint8Array(LIMITS.keyBytes).fill(0xff)
 
-/** The smallest keys of ranges as a column. */
-function lowerEnds(keys: AnyKeys, exclusive: boolean | undefined, definition: IndexDefinition): Rows {
+/** Ends of ranges as a column; `behind` all keys that begin with them, where they are leading parts of tuples. */
+function ends(keys: AnyKeys, behind: boolean, definition: IndexDefinition): Rows {
   const column = keyColumn(keys, definition, true)
-  return exclusive === true ? behindPartial(keys, column, definition) : column
-}
-
-/** The largest keys of ranges as a column. */
-function upperEnds(keys: AnyKeys, exclusive: boolean | undefined, definition: IndexDefinition): Rows {
-  const column = keyColumn(keys, definition, true)
-  return exclusive === true ? column : behindPartial(keys, column, definition)
+  return behind ? behindPartial(keys, column, definition) : column
 }
 
 /** The first bytes behind all that begin with the prefix, or undefined where there are none. */
@@ -191,19 +190,4 @@ function behindPartial(keys: AnyKeys, column: Rows, { keyType }: IndexDefinition
     return isPartial(key) ? (successor(end) ?? BEHIND_ALL) : end
   })
   return rowsOf(ends)
-}
-
-function prefixEnds(range: RangeInput, prefix: AnyKey, definition: IndexDefinition) {
-  const { name, keyType } = definition
-  if (isFixedKeyType(keyType)) {
-    const message = `keys of index "${name}" are ${keyType} and have no prefix; use from and to`
-    throw badRequest(message)
-  }
-  const others = [range.from, range.to, range.fromExclusive, range.toExclusive]
-  if (others.some((other) => other !== undefined)) {
-    throw badRequest('a scan has a prefix, or from and to, not both')
-  }
-  const from = keyColumn([prefix], definition, true)
-  const end = successor(from.bytes)
-  return { from, to: end && rowsOf([end]), fromExclusive: false, toExclusive: true }
 }

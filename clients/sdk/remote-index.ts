@@ -11,7 +11,6 @@ import type { WriteItems } from '../../protocol/write-pieces.js'
 import { type Bounds, withinBounds } from './bounds.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { DataCall } from './connection.js'
-import { GetBatcher } from './get-batcher.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import { checkKey, type KeyInput, type Keys, keyColumn, wireKeys } from './keys.js'
 import {
@@ -57,16 +56,12 @@ import { sendWrite } from './writes.js'
 export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
   readonly name: string
   readonly #calls: IndexCalls
-  readonly #single: GetBatcher<KeyInput<K>, Payload<P>>
+  /** Single gets of the turn, which share a request. */
+  #single: SingleGets<K, P> | undefined
 
   constructor(calls: IndexCalls) {
-    const { name, connection } = calls
-    this.name = name
+    this.name = calls.name
     this.#calls = calls
-    this.#single = new GetBatcher(
-      (keys, known) => this.#get(keys, undefined, known, connection.partBounds({})),
-      (flush) => connection.order.gather(name, flush),
-    )
   }
 
   /** What the index was created as; asked for once. */
@@ -104,9 +99,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return this.#calls.begin('getOne', options, CALL_OPTIONS, (known, bounds) => {
       // A key that does not fit must not spoil the request that it would share.
       checkKey(key, known)
-      return withinBounds<Payload<P> | undefined>(bounds, (resolve, reject) =>
-        this.#single.get(key, known, resolve, reject),
-      )
+      return withinBounds<Payload<P> | undefined>(bounds, (resolve, reject) => {
+        const gets = this.#single?.known === known ? this.#single : this.#gather(known)
+        gets.keys.push(key)
+        gets.waiting.push({ resolve, reject })
+      })
     })
   }
 
@@ -236,6 +233,25 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     })
   }
 
+  /** Begins to gather single gets, which leave before the next request to the index or at the end of the turn. */
+  #gather(known: KnownIndex): SingleGets<K, P> {
+    const gets: SingleGets<K, P> = { known, keys: [], waiting: [] }
+    const { connection, name } = this.#calls
+    const ask = async () => {
+      this.#single = undefined
+      try {
+        const answer = await this.#get(gets.keys, undefined, known, connection.partBounds({}))
+        for (const [i, { resolve }] of gets.waiting.entries()) resolve(answer.payload(i))
+      } catch (error) {
+        for (const { reject } of gets.waiting) reject(error)
+      }
+    }
+    // Whatever is gathered by another definition leaves now.
+    connection.order.gather(name, () => void ask())
+    this.#single = gets
+    return gets
+  }
+
   #get(
     keys: Keys<K>,
     traversal: Traversal | undefined,
@@ -264,6 +280,16 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       ? this.#calls.run(known, askBy)
       : this.#calls.goOn(known, () => askBy(known))
   }
+}
+
+/** Keys that are asked for one by one, and who waits for their payloads. */
+interface SingleGets<K extends KeyType, P extends PayloadKind> {
+  readonly known: KnownIndex
+  readonly keys: KeyInput<K>[]
+  readonly waiting: {
+    readonly resolve: (payload: Payload<P> | undefined) => void
+    readonly reject: (reason: unknown) => void
+  }[]
 }
 
 /** A request for what there is of keys, but for them. */

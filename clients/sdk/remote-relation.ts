@@ -1,5 +1,6 @@
 import type { RecordBatch, Table } from 'apache-arrow'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
+import type { Sections } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp } from '../../protocol/messages.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
@@ -25,6 +26,7 @@ import {
   checkName,
   checkOptions,
   type Kinds,
+  layoutOf,
   NUMBER,
   RELATION_INDEX_OPTIONS,
   TEXTS,
@@ -83,23 +85,16 @@ export class Relation {
    */
   async append(input: RelationInput, options: CallOptions = {}): Promise<AppendedRows> {
     checkOptions(options, CALL_OPTIONS, 'append')
-    const bounds = this.#connection.bounds(options)
-    return this.#appendAll(input, await this.#definition.get(bounds), bounds)
+    return this.#append(() => input, options)
   }
 
-  async #appendAll(
-    input: RelationInput,
-    definition: RelationDefinition,
-    bounds: Bounds,
-  ): Promise<AppendedRows> {
-    let first: number | undefined
-    let rows = 0
-    for (const batch of batches(input, definition)) {
-      const appended = await this.#append(batch, definition, bounds)
-      first ??= appended.first
-      rows += appended.rows
-    }
-    return { first: first ?? 0, rows }
+  /**
+   * Adds the rows of an Arrow table or record batch; its columns go to those of the same names.
+   * @throws WarpdexError also `BAD_REQUEST` for a column that is not there, or cannot take such values
+   */
+  async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
+    checkOptions(options, CALL_OPTIONS, 'appendArrow')
+    return this.#append((definition) => arrowInput(source, definition), options)
   }
 
   /**
@@ -121,11 +116,9 @@ export class Relation {
     if (!TEXTS.is(columns)) {
       throw badRequest(`createIndex takes ${TEXTS.right}, the columns, not ${shown(columns)}`)
     }
-    const { ifNotExists, structure, layout, allocation, partitionLevels, linked } = options
-    const form = { structure, layout, allocation, partitionLevels, linked }
-    const fields = { index: name, columns, ifNotExists, ...form }
+    const fields = { index: name, columns, ifNotExists: options.ifNotExists, ...layoutOf(options) }
     const bounds = this.#connection.bounds(options)
-    return (await this.#request('createRelationIndex', fields, {}, bounds)).fields.created
+    return (await this.#request('createRelationIndex', fields, bounds)).fields.created
   }
 
   /** Values of rows in the order in which they were appended, by column. */
@@ -133,7 +126,7 @@ export class Relation {
     checkOptions(options, READ_OPTIONS, 'read')
     const read = new Map<string, RelationValue[]>()
     const part = () => this.#connection.partBounds(options)
-    for await (const page of this.#pages(options, part)) {
+    for await (const page of this.#pages(options, part, valuesOf)) {
       for (const [name, values] of Object.entries(page)) read.set(name, (read.get(name) ?? []).concat(values))
     }
     return Object.fromEntries(read)
@@ -142,40 +135,21 @@ export class Relation {
   /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
   pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
     checkOptions(options, READ_OPTIONS, 'pages')
-    return this.#pages(options, () => this.#connection.bounds(options))
-  }
-
-  #pages(options: ReadOptions, bounds: () => Bounds): AsyncGenerator<RelationRows> {
-    return this.#batches(options, bounds, ({ columns, batch }) =>
-      Object.fromEntries(
-        columns.map(({ name, type }) => [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)]),
-      ),
-    )
+    return this.#pages(options, () => this.#connection.bounds(options), valuesOf)
   }
 
   /** As `pages`, as Arrow record batches, in which strings are dictionaries. Needs the package `apache-arrow`. */
   arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
     checkOptions(options, READ_OPTIONS, 'arrowBatches')
     const bounds = () => this.#connection.bounds(options)
-    return this.#batches(options, bounds, ({ columns, batch }) => toArrow(columns, batch))
+    return this.#pages(options, bounds, ({ columns, batch }) => toArrow(columns, batch))
   }
 
   /**
-   * Adds the rows of an Arrow table or record batch; its columns go to those of the same names.
-   * @throws WarpdexError also `BAD_REQUEST` for a column that is not there, or cannot take such values
+   * @param bounds of each page after the first
+   * @param read makes of a page what is given
    */
-  async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
-    checkOptions(options, CALL_OPTIONS, 'appendArrow')
-    const bounds = this.#connection.bounds(options)
-    const definition = await this.#definition.get(bounds)
-    return this.#appendAll(arrowInput(source, definition), definition, bounds)
-  }
-
-  /**
-   * @param bounds of each batch after the first
-   * @param read makes of a batch what is given
-   */
-  async *#batches<T>(
+  async *#pages<T>(
     options: ReadOptions,
     bounds: () => Bounds,
     read: (page: Page) => T | Promise<T>,
@@ -185,37 +159,44 @@ export class Relation {
     let own = this.#connection.bounds(options)
     for (let left = limit; ; own = bounds()) {
       const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
-      const reply = await this.#request('readRelation', fields, {}, own)
+      const reply = await this.#request('readRelation', fields, own)
       const { rows, total, columns } = reply.fields
-      const batch = batchFromReply(
-        columns.map(({ name }) => name),
-        rows,
-        reply.sections,
-      )
-      yield read({ columns, batch })
+      const order = columns.map(({ name }) => name)
+      yield read({ columns, batch: batchFromReply(order, rows, reply.sections) })
       from += rows
       left -= rows
       if (rows === 0 || left === 0 || from >= total) return
     }
   }
 
-  async #append(batch: RelationBatch, definition: RelationDefinition, bounds: Bounds): Promise<AppendedRows> {
-    const columns = [...batch.columns.keys()]
-    const fields = { rows: batch.rows, columns, writeId: this.#connection.newWriteId() }
-    const sections = sectionsOfBatch(batch, definition.columns)
-    return (await this.#request('append', fields, sections, bounds)).fields
+  async #append(
+    inputFor: (definition: RelationDefinition) => RelationInput,
+    options: CallOptions,
+  ): Promise<AppendedRows> {
+    const bounds = this.#connection.bounds(options)
+    const definition = await this.#definition.get(bounds)
+    let first: number | undefined
+    let rows = 0
+    for (const batch of batches(inputFor(definition), definition)) {
+      const columns = [...batch.columns.keys()]
+      const fields = { rows: batch.rows, columns, writeId: this.#connection.newWriteId() }
+      const sections = sectionsOfBatch(batch, definition.columns)
+      const { fields: appended } = await this.#request('append', fields, bounds, sections)
+      first ??= appended.first
+      rows += appended.rows
+    }
+    return { first: first ?? 0, rows }
   }
 
   async #stats(bounds: Bounds): Promise<RelationStats> {
-    const { fields } = await this.#request('stats', {}, {}, bounds)
-    return fields.relations[0]
+    return (await this.#request('stats', {}, bounds)).fields.relations[0]
   }
 
   async #request<O extends ControlOp>(
     op: O,
     fields: object,
-    sections: Parameters<Connection['request']>[2],
     bounds: Bounds,
+    sections: Sections = {},
   ): Promise<Reply<O>> {
     try {
       return await this.#connection.request(op, { relation: this.name, ...fields }, sections, bounds)
@@ -230,6 +211,13 @@ export class Relation {
 interface Page {
   readonly columns: readonly ColumnDefinition[]
   readonly batch: RelationBatch
+}
+
+function valuesOf({ columns, batch }: Page): RelationRows {
+  const values = columns.map(({ name, type }) => {
+    return [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)] as const
+  })
+  return Object.fromEntries(values)
 }
 
 const NO_VALUES = { values: new Uint8Array(0) }
