@@ -175,6 +175,7 @@ export class Arena implements ArenaContent {
       quads: tuples.buffer,
       tuplePairs: tuples.buffer,
       newTuples: tuples.buffer,
+      newQuads: tuples.buffer,
       extents: extents.buffer,
       heap: heap?.buffer,
       heads: heads?.buffer,

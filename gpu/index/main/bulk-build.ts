@@ -60,9 +60,8 @@ export class BulkBuild {
     const unsettled = { buffer: flags, index: UNSETTLED }
     const values = isInlined(this.#payloadBytes) ? items.payloads : undefined
     const sorted = await this.#sort.sort(recorder, scratch, items, unsettled, values)
-    const { tuples } = arena
-    const buffers = { tuples: tuples.buffer, keys: sorted.keys, flags }
-    const params = { count, shape: this.#shape.word, payloadBytes: 0, firstTuple: tuples.records }
+    const buffers = { ...arena.bindings, keys: sorted.keys, flags }
+    const params = { count, shape: this.#shape.word, payloadBytes: 0, firstTuple: arena.tuples.records }
     recorder.dispatch(this.#kernels.check_keys, buffers, params, count)
     recorder.submit()
     const [isUnfit, isBelow, isUnsettled] = await this.#device.readWords(flags, FLAGS)

@@ -132,6 +132,8 @@ export class TreeWriter {
       }
     }
     work.recorder = this.#device.record()
+    // What was made room for may lie elsewhere.
+    Object.assign(work.buffers, arena.bindings)
     await this.#planNodes(work, arena)
     const all = await this.#device.readWords(work.column('counts'), COUNTS)
     return this.#prepared(arena, { ...settled, destination: 'nodes' }, all, codes)
