@@ -62,22 +62,38 @@ const KNOWN_FLAGS = 31 | MODE_MASK
 
 /** A frame for a request, in one piece. @throws WarpdexError `TOO_LARGE` */
 export function encodeDataRequest(request: DataRequest): Uint8Array<ArrayBuffer> {
-  return encode(request, flagsOf(request), Number.POSITIVE_INFINITY)[0]
+  return encode(request, flagsOf(request), partsOf(request.columns), true)[0]
 }
+
+/** What memory for columns of replies has free in front of them: room for the head of their frame. */
+export const HEAD_ROOM = 128
 
 /**
- * A frame for a reply, in pieces that follow each other. The columns of a large one are pieces themselves, so that they are not copied; they
- * must not change before the frame has left.
+ * A frame for a reply, in pieces that follow each other. The columns of a large one are not copied, and must not change before the frame has
+ * left: they are pieces themselves or, where they lie as in a frame, the frame is made around them.
  *
+ * @param hasRoom whether there are `HEAD_ROOM` bytes in front of the first column that may be overwritten
  * @throws WarpdexError `TOO_LARGE`
  */
-export function encodeDataReply(reply: DataReply): Pieces {
-  return encode(reply, FLAGS.reply, ONE_PIECE_BYTES)
+export function encodeDataReply(reply: DataReply, hasRoom = false): readonly Uint8Array[] {
+  const parts = partsOf(reply.columns)
+  const frame = hasRoom ? frameAround(parts) : undefined
+  if (frame === undefined) return encode(reply, FLAGS.reply, parts, parts.length <= ONE_PIECE_BYTES)
+  writeHead(frame, reply, FLAGS.reply)
+  return [frame]
 }
 
-/** @param most bytes of a frame of one piece */
-function encode(message: DataRequest | DataReply, flags: number, most: number): Pieces {
-  const { columns } = message
+/** What a frame is put together of. */
+interface Parts {
+  readonly headBytes: number
+  /** Offsets and values of the columns. */
+  readonly parts: readonly Uint8Array[]
+  /** Bytes of the frame. */
+  readonly length: number
+}
+
+/** @throws WarpdexError `TOO_LARGE` */
+function partsOf(columns: WireColumns): Parts {
   const parts: Uint8Array[] = []
   let entries = 0
   for (const name in columns) {
@@ -91,9 +107,37 @@ function encode(message: DataRequest | DataReply, flags: number, most: number): 
   let length = headBytes
   for (const part of parts) length = align8(length) + part.byteLength
   checkFrameLength(length)
-  const head = new Uint8Array(length <= most ? length : headBytes)
+  return { headBytes, parts, length }
+}
+
+function encode(
+  message: DataRequest | DataReply,
+  flags: number,
+  { headBytes, parts, length }: Parts,
+  isOnePiece: boolean,
+): Pieces {
+  const head = new Uint8Array(isOnePiece ? length : headBytes)
   writeHead(head, message, flags)
-  return withParts(head, headBytes, parts, length <= most)
+  return withParts(head, headBytes, parts, isOnePiece)
+}
+
+/** The frame that is there once its head is written in front of its parts; undefined where they do not lie as in a frame. */
+function frameAround({ headBytes, parts, length }: Parts): Uint8Array | undefined {
+  const [first] = parts
+  if (first === undefined || headBytes > HEAD_ROOM) return undefined
+  const start = first.byteOffset - headBytes
+  let end = headBytes
+  for (const { buffer, byteOffset, byteLength } of parts) {
+    if (buffer !== first.buffer || byteOffset !== start + align8(end)) return undefined
+    end = byteOffset - start + byteLength
+  }
+  const frame = new Uint8Array(first.buffer, start, length)
+  let last = 0
+  for (const { byteOffset, byteLength } of parts) {
+    frame.fill(0, last, byteOffset - start)
+    last = byteOffset - start + byteLength
+  }
+  return frame
 }
 
 /**

@@ -6,6 +6,8 @@ interface Waiting<Asked, Answer> {
 }
 
 export interface CoalescerOptions<Asked, Answer> {
+  /** How many questions are under way at a time. The more there are, the fewer calls go together. */
+  readonly underWay: number
   /** Asks for all of it at once, and gives each its part of the answer. */
   readonly ask: (together: readonly Asked[]) => Promise<readonly (Answer | Promise<Answer>)[]>
   /** How much of what goes together at most a call is: no more joins what has come to 1. */
@@ -14,12 +16,9 @@ export interface CoalescerOptions<Asked, Answer> {
   readonly onLeave?: ((calls: number, milliseconds: number) => void) | undefined
 }
 
-/** What is under way at a time: one computes while the other's answer is on its way. */
-const UNDER_WAY = 2
-
 /**
  * Has small calls go together where each costs as much as many. Those that come at once, and find nothing under way, go at once; those that
- * come while two are under way go together when one of them is answered.
+ * come while as many are under way as may be go together when one of them is answered.
  */
 export class Coalescer<Asked, Answer> {
   readonly #options: CoalescerOptions<Asked, Answer>
@@ -40,7 +39,7 @@ export class Coalescer<Asked, Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ asked, resolve, reject })
       if (this.#waiting.length > 1) return
-      if (this.#underWay < UNDER_WAY) queueMicrotask(() => this.#advance())
+      if (this.#underWay < this.#options.underWay) queueMicrotask(() => this.#advance())
       else this.#waitingSince = performance.now()
     })
   }
@@ -50,7 +49,7 @@ export class Coalescer<Asked, Answer> {
     this.#advance(Number.POSITIVE_INFINITY)
   }
 
-  #advance(most = UNDER_WAY): void {
+  #advance(most = this.#options.underWay): void {
     while (this.#underWay < most && this.#waiting.length > 0) void this.#ask(this.#take())
   }
 

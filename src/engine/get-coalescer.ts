@@ -10,6 +10,9 @@ const SMALL = { keys: SMALL_READ, bytes: 256 * 1024 }
 /** What one shared dispatch takes. */
 const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
 
+/** Dispatches under way: one goes up, one computes and one comes back. */
+const UNDER_WAY = 3
+
 /** Lets small gets share dispatches: a dispatch and its readback cost as much as tens of thousands of lookups. */
 export class GetCoalescer {
   readonly #run: (keys: Rows, memory?: ResultMemory) => Promise<GetResult>
@@ -28,6 +31,7 @@ export class GetCoalescer {
     this.#keyWidth = keyWidth
     this.#payloadBytes = payloadBytes
     this.#small = new Coalescer({
+      underWay: UNDER_WAY,
       ask: (gets) => this.#runTogether(gets),
       share: (keys) =>
         Math.max(paddedCount(this.#count(keys)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),

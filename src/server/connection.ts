@@ -15,6 +15,7 @@ import { type Backend, Cancellation, type FieldsResult, type Reply, type Result 
 import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
 import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
 import type { ReplyExpectation } from './flow/reply-sizes.js'
+import { isReplyMemory } from './reply-memory.js'
 import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
 
 /** WebSocket close code of a server that is shutting down. */
@@ -256,7 +257,13 @@ function success(request: Request, { result, release }: Reply, meter: RequestMet
 
 /** The frame of a result, in pieces. */
 function encodeResult({ id, op }: Request, { columns, ...result }: Result): readonly Uint8Array[] {
-  if (columns !== undefined) return encodeDataReply({ id, op: op as DataOp, columns })
+  if (columns !== undefined) {
+    const [first] = Object.values(columns)
+    return encodeDataReply(
+      { id, op: op as DataOp, columns },
+      first !== undefined && isReplyMemory(first.bytes),
+    )
+  }
   const { fields = {}, sections } = result as FieldsResult
   return framePieces(replyHeader(id, fields), sections)
 }

@@ -1,4 +1,5 @@
 import { OWN_MEMORY, type ResultMemory } from '../../gpu/memory/result-memory.js'
+import { HEAD_ROOM } from '../../protocol/data-frame.js'
 
 /** Results below this size get memory of their own: to make it costs no more than to keep account of it. */
 const LEAST_BYTES = 64 * 1024
@@ -11,7 +12,7 @@ export interface LentMemory extends ResultMemory {
 
 /**
  * Memory for the columns of large replies, used again and again: the pages of a fresh allocation cost several times as much as the
- * copy into them. It can be read by every thread.
+ * copy into it. Every thread can read it, and in front of each piece there is room for the head of a frame.
  */
 export class ReplyMemory {
   readonly #free = new Map<number, Uint8Array[]>()
@@ -33,9 +34,9 @@ export class ReplyMemory {
     return {
       allocate: (bytes) => {
         if (bytes < LEAST_BYTES) return OWN_MEMORY.allocate(bytes)
-        const block = this.#take(2 ** Math.ceil(Math.log2(bytes)))
+        const block = this.#take(2 ** Math.ceil(Math.log2(HEAD_ROOM + bytes)))
         lent.push(block)
-        return block.subarray(0, bytes)
+        return block.subarray(HEAD_ROOM, HEAD_ROOM + bytes)
       },
       release: () => {
         for (const block of lent.splice(0)) this.#keep(block)
@@ -58,4 +59,9 @@ export class ReplyMemory {
     this.#free.set(size, blocks)
     blocks.push(block)
   }
+}
+
+/** Whether these bytes are of such memory: in results no other memory is shared. */
+export function isReplyMemory({ buffer }: Uint8Array): boolean {
+  return buffer instanceof SharedArrayBuffer
 }

@@ -13,7 +13,7 @@ export interface OutgoingMessage {
 const SMALL_BYTES = 16 * 1024
 
 /** A large message leaves in fragments of this size: each tells when it has left, so that a slow reader is told from one that does not read. */
-const FRAGMENT_BYTES = 512 * 1024
+const FRAGMENT_BYTES = 1024 * 1024
 
 const WHOLE = { binary: true, fin: true } as const
 

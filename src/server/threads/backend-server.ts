@@ -4,7 +4,7 @@ import type { Sections } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import { type Request, readRequest } from '../../../protocol/messages.js'
 import { type Backend, Cancellation, type Reply, type Result } from '../backend.js'
-import type { LentMemory, ReplyMemory } from '../reply-memory.js'
+import { isReplyMemory, type LentMemory, type ReplyMemory } from '../reply-memory.js'
 import type { BusyPolling } from './busy-polling.js'
 import type { Mailbox } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
@@ -115,7 +115,7 @@ export class BackendServer {
     const further = this.#options.memory.lend()
     const portable = portableResult(result, further)
     const lent = Object.values(portable.columns ?? portable.sections ?? {}).some(
-      (column) => column !== undefined && isShared(column.bytes),
+      (column) => column !== undefined && isReplyMemory(column.bytes),
     )
     const giveBack = () => {
       release?.()
@@ -159,15 +159,11 @@ function portableColumn({ type, bytes, offsets }: WireColumn, memory: LentMemory
 
 /** With a view of memory that is not shared all of that would be copied. */
 function portable(bytes: Uint8Array, memory: LentMemory): Uint8Array {
-  if (isShared(bytes)) return bytes
+  if (isReplyMemory(bytes)) return bytes
   if (bytes.byteLength < SHARED_BYTES) {
     return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
   }
   const copy = memory.allocate(bytes.byteLength)
   copy.set(bytes)
   return copy
-}
-
-function isShared({ buffer }: Uint8Array): boolean {
-  return buffer instanceof SharedArrayBuffer
 }

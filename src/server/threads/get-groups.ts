@@ -14,6 +14,9 @@ const SMALL_KEYS = 16_384
 /** Keys of one group, after which no more join. */
 const GROUP_KEYS = 131_072
 
+/** Of the groups of one index: the engine's thread, which has other threads to serve meanwhile, has least to do with few large ones. */
+const UNDER_WAY = 1
+
 /** A get that can go with others. */
 interface Get extends Call {
   readonly request: DataRequest
@@ -49,6 +52,7 @@ export class GetGroups {
     if (group === undefined) {
       for (const [known, { isIdle }] of this.#groups) if (isIdle) this.#groups.delete(known)
       group = new Coalescer({
+        underWay: UNDER_WAY,
         ask: (gets) => this.#ask(gets),
         share: ({ request }) => paddedCount(request.count) / GROUP_KEYS,
       })

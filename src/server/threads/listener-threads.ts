@@ -165,8 +165,8 @@ class ListenerThread {
  * Threads that listen on one port beside the engine's thread: framing, masking and flow of their connections are theirs. In the place of one
  * that ends another is started.
  *
- * The system spreads connections over the threads by chance. So a thread that has more than another leaves those who come next to the
- * others for as long as that is so.
+ * The system spreads connections over the threads by chance. So a thread that has more than its share leaves those who come next to the
+ * others for as long as that is so. Not only the one with fewest may listen: clients that all leave and come back at once would be its alone.
  */
 export class ListenerThreads {
   readonly #options: Options
@@ -224,30 +224,32 @@ export class ListenerThreads {
 
   #start(): ListenerThread {
     const options = { ...this.#options, listener: this.#listener, polling: this.#polling }
-    const thread = new ListenerThread(options, () => this.#balanceLater())
+    const thread = new ListenerThread(options, () => this.#balance())
     this.#threads.add(thread)
     // Whoever starts it is told; later it is the end that counts.
     thread.listening.catch(() => {})
     if (this.#begun) thread.tell({ kind: 'begin', adapter: this.#options.backend.adapter })
     void thread.ended.then(() => {
       this.#threads.delete(thread)
-      this.#balanceLater()
+      this.#balance()
       this.#startLater()
     })
     return thread
   }
 
-  /** Once it is quiet, those who come next are for the threads that have fewest. */
-  #balanceLater(): void {
-    if (this.#balancing === undefined) this.#balancing = setTimeout(() => this.#balance(), QUIET_MS)
-    else this.#balancing.refresh()
+  /** Those that had stopped listening and have no more than their share listen again; the others are looked at once it is quiet. */
+  #balance(): void {
+    this.#share((thread, isWithin) => isWithin && thread.accept(true))
+    this.#balancing ??= setTimeout(() => this.#share((thread, isWithin) => thread.accept(isWithin)), QUIET_MS)
+    this.#balancing.refresh()
   }
 
-  #balance(): void {
+  /** Calls `tell` for each thread with whether it has at most its share of the connections. */
+  #share(tell: (thread: ListenerThread, isWithin: boolean) => void): void {
     if (this.#stopped) return
     const sound = [...this.#threads].filter(({ isSound }) => isSound)
-    const fewest = Math.min(...sound.map(({ connections }) => connections))
-    for (const thread of sound) thread.accept(thread.connections <= fewest)
+    const all = sound.reduce((sum, { connections }) => sum + connections, 0)
+    for (const thread of sound) tell(thread, thread.connections <= all / sound.length)
   }
 
   #startLater(): void {
