@@ -2,6 +2,7 @@ import type { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
 import type { Scratch } from '../gpu/memory/scratch.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
+import { SegmentedReduce } from '../gpu/relational/segmented-reduce.js'
 import { scatteredKeys } from './keys.js'
 import { BitonicSort } from './papers/he/bitonic.js'
 import { Merge } from './papers/he/merge.js'
@@ -223,8 +224,8 @@ async function merges({ device, primitives, count, order, upload }: Fixture): Pr
 }
 
 /** Reduces segments of alternating lengths. */
-async function reductions({ primitives, count, keys, output, upload }: Fixture): Promise<Steps> {
-  const reduce = primitives.segmentedReduce()
+async function reductions({ device, primitives, count, keys, output, upload }: Fixture): Promise<Steps> {
+  const reduce = new SegmentedReduce(device, primitives)
   const steps: Record<string, Step> = {}
   for (const length of [...SEGMENT_LENGTHS.filter((length) => length < count), count]) {
     const segments = count / length

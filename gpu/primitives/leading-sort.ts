@@ -38,7 +38,7 @@ export class LeadingSort {
     unsettled: DeviceWord,
   ): SortedPairs {
     const bits = { from: firstBit, bits: firstBit + LEADING_BITS }
-    const sorted = this.#sort.record(recorder, scratch, keys, values, count, 2, bits)
+    const sorted = this.#sort(recorder, scratch, keys, values, count, 2, bits)
     // Of each two pairs one can begin a tie.
     const ties = scratch.words(2 + 2 * Math.ceil(count / 2))
     recorder.clear(ties, 0, 4)

@@ -17,26 +17,29 @@ export interface SortedPairs {
   readonly values: GPUBuffer
 }
 
-/** A stable sort of pairs, as `Primitives.sort`. */
-export interface Sort {
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    keys: GPUBuffer,
-    values: GPUBuffer | undefined,
-    count: number,
-    keyWords: KeyWords,
-    options?: SortOptions,
-  ): SortedPairs
-}
-
 /** Columns that are sorted, without values where those are the positions of the keys. */
 export interface UnsortedPairs {
   readonly keys: GPUBuffer
   readonly values: GPUBuffer | undefined
 }
 
-/** The buffers of a kernel that sorts pairs, and the parameter that says whether it looks at the values. */
+/**
+ * Sorts pairs of a key and a u32 value by key, stably. Keys and values are left as they are.
+ * @param values the positions 0…count-1 if undefined
+ * @param keyWords 1 for u32 keys, 2 for u64 keys (low word first)
+ * @returns scratch buffers with the sorted keys and their values
+ */
+export type Sort = (
+  recorder: Recorder,
+  scratch: Scratch,
+  keys: GPUBuffer,
+  values: GPUBuffer | undefined,
+  count: number,
+  keyWords: KeyWords,
+  options?: SortOptions,
+) => SortedPairs
+
+/** The buffers of a kernel that sorts pairs. It does not look at values that are none. */
 export function pairBuffers({ keys, values }: UnsortedPairs, sorted: SortedPairs) {
   return { keys, values: values ?? keys, sortedKeys: sorted.keys, sortedValues: sorted.values }
 }

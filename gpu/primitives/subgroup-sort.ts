@@ -1,14 +1,7 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import {
-  type KeyWords,
-  pairBuffers,
-  type Sort,
-  type SortedPairs,
-  type SortOptions,
-  type UnsortedPairs,
-} from './sort.js'
+import { pairBuffers, type Sort, type SortedPairs, type UnsortedPairs } from './sort.js'
 import { type Strategy, subgroupTile } from './strategy.js'
 
 const DIGITS = 256
@@ -30,63 +23,54 @@ interface PassKernels {
   readonly kernels: Kernels<'count_digits' | 'scan_digits' | 'scatter_tiles'>
 }
 
-/** The kernels for one width of keys. */
-interface WidthKernels {
-  readonly runs: Kernels<'sort_runs' | 'merge_runs'>
-  readonly short: PassKernels
-  readonly long: PassKernels
-}
-
 /**
  * The stable radix sort for GPUs (`subgroup-sort.wesl`): three dispatches for each byte of the keys;
  * one or two altogether for few pairs (`sort-runs.wesl`).
  */
-export class SubgroupSort implements Sort {
-  readonly #runPairs: number
-  /** With more tiles than this there are enough of them for every core, and long ones are better. */
-  readonly #mostShortTiles: number
-  readonly #kernels: Readonly<Record<KeyWords, WidthKernels>>
-
-  constructor(device: Device, strategy: Strategy) {
-    this.#runPairs = subgroupTile(device, 'runs', strategy).invocations * ROUNDS.runs
-    this.#mostShortTiles = subgroupTile(device, 'passes', strategy).invocations
-    this.#kernels = { 1: widthKernels(device, strategy, false), 2: widthKernels(device, strategy, true) }
-  }
-
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    keys: GPUBuffer,
-    values: GPUBuffer | undefined,
-    count: number,
-    keyWords: KeyWords,
-    { bits = keyWords * 32, from = 0 }: SortOptions = {},
-  ): SortedPairs {
-    const kernels = this.#kernels[keyWords]
+export function subgroupSort(device: Device, strategy: Strategy): Sort {
+  const runPairs = subgroupTile(device, 'runs', strategy).invocations * ROUNDS.runs
+  // With more tiles than this there are enough of them for every core, and long ones are better.
+  const mostShortTiles = subgroupTile(device, 'passes', strategy).invocations
+  const kernelsByWidth = { 1: widthKernels(device, strategy, false), 2: widthKernels(device, strategy, true) }
+  return (recorder, scratch, keys, values, count, keyWords, { bits = keyWords * 32, from = 0 } = {}) => {
+    const { runs: runKernels, short, long } = kernelsByWidth[keyWords]
     const allocate = () => ({ keys: scratch.words(count * keyWords), values: scratch.words(count) })
+    const input = { keys, values }
     const sorted = allocate()
     if (count === 0) return sorted
-    const runs = Math.ceil(count / this.#runPairs)
-    if (runs <= MOST_RUNS && from === 0) {
-      const inRuns = runs > 1 ? allocate() : sorted
-      const { sort_runs: sortRuns, merge_runs: mergeRuns } = kernels.runs
-      const params = { count, bits, positions: values === undefined ? 1 : 0 }
-      recorder.dispatchGroups(sortRuns, pairBuffers({ keys, values }, inRuns), params, runs)
-      if (runs > 1) {
-        const groups = Math.ceil(count / MERGED_PAIRS)
-        recorder.dispatchGroups(mergeRuns, pairBuffers(inRuns, sorted), params, groups)
-      }
-      return sorted
+    const runs = Math.ceil(count / runPairs)
+    if (runs > MOST_RUNS || from > 0) {
+      const columns = [sorted, bits - from > DIGIT_BITS ? allocate() : sorted] as const
+      const kernels = count <= short.tile * mostShortTiles ? short : long
+      return recordPasses(recorder, scratch, kernels, input, columns, count, { from, bits })
     }
-    return recordPasses(
-      recorder,
-      scratch,
-      count <= kernels.short.tile * this.#mostShortTiles ? kernels.short : kernels.long,
-      { keys, values },
-      [sorted, bits - from > DIGIT_BITS ? allocate() : sorted],
-      count,
-      { from, bits },
-    )
+    const inRuns = runs > 1 ? allocate() : sorted
+    const params = { count, bits, positions: values === undefined ? 1 : 0 }
+    recorder.dispatchGroups(runKernels.sort_runs, pairBuffers(input, inRuns), params, runs)
+    if (runs > 1) {
+      const groups = Math.ceil(count / MERGED_PAIRS)
+      recorder.dispatchGroups(runKernels.merge_runs, pairBuffers(inRuns, sorted), params, groups)
+    }
+    return sorted
+  }
+}
+
+/** The kernels for one width of keys. */
+function widthKernels(device: Device, strategy: Strategy, wide: boolean) {
+  const pass = (short: boolean): PassKernels => {
+    const { invocations, conditions } = subgroupTile(device, 'passes', strategy)
+    const entryPoints = ['count_digits', 'scan_digits', 'scatter_tiles'] as const
+    const own = { ...conditions, wide, short_tiles: short }
+    return {
+      tile: invocations * (short ? ROUNDS.short : ROUNDS.long),
+      kernels: device.kernels('primitives/subgroup-sort', entryPoints, own),
+    }
+  }
+  const conditions = { ...subgroupTile(device, 'runs', strategy).conditions, wide }
+  return {
+    runs: device.kernels('primitives/sort-runs', ['sort_runs', 'merge_runs'], conditions),
+    short: pass(true),
+    long: pass(false),
   }
 }
 
@@ -121,22 +105,4 @@ function recordPasses(
     ;[source, sorted, spare] = [sorted, spare, sorted]
   }
   return spare
-}
-
-function widthKernels(device: Device, strategy: Strategy, wide: boolean): WidthKernels {
-  const pass = (short: boolean): PassKernels => {
-    const { invocations, conditions } = subgroupTile(device, 'passes', strategy)
-    const entryPoints = ['count_digits', 'scan_digits', 'scatter_tiles'] as const
-    const own = { ...conditions, wide, short_tiles: short }
-    return {
-      tile: invocations * (short ? ROUNDS.short : ROUNDS.long),
-      kernels: device.kernels('primitives/subgroup-sort', entryPoints, own),
-    }
-  }
-  const { conditions } = subgroupTile(device, 'runs', strategy)
-  return {
-    runs: device.kernels('primitives/sort-runs', ['sort_runs', 'merge_runs'], { ...conditions, wide }),
-    short: pass(true),
-    long: pass(false),
-  }
 }

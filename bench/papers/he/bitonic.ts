@@ -2,14 +2,14 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
+import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
 import {
   type ColumnShape,
   type Columns,
   columnBuffers,
   columnConditions,
   ifPayload,
-} from '../../../gpu/primitives/columns.js'
-import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
+} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of the longest segment that is sorted in workgroup memory, and positions of a window; as in `bitonic.wesl`. */

@@ -2,6 +2,7 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
+import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
 import {
   type ColumnShape,
   type Columns,
@@ -9,8 +10,7 @@ import {
   columnConditions,
   ifPayload,
   scratchColumns,
-} from '../../../gpu/primitives/columns.js'
-import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
+} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of a tile of the output; as in `merge.wesl`. */

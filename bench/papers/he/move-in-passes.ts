@@ -15,7 +15,7 @@ export interface PassedMove {
   readonly passes: number
 }
 
-/** Gather and scatter in passes (`move-in-passes.wesl`), to be measured against those in one pass (`move.ts`). */
+/** Gather and scatter in passes (`move-in-passes.wesl`), to be measured against those in one pass (`primitives/move.wesl`). */
 export class MovementInPasses {
   readonly #gather: Kernel
   readonly #scatter: Kernel

@@ -2,13 +2,13 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
+import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import {
   type ColumnShape,
   type Columns,
   columnConditions,
   scratchColumns,
-} from '../../../gpu/primitives/columns.js'
-import type { Primitives } from '../../../gpu/primitives/primitives.js'
+} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import { BitonicSort, LONGEST_SEGMENT } from './bitonic.js'
 import { Split } from './split.js'

@@ -3,14 +3,14 @@ import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Conditions } from '../../../gpu/device/shaders.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
+import type { Primitives } from '../../../gpu/primitives/primitives.js'
+import { groupsFor } from '../../../gpu/primitives/strategy.js'
 import {
   type ColumnShape,
   type Columns,
   columnConditions,
   scratchColumns,
-} from '../../../gpu/primitives/columns.js'
-import type { Primitives } from '../../../gpu/primitives/primitives.js'
-import { groupsFor } from '../../../gpu/primitives/strategy.js'
+} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of a tile; serial ones are longer where there are many parts, so that histograms stay shorter than the columns. */

@@ -21,7 +21,7 @@ export function gridConditions({ invocations, coalesced }: GridShape): Readonly<
 
 /**
  * Map, gather and scatter by a given number of workgroups, at most 65,535, however many words there are (He et al. §3.2.1;
- * `thread-grid.wesl`), to be measured against those with an invocation for few words (`map.ts`, `move.ts`).
+ * `thread-grid.wesl`), to be measured against those with an invocation for few words (`primitives/map.wesl`, `move.wesl`).
  */
 export class ThreadGrid {
   readonly #map: Kernel

@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { ColumnShape } from '../../primitives/primitives.js'
+import type { ColumnShape } from '../columns.js'
 
 /** An unsigned number of 1 to 32 bits, to be packed with others. */
 export interface Attribute {

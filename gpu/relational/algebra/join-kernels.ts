@@ -1,7 +1,8 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Access, Kernel, NumberedBinding } from '../../device/kernel.js'
-import type { ColumnShape, Strategy } from '../../primitives/primitives.js'
+import type { Strategy } from '../../primitives/primitives.js'
+import type { ColumnShape } from '../columns.js'
 import { tileSumsBinding } from './tile-sums.js'
 import { isInTupleOrder, sameShape, type Tuples } from './tuples.js'
 

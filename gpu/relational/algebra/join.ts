@@ -3,9 +3,10 @@ import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { columnBuffers } from '../../primitives/columns.js'
-import type { ColumnShape, Primitives, Strategy } from '../../primitives/primitives.js'
+import type { Primitives, Strategy } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
+import type { ColumnShape } from '../columns.js'
+import { columnBuffers } from '../columns.js'
 import {
   checkJoined,
   isSearched,

@@ -2,9 +2,10 @@ import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { columnBuffers, columnConditions, ifPayload, scratchColumns } from '../../primitives/columns.js'
 import { unboundedCount } from '../../primitives/device-count.js'
-import type { ColumnShape, Columns, DeviceWord, Primitives } from '../../primitives/primitives.js'
+import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
+import type { ColumnShape, Columns } from '../columns.js'
+import { columnBuffers, columnConditions, ifPayload, scratchColumns } from '../columns.js'
 import { scratchTuples, type Tuples } from './tuples.js'
 
 /** Words of a page's entry in the table, and columns of a word a pool; as in `page-list.wesl`. */

@@ -3,7 +3,8 @@ import type { Kernel, NumberedBinding } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { unboundedCount } from '../../primitives/device-count.js'
-import type { ColumnShape, DeviceWord } from '../../primitives/primitives.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import type { ColumnShape } from '../columns.js'
 import type { Tuples } from './tuples.js'
 
 /** Two relations cut into pairs of ranges. */

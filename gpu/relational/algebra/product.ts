@@ -3,9 +3,10 @@ import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { columnBuffers, columnConditions, ifPayload } from '../../primitives/columns.js'
 import { unboundedCount } from '../../primitives/device-count.js'
-import type { ColumnShape, DeviceWord } from '../../primitives/primitives.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import type { ColumnShape } from '../columns.js'
+import { columnBuffers, columnConditions, ifPayload } from '../columns.js'
 import { scratchTuples, type Tuples, tupleBytes } from './tuples.js'
 
 /** A piece of a product: tuples from number `skip` of the rows that belong to tuple `first` of the first relation. */

@@ -1,5 +1,5 @@
 import type { Kernel } from '../../device/kernel.js'
-import type { ColumnShape } from '../../primitives/primitives.js'
+import type { ColumnShape } from '../columns.js'
 import { readsPayload, type Term } from './predicate.js'
 
 /** The two dispatches of a pass of SELECT. */

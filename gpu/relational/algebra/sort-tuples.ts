@@ -2,7 +2,8 @@ import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Columns, DeviceWord, KeyWords, Primitives } from '../../primitives/primitives.js'
+import type { DeviceWord, KeyWords, Primitives } from '../../primitives/primitives.js'
+import { type Columns, sortColumns } from '../columns.js'
 import { isInTupleOrder, type Tuples } from './tuples.js'
 
 /** Sorts tuples by key or by all of their words, by the primitives' sort (`sort-tuples.wesl`). */
@@ -32,7 +33,7 @@ export class SortTuples {
   recordByKey(recorder: Recorder, scratch: Scratch, tuples: Tuples): Tuples {
     const { shape, columns, rows, count } = tuples
     this.#fence(recorder, columns.keys, shape.keyWords, rows, count)
-    const sorted = this.#primitives.sortColumns(recorder, scratch, columns, rows, shape)
+    const sorted = sortColumns(this.#primitives, recorder, scratch, columns, rows, shape)
     return { ...tuples, columns: sorted, order: 'key' }
   }
 

@@ -1,6 +1,7 @@
 import type { Scratch } from '../../memory/scratch.js'
-import { scratchColumns } from '../../primitives/columns.js'
-import type { ColumnShape, Columns, DeviceWord } from '../../primitives/primitives.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import type { ColumnShape, Columns } from '../columns.js'
+import { scratchColumns } from '../columns.js'
 
 /**
  * A relation of relational algebra: a dense array of tuples that are sorted by key (Diamos §4.3). The key is one or two words,

@@ -2,8 +2,8 @@ import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { columnConditions } from '../../primitives/columns.js'
 import type { KeyWords } from '../../primitives/primitives.js'
+import { columnConditions } from '../columns.js'
 
 /** Keys of a node as a power of two; `join-index.wesl` has the same numbers. */
 const FANOUT_BITS = { 1: 5, 2: 4 }

@@ -19,7 +19,7 @@ export async function aggregateGroups(
   groups: Groups,
   aggregates: readonly TypedAggregate[],
 ): Promise<QueryColumn[]> {
-  const reduction = new GroupReduction(await GroupRows.of(work, table, groups))
+  const reduction = new GroupReduction(new GroupRows(work, table, groups))
   const columns: QueryColumn[] = []
   for (const [number, aggregate] of aggregates.entries()) {
     columns.push(await reduction.aggregate(aggregate, number))

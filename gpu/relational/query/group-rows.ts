@@ -1,6 +1,6 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import type { PairReduction, Reduction, SegmentedReduce } from '../../primitives/primitives.js'
+import { type PairReduction, type Reduction, SegmentedReduce } from '../segmented-reduce.js'
 import type { DeviceWork } from './device-work.js'
 import { evaluateExpression } from './expressions.js'
 import type { RowGroups } from './group-starts.js'
@@ -18,15 +18,11 @@ export class GroupRows {
   readonly #table: Table
   readonly #reduce: SegmentedReduce
 
-  private constructor(work: DeviceWork, table: Table, groups: Groups, reduce: SegmentedReduce) {
+  constructor(work: DeviceWork, table: Table, groups: Groups) {
     this.work = work
     this.groups = groups
     this.#table = table
-    this.#reduce = reduce
-  }
-
-  static async of(work: DeviceWork, table: Table, groups: Groups): Promise<GroupRows> {
-    return new GroupRows(work, table, groups, await work.kernels.primitives.segmentedReduce())
+    this.#reduce = new SegmentedReduce(work.device, work.kernels.primitives)
   }
 
   /** The values of an expression, in the order of the table. */

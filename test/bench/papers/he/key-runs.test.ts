@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { KeyRuns } from '../../../../bench/papers/he/key-runs.js'
 import type { KeyWords } from '../../../../gpu/primitives/primitives.js'
+import { SegmentedReduce } from '../../../../gpu/relational/segmented-reduce.js'
 import { anySeed, check, randomWords, same, withBothForms } from '../../../gpu/primitives/bed.js'
 
 const sum = (values: Uint32Array) => values.reduce((sum, value) => (sum + value) >>> 0, 0)
@@ -36,7 +37,7 @@ t.test('runs of equal keys, and the sums of their values', (t) =>
           const keyRuns = await KeyRuns.create(device, primitives, keyWords)
           const found = keyRuns.record(recorder, scratch, upload(keys), count)
           const sums = scratch.words(count)
-          const reduce = primitives.segmentedReduce()
+          const reduce = new SegmentedReduce(device, primitives)
           reduce.record(recorder, scratch, upload(values), count, found, 'sum', sums)
           return [
             [found.starts, count],

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Quicksort } from '../../../../bench/papers/he/quicksort.js'
-import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
+import { type ColumnShape, sortColumns } from '../../../../gpu/relational/columns.js'
 import { anyLength, anySeed, check, type Run, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   anyKeyKind,
@@ -30,7 +30,7 @@ async function sortAndCompare(
     const quicksort = await Quicksort.create(device, primitives, shape)
     const columns = uploadColumns(upload, input, shape)
     const sorted = quicksort.record(recorder, scratch, columns, count)
-    const again = primitives.sortColumns(recorder, scratch, columns, count, shape)
+    const again = sortColumns(primitives, recorder, scratch, columns, count, shape)
     return [sorted, again, columns].flatMap((columns) => columnOutputs(columns, count, shape))
   })
   const wanted = sortedColumns(input, shape)

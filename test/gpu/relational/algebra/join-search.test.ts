@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
 import { joinShape } from '../../../../gpu/relational/algebra/join-kernels.js'
+import type { ColumnShape } from '../../../../gpu/relational/columns.js'
 import { makeSimilarTuples, type Run, sameTuples, U32, U32_U32, withBothForms } from './bed.js'
 import { join, type Tuple } from './model.js'
 

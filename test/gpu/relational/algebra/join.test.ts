@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
 import type { Algebra } from '../../../../gpu/relational/algebra/algebra.js'
 import { CTA_JOINS, type CtaJoin, joinShape } from '../../../../gpu/relational/algebra/join-kernels.js'
+import type { ColumnShape } from '../../../../gpu/relational/columns.js'
 import { ALL_SHAPES, type KeyKind } from '../../primitives/columns.js'
 import {
   makeSimilarTuples,

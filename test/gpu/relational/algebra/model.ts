@@ -1,7 +1,7 @@
-import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
 import { fieldOf, type TupleLayout } from '../../../../gpu/relational/algebra/attributes.js'
 import type { Comparison, Predicate } from '../../../../gpu/relational/algebra/predicate.js'
 import type { SetOperation } from '../../../../gpu/relational/algebra/set-operators.js'
+import type { ColumnShape } from '../../../../gpu/relational/columns.js'
 import type { HostColumns } from '../../primitives/columns.js'
 
 /** A tuple of the plain model: key and payload as numbers, the low word least significant. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { ColumnShape } from '../../../../gpu/primitives/primitives.js'
 import type { SetOperation } from '../../../../gpu/relational/algebra/set-operators.js'
+import type { ColumnShape } from '../../../../gpu/relational/columns.js'
 import { ALL_SHAPES, type KeyKind } from '../../primitives/columns.js'
 import { makeSimilarTuples, makeTuples, type Run, sameTuples, U32_U32, withBothForms } from './bed.js'
 import { byTuple, combine, type Tuple } from './model.js'

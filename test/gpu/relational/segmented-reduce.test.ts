@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { PairReduction, Reduction } from '../../../gpu/primitives/primitives.js'
-import { anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from './bed.js'
+import {
+  type PairReduction,
+  type Reduction,
+  SegmentedReduce,
+} from '../../../gpu/relational/segmented-reduce.js'
+import { anySeed, check, LENGTHS, type Run, randomWords, same, withBothForms } from '../primitives/bed.js'
 
 type IntegerReduction = Exclude<Reduction, 'floatSum'>
 const REDUCTIONS: readonly IntegerReduction[] = ['sum', 'wideSum', 'min', 'max', 'count']
@@ -35,8 +39,8 @@ function reduceWords(
   lengths: readonly number[],
   reductions: readonly Reduction[],
 ): Promise<Uint32Array[]> {
-  return run(async ({ primitives, recorder, scratch, upload }) => {
-    const reduce = primitives.segmentedReduce()
+  return run(async ({ device, primitives, recorder, scratch, upload }) => {
+    const reduce = new SegmentedReduce(device, primitives)
     const segments = { starts: upload(Uint32Array.from(startsOf(lengths))), count: lengths.length }
     const column = upload(values)
     return reductions.map((reduction) => {
@@ -159,8 +163,8 @@ async function reducePairs(
 ): Promise<void> {
   const values = new BigUint64Array(pairs.buffer)
   const starts = startsOf(PAIR_LENGTHS)
-  const found = await run(async ({ primitives, recorder, scratch, upload }) => {
-    const reduce = primitives.segmentedReduce()
+  const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
+    const reduce = new SegmentedReduce(device, primitives)
     const segments = { starts: upload(Uint32Array.from(starts)), count: starts.length }
     const column = upload(pairs)
     const outputs = []

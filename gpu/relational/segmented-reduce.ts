@@ -1,9 +1,8 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import type { DeviceWord } from './device-count.js'
-import type { AffineMap } from './map.js'
-import { groupsFor, kernelsFor, type Strategy } from './strategy.js'
+import type { DeviceWord, Primitives } from '../primitives/primitives.js'
+import { groupsFor, kernelsFor } from '../primitives/strategy.js'
 
 /** Elements of a tile; as in `segmented-reduce.wesl`. */
 const TILE = { cooperative: 4096, serial: 1024 }
@@ -45,15 +44,14 @@ type ReduceKernels = Kernels<'reduce_tiles' | 'finish_tiles'>
 
 /** Segmented reduce (`segmented-reduce.wesl`): a dispatch for what lies in a tile, one for what does not. */
 export class SegmentedReduce {
-  readonly #strategy: Strategy
-  readonly #map: AffineMap
+  readonly #primitives: Primitives
   /** By the words of a result, those of pairs of words apart. */
   readonly #kernels: Readonly<Record<'narrow' | 'wide' | 'pairs' | 'long', ReduceKernels>>
   readonly #counts: Kernels<'measure_segments'>
-  readonly #unbounded: DeviceWord
 
-  constructor(device: Device, strategy: Strategy, map: AffineMap, unbounded: DeviceWord) {
-    const module = 'primitives/segmented-reduce'
+  constructor(device: Device, primitives: Primitives) {
+    const { strategy } = primitives
+    const module = 'relational/segmented-reduce'
     const kernels = (form: 'wide' | 'pairs' | 'long' | undefined) =>
       kernelsFor(device, strategy, module, ['reduce_tiles', 'finish_tiles'], {
         wide: form === 'wide',
@@ -61,8 +59,7 @@ export class SegmentedReduce {
         long: form === 'long',
         serial: strategy === 'serial',
       })
-    this.#strategy = strategy
-    this.#map = map
+    this.#primitives = primitives
     this.#kernels = {
       narrow: kernels(undefined),
       wide: kernels('wide'),
@@ -70,7 +67,6 @@ export class SegmentedReduce {
       long: kernels('long'),
     }
     this.#counts = device.kernels(module, ['measure_segments'])
-    this.#unbounded = unbounded
   }
 
   /**
@@ -88,7 +84,7 @@ export class SegmentedReduce {
     output: GPUBuffer,
   ): void {
     if (reduction === 'count') {
-      const { starts, count: most, deviceCount = this.#unbounded } = segments
+      const { starts, count: most, deviceCount = this.#primitives.unbounded } = segments
       const params = {
         count,
         segments: most,
@@ -129,19 +125,19 @@ export class SegmentedReduce {
     kernels: ReduceKernels,
     values: GPUBuffer,
     count: number,
-    { starts, count: segments, deviceCount = this.#unbounded }: SegmentStarts,
+    { starts, count: segments, deviceCount = this.#primitives.unbounded }: SegmentStarts,
     reduction: Reduction | PairReduction,
     output: GPUBuffer,
     words: 1 | 2 | 4,
   ): void {
-    const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
+    const { strategy } = this.#primitives
+    const tileSize = strategy === 'serial' ? TILE.serial : TILE.cooperative
     const tiles = Math.ceil(count / tileSize)
     const operation = OPERATIONS[reduction]
     const params = { count, segments, liveIndex: deviceCount.index, tiles, operation }
-    const empty = { multiplier: 0, addend: reduction === 'min' ? 0xffffffff : 0 }
-    this.#map.record(recorder, undefined, output, segments * words, empty)
+    this.#primitives.fill(recorder, output, segments * words, reduction === 'min' ? 0xffffffff : 0)
     if (tiles === 0 || segments === 0) return
-    const groups = groupsFor(this.#strategy, tiles)
+    const groups = groupsFor(strategy, tiles)
     const heads = scratch.words(tiles * words)
     const tails = scratch.words(tiles * words)
     const buffers = { values, starts, live: deviceCount.buffer, output, heads, tails }

@@ -1,6 +1,7 @@
 import type { NumberedBinding } from '../device/kernel.js'
+import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
-import type { KeyWords } from './sort.js'
+import type { KeyWords, Primitives, SortOptions } from '../primitives/primitives.js'
 
 /** Widths of a column of keys and of the column of payloads beside it, in u32 words; 0 payload words where there is none. */
 export interface ColumnShape {
@@ -37,4 +38,26 @@ export function scratchColumns(scratch: Scratch, shape: ColumnShape, count: numb
     keys: scratch.words(count * shape.keyWords),
     payloads: shape.payloadWords > 0 ? scratch.words(count * shape.payloadWords) : undefined,
   }
+}
+
+/**
+ * Sorts columns of any shape by key, stably. Left as they are.
+ * @returns scratch columns
+ */
+export function sortColumns(
+  primitives: Primitives,
+  recorder: Recorder,
+  scratch: Scratch,
+  { keys, payloads }: Columns,
+  count: number,
+  { keyWords, payloadWords }: ColumnShape,
+  options?: SortOptions,
+): Columns {
+  const values = payloadWords === 1 ? payloads : undefined
+  const sorted = primitives.sort(recorder, scratch, keys, values, count, keyWords, options)
+  if (payloadWords === 1) return { keys: sorted.keys, payloads: sorted.values }
+  if (payloadWords === 0 || payloads === undefined) return { keys: sorted.keys, payloads: undefined }
+  const moved = scratch.words(count * payloadWords)
+  primitives.gather(recorder, payloads, sorted.values, moved, count, payloadWords)
+  return { keys: sorted.keys, payloads: moved }
 }
