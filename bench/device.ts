@@ -258,15 +258,8 @@ class TreeBench {
     const dispatches = Math.max(1, Math.min(16, MOST_QUERIES / count))
     const seconds = await this.#time((recorder) => {
       for (let i = 0; i < dispatches; i++) {
-        this.#reader.get.record(
-          recorder,
-          scratch,
-          this.#arena!,
-          { keys: queries, heap: undefined },
-          found,
-          payloads,
-          count,
-        )
+        const keys = { keys: queries, heap: undefined }
+        this.#reader.get.record(recorder, scratch, this.#arena!, { queries: keys, found, payloads, count })
       }
     })
     const answers = await device.readWords(payloads, count * payloadWords)
@@ -293,7 +286,7 @@ class TreeBench {
       await warmUp(this.#device, this.#primitives)
       const { microseconds } = await kernelTime(this.#device, EFFORT, (recorder, scratch) => {
         const [found, payloads] = [scratch.bytes(count / 8), scratch.words(count * payloadWords)]
-        this.#reader.get.record(recorder, scratch, this.#arena!, queries, found, payloads, count)
+        this.#reader.get.record(recorder, scratch, this.#arena!, { queries, found, payloads, count })
       })
       column.release()
       figures[`get 2^${logarithm}, µs of the kernel`] = microseconds

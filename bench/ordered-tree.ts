@@ -135,7 +135,7 @@ export class OrderedTree {
   /** Seconds of a whole getNext, results read back. */
   async getNext(keys: Rows, reverse: boolean): Promise<number> {
     const start = performance.now()
-    const tree = { arena: this.#arena, keys: this.#keys, ready: () => undefined }
+    const tree = { arena: this.#arena, keys: this.#keys, plan: () => undefined }
     await this.#parts.reader.operations.getNext.run(tree, { op: 'getNext', reverse }, { keys })
     return (performance.now() - start) / 1000
   }

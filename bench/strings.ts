@@ -136,12 +136,17 @@ class StringBench {
     const { records, heap } = this.#normaliser.record(preparing, scratch, wire)
     preparing.submit()
     const fromNormal = await this.#time((recorder, own) => {
-      this.#reader.get.record(recorder, own, arena, { keys: records, heap }, found, payloads, queries)
+      this.#reader.get.record(recorder, own, arena, {
+        queries: { keys: records, heap },
+        found,
+        payloads,
+        count: queries,
+      })
     })
     const fromWire = await this.#time((recorder, own) => {
       const normal = this.#normaliser.record(recorder, own, wire)
       const keys = { keys: normal.records, heap: normal.heap }
-      this.#reader.get.record(recorder, own, arena, keys, found, payloads, queries)
+      this.#reader.get.record(recorder, own, arena, { queries: keys, found, payloads, count: queries })
     })
     const bits = await device.read(found, Math.ceil(queries / 8), (view) => view.slice())
     if (!bits.every((byte) => byte === 255)) throw new Error('a key was not found')

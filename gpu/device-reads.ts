@@ -1,9 +1,9 @@
 import type { Rows } from '../protocol/rows.js'
 import type { Recorder } from './device/recorder.js'
-import type { KeyColumn } from './index/partitions/result-table.js'
 import type { RecordedGetAll } from './index/read/get-all.js'
 import type { ScanColumns } from './index/read/scan-result.js'
 import type { ReadColumns } from './index-structure.js'
+import type { KeyColumn } from './keys/key-column.js'
 import type { Scratch } from './memory/scratch.js'
 
 /** Ranges whose ends belong to them. */

@@ -39,7 +39,7 @@ export async function measurePlanner(
         const arena = await insertedArena(device, shape, parts.writer, column)
         for (const batch of batches) {
           const queries = pickKeys(column, keys, batch)
-          const timer = new GetTimer(tools, parts.reads.get, queries)
+          const timer = new GetTimer(tools.warm, parts.reads, queries)
           rows.push(await measureChoice(`${set.name}, ${layout}`, keys, parts, arena, timer, queries))
           timer.release()
         }

@@ -1,7 +1,7 @@
 import type { Device } from '../../gpu/device/device.js'
 import { Arena } from '../../gpu/index/arena.js'
 import { treeShape } from '../../gpu/index/layout.js'
-import type { Ready } from '../../gpu/index/partitions/locator.js'
+import type { TraversalPlan } from '../../gpu/index/partitions/locator.js'
 import { partsFor } from '../../gpu/index/parts.js'
 import type { Get } from '../../gpu/index/read/get.js'
 import type { TreeWriter } from '../../gpu/index/write/tree-writer.js'
@@ -76,21 +76,21 @@ export class TreeSubject implements Subject {
     const { reads, writer, locator } = await partsFor(device, this.#shape)
     const arena = await insertedArena(device, this.#shape, writer, keys)
     try {
-      const ready =
-        this.#traversal.strategy === 'sequential' ? undefined : await locator?.ready(arena, this.#traversal)
-      return new LoadedDevice(this.#tools, this.#structure(reads.get, arena, ready))
+      const plan =
+        this.#traversal.strategy === 'sequential' ? undefined : await locator?.plan(arena, this.#traversal)
+      return new LoadedDevice(this.#tools, this.#structure(reads.get, arena, plan))
     } catch (error) {
       arena.destroy()
       throw error
     }
   }
 
-  #structure(get: Get, arena: Arena, ready: Ready | undefined): DeviceStructure {
+  #structure(get: Get, arena: Arena, plan: TraversalPlan | undefined): DeviceStructure {
     return {
       bytes: arena.usedBytes,
       recordGet: (recorder, scratch, { records, heap }, { found, payloads }, count) => {
-        const keys = { keys: records, heap }
-        get.record(recorder, scratch, arena, keys, found, payloads, count, ready)
+        const queries = { keys: records, heap }
+        get.record(recorder, scratch, arena, { queries, found, payloads, count }, plan)
       },
       destroy: () => arena.destroy(),
     }

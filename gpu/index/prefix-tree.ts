@@ -16,17 +16,17 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
+import type { KeyColumn } from '../keys/key-column.js'
 import type { ReadPart } from '../memory/image-parts.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { Arena } from './arena.js'
 import { structureEntries } from './entries/structure-entries.js'
 import { arenaFromImage } from './image.js'
 import { treeShape } from './layout.js'
-import type { Ready } from './partitions/locator.js'
-import type { Batch } from './partitions/traversal-planner.js'
+import type { TraversalPlan } from './partitions/locator.js'
+import type { Batch } from './partitions/traversal-costs.js'
 import { partsFor } from './parts.js'
-import type { PlaceInColumns } from './read/get.js'
-import type { Queries } from './read/read-context.js'
+import type { GetColumns } from './read/get.js'
 import { askedFor, keyCount, type ReadOperation, type SearchedTree } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
@@ -35,14 +35,7 @@ import type { CutPlace, CutSide } from './write/cut.js'
 import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
 
 /** Records a get of some keys of a column, into columns of a bit and of a padded payload a key; see `Get.record`. */
-export type DeviceGet = (
-  recorder: Recorder,
-  scratch: Scratch,
-  queries: Queries,
-  found: GPUBuffer,
-  payloads: GPUBuffer,
-  at: PlaceInColumns,
-) => void
+export type DeviceGet = (recorder: Recorder, scratch: Scratch, columns: Omit<GetColumns, 'count'>) => void
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
@@ -99,7 +92,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
     const tree: SearchedTree = {
       arena,
       keys: totals.keys,
-      ready: (keys, traversal) => this.#ready(arena, context.batch(keys), traversal),
+      plan: (keys, traversal) => this.#plan(arena, () => context.batch(keys), traversal),
     }
     return arena.during(() => operation.run(tree, request, columns))
   }
@@ -114,8 +107,8 @@ export class PrefixTree extends TreeState implements IndexStructure {
     return this.prepareWrite({
       bytes: columnBytes(batch),
       prepare: async (arena) => {
-        const ready = await this.#ready(arena, reads.context.batch(keys), traversal)
-        return writer.prepare(arena, batch, ready)
+        const plan = await this.#plan(arena, () => reads.context.batch(keys), traversal)
+        return writer.prepare(arena, batch, plan)
       },
       remember: () => rememberColumns(writer, batch),
     })
@@ -127,8 +120,8 @@ export class PrefixTree extends TreeState implements IndexStructure {
     return this.prepareWrite({
       bytes: source.bytes,
       prepare: async (arena) => {
-        const ready = await this.#ready(arena, batch, traversal)
-        return writer.prepareSource(arena, source, ready)
+        const plan = await this.#plan(arena, () => batch, traversal)
+        return writer.prepareSource(arena, source, plan)
       },
       remember: () => rememberItems(writer, source),
     })
@@ -148,15 +141,15 @@ export class PrefixTree extends TreeState implements IndexStructure {
     const { count } = batch
     if (arena === undefined) {
       const paddedBytes = 4 * treeShape(this.shape).payloadWords
-      return use((recorder, _scratch, _queries, found, payloads, { first, firstWord }) => {
+      return use((recorder, _scratch, { found, payloads, first = 0, firstWord = 0 }) => {
         recorder.clear(found, 4 * firstWord, 4 * Math.ceil(count / 32))
         recorder.clear(payloads, first * paddedBytes, count * paddedBytes)
       })
     }
     return arena.during(async () => {
-      const ready = await this.#ready(arena, batch, traversal)
-      return use((recorder, scratch, queries, found, payloads, at) =>
-        this.parts.reads.get.record(recorder, scratch, arena, queries, found, payloads, count, ready, at),
+      const plan = await this.#plan(arena, () => batch, traversal)
+      return use((recorder, scratch, columns) =>
+        this.parts.reads.get.record(recorder, scratch, arena, { ...columns, count }, plan),
       )
     })
   }
@@ -172,7 +165,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
   }
 
   /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */
-  recordCount(recorder: Recorder, queries: Queries, counts: GPUBuffer, count: number): void {
+  recordCount(recorder: Recorder, queries: KeyColumn, counts: GPUBuffer, count: number): void {
     const { searchable: arena } = this
     if (arena === undefined) recorder.clear(counts, 0, 4 * count)
     else this.parts.reads.count.record(recorder, arena, queries, counts, count)
@@ -212,16 +205,16 @@ export class PrefixTree extends TreeState implements IndexStructure {
     await this.parts.directories?.provide(arena, keys)
   }
 
-  /** What the traversal of a batch needs; undefined at once where that is nothing, so that reads are submitted when they are called. */
-  #ready(arena: Arena, batch: Batch, named: Traversal | undefined): Promise<Ready | undefined> | undefined {
-    const { traversals } = this.parts
-    if (traversals.isSequential(named)) {
-      this.#countTraversal(undefined)
-      return undefined
-    }
-    const coming = traversals.ready(arena, this.totals.keys, batch, named)
-    void coming.then(
-      (ready) => this.#countTraversal(ready?.traversal),
+  /** How the keys of a batch are to be found; undefined at once where that needs no plan, so that reads are submitted when they are called. */
+  #plan(
+    arena: Arena,
+    batch: () => Batch,
+    named: Traversal | undefined,
+  ): Promise<TraversalPlan | undefined> | undefined {
+    const coming = this.parts.traversals.plan(arena, this.totals.keys, batch, named)
+    if (coming === undefined) this.#countTraversal(undefined)
+    void coming?.then(
+      (plan) => this.#countTraversal(plan?.traversal),
       () => {},
     )
     return coming

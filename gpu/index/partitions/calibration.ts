@@ -2,15 +2,14 @@ import { TRAVERSALS, type Traversal } from '../../../protocol/traversal.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
-import { KeyNormaliser } from '../../keys/normalise.js'
 import { Primitives } from '../../primitives/primitives.js'
 import { WarmDevice } from '../../primitives/warm-device.js'
 import { Arena } from '../arena.js'
 import { treeShape } from '../layout.js'
 import { type Parts, partsFor } from '../parts.js'
 import { fitCosts, type Measurement } from './fit-costs.js'
-import { GetTimer, type KeyColumns, type TimingTools } from './get-timer.js'
-import { pathLength, type TraversalCosts } from './traversal-costs.js'
+import { GetTimer, type KeyBlob } from './get-timer.js'
+import { situationOf, type TraversalCosts } from './traversal-costs.js'
 
 /** A tree over random keys of printable characters. */
 interface Sample {
@@ -73,24 +72,19 @@ export async function calibrate(
   device: Device,
   plan: CalibrationPlan = device.facts.software ? SOFTWARE : HARDWARE,
 ): Promise<TraversalCosts> {
-  const primitives = await Primitives.create(device)
-  const tools: TimingTools = {
-    device,
-    normaliser: new KeyNormaliser(device, primitives, 'terminated'),
-    warm: new WarmDevice(device, primitives),
-  }
+  const warm = new WarmDevice(device, await Primitives.create(device))
   const measurements: Measurements = new Map(TRAVERSALS.map((traversal) => [traversal, []]))
-  for (const sample of plan.samples) await measureTree(tools, plan, sample, measurements)
+  for (const sample of plan.samples) await measureTree(device, warm, plan, sample, measurements)
   return fitCosts(measurements)
 }
 
 async function measureTree(
-  tools: TimingTools,
+  device: Device,
+  warm: WarmDevice,
   plan: CalibrationPlan,
   sample: Sample,
   found: Measurements,
 ): Promise<void> {
-  const { device } = tools
   const { keys, layout, partitionLevels } = sample
   const shape: IndexShape = { ...SHAPE, layout, partitionLevels }
   const parts = await partsFor(device, shape)
@@ -103,7 +97,7 @@ async function measureTree(
       // The first numbers are those of the keys in the tree.
       const numbers = Uint32Array.from({ length: batch }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0)
       const queries = randomKeys(batch, sample, (i) => numbers[i] % keys)
-      timers.push(new GetTimer(tools, parts.reads.get, queries))
+      timers.push(new GetTimer(warm, parts.reads, queries))
     }
     for (const timer of timers) await measureBatch(plan, sample, parts, arena, timer, found)
   } finally {
@@ -122,23 +116,12 @@ async function measureBatch(
 ): Promise<void> {
   if (locator === undefined) return
   const table = await locator.partitions(arena)
-  const batch = timer.count
-  const digits = 2 * keyBytes
-  const path = pathLength(layout === 'full', digits, keys, arena.nodes.records)
-  const situation = {
-    batch,
-    digits,
-    meanDigits: digits,
-    path,
-    meanPath: path,
-    levels: table.levels,
-    bands: table.bandsOf(digits),
-    partitions: table.count,
-    nodeBytes: arena.nodes.usedBytes,
-  }
+  const { count } = timer
+  const batch = { count, digits: 2 * keyBytes, meanDigits: 2 * keyBytes }
+  const situation = situationOf(layout === 'full', arena, table, keys, batch)
   const traversals = [...found.keys()].filter(({ strategy }) => {
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
-    return !visitsAll || batch * table.count <= plan.mostResults
+    return !visitsAll || count * table.count <= plan.mostResults
   })
   const times = await timer.times(locator, arena, traversals, plan.repeats)
   for (const [i, traversal] of traversals.entries()) {
@@ -146,7 +129,7 @@ async function measureBatch(
   }
 }
 
-async function insert({ writer }: Parts, arena: Arena, { bytes, offsets }: KeyColumns): Promise<void> {
+async function insert({ writer }: Parts, arena: Arena, { bytes, offsets }: KeyBlob): Promise<void> {
   const count = offsets.length - 1
   const payloads = new Uint8Array(4 * count)
   const batch = { ops: WriteOp.insert, keys: bytes, keyOffsets: offsets, payloads }
@@ -162,7 +145,7 @@ function randomKeys(
   count: number,
   { keyBytes, sharedBytes = 0 }: Sample,
   number: (i: number) => number = (i) => i,
-): KeyColumns {
+): KeyBlob {
   const bytes = new Uint8Array(count * keyBytes)
   const offsets = Uint32Array.from({ length: count + 1 }, (_, i) => i * keyBytes)
   for (let i = 0; i < count; i++) {

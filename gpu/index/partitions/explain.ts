@@ -1,64 +1,16 @@
 import type { ResultTableRow, ResultTables } from '../../../protocol/traversal.js'
-import type { Device, Kernels } from '../../device/device.js'
-import type { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
-import type { PartitionLists, PartitionTable } from './partitions.js'
-import type { KeyColumn } from './result-table.js'
-import type { Speculative } from './speculative.js'
 
 /** A result that is a payload; `explain.wesl` has the same number. */
 const PAYLOAD = 0xffffffff
 
-const ROW_WORDS = 4
+/** Words of a row of `explain.wesl`. */
+export const ROW_WORDS = 4
 
 /** Rows that are shown at most. */
 const SHOWN_ROWS = 1000
 
-/** Makes the tables of one query that people see (Volk, Tables 1 and 2). */
-export class TableExplainer {
-  readonly #device: Device
-  readonly #word: number
-  readonly #speculative: Speculative
-  readonly #kernels: Kernels<'list_results'>
-
-  constructor(device: Device, { word, conditions }: TreeShape, speculative: Speculative) {
-    this.#device = device
-    this.#word = word
-    this.#speculative = speculative
-    this.#kernels = device.kernels('index/partitions/explain', ['list_results'], conditions)
-  }
-
-  /**
-   * The tables of the first of some queries.
-   * @param isThere whether the index has its key
-   */
-  async tables(
-    arena: Arena,
-    table: PartitionTable,
-    lists: PartitionLists,
-    queries: KeyColumn,
-    isThere: boolean,
-  ): Promise<ResultTables> {
-    const { live, byLevel } = lists
-    const scratch = this.#device.scratch()
-    try {
-      const [results, rows] = [scratch.words(table.count), scratch.words(ROW_WORDS * live)]
-      const recorder = this.#device.record()
-      const piece = { queries, word: this.#word, first: 0, length: 1, results }
-      this.#speculative.record(recorder, arena, table, lists, piece)
-      const [roots, numbers] = [table.roots.buffer, table.numbers.buffer]
-      const buffers = { ...arena.bindings, results, roots, numbers, byLevel, rows }
-      recorder.dispatch(this.#kernels.list_results, buffers, { count: live }, live)
-      const words = { buffer: rows, bytes: 4 * ROW_WORDS * live }
-      const [column] = await this.#device.submitAndRead(recorder, [words])
-      return tablesOf(new Uint32Array(column.buffer, column.byteOffset, ROW_WORDS * live), isThere)
-    } finally {
-      scratch.release()
-    }
-  }
-}
-
-function tablesOf(words: Uint32Array, isThere: boolean): ResultTables {
+/** The tables of a query from the rows that `explain.wesl` lists. */
+export function tablesOf(words: Uint32Array, isThere: boolean): ResultTables {
   const results = new Map<number, number>()
   const levels = new Map<number, number>()
   const predecessors = new Map<number, number>()

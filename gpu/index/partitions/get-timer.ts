@@ -1,25 +1,17 @@
-import { asBytes } from '../../../protocol/columns.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import type { Clock } from '../../device/clock.js'
 import type { Device } from '../../device/device.js'
-import type { KeyNormaliser, NormalKeys } from '../../keys/normalise.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { WarmDevice } from '../../primitives/warm-device.js'
 import type { Arena } from '../arena.js'
-import type { Get } from '../read/get.js'
-import type { Locator, Ready } from './locator.js'
+import type { Reads } from '../read/reads.js'
+import type { Locator, TraversalPlan } from './locator.js'
 
 /** A column of keys of variable length. */
-export interface KeyColumns {
+export interface KeyBlob {
   readonly bytes: Uint8Array
   readonly offsets: Uint32Array
-}
-
-/** What measurements on a device work with. */
-export interface TimingTools {
-  readonly device: Device
-  readonly normaliser: KeyNormaliser
-  readonly warm: WarmDevice
 }
 
 /** Times gets of one batch of keys, which lie on the device in their normal form, with unique payloads of one word. */
@@ -28,25 +20,21 @@ export class GetTimer {
   readonly count: number
   readonly #device: Device
   readonly #warm: WarmDevice
-  readonly #get: Get
+  readonly #reads: Reads
   readonly #scratch: Scratch
-  readonly #queries: NormalKeys
+  readonly #queries: KeyColumn
   readonly #clock: Clock | undefined
 
-  constructor({ device, normaliser, warm }: TimingTools, get: Get, keys: KeyColumns) {
+  constructor(warm: WarmDevice, reads: Reads, keys: KeyBlob) {
+    const { device } = reads.context
     this.#device = device
     this.#warm = warm
-    this.#get = get
+    this.#reads = reads
     this.#scratch = device.scratch()
     this.count = keys.offsets.length - 1
     this.#clock = device.createClock(2)
-    const offsets = this.#scratch.bytes(keys.offsets.byteLength)
-    const bytes = this.#scratch.bytes(keys.bytes.byteLength)
-    device.upload(offsets, asBytes(keys.offsets))
-    device.upload(bytes, keys.bytes)
     const recorder = device.record()
-    const wire = { offsets, bytes, count: this.count, byteLength: keys.bytes.byteLength }
-    this.#queries = normaliser.record(recorder, this.#scratch, wire)
+    this.#queries = reads.context.queries(recorder, this.#scratch, keys)
     recorder.submit()
   }
 
@@ -62,29 +50,27 @@ export class GetTimer {
   ): Promise<number[]> {
     const each: (() => Promise<number>)[] = []
     for (const traversal of traversals) {
-      const ready = traversal.strategy === 'sequential' ? undefined : await locator.ready(arena, traversal)
+      const plan = traversal.strategy === 'sequential' ? undefined : await locator.plan(arena, traversal)
       each.push(async () => {
         // A lookup that follows others finds the tree in the caches.
-        if (this.#warm.isNeeded) await this.#once(arena, ready)
-        return this.#once(arena, ready)
+        if (this.#warm.isNeeded) await this.#once(arena, plan)
+        return this.#once(arena, plan)
       })
     }
     const taken = await this.#warm.byTurns(each, repeats)
     return taken.map((times) => times.sort((one, other) => one - other)[repeats >> 1])
   }
 
-  async #once(arena: Arena, ready: Ready | undefined): Promise<number> {
+  async #once(arena: Arena, plan: TraversalPlan | undefined): Promise<number> {
     const device = this.#device
     const clock = this.#clock
     const scratch = device.scratch()
     try {
-      const found = scratch.bytes(Math.ceil(this.count / 8))
-      const payloads = scratch.words(this.count)
-      const { records, heap } = this.#queries
+      const answers = { found: scratch.bytes(Math.ceil(this.count / 8)), payloads: scratch.words(this.count) }
       const recorder = device.record()
       if (clock !== undefined) recorder.stamp(clock, 0)
-      const queries = { keys: records, heap }
-      this.#get.record(recorder, scratch, arena, queries, found, payloads, this.count, ready)
+      const asked = { queries: this.#queries, count: this.count, ...answers }
+      this.#reads.get.record(recorder, scratch, arena, asked, plan)
       if (clock !== undefined) recorder.stamp(clock, 1)
       const start = performance.now()
       recorder.submit()

@@ -1,120 +1,208 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { ResultTables, Traversal } from '../../../protocol/traversal.js'
-import type { Device } from '../../device/device.js'
+import type { Device, Kernels } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import type { Arena } from '../arena.js'
+import type { Arena, ArenaBindings } from '../arena.js'
 import type { TreeShape } from '../layout.js'
-import { Directed } from './directed.js'
-import { TableExplainer } from './explain.js'
-import { Hierarchical } from './hierarchical.js'
-import type { Located } from './located.js'
+import { ROW_WORDS, tablesOf } from './explain.js'
 import { PartitionLister } from './partition-lists.js'
 import { PartitionKeeper } from './partition-table.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
-import { Resolution } from './resolution.js'
-import { type KeyColumn, queriesAtOnce } from './result-table.js'
-import { Speculative } from './speculative.js'
 
-/** What a traversal needs of an arena, as of its last write. */
-export interface Ready {
+/** How keys are to be found, with what that needs of an arena, as of its last write. Sequential traversal needs nothing, and has no plan. */
+export interface TraversalPlan {
   readonly traversal: Traversal
   readonly table: PartitionTable
   /** Only for strategies that go through all partitions. */
   readonly lists: PartitionLists | undefined
 }
 
-interface Parts {
-  readonly keeper: PartitionKeeper
-  readonly lister: PartitionLister
-  readonly speculative: Speculative
-  readonly hierarchical: Hierarchical
-  readonly directed: Directed
-  readonly resolution: Resolution
-  readonly explainer: TableExplainer
+/** Which keys of a column are to be found. */
+export interface KeyRange {
+  /** The number of the first one; 0 if absent. */
+  readonly first?: number
+  readonly count: number
+  /** Whether they are in their ordered form, as opposed to the wire's. */
+  readonly areOrdered?: boolean
 }
+
+/** Where keys leave the tree, on the device, each at the place that it has in its column. */
+export interface Located {
+  /** Slot and depth of each. */
+  readonly places: GPUBuffer
+  /** The key's tuple, or NONE. */
+  readonly residents: GPUBuffer
+}
+
+/** Entry points by module. */
+const KERNELS = {
+  speculative: ['speculate'],
+  hierarchical: ['traverse_blocks'],
+  directed: ['locate_directed'],
+  resolution: ['reverse_results', 'climb_results', 'settle_queries'],
+  explain: ['list_results'],
+} as const
 
 /** Bits of a shape that say how keys come off the wire; ordered ones need no mapping. */
 const KEY_KIND = 15
+
+/** Words of a table of intermediate results at most: batches for which it would be larger are cut. A few times what fills a device is enough. */
+const TABLE_WORDS = { hardware: 2 ** 26, software: 2 ** 22 }
 
 /** The one place in which keys are found by partitions, for all operations (Volk §3). */
 export class Locator {
   readonly #device: Device
   readonly #shape: TreeShape
-  readonly #parts: Parts
+  readonly #keeper: PartitionKeeper
+  readonly #lister: PartitionLister
+  readonly #kernels: Kernels<(typeof KERNELS)[keyof typeof KERNELS][number]>
 
   constructor(device: Device, primitives: Primitives, shape: TreeShape) {
-    const speculative = new Speculative(device, shape)
     this.#device = device
     this.#shape = shape
-    this.#parts = {
-      keeper: new PartitionKeeper(device, primitives, shape),
-      lister: new PartitionLister(device, primitives, shape),
-      speculative,
-      hierarchical: new Hierarchical(device, shape),
-      directed: new Directed(device, shape),
-      resolution: new Resolution(device, shape),
-      explainer: new TableExplainer(device, shape, speculative),
-    }
+    this.#keeper = new PartitionKeeper(device, primitives, shape)
+    this.#lister = new PartitionLister(device, primitives, shape)
+    const conditions = { ...shape.conditions, full: shape.full }
+    const kernels = Object.entries(KERNELS).map(([module, names]) =>
+      device.kernels(`index/partitions/${module}`, names, conditions),
+    )
+    this.#kernels = Object.assign({}, ...kernels)
   }
 
   /** An arena's partitions as of its last write; see `PartitionKeeper.update`. */
   partitions(arena: Arena): Promise<PartitionTable> {
-    return this.#parts.keeper.update(arena)
+    return this.#keeper.update(arena)
   }
 
   /**
-   * Makes ready what a traversal needs. Nothing may be written to the arena until the traversal is submitted.
+   * Plans a traversal, and makes what it needs. Nothing may be written to the arena until the traversal is submitted.
    * @param traversal any but `sequential`
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` when there are too many partitions for the strategy
    */
-  async ready(arena: Arena, traversal: Traversal): Promise<Ready> {
+  async plan(arena: Arena, traversal: Traversal): Promise<TraversalPlan> {
     const table = await this.partitions(arena)
     if (traversal.strategy === 'directed') return { traversal, table, lists: undefined }
-    queriesAtOnce(this.#device, table.count)
-    return { traversal, table, lists: await this.#parts.lister.lists(arena, table) }
+    this.#queriesAtOnce(table)
+    return { traversal, table, lists: await this.#lister.lists(arena, table) }
   }
 
-  /**
-   * The result tables of the first of some queries.
-   * @param isThere whether the index has its key
-   */
-  async tables(arena: Arena, queries: KeyColumn, isThere: boolean): Promise<ResultTables> {
-    const table = await this.partitions(arena)
-    const lists = await this.#parts.lister.lists(arena, table)
-    return this.#parts.explainer.tables(arena, table, lists, queries, isThere)
+  /** Parameters of kernels that find keys by directed traversal. */
+  directedParams({ traversal, table }: TraversalPlan): Readonly<Record<string, number>> {
+    const { levels, bands } = table
+    return { levels, bands, reversed: traversal.resolution === 'reversed' ? 1 : 0 }
   }
 
-  /**
-   * Finds `count` keys.
-   * @param isOrdered whether the keys are in their ordered form, as opposed to the wire's
-   */
+  /** Finds keys. */
   record(
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    { traversal, table, lists }: Ready,
+    plan: TraversalPlan,
     queries: KeyColumn,
-    count: number,
-    isOrdered: boolean,
+    { first = 0, count, areOrdered = false }: KeyRange,
   ): Located {
-    const located = { places: scratch.words(2 * count), residents: scratch.words(count) }
-    const { strategy, resolution = 'serial' } = traversal
-    const { speculative, hierarchical, directed, resolution: resolver } = this.#parts
-    const word = isOrdered ? this.#shape.word & ~KEY_KIND : this.#shape.word
+    const { traversal, table, lists } = plan
+    const end = first + count
+    const located = { places: scratch.words(2 * end), residents: scratch.words(end) }
+    const shape = areOrdered ? this.#shape.word & ~KEY_KIND : this.#shape.word
+    const columns = { ...located, queries: queries.keys, queryHeap: queries.heap }
+    const buffers = { ...arena.bindings, ...table.bindings, ...columns }
     if (lists === undefined) {
-      directed.record(recorder, arena, table, queries, word, count, resolution, located)
+      const params = { ...this.directedParams(plan), first, count, shape }
+      recorder.dispatchGroups(this.#kernels.locate_directed, buffers, params, count)
       return located
     }
-    const most = Math.min(count, queriesAtOnce(this.#device, table.count))
+    const most = Math.min(count, this.#queriesAtOnce(table))
     const results = scratch.words(most * table.count)
-    const reversed = resolver.provide(scratch, resolution, table.count, most)
-    for (let first = 0; first < count; first += most) {
-      const piece = { queries, word, first, length: Math.min(most, count - first), results }
-      if (strategy === 'hierarchical') hierarchical.record(recorder, arena, table, lists, piece)
-      else speculative.record(recorder, arena, table, lists, piece)
-      resolver.record(recorder, arena, table, lists, piece, reversed, located)
+    const reversed = traversal.resolution === 'reversed' && {
+      reversed: scratch.words(most * table.count),
+      payloadCounts: scratch.words(most),
+      answers: scratch.words(most),
+    }
+    // Without reversed results nothing looks at the answers, so that anything may be bound there.
+    const answersIn = reversed ? reversed.answers : results
+    const tables = { results, foundResults: results, answersIn, ...reversed }
+    const all = { ...buffers, ...lists.bindings, ...tables }
+    for (let at = first; at < end; at += most) {
+      const length = Math.min(most, end - at)
+      this.#recordPiece(recorder, all, plan, lists, { first: at, length, shape })
     }
     return located
+  }
+
+  /** Fills the table of intermediate results for the queries of a piece, and makes places of them. */
+  #recordPiece(
+    recorder: Recorder,
+    buffers: ArenaBindings,
+    { traversal, table }: Pick<TraversalPlan, 'traversal' | 'table'>,
+    { live, blockCount }: PartitionLists,
+    piece: { readonly first: number; readonly length: number; readonly shape: number },
+  ): void {
+    const { length } = piece
+    const { count: partitions, levels } = table
+    const isReversed = traversal.resolution === 'reversed'
+    const params = { ...piece, live, partitions, levels, blocks: blockCount, hasAnswers: isReversed ? 1 : 0 }
+    const dispatch = (kernel: Kernel, threads: number) => recorder.dispatch(kernel, buffers, params, threads)
+    const clear = (name: string, words: number) => recorder.clear(buffers[name]!, 0, 4 * words)
+    if (traversal.strategy === 'hierarchical') {
+      // Results that no block hands on must not be taken for any.
+      clear('results', length * partitions)
+      recorder.dispatchGroups(this.#kernels.traverse_blocks, buffers, params, length * blockCount)
+    } else {
+      dispatch(this.#kernels.speculate, length * live)
+    }
+    if (isReversed) {
+      clear('reversed', length * partitions)
+      clear('payloadCounts', length)
+      clear('answers', length)
+      dispatch(this.#kernels.reverse_results, length * live)
+      dispatch(this.#kernels.climb_results, length * live)
+    }
+    dispatch(this.#kernels.settle_queries, length)
+  }
+
+  /**
+   * The tables of the first of some queries that people see (Volk, Tables 1 and 2).
+   * @param isThere whether the index has its key
+   */
+  async tables(arena: Arena, queries: KeyColumn, isThere: boolean): Promise<ResultTables> {
+    const table = await this.partitions(arena)
+    const { live, bindings } = await this.#lister.lists(arena, table)
+    const scratch = this.#device.scratch()
+    try {
+      const [results, rows] = [scratch.words(table.count), scratch.words(ROW_WORDS * live)]
+      const recorder = this.#device.record()
+      const keys = { queries: queries.keys, queryHeap: queries.heap }
+      const tables = { results, foundResults: results, rows }
+      const buffers = { ...arena.bindings, ...table.bindings, ...bindings, ...keys, ...tables }
+      const { count: partitions, levels } = table
+      const params = { first: 0, length: 1, live, partitions, levels, shape: this.#shape.word }
+      recorder.dispatch(this.#kernels.speculate, buffers, params, live)
+      recorder.dispatch(this.#kernels.list_results, buffers, params, live)
+      const column = { buffer: rows, bytes: 4 * ROW_WORDS * live }
+      const [words] = await this.#device.submitAndRead(recorder, [column])
+      return tablesOf(new Uint32Array(words.buffer, words.byteOffset, ROW_WORDS * live), isThere)
+    } finally {
+      scratch.release()
+    }
+  }
+
+  /**
+   * The number of queries whose results fit a table.
+   * @throws WarpdexError `TOO_LARGE` when a single one's do not
+   */
+  #queriesAtOnce({ count }: PartitionTable): number {
+    const { software, bindingBytes } = this.#device.facts
+    const words = TABLE_WORDS[software ? 'software' : 'hardware']
+    const most = Math.floor(Math.min(words, bindingBytes / 4) / count)
+    if (most > 0) return most
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `the index has ${count} partitions, and a table of their results has room for ${words}; use strategy directed or sequential`,
+    )
   }
 }

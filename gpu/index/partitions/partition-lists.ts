@@ -2,7 +2,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
-import { PartitionLists, type PartitionTable } from './partitions.js'
+import type { PartitionLists, PartitionTable } from './partitions.js'
 
 /** Partitions of a block at most, so that their results fit a workgroup's memory; `hierarchical.wesl` has the same number. */
 const BLOCK_PARTITIONS = 1024
@@ -33,10 +33,10 @@ export class PartitionLister {
   }
 
   async #list(arena: Arena, table: PartitionTable): Promise<PartitionLists> {
-    const { count, levels, roots, numbers } = table
+    const { count, levels } = table
     const device = this.#device
     const kernels = this.#kernels
-    const tree = { ...arena.bindings, roots: roots.buffer, numbers: numbers.buffer }
+    const tree = { ...arena.bindings, ...table.bindings }
     const scratch = device.scratch()
     try {
       const [flags, inUse, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
@@ -66,18 +66,12 @@ export class PartitionLister {
       recorder.copy(byLevel, 0, kept[0], 0, 4 * live)
       recorder.copy(sorted.values, 0, kept[1], 0, 4 * live)
       recorder.submit()
-      const blocks = groupsOf(await device.readWords(sorted.keys, live))
-      const blockBuffer = await device.allocate(4 * blocks.length, 'partition blocks')
-      device.upload(blockBuffer, new Uint8Array(blocks.buffer))
-      return new PartitionLists({
-        live,
-        byLevel: kept[0],
-        byBlock: kept[1],
-        positions,
-        predecessors,
-        blocks: blockBuffer,
-        blockCount: blocks.length / 2,
-      })
+      const bounds = groupsOf(await device.readWords(sorted.keys, live))
+      const blocks = await device.allocate(4 * bounds.length, 'partition blocks')
+      device.upload(blocks, new Uint8Array(bounds.buffer))
+      const bindings = { byLevel: kept[0], byBlock: kept[1], positions, predecessors, blocks }
+      const bytes = Object.values(bindings).reduce((total, { size }) => total + size, 0)
+      return { live, blockCount: bounds.length / 2, bindings, bytes }
     } finally {
       scratch.release()
     }

@@ -114,11 +114,10 @@ export class PartitionKeeper {
       numbers.take(records - numbers.records)
       const [flags, positions] = [scratch.words(count), scratch.words(count)]
       const [totals, deepest] = [scratch.words(2), scratch.words(1)]
-      const columns = { numbers: numbers.buffer, roots: roots.buffer }
       const params = { count, first, levels }
       const finding = this.#device.record()
       finding.clear(deepest, 0, 4)
-      const found = { ...arena.bindings, ...columns, deepest, flags }
+      const found = { ...arena.bindings, ...table.bindings, deepest, flags }
       finding.dispatch(this.#kernels.find_depth, found, params, count)
       finding.dispatch(this.#kernels.find_roots, found, params, count)
       this.#primitives.compact(finding, scratch, flags, count, positions, { buffer: totals, index: 0 })
@@ -129,14 +128,12 @@ export class PartitionKeeper {
       await roots.reserve(added)
       const before = roots.take(added)
       const numbering = this.#device.record()
-      const numbered = { positions, numbers: numbers.buffer, roots: roots.buffer }
       const places = { count: added, first, levels, partitions: before }
-      numbering.dispatch(this.#kernels.number_roots, numbered, places, added)
+      numbering.dispatch(this.#kernels.number_roots, { positions, ...table.bindings }, places, added)
       numbering.submit()
       await this.#enter(arena, table, before)
       table.nodesSeen = records
       table.depth = Math.max(table.depth, depth)
-      table.lists?.destroy()
       table.lists = undefined
     } finally {
       scratch.release()

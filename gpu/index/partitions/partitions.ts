@@ -16,8 +16,7 @@ export class PartitionTable {
   nodesSeen = 0
   /** Depth of the deepest of them. */
   depth = 0
-  /** In the orders that some strategies need, once they are asked for. */
-  lists: PartitionLists | undefined
+  #lists: PartitionLists | undefined
 
   constructor(levels: number, settledAt: number, roots: Region, numbers: Region, directory: GPUBuffer) {
     this.levels = levels
@@ -42,6 +41,25 @@ export class PartitionTable {
     return this.roots.records
   }
 
+  /** In the orders that some strategies need, once they are asked for. */
+  get lists(): PartitionLists | undefined {
+    return this.#lists
+  }
+
+  set lists(lists: PartitionLists | undefined) {
+    destroyLists(this.#lists)
+    this.#lists = lists
+  }
+
+  /** Its buffers by the names that kernels have for them. */
+  get bindings(): Readonly<Record<'roots' | 'numbers' | 'partitionDirectory', GPUBuffer>> {
+    return {
+      roots: this.roots.buffer,
+      numbers: this.numbers.buffer,
+      partitionDirectory: this.directory,
+    }
+  }
+
   get bytes(): number {
     return this.roots.bytes + this.numbers.bytes + this.directory.size + (this.lists?.bytes ?? 0)
   }
@@ -50,44 +68,23 @@ export class PartitionTable {
     this.roots.destroy()
     this.numbers.destroy()
     this.directory.destroy()
-    this.lists?.destroy()
+    destroyLists(this.lists)
   }
 }
 
 /** The partitions of a table that are in use, in the orders in which strategies go through them. */
-export class PartitionLists {
+export interface PartitionLists {
   /** Partitions in use. */
   readonly live: number
-  /** Partitions, those of one level together. */
-  readonly byLevel: GPUBuffer
-  /** Partitions, those of one block together. */
-  readonly byBlock: GPUBuffer
-  /** Where each partition stands in `byBlock`. */
-  readonly positions: GPUBuffer
-  /** The partition above each, or NONE. */
-  readonly predecessors: GPUBuffer
-  /** Begin and end of each block in `byBlock`. */
-  readonly blocks: GPUBuffer
   readonly blockCount: number
+  /** As `partition-lists.wesl` draws them, by the names that kernels have for them. */
+  readonly bindings: Readonly<
+    Record<'byLevel' | 'byBlock' | 'positions' | 'predecessors' | 'blocks', GPUBuffer>
+  >
   /** A plain number, since the size of a buffer is asked of Dawn. */
   readonly bytes: number
+}
 
-  constructor(lists: Omit<PartitionLists, 'bytes' | 'destroy'>) {
-    this.live = lists.live
-    this.byLevel = lists.byLevel
-    this.byBlock = lists.byBlock
-    this.positions = lists.positions
-    this.predecessors = lists.predecessors
-    this.blocks = lists.blocks
-    this.blockCount = lists.blockCount
-    this.bytes = this.#buffers.reduce((total, { size }) => total + size, 0)
-  }
-
-  get #buffers(): GPUBuffer[] {
-    return [this.byLevel, this.byBlock, this.positions, this.predecessors, this.blocks]
-  }
-
-  destroy(): void {
-    for (const buffer of this.#buffers) buffer.destroy()
-  }
+function destroyLists(lists: PartitionLists | undefined): void {
+  for (const buffer of Object.values(lists?.bindings ?? {})) buffer.destroy()
 }

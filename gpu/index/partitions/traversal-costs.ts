@@ -1,4 +1,6 @@
 import { TRAVERSALS, type Traversal, type TraversalCost } from '../../../protocol/traversal.js'
+import type { Arena } from '../arena.js'
+import type { PartitionTable } from './partitions.js'
 
 /**
  * What traversals cost on an adapter: microseconds for each unit of each feature of a situation, under the name that `costName` gives.
@@ -24,6 +26,36 @@ export interface Situation {
   readonly partitions: number
   /** Bytes of the tree's nodes. */
   readonly nodeBytes: number
+}
+
+/** A batch of keys to be found. */
+export interface Batch {
+  readonly count: number
+  /** Digits of the longest key. */
+  readonly digits: number
+  readonly meanDigits: number
+}
+
+/** What finding a batch in a tree with partitions depends on. */
+export function situationOf(
+  full: boolean,
+  { nodes }: Pick<Arena, 'nodes'>,
+  table: PartitionTable,
+  keys: number,
+  { count, digits, meanDigits }: Batch,
+): Situation {
+  const pathOf = (digits: number) => pathLength(full, digits, keys, nodes.records)
+  return {
+    batch: count,
+    digits,
+    meanDigits,
+    path: pathOf(digits),
+    meanPath: pathOf(meanDigits),
+    levels: table.levels,
+    bands: table.bandsOf(digits),
+    partitions: table.count,
+    nodeBytes: nodes.usedBytes,
+  }
 }
 
 /** Nodes of fewer bytes are taken to lie in a device's cache. */
@@ -108,7 +140,7 @@ export function estimate(costs: TraversalCosts, situation: Situation): Traversal
  * Nodes on the way to a tuple, of a `compact` tree: nodes have this many children on average, and keys part at random. A `full` tree
  * has a node for every digit.
  */
-export function pathLength(full: boolean, digits: number, keys: number, nodes: number): number {
+function pathLength(full: boolean, digits: number, keys: number, nodes: number): number {
   if (full) return digits
   const children = Math.max(2, 1 + keys / Math.max(1, nodes))
   return Math.max(1, Math.min(digits, Math.log(Math.max(2, keys)) / Math.log(children)))

@@ -1,22 +1,23 @@
-import { toWarpdexError } from '../../../protocol/errors.js'
-import type { Explanation, Traversal } from '../../../protocol/traversal.js'
+import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import type { Explanation, Traversal, TraversalCost } from '../../../protocol/traversal.js'
 import type { Device } from '../../device/device.js'
 import type { Arena } from '../arena.js'
-import type { Locator, Ready } from './locator.js'
-import { explainSequential, refusePartitioned } from './no-partitions.js'
-import type { Batch, TraversalPlanner } from './traversal-planner.js'
+import type { TreeShape } from '../layout.js'
+import type { Locator, TraversalPlan } from './locator.js'
+import type { PartitionTable } from './partitions.js'
+import { type Batch, estimate, situationOf } from './traversal-costs.js'
 
-/** The ways in which trees of one shape find keys, and the choice between them. */
+/** The ways in which trees of one shape find keys, and the choice between them by what they cost on the device (design, "Traversal strategies"). */
 export class Traversals {
   readonly #device: Device
+  readonly #shape: TreeShape
   /** Undefined where trees have no partitions. */
   readonly #locator: Locator | undefined
-  readonly #planner: TraversalPlanner
 
-  constructor(device: Device, locator: Locator | undefined, planner: TraversalPlanner) {
+  constructor(device: Device, shape: TreeShape, locator: Locator | undefined) {
     this.#device = device
+    this.#shape = shape
     this.#locator = locator
-    this.#planner = planner
   }
 
   /**
@@ -24,57 +25,60 @@ export class Traversals {
    * @throws WarpdexError `BAD_REQUEST` when it needs partitions and the trees have none
    */
   check(named: Traversal | undefined): void {
-    if (this.#locator === undefined) refusePartitioned(named)
-  }
-
-  /** Whether there is nothing to choose or to make ready: keys go down from the root. */
-  isSequential(named: Traversal | undefined): boolean {
-    if (named !== undefined) return named.strategy === 'sequential'
-    return this.#locator === undefined || this.#device.traversalCosts === undefined
+    if (this.#locator !== undefined || named === undefined || named.strategy === 'sequential') return
+    throw new WarpdexError(
+      'BAD_REQUEST',
+      `the index has no partitions to traverse by strategy ${named.strategy}; use sequential, or create the index with layout full or with partitionLevels`,
+    )
   }
 
   /**
-   * Makes ready the traversal that the request names or, if it names none, the one that is expected to be the fastest.
+   * Plans the traversal that the request names or, if it names none, the one that is expected to be the fastest.
    * @param keys number of the tree's keys
-   * @returns undefined for sequential traversal
-   * @throws WarpdexError as `Locator.ready`, for what the request names; of its own choice a tree falls back to sequential traversal
+   * @returns undefined for sequential traversal: at once where there is nothing to choose, so that keys are looked for when this is called
+   * @throws WarpdexError as `Locator.plan`, for what the request names; of its own choice a tree falls back to sequential traversal
    */
-  async ready(
+  plan(
     arena: Arena,
     keys: number,
-    batch: Batch,
+    batch: () => Batch,
     named: Traversal | undefined,
-  ): Promise<Ready | undefined> {
+  ): Promise<TraversalPlan | undefined> | undefined {
     const locator = this.#locator
-    if (locator === undefined) return undefined
-    try {
-      const traversal = named ?? (await this.#choose(locator, arena, keys, batch))
-      return traversal.strategy === 'sequential' ? undefined : await locator.ready(arena, traversal)
-    } catch (error) {
-      if (named !== undefined || toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
-      return undefined
-    }
-  }
-
-  async #choose(locator: Locator, arena: Arena, keys: number, batch: Batch): Promise<Traversal> {
-    const table = await locator.partitions(arena)
-    return this.#planner.choose({ arena, table, keys }, batch, undefined).traversal
+    if (locator === undefined || named?.strategy === 'sequential') return undefined
+    if (named !== undefined) return locator.plan(arena, named)
+    if (this.#device.traversalCosts === undefined) return undefined
+    return this.#orSequential(async () => {
+      const [cheapest] = this.#estimates(arena, await locator.partitions(arena), keys, batch())
+      if (cheapest === undefined || cheapest.strategy === 'sequential') return undefined
+      const { microseconds, ...traversal } = cheapest
+      return locator.plan(arena, traversal)
+    })
   }
 
   /**
    * Brings a tree's partitions up to date after a write, so that no read has to. Where there is no room for them reads do without.
    */
   async maintain(arena: Arena): Promise<void> {
+    await this.#orSequential(async () => this.#locator?.partitions(arena))
+  }
+
+  async #orSequential<T>(task: () => Promise<T>): Promise<T | undefined> {
     try {
-      await this.#locator?.partitions(arena)
+      return await task()
     } catch (error) {
       if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
+      return undefined
     }
   }
 
-  /** What `explain` says of a tree that has nothing. */
-  explainEmpty(batch: Batch): Explanation {
-    return explainSequential(batch, undefined)
+  /**
+   * What there is to say of a batch where trees have no partitions, or nothing at all.
+   * @param arena undefined where the tree has nothing
+   */
+  explainSequential({ count: batch, digits }: Batch, arena: Arena | undefined): Explanation {
+    const reason = whySequential(arena)
+    return { strategy: 'sequential', batch, digits, partitions: null, reason, costs: [], tables: null }
   }
 
   /** Says how a batch would be found, and why; without the tables. */
@@ -84,17 +88,45 @@ export class Traversals {
     batch: Batch,
     named: Traversal | undefined,
   ): Promise<Explanation> {
-    if (this.#locator === undefined) return explainSequential(batch, arena)
+    if (this.#locator === undefined) return this.explainSequential(batch, arena)
+    const { count, digits } = batch
     const table = await this.#locator.partitions(arena)
-    const { traversal, reason, costs } = this.#planner.choose({ arena, table, keys }, batch, named)
-    return {
-      ...traversal,
-      batch: batch.count,
-      digits: batch.digits,
-      partitions: { count: table.count, levels: table.levels },
-      reason,
-      costs,
-      tables: null,
+    const costs = this.#estimates(arena, table, keys, batch)
+    const partitions = { count: table.count, levels: table.levels }
+    const why = (traversal: Traversal, reason: string): Explanation => {
+      return { ...traversal, batch: count, digits, partitions, reason, costs, tables: null }
     }
+    if (named !== undefined) return why(named, 'the request names it')
+    const [cheapest] = costs
+    if (cheapest === undefined) {
+      return why(
+        { strategy: 'sequential' },
+        'what the other strategies cost on this adapter has not been measured',
+      )
+    }
+    const { microseconds, ...traversal } = cheapest
+    const asked = `${count === 1 ? 'a key' : `${count} keys`} of up to ${digits} digits`
+    const tree = `${table.count} partitions of ${table.levels} levels`
+    const expected = `${microseconds.toPrecision(3)} µs that way, the least of ${costs.length}`
+    return why(traversal, `${asked} over ${tree} are expected to take ${expected}`)
   }
+
+  /** What each traversal is expected to take, the fastest first; none where the device's costs are not known. */
+  #estimates(arena: Arena, table: PartitionTable, keys: number, batch: Batch): TraversalCost[] {
+    const costs = this.#device.traversalCosts
+    return costs === undefined
+      ? []
+      : estimate(costs, situationOf(this.#shape.full, arena, table, keys, batch))
+  }
+}
+
+function whySequential(arena: Arena | undefined): string {
+  if (arena === undefined) return 'the index is empty'
+  const { sorted, tuples } = arena
+  if (sorted === undefined)
+    return 'the index has no partitions, so that each key goes down the tree by itself'
+  const written = tuples.records - sorted.tuples
+  const delta =
+    written === 0 ? '' : `, and then in the tree of the ${written} that were written since the last merge`
+  return `the index is a CSS-tree: each key is looked up in its ${sorted.tuples} sorted keys${delta}`
 }

@@ -36,8 +36,8 @@ export class ContiguousScan {
   constructor(context: ReadContext, narrow: NarrowPayloads) {
     this.#context = context
     this.#narrow = narrow
-    const quads = context.tree.tupleStride === 4
-    this.#kernels = context.kernels('contiguous-scan', ['find_ranges', 'write_ranges'], { quads })
+    const conditions = { tuple_quads: context.tree.tupleStride === 4 }
+    this.#kernels = context.kernels('contiguous-scan', ['find_ranges', 'write_ranges'], conditions)
   }
 
   /** The first entries of each range, of an arena that `isContiguous`. */

@@ -1,8 +1,9 @@
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import type { Arena } from '../arena.js'
-import type { Queries, ReadContext } from './read-context.js'
+import type { ReadContext } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The number of payloads of each key. */
@@ -16,7 +17,7 @@ export class Count implements ReadOperation<'count'> {
   }
 
   /** Counts for `count` keys that are on the device: a word a key. */
-  record(recorder: Recorder, arena: Arena, queries: Queries, counts: GPUBuffer, count: number): void {
+  record(recorder: Recorder, arena: Arena, queries: KeyColumn, counts: GPUBuffer, count: number): void {
     const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, counts }
     const params = { count, shape: this.#context.tree.word }
     recorder.dispatch(this.#kernels.count_payloads, buffers, params, count)

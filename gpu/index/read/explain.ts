@@ -31,7 +31,7 @@ export class Explain implements ReadOperation<'explain'> {
   }
 
   none(_request: ReadRequest<'explain'>, columns: ReadColumns): Explanation {
-    return this.#traversals.explainEmpty(this.#context.batch(keysOf(columns)))
+    return this.#traversals.explainSequential(this.#context.batch(keysOf(columns)), undefined)
   }
 
   async #tables(tree: SearchedTree, keys: Rows): Promise<ResultTables | null> {
@@ -39,7 +39,7 @@ export class Explain implements ReadOperation<'explain'> {
     if (locator === undefined) return null
     const offsets = keys.offsets?.subarray(0, 2)
     const first = { bytes: keys.bytes.subarray(0, offsets?.[1] ?? this.#context.keyBytes), offsets }
-    const { found } = await this.#get.fromRoot(tree.arena, first)
+    const { found } = await this.#get.run({ ...tree, plan: () => undefined }, { op: 'get' }, { keys: first })
     const scratch = device.scratch()
     try {
       const recorder = device.record()

@@ -2,10 +2,11 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetAllResult, ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { PayloadHits } from './payload-hits.js'
-import { type EntryColumn, type Queries, type ReadContext, words } from './read-context.js'
+import { type EntryColumn, type ReadContext, words } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 import type { ScanResultWriter } from './scan-result.js'
 
@@ -77,7 +78,7 @@ export class GetAll implements ReadOperation<'getAll'> {
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    queries: Queries,
+    queries: KeyColumn,
     count: number,
     limit: number,
   ): RecordedGetAll {

@@ -3,7 +3,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { GetNextResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
-import type { Ready } from '../partitions/locator.js'
+import type { TraversalPlan } from '../partitions/locator.js'
 import { keyColumns, recordKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type ReadContext } from './read-context.js'
@@ -29,7 +29,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     request: ReadRequest<'getNext'>,
     columns: ReadColumns,
   ): Promise<GetNextResult> {
-    const coming = tree.ready(keysOf(columns), request.traversal)
+    const coming = tree.plan(keysOf(columns), request.traversal)
     return this.#run(tree.arena, request, columns, coming && (await coming))
   }
 
@@ -43,19 +43,19 @@ export class GetNext implements ReadOperation<'getNext'> {
     }
   }
 
-  /** @param ready how to find the positions' keys; one after the other down from the root without it */
+  /** @param plan how to find the positions' keys; one after the other down from the root without it */
   async #run(
     arena: Arena,
     request: ReadRequest<'getNext'>,
     given: ReadColumns,
-    ready: Ready | undefined,
+    plan: TraversalPlan | undefined,
   ): Promise<GetNextResult> {
     const { restorer } = this.#context
     const count = this.#context.count(keysOf(given))
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
-      const { known, records } = this.#record(recorder, scratch, arena, request, given, count, ready)
+      const { known, records } = this.#record(recorder, scratch, arena, request, given, count, plan)
       if (restorer === undefined || arena.heap === undefined) {
         const keys = { buffer: records, bytes: count * this.#context.keyBytes }
         return resultOf(await this.#context.device.submitAndRead(recorder, [...known, keys]))
@@ -83,7 +83,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     { reverse }: ReadRequest<'getNext'>,
     columns: ReadColumns,
     count: number,
-    ready: Ready | undefined,
+    plan: TraversalPlan | undefined,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
     const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
     const queries = this.#context.queries(recorder, scratch, keysOf(columns))
@@ -92,7 +92,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
     if (columns.sequences !== undefined) device.upload(sequences, columns.sequences)
-    const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
+    const located = plan && locator?.record(recorder, scratch, arena, plan, queries, { count })
     const kernels = located === undefined ? this.#fromRoot : (this.#located ?? this.#fromRoot)
     recorder.dispatch(
       kernels.get_next,

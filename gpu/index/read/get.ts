@@ -1,29 +1,32 @@
-import type { Rows } from '../../../protocol/rows.js'
 import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
-import type { ResultMemory } from '../../memory/result-memory.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { groupsFor, kernelsFor } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
-import { directedParams } from '../partitions/directed.js'
-import type { Ready } from '../partitions/locator.js'
+import type { TraversalPlan } from '../partitions/locator.js'
 import { isContiguous } from './contiguous-scan.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
-import { bitmapBytes, type Queries, type ReadContext } from './read-context.js'
+import { bitmapBytes, type ReadContext } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
-/** Where some keys of a column, and their answers, are. */
-export interface PlaceInColumns {
-  /** Number of the first key, and of its payload. */
-  readonly first: number
-  /** Word of the found bits in which the first one is the lowest. */
-  readonly firstWord: number
+/** Keys to be looked up, and where the answers go, on the device. */
+export interface GetColumns {
+  readonly queries: KeyColumn
+  /** How many keys. */
+  readonly count: number
+  /** A bit a key. */
+  readonly found: GPUBuffer
+  /** A padded payload a key. */
+  readonly payloads: GPUBuffer
+  /** Number of the first key, and of its payload; 0 if absent. */
+  readonly first?: number
+  /** Word of `found` in which the first key's bit is the lowest; 0 if absent. */
+  readonly firstWord?: number
 }
-
-const BEGINNING: PlaceInColumns = { first: 0, firstWord: 0 }
 
 /** The first payload of each key. */
 export class Get implements ReadOperation<'get'> {
@@ -46,7 +49,7 @@ export class Get implements ReadOperation<'get'> {
     const kernels = (conditions: Conditions = {}) =>
       kernelsFor(device, serial ? 'serial' : 'cooperative', 'index/read/get', ['get_first'], {
         ...tree.conditions,
-        quads: tree.tupleStride === 4 && !serial,
+        tuple_quads: tree.tupleStride === 4 && !serial,
         ...conditions,
       })
     this.#context = context
@@ -63,90 +66,67 @@ export class Get implements ReadOperation<'get'> {
   }
 
   /**
-   * Looks `count` keys up that are on the device: a bit a key and a padded payload a key.
-   * @param ready how to find them; one after the other down from the root without it
-   * @param at which of the columns' keys they are, if not the first ones
+   * Looks up keys that are on the device.
+   * @param plan how to find them; one after the other down from the root without it
    */
   record(
     recorder: Recorder,
     scratch: Scratch,
     arena: Arena,
-    queries: Queries,
-    found: GPUBuffer,
-    payloads: GPUBuffer,
-    count: number,
-    ready?: Ready,
-    at: PlaceInColumns = BEGINNING,
+    { queries, count, found, payloads, first = 0, firstWord = 0 }: GetColumns,
+    plan?: TraversalPlan,
   ): void {
-    if (ready !== undefined && at !== BEGINNING) {
-      this.#recordApart(recorder, scratch, arena, queries, found, payloads, count, ready, at)
-      return
-    }
     const { tree, locator } = this.#context
-    const columns = { queries: queries.keys, queryHeap: queries.heap, found, payloads }
-    const buffers = { ...arena.bindings, ...columns }
-    if (ready?.traversal.strategy === 'directed' && this.#directed !== undefined) {
-      const { resolution = 'serial' } = ready.traversal
-      // Bits of a single query are stored, those of more are added.
-      if (count > 1) recorder.clear(found, 0, 4 * Math.ceil(count / 32))
-      recorder.dispatchGroups(
-        this.#directed.get_directed,
-        { ...buffers, partitionDirectory: ready.table.directory },
-        directedParams(count, ready.table, resolution, tree.word),
-        count,
-      )
-      return
+    const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, found, payloads }
+    const params = { count, shape: tree.word, first, firstWord }
+    let kernels = this.#kernelsFor(arena)
+    let residents: GPUBuffer | undefined
+    if (plan !== undefined && locator !== undefined) {
+      if (plan.traversal.strategy === 'directed' && this.#directed !== undefined) {
+        // Bits of a single query are stored, those of more are added.
+        if (count > 1) recorder.clear(found, 4 * firstWord, 4 * Math.ceil(count / 32))
+        const all = { ...buffers, ...plan.table.bindings }
+        const directed = { ...params, ...locator.directedParams(plan) }
+        recorder.dispatchGroups(this.#directed.get_directed, all, directed, count)
+        return
+      }
+      residents = locator.record(recorder, scratch, arena, plan, queries, { first, count }).residents
+      kernels = this.#located ?? kernels
     }
-    const located = ready && locator?.record(recorder, scratch, arena, ready, queries, count, false)
-    recorder.dispatchGroups(
-      this.#kernelsFor(arena, located !== undefined).get_first,
-      { ...buffers, residents: located?.residents },
-      { count, shape: tree.word, first: at.first, firstWord: at.firstWord },
-      this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE),
-    )
+    const groups = this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE)
+    recorder.dispatchGroups(kernels.get_first, { ...buffers, residents }, params, groups)
   }
 
-  #kernelsFor(arena: Arena, isLocated: boolean): Kernels<'get_first'> {
-    if (isLocated) return this.#located ?? this.#plain
-    if (arena.directory !== undefined) return this.#topped ?? this.#plain
-    const ofSorted = isContiguous(arena)
-      ? this.#contiguous
-      : arena.sorted?.hasRemoved
-        ? undefined
-        : this.#whole
-    return ofSorted ?? this.#plain
+  /** The kernel that looks only where the arena has something. */
+  #kernelsFor(arena: Arena): Kernels<'get_first'> {
+    const { sorted, directory } = arena
+    if (sorted === undefined) return (directory && this.#topped) ?? this.#plain
+    if (isContiguous(arena)) return this.#contiguous ?? this.#plain
+    return (sorted.hasRemoved ? undefined : this.#whole) ?? this.#plain
   }
 
-  /** The other strategies take columns of their own. */
-  #recordApart(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    { keys, heap }: Queries,
-    found: GPUBuffer,
-    payloads: GPUBuffer,
-    count: number,
-    ready: Ready,
-    { first, firstWord }: PlaceInColumns,
-  ): void {
-    const { keyBytes, paddedBytes } = this.#context
-    const foundBytes = 4 * Math.ceil(count / 32)
-    const own = {
-      keys: scratch.bytes(count * keyBytes),
-      found: scratch.bytes(foundBytes),
-      payloads: scratch.bytes(count * paddedBytes),
-    }
-    recorder.copy(keys, first * keyBytes, own.keys, 0, count * keyBytes)
-    this.record(recorder, scratch, arena, { keys: own.keys, heap }, own.found, own.payloads, count, ready)
-    recorder.copy(own.found, 0, found, 4 * firstWord, foundBytes)
-    recorder.copy(own.payloads, 0, payloads, first * paddedBytes, count * paddedBytes)
-  }
-
-  async run(tree: SearchedTree, request: ReadRequest<'get'>, columns: ReadColumns): Promise<GetResult> {
-    const { traversal, memory } = request
+  async run(
+    tree: SearchedTree,
+    { traversal, memory }: ReadRequest<'get'>,
+    columns: ReadColumns,
+  ): Promise<GetResult> {
+    const { payloadBytes, paddedBytes } = this.#context
     const keys = keysOf(columns)
-    const coming = tree.ready(keys, traversal)
-    return this.fromRoot(tree.arena, keys, coming && (await coming), memory)
+    const count = this.#context.count(keys)
+    const coming = tree.plan(keys, traversal)
+    const plan = coming && (await coming)
+    const [found, payloads] = await this.#context.run((recorder, scratch) => {
+      const queries = this.#context.queries(recorder, scratch, keys)
+      const found = scratch.bytes(bitmapBytes(count))
+      const padded = scratch.bytes(count * paddedBytes)
+      this.record(recorder, scratch, tree.arena, { queries, count, found, payloads: padded }, plan)
+      const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
+      return [
+        { buffer: found, bytes: bitmapBytes(count) },
+        { buffer: column, bytes: count * payloadBytes },
+      ]
+    }, memory)
+    return { found, payloads }
   }
 
   none(_request: ReadRequest<'get'>, columns: ReadColumns): GetResult {
@@ -155,23 +135,5 @@ export class Get implements ReadOperation<'get'> {
       found: new Uint8Array(bitmapBytes(count)),
       payloads: new Uint8Array(count * this.#context.payloadBytes),
     }
-  }
-
-  /** Gets keys down from the root, unless something else is ready. */
-  async fromRoot(arena: Arena, keys: Rows, ready?: Ready, memory?: ResultMemory): Promise<GetResult> {
-    const { payloadBytes, paddedBytes } = this.#context
-    const count = this.#context.count(keys)
-    const [found, payloads] = await this.#context.run((recorder, scratch) => {
-      const queries = this.#context.queries(recorder, scratch, keys)
-      const found = scratch.bytes(bitmapBytes(count))
-      const padded = scratch.bytes(count * paddedBytes)
-      this.record(recorder, scratch, arena, queries, found, padded, count, ready)
-      const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
-      return [
-        { buffer: found, bytes: bitmapBytes(count) },
-        { buffer: column, bytes: count * payloadBytes },
-      ]
-    }, memory)
-    return { found, payloads }
   }
 }

@@ -5,6 +5,7 @@ import type { Device, DeviceColumn, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
 import type { IndexShape } from '../../index-structure.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
 import { KeyRestorer } from '../../keys/restore.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
@@ -12,8 +13,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { keyLengths, type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../partitions/locator.js'
-import type { KeyColumn } from '../partitions/result-table.js'
-import type { Batch } from '../partitions/traversal-planner.js'
+import type { Batch } from '../partitions/traversal-costs.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
@@ -21,9 +21,6 @@ export interface EntryColumn {
   /** Bytes an entry. */
   readonly entryBytes: number
 }
-
-/** Keys of a request on the device. */
-export type Queries = KeyColumn
 
 /** What every read operation of a tree works with. */
 export class ReadContext {
@@ -89,7 +86,7 @@ export class ReadContext {
   }
 
   /** Keys as they came off the wire, ready for kernels. */
-  queries(recorder: Recorder, scratch: Scratch, { bytes, offsets }: Rows): Queries {
+  queries(recorder: Recorder, scratch: Scratch, { bytes, offsets }: Rows): KeyColumn {
     if (this.#normaliser === undefined || offsets === undefined) {
       return { keys: this.upload(scratch, bytes, recorder), heap: undefined }
     }

@@ -4,17 +4,17 @@ import type { Traversal } from '../../../protocol/traversal.js'
 import { isFixedKeyType, type KeyType, keyBytes } from '../../../protocol/types.js'
 import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
-import type { Ready } from '../partitions/locator.js'
+import type { TraversalPlan } from '../partitions/locator.js'
 
 /** A tree that has something to be found. */
 export interface SearchedTree {
   readonly arena: Arena
   readonly keys: number
   /**
-   * Makes ready how keys are to be found; undefined at once where that takes nothing, so that the read is submitted when it is called:
+   * Plans how keys are to be found; undefined at once where there is nothing to plan, so that the read is submitted when it is called:
    * keys go down from the root then.
    */
-  ready(keys: Rows, traversal: Traversal | undefined): Promise<Ready | undefined> | undefined
+  plan(keys: Rows, traversal: Traversal | undefined): Promise<TraversalPlan | undefined> | undefined
 }
 
 /**

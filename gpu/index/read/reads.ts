@@ -4,7 +4,6 @@ import type { IndexShape, ReadOp } from '../../index-structure.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { Locator } from '../partitions/locator.js'
-import { TraversalPlanner } from '../partitions/traversal-planner.js'
 import { Traversals } from '../partitions/traversals.js'
 import { BreadthFirst } from './breadth-first.js'
 import { Count } from './count.js'
@@ -45,7 +44,7 @@ export function createReads(
   const payloadHits = new PayloadHits(context)
   const result = new ScanResultWriter(context, narrow)
   const breadthFirst = tree.form === undefined ? new BreadthFirst(context, payloadHits) : undefined
-  const traversals = new Traversals(device, locator, new TraversalPlanner(device, tree))
+  const traversals = new Traversals(device, tree, locator)
   const get = new Get(context, narrow)
   const getAll = new GetAll(context, payloadHits, result)
   const count = new Count(context)

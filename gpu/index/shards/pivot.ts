@@ -1,7 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { IndexShape } from '../../index-structure.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import { type TreeShape, treeShape } from '../layout.js'
-import type { KeyColumn } from '../partitions/result-table.js'
 
 const NONE = 0xffffffff
 

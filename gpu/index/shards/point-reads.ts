@@ -6,7 +6,7 @@ import type { GetResult, IndexShape, ReadRequest } from '../../index-structure.j
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { keyLengths, treeShape } from '../layout.js'
-import type { Batch } from '../partitions/traversal-planner.js'
+import type { Batch } from '../partitions/traversal-costs.js'
 import type { DeviceGet, PrefixTree } from '../prefix-tree.js'
 import { NarrowPayloads } from '../read/narrow-payloads.js'
 import { bitmapBytes, ReadContext } from '../read/read-context.js'
@@ -58,7 +58,7 @@ export class PointReads {
         recorder.clear(all.found)
         shares.forEach(({ shard, places: { first } }, i) => {
           const at = { first, firstWord: firstWord(shard, first) }
-          gets[i](recorder, scratch, division.keys, divided.found, divided.payloads, at)
+          gets[i](recorder, scratch, { queries: division.keys, ...divided, ...at })
         })
         this.#putBack.recordFirst(recorder, division, divided, all, tree.payloadWords)
         const column = this.#narrow.record(recorder, scratch, all.payloads, count, payloadBytes)

@@ -2,7 +2,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Arena } from '../arena.js'
 import type { BatchWork } from '../batch/work.js'
 import type { TreeShape } from '../layout.js'
-import type { Locator, Ready } from '../partitions/locator.js'
+import type { Locator, TraversalPlan } from '../partitions/locator.js'
 
 /** Groups the items of a sorted batch by key, and finds each key in the tree. */
 export class RunFinder {
@@ -18,8 +18,8 @@ export class RunFinder {
     this.#locator = locator
   }
 
-  /** @param ready how to find the runs' keys; one after the other down from the root without it */
-  record(work: BatchWork, arena: Arena, ready: Ready | undefined): void {
+  /** @param plan how to find the runs' keys; one after the other down from the root without it */
+  record(work: BatchWork, arena: Arena, plan: TraversalPlan | undefined): void {
     const kernels = this.#kernels
     const { count } = work
     work.words('runsOf')
@@ -29,13 +29,16 @@ export class RunFinder {
     work.dispatch(kernels.number_runs)
     work.words('places', 2 * count)
     work.words('residents')
-    if (ready === undefined || this.#located === undefined || this.#locator === undefined) {
+    if (plan === undefined || this.#located === undefined || this.#locator === undefined) {
       work.dispatch(kernels.locate_runs)
       return
     }
     const { recorder, scratch } = work
     const keys = { keys: work.column('keys'), heap: work.buffers.queryHeap }
-    const { places, residents } = this.#locator.record(recorder, scratch, arena, ready, keys, count, true)
+    const { places, residents } = this.#locator.record(recorder, scratch, arena, plan, keys, {
+      count,
+      areOrdered: true,
+    })
     Object.assign(work.buffers, { itemPlaces: places, itemTuples: residents })
     work.dispatch(this.#located.take_located)
   }

@@ -12,7 +12,7 @@ import { BatchWork } from '../batch/work.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { MergeRoom } from '../main/merge-rooms.js'
 import type { PlannedMerge } from '../main/merge-run.js'
-import type { Locator, Ready } from '../partitions/locator.js'
+import type { Locator, TraversalPlan } from '../partitions/locator.js'
 import { createStages, type Stages } from './stages.js'
 
 /** What the first half of a write leaves on the device for the second. */
@@ -55,22 +55,22 @@ export class TreeWriter {
 
   /**
    * Settles a batch and makes sure of its memory.
-   * @param ready how to find its keys; see `Locator.ready`
+   * @param plan how to find its keys; see `Locator.plan`
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, or `TOO_LARGE` when a key has no sequence numbers left; nothing is changed then
    */
-  async prepare(arena: Arena, batch: WriteBatch, ready?: Ready): Promise<PreparedBatch> {
+  async prepare(arena: Arena, batch: WriteBatch, plan?: TraversalPlan): Promise<PreparedBatch> {
     const { keys, keyOffsets } = batch
     const count =
       keyOffsets === undefined ? keys.byteLength / (4 * this.#shape.keyWords) : keyOffsets.length - 1
     const provide = (scratch: Scratch) => uploadItems(this.#device, scratch, this.#index, batch, count)
-    return this.prepareSource(arena, { provide }, ready)
+    return this.prepareSource(arena, { provide }, plan)
   }
 
   /** As `prepare`, for a batch that comes to the device, or from another place on it, when it is asked for. */
   async prepareSource(
     arena: Arena,
     source: { readonly provide: (scratch: Scratch) => Items },
-    ready?: Ready,
+    plan?: TraversalPlan,
   ): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
     let items: Items
@@ -80,11 +80,16 @@ export class TreeWriter {
       scratch.release()
       throw error
     }
-    return this.prepareItems(arena, scratch, items, ready)
+    return this.prepareItems(arena, scratch, items, plan)
   }
 
   /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
-  async prepareItems(arena: Arena, scratch: Scratch, items: Items, ready?: Ready): Promise<PreparedBatch> {
+  async prepareItems(
+    arena: Arena,
+    scratch: Scratch,
+    items: Items,
+    plan?: TraversalPlan,
+  ): Promise<PreparedBatch> {
     try {
       const { bulk, separators } = this.#stages
       if (bulk?.suits(arena, items)) {
@@ -92,7 +97,7 @@ export class TreeWriter {
         if (prepared !== undefined) return prepared
       }
       separators?.provide(arena)
-      const settled = await this.#settle(scratch, arena, items, ready)
+      const settled = await this.#settle(scratch, arena, items, plan)
       const reserving = this.#reserveAhead(arena, settled)
       // Should reading fail, the arena must have come to rest before the next batch is prepared.
       const [totals, codes] = await Promise.all([
@@ -100,7 +105,7 @@ export class TreeWriter {
         this.#readCodes(settled),
       ]).finally(() => reserving)
       if (totals[Count.unsettled] > 0)
-        return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, ready)
+        return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, plan)
       if (totals[Count.exhausted] > 0) throw exhausted()
       return await this.#makeSure(arena, settled, totals, codes)
     } catch (error) {
@@ -167,7 +172,12 @@ export class TreeWriter {
     return preparedBatch(scratch, { codes, effect: effectOf(totals) }, apply, () => sorted?.giveBack())
   }
 
-  async #settle(scratch: Scratch, arena: Arena, items: Items, ready: Ready | undefined): Promise<Settled> {
+  async #settle(
+    scratch: Scratch,
+    arena: Arena,
+    items: Items,
+    plan: TraversalPlan | undefined,
+  ): Promise<Settled> {
     const stages = this.#stages
     const { count, op, ops, hasPairs, payloads } = items
     const params = {
@@ -186,7 +196,7 @@ export class TreeWriter {
     const { keys, heap, order } = sorted
     const columns = { ops, payloadColumn: payloads, payloadPairs: payloads }
     Object.assign(work.buffers, arena.bindings, columns, { keys, order, queryHeap: heap, sourceHeap: heap })
-    stages.runs.record(work, arena, ready)
+    stages.runs.record(work, arena, plan)
     if (hasPairs) stages.pairs.record(work)
     stages.resolver.record(work, items)
     stages.planner.record(work)

@@ -1,7 +1,7 @@
 import { type DeviceReads, payloadsOf, type TreeReads } from '../../device-reads.js'
-import type { KeyColumn } from '../../index/partitions/result-table.js'
 import type { ScanColumns } from '../../index/read/scan-result.js'
 import type { IndexStructure } from '../../index-structure.js'
+import type { KeyColumn } from '../../keys/key-column.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { bitsFor } from '../query/query-column.js'
 import { asksForNaN, type IndexKeys, indexKeys, type KeyCondition } from './index-keys.js'

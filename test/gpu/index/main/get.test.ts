@@ -75,7 +75,8 @@ async function compare(
   const expected = asked.map((number) => model.get(number) ?? 0)
   for (const serial of [true, false]) {
     const get = new Get(context, narrow, serial)
-    const { payloads } = await get.fromRoot(arena, { bytes: column(shape, asked) })
+    const tree = { arena, keys: 1, plan: () => undefined }
+    const { payloads } = await get.run(tree, { op: 'get' }, { keys: { bytes: column(shape, asked) } })
     const view = Buffer.from(payloads)
     const found = asked.map((_, i) => view.readUInt32LE(i * shape.payloadBytes))
     t.strictSame(found, expected, `${shape.keyType}, ${shape.payloadBytes} B, ${size} keys, serial ${serial}`)

@@ -1,0 +1,7 @@
+/** Keys on the device, as they came off the wire unless said otherwise. */
+export interface KeyColumn {
+  /** Keys, or records of keys of variable length. */
+  readonly keys: GPUBuffer
+  /** Where those records lead. */
+  readonly heap: GPUBuffer | undefined
+}
