@@ -9,12 +9,13 @@ import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter }
 import { Clock, STAMP_BYTES } from './clock.js'
 import type { Creations } from './creations.js'
 import { DeviceFull, noRoom } from './device-full.js'
-import { Kernel, type KernelDescription, kernelInterface, type MadeShader } from './kernel.js'
+import type { Kernel, KernelDescription } from './kernel.js'
+import { KernelStore } from './kernel-store.js'
 import type { Lane } from './lane.js'
 import { PollingPauses } from './polling-pauses.js'
 import { type KernelTime, Profiler } from './profiler.js'
 import { DirectRecorder, type Recorder } from './recorder.js'
-import { type Conditions, linkShader, type ModuleDescription } from './shaders.js'
+import type { Conditions } from './shaders.js'
 import { Turns } from './turns.js'
 
 export type { AdapterFacts, DeviceColumn }
@@ -31,6 +32,12 @@ const QUAD_BYTES = 16
  */
 const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 
+/** `STORAGE`, `COPY_SRC` and `COPY_DST` of `GPUBufferUsage`; the globals of WebGPU exist only once an adapter was asked for. */
+const STORED = 0x80 | 0x4 | 0x8
+
+/** What buffers of pools are called where there is no room for them. */
+const POOLED = 'scratch memory'
+
 /** Columns of this size and more go up through staging buffers on GPUs; a CPU's `writeBuffer` is a copy already. */
 const STAGED_BYTES = 64 * 1024
 /** The same for columns that need a submission of their own for it. */
@@ -43,6 +50,8 @@ const STAGED_ALONE_BYTES = 2 ** 20
 export class Device {
   readonly facts: AdapterFacts
   readonly gpu: GPUDevice
+  /** Workgroups that a dimension of a dispatch holds. */
+  readonly groupsPerDimension: number
   /** What of WGSL kernels may use beyond its first version. */
   readonly wgslFeatures: WGSLLanguageFeatures
   /** Bytes of device memory that one structure may own; whoever opens the device may lower them. */
@@ -59,9 +68,7 @@ export class Device {
   readonly turns: Turns
   readonly #found: FoundAdapter
   readonly #creations: Creations = { buffers: 0, bindGroups: 0, pipelines: 0 }
-  readonly #shaders = new Map<string, MadeShader>()
-  readonly #kernels = new Map<string, Kernel>()
-  readonly #compiling = new Set<Promise<void>>()
+  readonly #kernels: KernelStore
   readonly #scratch: BufferPool
   readonly #readback: Readback
   /** Only where the device is a GPU. */
@@ -84,7 +91,9 @@ export class Device {
     const { name, driver, software } = found
     this.facts = { name, driver, software, bindingBytes }
     this.regionBytes = bindingBytes
-    this.turns = new Turns(this, gpu.limits.maxComputeWorkgroupsPerDimension)
+    this.groupsPerDimension = gpu.limits.maxComputeWorkgroupsPerDimension
+    this.turns = new Turns(this, this.groupsPerDimension)
+    this.#kernels = new KernelStore(gpu, this.#creations, software)
     this.#direct = {
       record: () => this.record(),
       whenSubmitted: (call) => call(),
@@ -92,19 +101,19 @@ export class Device {
     }
     this.#pauses = found.software ? new PollingPauses() : undefined
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
-    const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage
+    const { COPY_SRC, COPY_DST, MAP_READ, MAP_WRITE } = GPUBufferUsage
     const scratch = (size: number) => {
-      this.#refuseUnbindable(size, 'scratch memory')
-      return this.#createPooled(size, STORAGE | COPY_SRC | COPY_DST)
+      this.#refuseUnbindable(size, POOLED)
+      return this.#create(size, STORED, POOLED)
     }
     this.#scratch = new BufferPool(scratch, bindingBytes, kept)
     const readback = {
-      create: (size: number) => this.#createPooled(size, MAP_READ | COPY_DST),
+      create: (size: number) => this.#create(size, MAP_READ | COPY_DST, POOLED),
       wait: <T>(work: Promise<T>) => this.#waitFor(work),
       check: () => this.check(),
     }
     this.#readback = new Readback(readback, bindingBytes, kept)
-    const staging = (size: number) => this.#createPooled(size, GPUBufferUsage.MAP_WRITE | COPY_SRC, true)
+    const staging = (size: number) => this.#create(size, MAP_WRITE | COPY_SRC, POOLED, true)
     this.#staging = found.software
       ? undefined
       : new Staging(staging, bindingBytes, kept, (work) => this.#waitFor(work))
@@ -156,53 +165,20 @@ export class Device {
     folder?: URL,
   ): Kernels<Name> {
     const description = { module, conditions, folder }
-    const made = entryPoints.map((entryPoint) => [entryPoint, this.#kernel(description, entryPoint)])
+    const made = entryPoints.map((entryPoint) => [entryPoint, this.#kernels.kernel(description, entryPoint)])
     return Object.fromEntries(made)
   }
 
   /** Settles once all kernels that were made so far are compiled. */
   compiled(): Promise<void> {
-    return this.#waitFor(Promise.all(this.#compiling).then(() => {}))
+    return this.#waitFor(this.#kernels.compiled())
   }
 
   /** A kernel whose buffers and parameters are told by their places, compiled; made once unless it has a generated part. */
   async kernel(description: KernelDescription): Promise<Kernel> {
-    const kernel = this.#kernel(description, description.entryPoint, description)
+    const kernel = this.#kernels.kernel(description, description.entryPoint, description)
     await this.#waitFor(kernel.compiled)
     return kernel
-  }
-
-  #kernel(module: ModuleDescription, entryPoint: string, described?: KernelDescription): Kernel {
-    const key = JSON.stringify([module.module, entryPoint, module.conditions, described?.params])
-    const known = module.generated === undefined ? this.#kernels.get(key) : undefined
-    if (known !== undefined) return known
-    const shader = this.#shader(module)
-    const onDemand = this.facts.software
-    const interfaces = kernelInterface(shader, entryPoint, described)
-    const kernel = new Kernel(this.gpu, shader, entryPoint, interfaces, this.#creations, onDemand)
-    if (module.generated === undefined) this.#kernels.set(key, kernel)
-    this.#compiling.add(kernel.compiled)
-    void kernel.compiled.then(() => this.#compiling.delete(kernel.compiled))
-    return kernel
-  }
-
-  /** The linked module, which all its entry points share. */
-  #shader(description: ModuleDescription): MadeShader {
-    const { module, conditions, generated } = description
-    const key = JSON.stringify([module, conditions])
-    const known = generated === undefined ? this.#shaders.get(key) : undefined
-    if (known !== undefined) return known
-    const linked = linkShader(description)
-    let made: GPUShaderModule | undefined
-    const shader = {
-      ...linked,
-      module: () => {
-        made ??= this.gpu.createShaderModule({ label: linked.label, code: linked.code })
-        return made
-      },
-    }
-    if (generated === undefined) this.#shaders.set(key, shader)
-    return shader
   }
 
   /** What was created so far; measurements by clocks and profiles are left out. */
@@ -215,7 +191,7 @@ export class Device {
    * @param profiler times what is recorded, and nothing of what others record meanwhile
    */
   record(profiler = this.#profiler): DirectRecorder {
-    return new DirectRecorder(this.gpu, () => this.check(), profiler)
+    return new DirectRecorder(this, profiler)
   }
 
   /** What times the work of some recorders; undefined where the adapter has no timestamps. */
@@ -238,26 +214,7 @@ export class Device {
    */
   async allocate(bytes: number, label: string): Promise<GPUBuffer> {
     this.#refuseUnbindable(bytes, label)
-    let buffer = await this.#tryAllocate(bytes, label)
-    if (buffer === undefined) {
-      // What is kept for later is worth less than what is needed now.
-      this.#makeRoom()
-      buffer = await this.#tryAllocate(bytes, label)
-    }
-    if (buffer !== undefined) return buffer
-    throw noRoom(bytes, label)
-  }
-
-  async #tryAllocate(size: number, label: string): Promise<GPUBuffer | undefined> {
-    const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage
-    this.gpu.pushErrorScope('out-of-memory')
-    const whole = Math.ceil(size / QUAD_BYTES) * QUAD_BYTES
-    const buffer = this.gpu.createBuffer({ label, size: whole, usage: STORAGE | COPY_SRC | COPY_DST })
-    this.#creations.buffers++
-    const error = await this.gpu.popErrorScope()
-    if (error === null) return buffer
-    buffer.destroy()
-    return undefined
+    return this.#create(Math.ceil(bytes / QUAD_BYTES) * QUAD_BYTES, STORED, label)
   }
 
   #refuseUnbindable(bytes: number, label: string): void {
@@ -270,28 +227,32 @@ export class Device {
   }
 
   /**
-   * A buffer for a pool. One that the device has no room for must not get there: it would fail whoever gets it next.
+   * A buffer that the device has room for; another one would fail whoever gets it.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  #createPooled(size: number, usage: number, mapped = false): GPUBuffer {
-    let buffer = this.#tryCreate(size, usage, mapped)
+  #create(size: number, usage: GPUBufferUsageFlags, label: string, mapped = false): GPUBuffer {
+    const descriptor = { size, usage, label, mappedAtCreation: mapped }
+    let buffer = this.#tryCreate(descriptor)
     if (buffer === undefined) {
+      // What is kept for later is worth less than what is needed now.
       this.#makeRoom()
-      buffer = this.#tryCreate(size, usage, mapped)
+      buffer = this.#tryCreate(descriptor)
     }
     if (buffer !== undefined) return buffer
-    throw noRoom(size, 'scratch memory')
+    throw noRoom(size, label)
   }
 
   /** Dawn reports what is wrong with a buffer before it returns it. */
-  #tryCreate(size: number, usage: number, mapped: boolean): GPUBuffer | undefined {
+  #tryCreate(descriptor: GPUBufferDescriptor): GPUBuffer | undefined {
     const before = this.#reported
     this.#reported = undefined
-    const buffer = this.gpu.createBuffer({ size, usage, mappedAtCreation: mapped })
+    const buffer = this.gpu.createBuffer(descriptor)
     this.#creations.buffers++
     const failed = this.#reported !== undefined
     this.#reported = before
-    return failed ? undefined : buffer
+    if (!failed) return buffer
+    buffer.destroy()
+    return undefined
   }
 
   /**

@@ -52,24 +52,27 @@ export interface Recorder {
   submitted(): Promise<void> | undefined
 }
 
+/** What a recorder needs of its device. */
+export interface RecordingDevice {
+  readonly gpu: GPUDevice
+  /** Workgroups that a dimension of a dispatch holds. */
+  readonly groupsPerDimension: number
+  /** Throws what the device has reported. */
+  check(): void
+}
+
 /** Records for the device's queue at once. Dispatches that follow each other share a compute pass. */
 export class DirectRecorder implements Recorder {
-  readonly #queue: GPUQueue
+  readonly #device: RecordingDevice
   readonly #encoder: GPUCommandEncoder
-  readonly #groupsPerDimension: number
-  readonly #check: () => void
   readonly #profiler: Profiler | undefined
   readonly #submitted: (() => void)[] = []
   #pass: GPUComputePassEncoder | undefined
-  /**
-   * @param check throws what the device has reported
-   * @param profiler times every dispatch, if there is one
-   */
-  constructor(device: GPUDevice, check: () => void, profiler?: Profiler) {
-    this.#queue = device.queue
-    this.#encoder = device.createCommandEncoder()
-    this.#groupsPerDimension = device.limits.maxComputeWorkgroupsPerDimension
-    this.#check = check
+
+  /** @param profiler times every dispatch, if there is one */
+  constructor(device: RecordingDevice, profiler?: Profiler) {
+    this.#device = device
+    this.#encoder = device.gpu.createCommandEncoder()
     this.#profiler = profiler
   }
 
@@ -88,7 +91,7 @@ export class DirectRecorder implements Recorder {
     pass.setPipeline(kernel.pipeline)
     pass.setBindGroup(0, kernel.bindGroup(buffers))
     if (kernel.immediates > 0) pass.setImmediates(0, kernel.paramBlock(params, first))
-    const x = Math.min(count, this.#groupsPerDimension)
+    const x = Math.min(count, this.#device.groupsPerDimension)
     pass.dispatchWorkgroups(x, Math.ceil(count / x))
   }
 
@@ -124,9 +127,9 @@ export class DirectRecorder implements Recorder {
 
   submit(): void {
     this.#endPass()
-    this.#queue.submit([this.#encoder.finish()])
+    this.#device.gpu.queue.submit([this.#encoder.finish()])
     for (const call of this.#submitted) call()
-    this.#check()
+    this.#device.check()
   }
 
   #passFor(kernel: Kernel): GPUComputePassEncoder {
