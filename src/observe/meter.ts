@@ -42,12 +42,8 @@ export interface RequestMeter {
   answered(error: WarpdexError | undefined, bytes: number): void
 }
 
-/** What the serving side tells of its work. */
+/** What tells of messages and of clients, where the sockets are. */
 export interface ServerMeter {
-  opened(): void
-  closed(): void
-  /** A WebSocket was not let in. */
-  refused(status: number, address: string | undefined): void
   /** A client that does not read its replies is sent away. */
   slowConsumer(queuedBytes: number): void
   /** A message came. */

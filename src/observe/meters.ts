@@ -152,10 +152,6 @@ export class Meters implements ServerMeter, EngineMeter {
     this.connections--
   }
 
-  refused(): void {
-    this.connectionsRefused++
-  }
-
   slowConsumer(): void {
     this.slowConsumers++
   }

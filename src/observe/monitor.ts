@@ -44,16 +44,9 @@ export class Monitor implements ServerMeter {
     this.log.warn(fields, message)
   }
 
-  opened(): void {
-    this.meters.opened()
-  }
-
-  closed(): void {
-    this.meters.closed()
-  }
-
+  /** A WebSocket was not let in. */
   refused(status: number, address: string | undefined): void {
-    this.meters.refused()
+    this.meters.connectionsRefused++
     const now = performance.now()
     if (now - this.#refusedAt < REFUSAL_PAUSE_MS) {
       this.#unsaidRefusals++

@@ -35,7 +35,7 @@ export interface ConnectionContext {
   /** The connection's number, as the backend gave it. */
   readonly number: number
   readonly flow: Flow
-  readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
+  readonly meter: ServerMeter
 }
 
 /** A message as a request, or as what is wrong with it. */

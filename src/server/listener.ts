@@ -41,7 +41,7 @@ export interface ListenerOptions {
 export interface ListenerParts {
   readonly backend: Backend
   readonly flow: Flow
-  readonly meter: Pick<ServerMeter, 'received' | 'slowConsumer'>
+  readonly meter: ServerMeter
 }
 
 /** How often to look for clients that take too long over a request. */

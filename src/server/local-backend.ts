@@ -71,13 +71,13 @@ export class LocalBackend implements Backend {
     }
     const number = this.#next++
     this.#grants.set(number, grant)
-    monitor.opened()
+    monitor.meters.opened()
     return { connection: number, who: grant.who }
   }
 
   left(connection: number): void {
     if (!this.#grants.delete(connection)) return
-    this.#options.monitor.closed()
+    this.#options.monitor.meters.closed()
     this.#engine?.queries.endAll(connection)
   }
 
