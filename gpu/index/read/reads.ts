@@ -48,7 +48,7 @@ export function createReads(
   const get = new Get(context, narrow)
   const getAll = new GetAll(context, payloadHits, result)
   const count = new Count(context)
-  const scan = new Scan(context, breadthFirst, result, narrow, payloadHits)
+  const scan = new Scan(context, breadthFirst, result, payloadHits)
   const getNext = new GetNext(context, narrow)
   const explain = new Explain(context, traversals, get)
   const operations = { get, getAll, count, getNext, scan, explain }

@@ -28,27 +28,45 @@ export class ScanResultWriter {
   }
 
   record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch, hits: Hits): ScanColumns {
-    const { primitives, tree, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { enoughGroups, tree } = this.#context
     const { count, limit } = search
+    return this.recordColumns(recorder, scratch, search, hits, (columns) => {
+      const buffers = { ...arena.bindings, hits: hits.hits, ...columns }
+      const params = { ranges: count, shape: tree.word, limit }
+      const groups = Math.min(Math.ceil((count * limit) / GROUP_SIZE), enoughGroups)
+      recorder.dispatchGroups(this.#kernels.write_result, buffers, params, groups)
+    })
+  }
+
+  /**
+   * The columns of a reply around what writes their entries.
+   * @param found a word a range: its entries, and room for one word more; becomes the offsets
+   * @param write records that
+   */
+  recordColumns(
+    recorder: Recorder,
+    scratch: Scratch,
+    { count, limit }: RangeSearch,
+    { found, more }: Pick<Hits, 'found' | 'more'>,
+    write: (columns: Readonly<Record<'offsets' | 'keys' | 'payloads' | 'tokens', GPUBuffer>>) => void,
+  ): ScanColumns {
+    const { primitives, keyBytes, payloadBytes, paddedBytes } = this.#context
     const entries = count * limit
     // One element more than there are ranges, so that the last offset is the number of all entries.
-    recorder.clear(hits.found, 4 * count, 4)
-    const offsets = scratch.words(count + 1)
-    primitives.scan(recorder, scratch, hits.found, offsets, count + 1)
+    recorder.clear(found, 4 * count, 4)
+    primitives.scan(recorder, scratch, found, found, count + 1)
     const keys = scratch.bytes(entries * keyBytes)
     const padded = scratch.bytes(entries * paddedBytes)
     const tokens = scratch.bytes(count * (keyBytes + 4))
-    const buffers = { ...arena.bindings, hits: hits.hits, offsets, keys, payloads: padded, tokens }
-    const groups = Math.min(Math.ceil(entries / GROUP_SIZE), this.#context.enoughGroups)
     recorder.clear(tokens, 0, count * (keyBytes + 4))
-    const params = { ranges: count, shape: tree.word, limit }
-    recorder.dispatchGroups(this.#kernels.write_result, buffers, params, groups)
-    const total = { buffer: offsets, index: count }
+    write({ offsets: found, keys, payloads: padded, tokens })
+    const total = { buffer: found, index: count }
+    const payloads = this.#narrow.record(recorder, scratch, padded, entries, payloadBytes, total)
     return {
-      offsets,
+      offsets: found,
       keys,
-      payloads: this.#narrow.record(recorder, scratch, padded, entries, payloadBytes, total),
-      more: this.#narrow.record(recorder, scratch, hits.more, count, 1),
+      payloads,
+      more: this.#narrow.record(recorder, scratch, more, count, 1),
       tokens,
     }
   }

@@ -10,8 +10,6 @@ import type { BreadthFirst } from './breadth-first.js'
 import { ContiguousScan, isContiguous } from './contiguous-scan.js'
 import type { Hits, RangeSearch } from './hits.js'
 import { keyColumns, recordKeys } from './key-columns.js'
-import { ListedScan } from './listed-scan.js'
-import type { NarrowPayloads } from './narrow-payloads.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type ReadContext, words } from './read-context.js'
 import { noKeys, noTokens, type ReadOperation, type SearchedTree } from './read-operation.js'
@@ -49,14 +47,12 @@ export class Scan implements ReadOperation<'scan'> {
   readonly #breadthFirst: BreadthFirst | undefined
   /** Only of CSS-trees. */
   readonly #contiguous: ContiguousScan | undefined
-  readonly #listed: ListedScan | undefined
   readonly #result: ScanResultWriter
 
   constructor(
     context: ReadContext,
     breadthFirst: BreadthFirst | undefined,
     result: ScanResultWriter,
-    narrow: NarrowPayloads,
     payloadHits: PayloadHits,
   ) {
     this.#context = context
@@ -64,10 +60,9 @@ export class Scan implements ReadOperation<'scan'> {
     this.#walk = new Walk(context)
     this.#breadthFirst = breadthFirst
     this.#result = result
-    if (context.tree.conditions.css) {
-      this.#contiguous = new ContiguousScan(context, narrow)
-      this.#listed = new ListedScan(context, this.#contiguous, payloadHits)
-    }
+    this.#contiguous = context.tree.conditions.css
+      ? new ContiguousScan(context, result, payloadHits)
+      : undefined
   }
 
   /**
@@ -163,7 +158,9 @@ export class Scan implements ReadOperation<'scan'> {
   #parts(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): readonly Hits[] {
     const { sorted, tuples } = arena
     if (!this.isWide(arena)) return [this.#walk.record(recorder, scratch, arena, search)]
-    const inSorted = sorted?.tuples ? this.#listed?.record(recorder, scratch, arena, search) : undefined
+    const inSorted = sorted?.tuples
+      ? this.#contiguous?.recordHits(recorder, scratch, arena, search)
+      : undefined
     const isInNodes = tuples.records > (sorted?.tuples ?? 0)
     const inNodes = isInNodes ? this.#breadthFirst?.record(recorder, scratch, arena, search) : undefined
     return [inSorted ?? [], inNodes ?? []].flat()
