@@ -148,17 +148,16 @@ export interface PreparedWrite {
 export interface ImagePart {
   readonly name: string
   readonly bytes: number
-  /** A chunk holds until the next one is asked for. */
-  readonly chunks: AsyncIterable<Uint8Array>
+  readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
-/** All that is needed to bring a structure back on any device. */
+/** What a structure held, byte for byte: all that is needed to bring it back on any device. */
 export interface StructureImage {
   /** Plain numbers and strings that describe the parts. */
   readonly meta: Readonly<Record<string, number | string | boolean>>
   readonly parts: readonly ImagePart[]
-  /** Gives the image's memory back, read or not. */
-  release(): void
+  /** Where it is cut into pieces by ranges of keys: the least key of each but the first, and the image of each. */
+  readonly shards?: { readonly boundaries: Rows; readonly images: readonly StructureImage[] } | undefined
 }
 
 /** Bytes under a name, in order. */
@@ -276,14 +275,11 @@ export interface IndexStructure {
   compactIfWorthwhile(options?: CompactionOptions): Promise<boolean>
   /**
    * What goes on in the background; undefined where nothing does. Never rejects, and resolves when that is over and its memory given
-   * back: with an error if it failed, which does the structure no harm. Destroying the structure, or taking its image in place, ends it.
+   * back: with an error if it failed, which does the structure no harm. Destroying the structure ends it.
    */
   readonly background: Promise<WarpdexError | undefined> | undefined
-  /**
-   * An image as of the last applied write; later writes do not change it. One taken in place needs no device memory, but must be
-   * read before anything is written or destroyed.
-   */
-  image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
+  /** An image in host memory, as of the last applied write. Nothing is written before it is there. */
+  image(): Promise<StructureImage>
   /** All that it holds as of the last applied write; later writes do not change it. `loadEntries` brings it back. */
   entries(): Promise<StructureEntries>
   /**

@@ -217,9 +217,8 @@ export class ModelStructure implements IndexStructure {
       parts: Object.entries(parts).map(([name, bytes]) => ({
         name,
         bytes: bytes.byteLength,
-        chunks: chunked(bytes),
+        chunks: [bytes],
       })),
-      release: () => {},
     }
   }
 
@@ -433,13 +432,9 @@ export class ModelStructure implements IndexStructure {
 /** Makes models in the place of structures on a device. */
 export const modelStructures: StructureFactory = {
   create: async (_device, shape) => new ModelStructure(shape),
-  restore: async (_device, shape, _meta, readPart) => {
+  restore: async (_device, shape, { parts: given }) => {
     const parts = new Map<string, Uint8Array>()
-    for (const name of ['keys', 'keyOffsets', 'sequences', 'payloads']) {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of readPart(name)) chunks.push(chunk)
-      parts.set(name, concat(chunks))
-    }
+    for (const { name, chunks } of given) for await (const chunk of chunks) parts.set(name, chunk)
     return ModelStructure.restore(shape, parts)
   },
 }

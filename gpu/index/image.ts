@@ -1,76 +1,54 @@
-import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import type { StructureImage } from '../index-structure.js'
-import { copiedParts, fillRegion, partsInPlace, type ReadPart } from '../memory/image-parts.js'
+import { fillRegion, hostParts, partsOf } from '../memory/image-parts.js'
 import { Arena } from './arena.js'
 import type { TreeShape } from './layout.js'
 import type { TreeTotals } from './totals.js'
 
-/** An image of an arena as it is now: its content is copied on the device at once and read back as it is asked for. */
+/** An image of an arena, which must not change meanwhile. */
 export async function imageOf(device: Device, arena: Arena, totals: TreeTotals): Promise<StructureImage> {
-  const { parts, release } = await copiedParts(device, arena.regions)
-  return { meta: metaOf(arena, totals), parts, release }
-}
-
-/** An image that is read from the arena itself, which must not change meanwhile. */
-export async function imageInPlace(
-  device: Device,
-  arena: Arena,
-  totals: TreeTotals,
-): Promise<StructureImage> {
-  const parts = partsInPlace(device, arena.regions)
-  return { meta: metaOf(arena, totals), parts, release: () => {} }
-}
-
-function metaOf(arena: Arena, totals: TreeTotals): StructureImage['meta'] {
   const records = Object.fromEntries([...arena.regions].map(([name, region]) => [name, region.records]))
   const { sorted } = arena
   const part = sorted && { sorted: sorted.tuples, hasRemoved: sorted.hasRemoved }
-  return { ...totals, ...records, ...part }
+  const meta = { ...totals, ...records, ...part }
+  return { meta, parts: await hostParts(device, arena.regions) }
 }
 
 /**
  * Brings an arena back.
- * @throws WarpdexError `DAMAGED_FILE` when the image is shorter than it says
+ * @param mostBytes bytes of device memory that it may take
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
  */
 export async function arenaFromImage(
   device: Device,
   shape: TreeShape,
-  meta: StructureImage['meta'],
-  readPart: ReadPart,
+  image: StructureImage,
   mostBytes?: number,
 ): Promise<{ arena: Arena; totals: TreeTotals }> {
-  if (shape.conditions.css && numberOf(meta, 'sorted') > numberOf(meta, 'tuples')) {
-    throw new WarpdexError('DAMAGED_FILE', 'the image has more sorted tuples than tuples')
-  }
+  const number = (name: string) => Number(image.meta[name])
   const need = {
-    nodes: numberOf(meta, 'nodes'),
-    tuples: numberOf(meta, 'tuples'),
-    extentWords: numberOf(meta, 'extents'),
-    ...(shape.form === undefined ? {} : { keyWords: numberOf(meta, 'heap') }),
-    ...(shape.conditions.css ? { sorted: numberOf(meta, 'sorted') } : {}),
+    nodes: number('nodes'),
+    tuples: number('tuples'),
+    extentWords: number('extents'),
+    ...(shape.form === undefined ? {} : { keyWords: number('heap') }),
+    ...(shape.conditions.css ? { sorted: number('sorted') } : {}),
   }
   const arena = await Arena.create(device, shape, need, mostBytes)
   try {
+    const readPart = partsOf(image)
     for (const [name, region] of arena.regions) {
-      await fillRegion(device, region, numberOf(meta, name), readPart(name))
+      await fillRegion(device, region, number(name), readPart(name))
     }
-    if (arena.sorted !== undefined) arena.sorted.hasRemoved = meta.hasRemoved === true
+    if (arena.sorted !== undefined) arena.sorted.hasRemoved = image.meta.hasRemoved === true
   } catch (error) {
     arena.destroy()
     throw error
   }
   const totals = {
-    keys: numberOf(meta, 'keys'),
-    payloads: numberOf(meta, 'payloads'),
-    tuplesRemoved: numberOf(meta, 'tuplesRemoved'),
-    garbageBytes: numberOf(meta, 'garbageBytes'),
+    keys: number('keys'),
+    payloads: number('payloads'),
+    tuplesRemoved: number('tuplesRemoved'),
+    garbageBytes: number('garbageBytes'),
   }
   return { arena, totals }
-}
-
-function numberOf(meta: StructureImage['meta'], name: string): number {
-  const value = meta[name]
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-  throw new WarpdexError('DAMAGED_FILE', `the image's ${name} is ${JSON.stringify(value)}, not a number`)
 }

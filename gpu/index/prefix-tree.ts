@@ -17,7 +17,6 @@ import type {
   WriteBatch,
 } from '../index-structure.js'
 import type { KeyColumn } from '../keys/key-column.js'
-import type { ReadPart } from '../memory/image-parts.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { Arena } from './arena.js'
 import { structureEntries } from './entries/structure-entries.js'
@@ -53,18 +52,17 @@ export class PrefixTree extends TreeState implements IndexStructure {
   /**
    * A tree from its image.
    * @param mostBytes bytes of device memory that it may take
-   * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async restore(
     device: Device,
     shape: IndexShape,
-    meta: StructureImage['meta'],
-    readPart: ReadPart,
+    image: StructureImage,
     mostBytes?: number,
   ): Promise<PrefixTree> {
     const parts = await partsFor(device, shape)
-    if (meta.keys === 0) return new PrefixTree(device, shape, parts)
-    const { arena, totals } = await arenaFromImage(device, treeShape(shape), meta, readPart, mostBytes)
+    if (image.meta.keys === 0) return new PrefixTree(device, shape, parts)
+    const { arena, totals } = await arenaFromImage(device, treeShape(shape), image, mostBytes)
     const tree = new PrefixTree(device, shape, parts)
     tree.own(arena, totals)
     try {

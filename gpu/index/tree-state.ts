@@ -12,7 +12,7 @@ import type {
 import { type Allowance, Arena, allowanceOf } from './arena.js'
 import type { FindOrder, PreparedBatch } from './batch/batch.js'
 import { FrozenArena } from './frozen-arena.js'
-import { imageInPlace, imageOf } from './image.js'
+import { imageOf } from './image.js'
 import { treeShape } from './layout.js'
 import type { Parts } from './parts.js'
 import { regionStats, wholly } from './region-stats.js'
@@ -183,13 +183,10 @@ export class TreeState {
     return this.#merge?.over.then((outcome) => (outcome instanceof WarpdexError ? outcome : undefined))
   }
 
-  async image({ inPlace } = { inPlace: false }): Promise<StructureImage> {
-    // Whoever wants it in place is about to destroy the tree.
-    if (inPlace) await this.#merge?.giveUp()
+  async image(): Promise<StructureImage> {
     const arena = this.#arena
-    if (arena === undefined) return { meta: { keys: 0 }, parts: [], release: () => {} }
-    const totals = this.#totals
-    return arena.during(() => (inPlace ? imageInPlace : imageOf)(this.device, arena, totals))
+    if (arena === undefined) return { meta: { keys: 0 }, parts: [] }
+    return arena.during(() => imageOf(this.device, arena, this.#totals))
   }
 
   /** Copies all that the tree holds, for reading it in key order. Nothing is written before this resolves. */

@@ -7,7 +7,12 @@ import type { Region } from './region.js'
 const CHUNK_BYTES = 4 * 1024 * 1024
 
 /** Reads the named part of an image, in order. */
-export type ReadPart = (name: string) => AsyncIterable<Uint8Array>
+export type ReadPart = (name: string) => ImagePart['chunks']
+
+/** Reads the parts of an image. */
+export function partsOf({ parts }: StructureImage): ReadPart {
+  return (name) => parts.find((part) => part.name === name)?.chunks ?? []
+}
 
 /** Regions by the names of the parts that they become. */
 type NamedRegions = Iterable<readonly [name: string, region: Pick<Region, 'buffer' | 'usedBytes'>]>
@@ -16,7 +21,7 @@ type NamedRegions = Iterable<readonly [name: string, region: Pick<Region, 'buffe
 export async function copiedParts(
   device: Device,
   regions: NamedRegions,
-): Promise<Pick<StructureImage, 'parts' | 'release'>> {
+): Promise<{ readonly parts: ImagePart[]; release(): void }> {
   const parts: ImagePart[] = []
   const copies: GPUBuffer[] = []
   const release = (): void => {
@@ -38,23 +43,23 @@ export async function copiedParts(
   return { parts, release }
 }
 
-/** Regions that are read themselves, and must not change meanwhile. */
-export function partsInPlace(device: Device, regions: NamedRegions): ImagePart[] {
-  return [...regions].map(([name, { buffer, usedBytes }]) => ({
-    name,
-    bytes: usedBytes,
-    chunks: readBack(device, buffer, usedBytes),
-  }))
+/** Regions that do not change meanwhile, in host memory. */
+export async function hostParts(device: Device, regions: NamedRegions): Promise<ImagePart[]> {
+  const parts: ImagePart[] = []
+  for (const [name, { buffer, usedBytes }] of regions) {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of readBack(device, buffer, usedBytes)) chunks.push(chunk.slice())
+    parts.push({ name, bytes: usedBytes, chunks })
+  }
+  return parts
 }
 
-/** Bytes that are on the host and do not change meanwhile. */
+/** Bytes that are on the host and do not change. */
 export function hostPart(name: string, bytes: Uint8Array): ImagePart {
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    for (let offset = 0; offset < bytes.byteLength; offset += CHUNK_BYTES) {
-      yield bytes.subarray(offset, offset + CHUNK_BYTES)
-    }
-  }
-  return { name, bytes: bytes.byteLength, chunks: chunks() }
+  const chunks = Array.from({ length: Math.ceil(bytes.byteLength / CHUNK_BYTES) }, (_, i) =>
+    bytes.subarray(i * CHUNK_BYTES, (i + 1) * CHUNK_BYTES),
+  )
+  return { name, bytes: bytes.byteLength, chunks }
 }
 
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
@@ -88,7 +93,7 @@ export async function fillRegion(
   device: Device,
   region: Region,
   records: number,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: ImagePart['chunks'],
 ): Promise<void> {
   // A bitmap of removed tuples has the size that its sorted part gives it.
   if (records < region.records) throw damagedLength(region)

@@ -9,7 +9,7 @@ import { damaged, decodeRecord, RecordKind, recordParts } from '../disk/record.j
  */
 export interface SnapshotPart {
   readonly name: string
-  readonly chunks: AsyncIterable<Uint8Array>
+  readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
 export type SnapshotParts = Iterable<SnapshotPart> | AsyncIterable<SnapshotPart>

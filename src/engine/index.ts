@@ -25,4 +25,4 @@ export type { Cancellation, IndexWrite, LoadPart, WriteId } from './index-reques
 export type { Index } from './named-index.js'
 export type { Relation, RelationFacts } from './named-relation.js'
 export type { ReadRows } from './relation-reader.js'
-export type { PartReader, StructureFactory } from './structures.js'
+export type { StructureFactory } from './structures.js'

@@ -15,7 +15,7 @@ import { keyWidth } from '../../protocol/types.js'
 import { NO_ENGINE_METER } from '../observe/meter.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { GetCoalescer } from './get-coalescer.js'
-import { PagedStructure, type PlaceStats, partsOf } from './paged-structure.js'
+import { PagedStructure, type PlaceStats } from './paged-structure.js'
 import type { SnapshotContent } from './snapshot-upkeep.js'
 import type { StructureFactory } from './structures.js'
 
@@ -75,7 +75,7 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
   }
 
   protected override restore(device: Device, image: StructureImage): Promise<IndexStructure> {
-    return this.#structures.restore(device, this.shape, image.meta, partsOf(image))
+    return this.#structures.restore(device, this.shape, image)
   }
 
   async #timed<T>(since: number, work: Promise<T>): Promise<T> {

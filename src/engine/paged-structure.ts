@@ -1,5 +1,5 @@
 import type { Device } from '../../gpu/device/device.js'
-import type { ImagePart, RegionStats, StructureImage } from '../../gpu/index-structure.js'
+import type { RegionStats, StructureImage } from '../../gpu/index-structure.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Pageable } from './device-budget.js'
 import type { PagingHost } from './engine-host.js'
@@ -10,7 +10,7 @@ export interface DeviceStructure {
   readonly deviceBytes: number
   readonly derivedBytes: number
   readonly background: Promise<unknown> | undefined
-  image(options?: { readonly inPlace: boolean }): Promise<StructureImage>
+  image(): Promise<StructureImage>
   stats(): { readonly deviceBytes: number; readonly regions: readonly RegionStats[] }
   destroy(): void
 }
@@ -132,10 +132,7 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
     return prepared
   }
 
-  /** By default an image. That of a structure on the host is the one that it left, so it stays there. */
-  async snapshot(): Promise<SnapshotContent> {
-    return this.#place.image ?? this.use((structure) => structure.image())
-  }
+  abstract snapshot(): Promise<SnapshotContent>
 
   /** What it left on the host, while it is there. */
   protected get hostImage(): StructureImage | undefined {
@@ -165,7 +162,7 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
 
   async pageOut(): Promise<void> {
     const { current } = this
-    const image = await onHost(await current.image({ inPlace: true }))
+    const image = await current.image()
     this.#place = { image, stats: statsOf(current) }
     current.destroy()
     this.host.meter?.happened('pageOut')
@@ -193,31 +190,6 @@ function statsOf<S extends DeviceStructure>(structure: S): StatsOf<S> {
   return structure.stats() as StatsOf<S>
 }
 
-/** An image as a whole in host memory, where it may be read again and again. */
-async function onHost({ meta, parts, release }: StructureImage): Promise<StructureImage> {
-  try {
-    const read: ImagePart[] = []
-    for (const { name, bytes, chunks } of parts) {
-      const all: Uint8Array[] = []
-      for await (const chunk of chunks) all.push(chunk.slice())
-      async function* again(): AsyncGenerator<Uint8Array> {
-        yield* all
-      }
-      read.push({ name, bytes, chunks: { [Symbol.asyncIterator]: again } })
-    }
-    return { meta, parts: read, release: () => {} }
-  } finally {
-    release()
-  }
-}
-
 function bytesOf({ parts }: StructureImage): number {
   return parts.reduce((sum, { bytes }) => sum + bytes, 0)
-}
-
-/** Reads the parts of an image by their names. */
-export function partsOf({ parts }: StructureImage): (name: string) => AsyncGenerator<Uint8Array> {
-  return async function* readPart(name) {
-    yield* parts.find((part) => part.name === name)?.chunks ?? []
-  }
 }

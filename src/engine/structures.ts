@@ -3,19 +3,11 @@ import { calibrate } from '../../gpu/index/partitions/calibration.js'
 import { ShardedTree } from '../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape, IndexStructure, StructureImage } from '../../gpu/index-structure.js'
 
-/** Reads one part of a stored image. */
-export type PartReader = (name: string) => AsyncIterable<Uint8Array>
-
 /** Makes the structures that indexes are held in. */
 export interface StructureFactory {
   create(device: Device, shape: IndexShape): Promise<IndexStructure>
   /** Brings back what `image` gave. */
-  restore(
-    device: Device,
-    shape: IndexShape,
-    meta: StructureImage['meta'],
-    readPart: PartReader,
-  ): Promise<IndexStructure>
+  restore(device: Device, shape: IndexShape, image: StructureImage): Promise<IndexStructure>
   /** Measures what a device takes for that on which structures base their choices, by names that only they know; takes seconds. */
   calibrate?(device: Device): Promise<Readonly<Record<string, number>>>
 }
@@ -23,6 +15,6 @@ export interface StructureFactory {
 /** Prefix trees and CSS-trees, cut into shards where they outgrow what the device can bind. */
 export const prefixTrees: StructureFactory = {
   create: (device, shape) => ShardedTree.create(device, shape),
-  restore: (device, shape, meta, readPart) => ShardedTree.restore(device, shape, meta, readPart),
+  restore: (device, shape, image) => ShardedTree.restore(device, shape, image),
   calibrate,
 }

@@ -15,11 +15,7 @@ export class Boundaries {
     this.#keys = keys
   }
 
-  /** Those of an index of one shard. */
-  static none({ keyType }: IndexShape): Boundaries {
-    return new Boundaries(keyWidth(keyType), [])
-  }
-
+  /** @param rows so many keys, ascending; none of an index of one shard */
   static of({ keyType }: IndexShape, rows: Rows, count: number): Boundaries {
     const width = keyWidth(keyType)
     return new Boundaries(

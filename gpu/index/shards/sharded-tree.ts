@@ -1,6 +1,6 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { pickRows } from '../../../protocol/rows.js'
+import { pickRows, type Rows } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceReads, TreeReads } from '../../device-reads.js'
@@ -19,7 +19,6 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../../index-structure.js'
-import type { ReadPart } from '../../memory/image-parts.js'
 import { ArenaFull } from '../arena.js'
 import { structureEntries } from '../entries/structure-entries.js'
 import { PrefixTree } from '../prefix-tree.js'
@@ -29,8 +28,10 @@ import type { FrozenEntries } from '../tree-state.js'
 import type { CutPlace } from '../write/cut.js'
 import { Boundaries } from './boundaries.js'
 import { type ShardParts, type ShardRead, shardPartsFor } from './parts.js'
-import { imageOfShards, shardsFromImage } from './sharded-image.js'
 import type { Shards } from './shards.js'
+
+/** Of an index of one shard. */
+const NO_ROWS: Rows = { bytes: new Uint8Array(0) }
 
 /** A cut that finds no room has done half of its work by then. */
 const GROWTH_BEFORE_NEXT_CUT = 1.02
@@ -58,22 +59,27 @@ export class ShardedTree implements IndexStructure {
 
   /** An empty index. */
   static async create(device: Device, shape: IndexShape): Promise<ShardedTree> {
-    const tree = await PrefixTree.create(device, shape)
-    return new ShardedTree(device, shape, { boundaries: Boundaries.none(shape), trees: [tree] })
+    const trees = [await PrefixTree.create(device, shape)]
+    return new ShardedTree(device, shape, { boundaries: Boundaries.of(shape, NO_ROWS, 0), trees })
   }
 
   /**
    * An index from its image.
-   * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  static async restore(
-    device: Device,
-    shape: IndexShape,
-    meta: StructureImage['meta'],
-    readPart: ReadPart,
-  ): Promise<ShardedTree> {
-    const shards = await shardsFromImage(device, shape, meta, readPart, device.structureBytes)
-    return new ShardedTree(device, shape, shards)
+  static async restore(device: Device, shape: IndexShape, image: StructureImage): Promise<ShardedTree> {
+    const { boundaries: rows, images } = image.shards ?? { boundaries: NO_ROWS, images: [image] }
+    const trees: PrefixTree[] = []
+    try {
+      for (const own of images) {
+        const taken = trees.reduce((sum, tree) => sum + tree.deviceBytes, 0)
+        trees.push(await PrefixTree.restore(device, shape, own, device.structureBytes - taken))
+      }
+    } catch (error) {
+      for (const tree of trees) tree.destroy()
+      throw error
+    }
+    return new ShardedTree(device, shape, { boundaries: Boundaries.of(shape, rows, trees.length - 1), trees })
   }
 
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
@@ -133,8 +139,13 @@ export class ShardedTree implements IndexStructure {
     return Promise.all(all).then((outcomes) => outcomes.find((outcome) => outcome !== undefined))
   }
 
-  image(options?: { readonly inPlace: boolean }): Promise<StructureImage> {
-    return imageOfShards(this.#shards, options)
+  async image(): Promise<StructureImage> {
+    const { boundaries, trees } = this.#shards
+    if (trees.length === 1) return trees[0].image()
+    const images: StructureImage[] = []
+    for (const tree of trees) images.push(await tree.image())
+    const parts = images.flatMap(({ parts }) => parts)
+    return { meta: {}, parts, shards: { boundaries: boundaries.rows, images } }
   }
 
   async entries(): Promise<StructureEntries> {

@@ -59,7 +59,7 @@ export async function columnFromImage(
 
 /** Hands chunks on, and tells the last word of each. */
 async function* watched(
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: ReturnType<ReadPart>,
   onWord: (word: number) => void,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
@@ -76,7 +76,7 @@ async function readStrings(number: number, readPart: ReadPart): Promise<SortedSt
   return new SortedStrings(bytes, aligned(offsets, Uint32Array))
 }
 
-async function wholeOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function wholeOf(chunks: ReturnType<ReadPart>): Promise<Uint8Array> {
   const all: Uint8Array[] = []
   for await (const chunk of chunks) all.push(chunk.slice())
   return all.length === 0 ? new Uint8Array(0) : concatenate(all)

@@ -5,7 +5,7 @@ import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
-import { copiedParts, hostPart, partsInPlace, type ReadPart } from '../../memory/image-parts.js'
+import { copiedParts, hostPart, hostParts, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceRelation } from '../device-relation.js'
@@ -169,11 +169,17 @@ export class StoredRelation {
   }
 
   /** As `IndexStructure.image`. */
-  async image(options: { readonly inPlace: boolean } = { inPlace: false }): Promise<StructureImage> {
-    const regions = this.#namedRegions()
-    const { parts, release } = options.inPlace
-      ? { parts: partsInPlace(this.#device, regions), release: () => {} }
-      : await copiedParts(this.#device, regions)
+  async image(): Promise<StructureImage> {
+    return this.#imageOf(await hostParts(this.#device, this.#namedRegions()))
+  }
+
+  /** An image as of the last applied append, to be read once; later appends do not change it. `release` gives its memory back, read or not. */
+  async snapshot(): Promise<StructureImage & { release(): void }> {
+    const { parts, release } = await copiedParts(this.#device, this.#namedRegions())
+    return { ...this.#imageOf(parts), release }
+  }
+
+  #imageOf(parts: readonly ImagePart[]): StructureImage {
     const meta: Record<string, number | boolean> = { layout: LAYOUT_VERSION, rows: this.rows }
     const strings: ImagePart[] = []
     this.#columns.forEach((column, i) => {
@@ -183,7 +189,7 @@ export class StoredRelation {
       meta[`${i}.strings`] = column.strings.size
       strings.push(hostPart(`${i}.strings`, bytes), hostPart(`${i}.offsets`, asBytes(offsets)))
     })
-    return { meta, parts: [...parts, ...strings], release }
+    return { meta, parts: [...parts, ...strings] }
   }
 
   get deviceBytes(): number {

@@ -43,10 +43,9 @@ class Nodes {
   }
 
   static async of(tree: PrefixTree, levels: number): Promise<Nodes> {
-    const { parts, release } = await tree.image()
+    const { parts } = await tree.image()
     const chunks: Uint8Array[] = []
     for await (const chunk of parts.find(({ name }) => name === 'nodes')!.chunks) chunks.push(chunk.slice())
-    release()
     return new Nodes(new Uint32Array(concat(chunks).slice().buffer), levels)
   }
 

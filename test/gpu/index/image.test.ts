@@ -14,21 +14,19 @@ const first = await openDevice(t)
 const second = await openDevice(t)
 
 /** An image as a whole. */
-async function read({ meta, parts, release }: StructureImage) {
+async function read({ meta, parts }: StructureImage) {
   const bytes = new Map<string, Buffer>()
   for (const { name, bytes: length, chunks } of parts) {
     const all: Uint8Array[] = []
     for await (const chunk of chunks) all.push(chunk.slice())
     bytes.set(name, Buffer.concat(all, length))
   }
-  release()
   return { meta, bytes }
 }
 
 function restore(device: Device, { meta, bytes }: Awaited<ReturnType<typeof read>>): Promise<PrefixTree> {
-  return PrefixTree.restore(device, SHAPE, meta, async function* (name) {
-    yield bytes.get(name)!
-  })
+  const parts = [...bytes].map(([name, whole]) => ({ name, bytes: whole.byteLength, chunks: [whole] }))
+  return PrefixTree.restore(device, SHAPE, { meta, parts })
 }
 
 async function write(tree: IndexStructure, random: Random, ops: WriteOp, count: number): Promise<void> {
@@ -53,7 +51,6 @@ t.test('an arena that one device wrote loads on another, byte for byte, and live
   const image = await read(await tree.image())
   const moved = await restore(second, image)
   t.same(await read(await moved.image()), image)
-  t.same(await read(await moved.image({ inPlace: true })), image, 'also without a copy')
   t.ok(moved.stats().deviceBytes <= tree.stats().deviceBytes)
 
   const same = new Random(seed + 1)

@@ -7,9 +7,7 @@ export function treeSubject(device: Device): Subject {
   return {
     create: (shape) => PrefixTree.create(device, shape),
     async reload(structure) {
-      const { meta, parts } = await structure.image()
-      const chunks = new Map(parts.map((part) => [part.name, part.chunks]))
-      return PrefixTree.restore(device, structure.shape, meta, (name) => chunks.get(name)!)
+      return PrefixTree.restore(device, structure.shape, await structure.image())
     },
     async compact(structure, inBackground = false) {
       if (structure instanceof PrefixTree) await structure.compact({ inBackground })

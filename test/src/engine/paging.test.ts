@@ -26,20 +26,13 @@ const NUMBERS: IndexDefinition = { name: 'numbers', ...KINDS[0] }
 /** Trees that compare their image with the one that they were brought back from. */
 const checkedTrees: StructureFactory = {
   ...prefixTrees,
-  async restore(device, shape, meta, readPart) {
-    const given = new Map<string, Uint8Array[]>()
-    const structure = await prefixTrees.restore(device, shape, meta, async function* (name) {
-      const chunks: Uint8Array[] = []
-      given.set(name, chunks)
-      for await (const chunk of readPart(name)) {
-        chunks.push(chunk)
-        yield chunk
-      }
-    })
-    const image = await structure.image({ inPlace: true })
-    const read = await bytesOf(image)
-    const same = [...given].every(([name, chunks]) => read.get(name)?.equals(Buffer.concat(chunks)))
-    if (!same || JSON.stringify(image.meta) !== JSON.stringify(meta)) throw new Error('the image has changed')
+  async restore(device, shape, given) {
+    const structure = await prefixTrees.restore(device, shape, given)
+    const image = await structure.image()
+    const [before, after] = [await bytesOf(given), await bytesOf(image)]
+    const same = [...before].every(([name, bytes]) => after.get(name)?.equals(bytes))
+    if (!same || JSON.stringify(image.meta) !== JSON.stringify(given.meta))
+      throw new Error('the image has changed')
     return structure
   },
 }
@@ -51,7 +44,6 @@ async function bytesOf(image: StructureImage): Promise<Map<string, Buffer>> {
     for await (const chunk of chunks) all.push(chunk.slice())
     bytes.set(name, Buffer.concat(all))
   }
-  image.release()
   return bytes
 }
 

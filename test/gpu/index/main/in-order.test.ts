@@ -26,8 +26,7 @@ function keysOf({ keyType }: IndexShape, from: number, count: number): Uint8Arra
 }
 
 async function sortedTuples(tree: PrefixTree): Promise<unknown> {
-  const { meta, release } = await tree.image()
-  release()
+  const { meta } = await tree.image()
   return [meta.sorted, meta.tuples]
 }
 

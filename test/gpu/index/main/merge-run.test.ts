@@ -116,8 +116,7 @@ t.test('runs of every length around a boundary, and where a key is in both', asy
 })
 
 async function metaOf(tree: PrefixTree): Promise<{ sorted: unknown; tuples: unknown; nodes: unknown }> {
-  const { meta, release } = await tree.image()
-  release()
+  const { meta } = await tree.image()
   return { sorted: meta.sorted, tuples: meta.tuples, nodes: meta.nodes }
 }
 

@@ -8,7 +8,7 @@ import { randomContent, runProgram } from '../../../differential.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { reads } from '../../../reads.js'
 import { openDevice } from '../../open-device.js'
-import { restoreOn, shardSubject } from './shard-subject.js'
+import { shardSubject } from './shard-subject.js'
 
 const MIB = 2 ** 20
 const SHAPE: IndexShape = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0, structure: 'css' }
@@ -182,7 +182,7 @@ t.test('an index larger than a binding is dozens of shards, and answers as one',
   const gone = Uint32Array.from({ length: count / 20 }, (_, i) => 140 * (i + 1))
   ;(await tree.prepare({ ops: WriteOp.deleteKey, keys: bytes(gone) })).apply()
   const other = await openSmallDevice(t)
-  const restored = await restoreOn(other, WIDE, await tree.image())
+  const restored = await ShardedTree.restore(other, WIDE, await tree.image())
   t.equal(restored.stats().shards, tree.stats().shards)
   tree.destroy()
   await checkReads(t, restored, count, (key) => key % 140 !== 0)

@@ -82,7 +82,7 @@ void t.test('batches read back as they were appended', async (t) => {
   await add(rowsOf(31, random, 0), rowsOf(0, random, 0), rowsOf(1, random, 1), rowsOf(33, random, 0.5))
   await check('nulls, and strings that come between others, in batches that go together')
 
-  const image = await stored.image()
+  const image = await stored.snapshot()
   await add(rowsOf(5000, random, 0.1))
   await check('regions that have grown')
   const parts = new Map<string, Uint8Array>()
