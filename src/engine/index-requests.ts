@@ -1,5 +1,4 @@
 import type { WriteBatch } from '../../gpu/index-structure.js'
-import type { ResultMemory } from '../../gpu/memory/result-memory.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
 
@@ -10,8 +9,6 @@ export interface Cancellation {
 
 /** Who waits for the answer to a read. */
 export interface Reader extends Cancellation {
-  /** Where a large result may go; memory of its own without it. */
-  readonly memory?: ResultMemory | undefined
   /** Who it is: large reads of different ones take turns. */
   readonly owner?: unknown
 }

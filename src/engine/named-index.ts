@@ -95,7 +95,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       requireWanted(reader)
       const { structure, payloads } = this.live()
       if (payloads !== undefined) return payloads.read(structure, request, columns)
-      return structure.read({ ...request, memory: reader?.memory }, columns)
+      return structure.read(request, columns)
     }
     const weight = this.#weight(request, columns)
     return this.queue.read(() =>

@@ -31,7 +31,8 @@ export class PayloadReader {
     request: ReadRequest<Op>,
     columns: ReadColumns,
   ): Promise<ReadResults[Op]> {
-    const result: ReadResults[ReadOp] = await structure.read(request, columns)
+    // Rows do not leave the process.
+    const result: ReadResults[ReadOp] = await structure.read({ ...request, memory: undefined }, columns)
     // What is cast here has the type of the result, with other payloads.
     if (!('payloads' in result)) return result as ReadResults[Op]
     const { payloads: rows } = result

@@ -87,20 +87,19 @@ export class LocalBackend implements Backend {
     if (grant === undefined || engine === undefined) {
       throw new WarpdexError('CANCELLED', 'the connection of the request is over')
     }
-    const lent = this.#options.memory.lend()
+    const memory = this.#options.memory.lend()
     const until = deadlineOf(request as EngineRequest)
     const reader = {
       get cancelled() {
         return cancellation.cancelled || performance.now() > until
       },
-      memory: lent,
       owner: connection,
     }
     try {
-      const result = await handle(engine, request as EngineRequest, { grant, client, reader })
-      return { result, release: () => lent.release() }
+      const result = await handle(engine, request as EngineRequest, { grant, client, reader, memory })
+      return { result, release: () => memory.release() }
     } catch (thrown) {
-      lent.release()
+      memory.release()
       const error = toWarpdexError(thrown)
       if (error.code !== 'CANCELLED' || cancellation.cancelled || performance.now() <= until) throw error
       throw new WarpdexError('DEADLINE_EXCEEDED', "the request's deadline passed before its turn came")

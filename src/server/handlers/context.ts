@@ -1,3 +1,4 @@
+import type { ResultMemory } from '../../../gpu/memory/result-memory.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ControlOp } from '../../../protocol/messages.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
@@ -11,6 +12,8 @@ export interface RequestContext {
   /** The client's name, known after hello. */
   readonly client: string | undefined
   readonly reader: Reader
+  /** Where the columns of a large result may go. */
+  readonly memory: ResultMemory
 }
 
 /** A result of fields only. */

@@ -30,12 +30,12 @@ export async function handleData(
 ): Promise<Result> {
   const index = authoriseData(context.grant, request, () => engine.openedIndex(request))
   const { definition } = index
-  const { reader } = context
+  const { reader, memory } = context
   const { traversal, reverse, fromExclusive, toExclusive, limit = 0 } = request
   const keys = () => ({ keys: requestKeys(request, definition) })
   switch (request.op) {
     case 'get': {
-      const { found, ...payloads } = await index.read({ op: 'get', traversal }, keys(), reader)
+      const { found, ...payloads } = await index.read({ op: 'get', traversal, memory }, keys(), reader)
       return { columns: { found: wireColumn('u8', found), payloads: payloadColumn(payloads) } }
     }
     case 'getAll': {
@@ -51,7 +51,7 @@ export async function handleData(
     }
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)
-      const scan = { op: 'scan', ranges, limit, reverse, fromExclusive, toExclusive } as const
+      const scan = { op: 'scan', ranges, limit, reverse, fromExclusive, toExclusive, memory } as const
       const page = await index.read(scan, ends, reader)
       const { offsets, more, tokens, tokenOffsets } = page
       return {
