@@ -12,9 +12,13 @@ import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/repli
 import type { RequestMeter, ServerMeter } from '../observe/meter.js'
 import { VERSION } from '../version.js'
 import { type Backend, Cancellation, type FieldsResult, type Reply, type Result } from './backend.js'
-import { ConnectionFlow, type Flow, FlowCloseCode } from './flow/flow.js'
-import type { PreparedRequest, RunningRequest } from './flow/inflow.js'
-import type { ReplyExpectation } from './flow/reply-sizes.js'
+import {
+  type Backpressure,
+  BackpressureCloseCode,
+  ConnectionBackpressure,
+} from './backpressure/backpressure.js'
+import type { ReplyExpectation } from './backpressure/reply-sizes.js'
+import type { PreparedRequest, RunningRequest } from './backpressure/request-backpressure.js'
 import { isReplyMemory } from './reply-memory.js'
 import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
 
@@ -34,7 +38,7 @@ export interface ConnectionContext {
   readonly backend: Backend
   /** The connection's number, as the backend gave it. */
   readonly number: number
-  readonly flow: Flow
+  readonly backpressure: Backpressure
   readonly meter: ServerMeter
 }
 
@@ -56,7 +60,7 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #context: ConnectionContext
   readonly #sender: ReplySender
-  readonly #flow: ConnectionFlow
+  readonly #backpressure: ConnectionBackpressure
   /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
   readonly #running = new IdMap<Cancellation>()
   #client: string | undefined
@@ -69,14 +73,19 @@ export class Connection {
   constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
     this.#socket = socket
     this.#context = context
-    this.#flow = new ConnectionFlow(context.flow, socket, stream, (code, reason, queuedBytes) => {
-      if (code === FlowCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
-      void this.#end(code, reason)
-    })
-    this.#sender = new ReplySender(socket, stream, (bytes) => this.#flow.sent(bytes))
+    this.#backpressure = new ConnectionBackpressure(
+      context.backpressure,
+      socket,
+      stream,
+      (code, reason, queuedBytes) => {
+        if (code === BackpressureCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
+        void this.#end(code, reason)
+      },
+    )
+    this.#sender = new ReplySender(socket, stream, (bytes) => this.#backpressure.sent(bytes))
     // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
     socket.on('message', (data: Buffer, binary: boolean) => {
-      this.#flow.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
+      this.#backpressure.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
     })
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
@@ -92,12 +101,12 @@ export class Connection {
 
   /** Requests that are not answered. */
   get requests(): number {
-    return this.#flow.requests
+    return this.#backpressure.requests
   }
 
   /** Waits until the requests that are running are answered, forgets those that have not begun, then ends the connection. */
   async close(): Promise<void> {
-    this.#flow.stop()
+    this.#backpressure.stop()
     await this.#idle()
     this.#sender.flush()
     await this.#end(GOING_AWAY, 'the server is shutting down')
@@ -111,7 +120,7 @@ export class Connection {
   #prepare(data: Uint8Array, binary: boolean): PreparedRequest {
     const message = readMessage(data, binary)
     const { request } = message
-    const expected = request && this.#context.flow.replySizes.expect(request)
+    const expected = request && this.#context.backpressure.replySizes.expect(request)
     return {
       replyBytes: expected?.bytes ?? ERROR_BYTES,
       start: (running) => this.#receive(message, data.byteLength, expected, running),
@@ -128,11 +137,12 @@ export class Connection {
     const answered = (answer: Answer | undefined) => {
       if (answer !== undefined) {
         const { outgoing, ok } = answer
-        if (ok && expected !== undefined) this.#context.flow.replySizes.learn(expected, bytesOf(outgoing))
+        if (ok && expected !== undefined)
+          this.#context.backpressure.replySizes.learn(expected, bytesOf(outgoing))
         this.#send({ ...outgoing, order })
       }
       end()
-      if (this.#flow.requests === 0) this.#becomeIdle()
+      if (this.#backpressure.requests === 0) this.#becomeIdle()
     }
     if (this.#socket.readyState !== this.#socket.OPEN) queueMicrotask(() => answered(undefined))
     else void this.#answer(message, overloaded, this.#context.meter.received(bytes)).then(answered)
@@ -140,7 +150,8 @@ export class Connection {
 
   async #idle(): Promise<void> {
     const open = this.#socket.readyState === this.#socket.OPEN
-    if (open && this.#flow.requests > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    if (open && this.#backpressure.requests > 0)
+      await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
   }
 
   #becomeIdle(): void {
@@ -204,7 +215,7 @@ export class Connection {
   }
 
   #send(message: OutgoingMessage): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#flow.queued(this.#sender.send(message))
+    if (this.#socket.readyState === this.#socket.OPEN) this.#backpressure.queued(this.#sender.send(message))
     else message.onLeft?.()
   }
 
@@ -220,7 +231,7 @@ export class Connection {
   async #close(code: number, reason: string): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
     this.#abandon()
-    this.#flow.discardHeld()
+    this.#backpressure.discardHeld()
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
     // A close that the client sends could not be read from a paused socket.
     this.#socket.resume()

@@ -18,9 +18,9 @@ import { LIMITS } from '../../protocol/limits.js'
 import { send } from '../http/answer.js'
 import type { ServerMeter } from '../observe/meter.js'
 import type { Backend, Refusal, Visit } from './backend.js'
+import type { Backpressure } from './backpressure/backpressure.js'
 import { hostAndPort } from './binding.js'
 import { Connection } from './connection.js'
-import type { Flow } from './flow/flow.js'
 
 /** Where to listen: an address and port, or the path of a Unix socket. */
 export type Address =
@@ -40,7 +40,7 @@ export interface ListenerOptions {
 /** What the connections of a listener are served by. */
 export interface ListenerParts {
   readonly backend: Backend
-  readonly flow: Flow
+  readonly backpressure: Backpressure
   readonly meter: ServerMeter
 }
 
@@ -147,7 +147,7 @@ export class Listener {
   }
 
   async #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> {
-    const { backend, flow, meter } = this.#parts
+    const { backend, backpressure, meter } = this.#parts
     // Node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
     const { connection: number, status } = await backend.admit(visitOf(request))
@@ -167,7 +167,7 @@ export class Listener {
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const opened = new Connection(socket, stream, { backend, number, flow, meter })
+      const opened = new Connection(socket, stream, { backend, number, backpressure, meter })
       connection = opened
       this.#connections.add(opened)
       void opened.closed.then(() => this.#connections.delete(opened))

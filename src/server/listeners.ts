@@ -1,14 +1,14 @@
 import type { Monitor } from '../observe/monitor.js'
-import { Flow } from './flow/flow.js'
-import type { FlowLimits } from './flow/flow-limits.js'
+import { Backpressure } from './backpressure/backpressure.js'
+import type { BackpressureLimits } from './backpressure/backpressure-limits.js'
+import { type Load, sumOf } from './backpressure/load.js'
 import { Listener, type ListenerOptions } from './listener.js'
 import type { LocalBackend } from './local-backend.js'
 import type { ReplyMemory } from './reply-memory.js'
 import { ListenerThreads } from './threads/listener-threads.js'
-import { type Load, sumOf } from './threads/load.js'
 
 interface Parts {
-  readonly limits: FlowLimits
+  readonly limits: BackpressureLimits
   readonly backend: LocalBackend
   readonly memory: ReplyMemory
   readonly monitor: Monitor
@@ -17,13 +17,13 @@ interface Parts {
 /** All that a server listens on: in threads of their own, or in this one. */
 export class Listeners {
   readonly #parts: Parts
-  readonly #flow: Flow
+  readonly #backpressure: Backpressure
   readonly #own: Listener[] = []
   readonly #threads: ListenerThreads[] = []
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#flow = new Flow(parts.limits)
+    this.#backpressure = new Backpressure(parts.limits)
   }
 
   /**
@@ -44,7 +44,10 @@ export class Listeners {
         ports.push(await group.listen(count))
         continue
       }
-      const own = new Listener({ ...options, shared: false }, { backend, flow: this.#flow, meter })
+      const own = new Listener(
+        { ...options, shared: false },
+        { backend, backpressure: this.#backpressure, meter },
+      )
       ports.push(await own.listen())
       this.#own.push(own)
     }
@@ -58,15 +61,7 @@ export class Listeners {
 
   /** What all connections take. */
   get load(): Load {
-    const { inflow, outflow } = this.#flow
-    const waiting = this.#own.flatMap(({ connections }) => connections.filter(({ requests }) => requests > 0))
-    const own = {
-      requests: inflow.requests,
-      requestBytes: inflow.bytes,
-      replyBytes: outflow.bytes,
-      waitingClients: waiting.length,
-    }
-    return sumOf([own, ...this.#threads.map(({ load }) => load)])
+    return sumOf([this.#backpressure.load, ...this.#threads.map(({ load }) => load)])
   }
 
   /** Takes another certificate for connections from now on. */
@@ -81,6 +76,6 @@ export class Listeners {
       ...this.#threads.map((group) => group.stop()),
       ...this.#own.map((listener) => listener.close()),
     ])
-    this.#flow.close()
+    this.#backpressure.close()
   }
 }

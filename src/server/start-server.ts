@@ -7,8 +7,8 @@ import { openSite } from '../http/open-site.js'
 import { type Log, NO_LOG } from '../observe/log.js'
 import { Monitor } from '../observe/monitor.js'
 import { Access } from './access/access.js'
+import { type BackpressureLimits, backpressureLimits } from './backpressure/backpressure-limits.js'
 import { checkBinding, hostAndPort } from './binding.js'
-import { type FlowLimits, flowLimits } from './flow/flow-limits.js'
 import type { Address, ListenerOptions } from './listener.js'
 import { Listeners } from './listeners.js'
 import { LocalBackend } from './local-backend.js'
@@ -23,7 +23,7 @@ export interface ServerOptions
     EngineOptions,
     'structures' | 'measureSelections' | 'openDevice' | 'onProgress' | 'onWarning' | 'stop'
   > {
-  readonly limits?: Partial<FlowLimits>
+  readonly limits?: Partial<BackpressureLimits>
   /** Files of the status page, where they are not where the build puts them. */
   readonly pageFolder?: string
   /** By default nothing is logged. */
@@ -84,7 +84,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       pageFolder: options.pageFolder,
     }),
   )
-  const limits = { ...flowLimits(config), ...options.limits }
+  const limits = { ...backpressureLimits(config), ...options.limits }
   const listeners = new Listeners({ limits, backend, memory, monitor })
   monitor.meters.underWay = () => {
     const { requests, requestBytes: bytes } = listeners.load

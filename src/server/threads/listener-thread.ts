@@ -2,10 +2,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import { Meters } from '../../observe/meters.js'
-import { Flow } from '../flow/flow.js'
+import { Backpressure } from '../backpressure/backpressure.js'
+import type { Load } from '../backpressure/load.js'
 import { Listener } from '../listener.js'
 import { BusyPolling } from './busy-polling.js'
-import type { Load } from './load.js'
 import { Mailbox } from './mailbox.js'
 import type { ListenerThreadData, ToEngine, ToListener } from './messages.js'
 import { RemoteBackend } from './remote-backend.js'
@@ -22,7 +22,7 @@ if (port === null) throw new Error('this is the program of a thread, not of a pr
 const { listener: options, limits } = workerData as ListenerThreadData
 const outbox: Mailbox<ToEngine> = new Mailbox(port, (message, error) => backend.unsent(message, error))
 const backend: RemoteBackend = new RemoteBackend(outbox)
-const flow = new Flow(limits)
+const backpressure = new Backpressure(limits)
 const meters = new Meters()
 const polling = new BusyPolling()
 const meter = {
@@ -33,7 +33,7 @@ const meter = {
   },
   slowConsumer: (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes }),
 }
-const listener = new Listener(options, { backend, flow, meter })
+const listener = new Listener(options, { backend, backpressure, meter })
 let said: Load | undefined
 let failed = false
 
@@ -64,10 +64,7 @@ function fail({ message, stack }: Error): void {
 }
 
 function report(): void {
-  const { inflow, outflow } = flow
-  const waiting = listener.connections.filter(({ requests }) => requests > 0)
-  const { requests, bytes: requestBytes } = inflow
-  const load = { requests, requestBytes, replyBytes: outflow.bytes, waitingClients: waiting.length }
+  const { load } = backpressure
   const counts = meters.take()
   const isSame = said !== undefined && JSON.stringify(said) === JSON.stringify(load)
   if (counts === undefined && isSame) return

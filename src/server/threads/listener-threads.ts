@@ -5,19 +5,19 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Monitor } from '../../observe/monitor.js'
 import type { Backend } from '../backend.js'
-import type { FlowLimits } from '../flow/flow-limits.js'
+import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
+import { type Load, sumOf } from '../backpressure/load.js'
 import type { ListenerOptions } from '../listener.js'
 import type { ReplyMemory } from '../reply-memory.js'
 import { BackendServer } from './backend-server.js'
 import { BusyPolling } from './busy-polling.js'
-import { type Load, sumOf } from './load.js'
 import { Mailbox } from './mailbox.js'
 import type { ListenerThreadData, ToEngine, ToListener } from './messages.js'
 
 interface Options {
   readonly listener: ListenerOptions
   /** What bounds the connections of all threads together. */
-  readonly limits: FlowLimits
+  readonly limits: BackpressureLimits
   readonly backend: Backend
   readonly memory: ReplyMemory
   readonly monitor: Monitor
@@ -162,7 +162,7 @@ class ListenerThread {
 }
 
 /**
- * Threads that listen on one port beside the engine's thread: framing, masking and flow of their connections are theirs. In the place of one
+ * Threads that listen on one port beside the engine's thread: framing, masking and backpressure of their connections are theirs. In the place of one
  * that ends another is started.
  *
  * The system spreads connections over the threads by chance. So a thread that has more than its share leaves those who come next to the
@@ -270,7 +270,7 @@ export class ListenerThreads {
 }
 
 /** What is for all connections together is shared out to the threads, which know nothing of each other. */
-function shareOf(limits: FlowLimits, threads: number): FlowLimits {
+function shareOf(limits: BackpressureLimits, threads: number): BackpressureLimits {
   const share = (most: number) => Math.ceil(most / threads)
   return {
     ...limits,

@@ -2,15 +2,15 @@ import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Answer } from '../../http/answer.js'
 import type { MeterCounts } from '../../observe/meters.js'
 import type { Admission, Backend, Result, Visit } from '../backend.js'
-import type { FlowLimits } from '../flow/flow-limits.js'
+import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
+import type { Load } from '../backpressure/load.js'
 import type { ListenerOptions } from '../listener.js'
-import type { Load } from './load.js'
 
 /** What a thread that listens is told at its start. */
 export interface ListenerThreadData {
   readonly listener: ListenerOptions
   /** What bounds the connections of this thread. */
-  readonly limits: FlowLimits
+  readonly limits: BackpressureLimits
 }
 
 /** What threads that listen say to the engine's. Calls, visits and the like are numbered by the thread that asks. */

@@ -4,7 +4,7 @@ import t from 'tap'
 import { LIMITS } from '../../../protocol/limits.js'
 import { loadConfig } from '../../../src/config/load.js'
 import { SETTINGS } from '../../../src/config/settings.js'
-import { flowLimits } from '../../../src/server/flow/flow-limits.js'
+import { backpressureLimits } from '../../../src/server/backpressure/backpressure-limits.js'
 
 const file = join(t.testdir(), 'warpdex.json')
 
@@ -101,12 +101,12 @@ t.test('a token is never shown', async (t) => {
 })
 
 t.test('limits of clients are settings, by default those of the protocol', async (t) => {
-  const limits = flowLimits(loadConfig())
+  const limits = backpressureLimits(loadConfig())
   for (const [name, value] of Object.entries(limits))
     t.equal(value, Object.entries(LIMITS).find(([key]) => key === name)?.[1], name)
   const environment = { WARPDEX_MAX_BYTES_IN_ALL: '2097152', WARPDEX_STALL_SECONDS: '5' }
   const config = loadConfig({ environment, flags: { maxRequestsInFlight: '7' } })
-  t.match(flowLimits(config), { bytesInAll: 2097152, stallSeconds: 5, requestsInFlight: 7 })
+  t.match(backpressureLimits(config), { bytesInAll: 2097152, stallSeconds: 5, requestsInFlight: 7 })
   t.throws(() => loadConfig({ flags: { maxReplyBytes: LIMITS.frameBytes - 1 } }), {
     message: /--max-reply-bytes is/,
   })

@@ -4,8 +4,8 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { loadConfig } from '../../../src/config/load.js'
 import { Meters } from '../../../src/observe/meters.js'
 import type { Backend } from '../../../src/server/backend.js'
-import { Flow } from '../../../src/server/flow/flow.js'
-import { flowLimits } from '../../../src/server/flow/flow-limits.js'
+import { Backpressure } from '../../../src/server/backpressure/backpressure.js'
+import { backpressureLimits } from '../../../src/server/backpressure/backpressure-limits.js'
 import { Listener } from '../../../src/server/listener.js'
 import { RawClient } from './raw-client.js'
 
@@ -23,16 +23,16 @@ t.test('the memory of a reply that is too large for a frame is given back', asyn
       },
     }),
   }
-  const flow = new Flow(flowLimits(loadConfig({ flags: {} })))
+  const backpressure = new Backpressure(backpressureLimits(loadConfig({ flags: {} })))
   const meters = new Meters()
   const meter = { received: (bytes: number) => meters.received(bytes), slowConsumer: () => {} }
   const address = { host: '127.0.0.1', port: 0 }
   const options = { address, shared: false, tls: undefined, maxConnections: 1, handshakeSeconds: 10 }
-  const listener = new Listener(options, { backend, flow, meter })
+  const listener = new Listener(options, { backend, backpressure, meter })
   const client = await RawClient.connect(t, `ws://127.0.0.1:${await listener.listen()}`)
   t.teardown(async () => {
     await listener.close()
-    flow.close()
+    backpressure.close()
   })
   const { header } = await client.ask({ id: 1, op: 'listIndexes' })
   t.match(header, { ok: false, error: { code: 'TOO_LARGE' } })

@@ -1,5 +1,5 @@
 import { Device } from '../../../../gpu/device/device.js'
-import type { FlowLimits } from '../../../../src/server/flow/flow-limits.js'
+import type { BackpressureLimits } from '../../../../src/server/backpressure/backpressure-limits.js'
 import {
   type Config,
   loadConfig,
@@ -12,7 +12,7 @@ import { modelStructures } from '../../../model-structure.js'
 /** What `serve-model.ts` is told, as JSON. */
 export interface ModelServerOptions {
   readonly flags: Partial<Config>
-  readonly limits?: Partial<FlowLimits>
+  readonly limits?: Partial<BackpressureLimits>
   /** Bytes that `count` answers with; absent for one that never answers. */
   readonly countBytes?: number
 }

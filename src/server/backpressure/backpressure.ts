@@ -1,31 +1,36 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { FlowLimits } from './flow-limits.js'
+import type { BackpressureLimits } from './backpressure-limits.js'
 import { Heartbeat } from './heartbeat.js'
-import { Inflow, type PreparedRequest, SharedInflow } from './inflow.js'
-import { Outflow, SharedOutflow } from './outflow.js'
+import type { Load } from './load.js'
+import { AllReplies, ReplyBackpressure } from './reply-backpressure.js'
 import { ReplySizes } from './reply-sizes.js'
+import { AllRequests, type PreparedRequest, RequestBackpressure } from './request-backpressure.js'
 
 /** WebSocket close codes for clients that are too slow, or a nuisance. */
-export const FlowCloseCode = { tooManyPings: 1008, repliesNotRead: 4008, requestTooSlow: 4009 } as const
+export const BackpressureCloseCode = {
+  tooManyPings: 1008,
+  repliesNotRead: 4008,
+  requestTooSlow: 4009,
+} as const
 
 const LONGEST_TICK_SECONDS = 1
 /** Bytes that a client's frame has around the content of a ping or pong. */
 const CONTROL_FRAME_BYTES = 6
 
 /** Bytes and time of all connections of a server. Time is counted in ticks, so that neither clocks nor a busy thread shorten it. */
-export class Flow {
-  readonly limits: FlowLimits
-  readonly inflow: SharedInflow
-  readonly outflow: SharedOutflow
+export class Backpressure {
+  readonly limits: BackpressureLimits
+  readonly requests: AllRequests
+  readonly replies: AllReplies
   readonly replySizes = new ReplySizes()
-  readonly #connections = new Set<ConnectionFlow>()
+  readonly #connections = new Set<ConnectionBackpressure>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(limits: FlowLimits) {
+  constructor(limits: BackpressureLimits) {
     this.limits = limits
-    this.inflow = new SharedInflow(limits)
-    this.outflow = new SharedOutflow(limits)
+    this.requests = new AllRequests(limits)
+    this.replies = new AllReplies(limits)
     const seconds = Math.min(LONGEST_TICK_SECONDS, limits.pingSeconds / 4, limits.stallSeconds / 4)
     this.#timer = setInterval(() => {
       for (const connection of this.#connections) connection.tick(seconds)
@@ -33,11 +38,22 @@ export class Flow {
     this.#timer.unref()
   }
 
-  join(one: ConnectionFlow): void {
+  get load(): Load {
+    const waiting = [...this.#connections].filter(({ requests }) => requests > 0)
+    const { requests, replies } = this
+    return {
+      requests: requests.requests,
+      requestBytes: requests.bytes,
+      replyBytes: replies.bytes,
+      waitingClients: waiting.length,
+    }
+  }
+
+  join(one: ConnectionBackpressure): void {
     this.#connections.add(one)
   }
 
-  leave(one: ConnectionFlow): void {
+  leave(one: ConnectionBackpressure): void {
     this.#connections.delete(one)
   }
 
@@ -47,12 +63,12 @@ export class Flow {
 }
 
 /** Keeps one connection within the limits: stops reading where there is enough, and ends what is too slow or has vanished. */
-export class ConnectionFlow {
-  readonly #flow: Flow
+export class ConnectionBackpressure {
+  readonly #backpressure: Backpressure
   readonly #socket: WebSocket
   readonly #end: (code: number, reason: string, queuedBytes: number) => void
-  readonly #inflow: Inflow
-  readonly #outflow: Outflow
+  readonly #requests: RequestBackpressure
+  readonly #replies: ReplyBackpressure
   readonly #heartbeat: Heartbeat
   #bytesRead = 0
   /** Pings whose pongs have not left. */
@@ -63,54 +79,54 @@ export class ConnectionFlow {
    * @param end ends the connection with a close code; told the bytes of replies that wait
    */
   constructor(
-    flow: Flow,
+    backpressure: Backpressure,
     socket: WebSocket,
     stream: Duplex,
     end: (code: number, reason: string, queuedBytes: number) => void,
   ) {
-    const { limits } = flow
-    this.#flow = flow
+    const { limits } = backpressure
+    this.#backpressure = backpressure
     this.#socket = socket
     this.#end = end
-    this.#outflow = new Outflow(limits, flow.outflow, () => socket.terminate())
-    this.#inflow = new Inflow(limits, flow.inflow, this.#outflow, (paused) =>
+    this.#replies = new ReplyBackpressure(limits, backpressure.replies, () => socket.terminate())
+    this.#requests = new RequestBackpressure(limits, backpressure.requests, this.#replies, (paused) =>
       paused ? socket.pause() : socket.resume(),
     )
-    this.#outflow.onRoom = () => this.#inflow.repliesMoved()
+    this.#replies.onRoom = () => this.#requests.repliesMoved()
     this.#heartbeat = new Heartbeat(limits.pingSeconds)
     // Before the library takes them, so that a message which they complete ends the count.
     stream.prependListener('data', ({ length }: Buffer) => {
       this.#bytesRead += length
-      this.#inflow.received(length)
+      this.#requests.received(length)
     })
-    const discount = ({ length }: Buffer) => this.#inflow.discounted(length + CONTROL_FRAME_BYTES)
+    const discount = ({ length }: Buffer) => this.#requests.discounted(length + CONTROL_FRAME_BYTES)
     socket.on('ping', (content) => {
       discount(content)
       this.#answerPing(content)
     })
     socket.on('pong', discount)
     socket.on('close', () => this.#close())
-    flow.join(this)
+    backpressure.join(this)
   }
 
   /** Requests that are not answered. */
   get requests(): number {
-    return this.#inflow.requests
+    return this.#requests.requests
   }
 
   /** Bytes of replies that have not left. */
   get unsent(): number {
-    return this.#outflow.bytes
+    return this.#replies.bytes
   }
 
   /** Forgets the requests that have not begun. */
   discardHeld(): void {
-    this.#inflow.discardHeld()
+    this.#requests.discardHeld()
   }
 
   /** Reads no further request, and forgets those that have not begun. */
   stop(): void {
-    this.#inflow.stop()
+    this.#requests.stop()
   }
 
   /**
@@ -119,27 +135,27 @@ export class ConnectionFlow {
    * @param prepare called when it may be carried out; in the order of arrival
    */
   arrived(bytes: number, prepare: () => PreparedRequest): void {
-    this.#inflow.arrived(bytes, prepare)
+    this.#requests.arrived(bytes, prepare)
   }
 
   /** A reply of so many bytes waits to be sent. */
   queued(bytes: number): void {
-    this.#outflow.queued(bytes)
-    this.#inflow.repliesMoved()
+    this.#replies.queued(bytes)
+    this.#requests.repliesMoved()
   }
 
   /** So many bytes of replies have left. */
   sent(bytes: number): void {
-    this.#outflow.sent(bytes)
-    this.#inflow.repliesMoved()
+    this.#replies.sent(bytes)
+    this.#requests.repliesMoved()
   }
 
   tick(seconds: number): void {
-    const { stallSeconds, slowestBytesPerSecond } = this.#flow.limits
-    if (this.#outflow.tick(seconds)) {
+    const { stallSeconds, slowestBytesPerSecond } = this.#backpressure.limits
+    if (this.#replies.tick(seconds)) {
       this.#endWith('repliesNotRead', `replies were not read for ${stallSeconds} seconds and more`)
     }
-    if (this.#inflow.tick(seconds)) {
+    if (this.#requests.tick(seconds)) {
       this.#endWith(
         'requestTooSlow',
         `a request that had begun came slower than ${slowestBytesPerSecond} bytes a second for ${stallSeconds} seconds`,
@@ -151,7 +167,7 @@ export class ConnectionFlow {
   }
 
   #answerPing(content: Buffer): void {
-    const { pingsPending } = this.#flow.limits
+    const { pingsPending } = this.#backpressure.limits
     if (this.#pings >= pingsPending) {
       this.#endWith('tooManyPings', `more than ${pingsPending} pings came before their pongs had left`)
       return
@@ -160,13 +176,13 @@ export class ConnectionFlow {
     this.#socket.pong(content, false, () => this.#pings--)
   }
 
-  #endWith(code: keyof typeof FlowCloseCode, reason: string): void {
-    this.#end(FlowCloseCode[code], reason, this.#outflow.bytes)
+  #endWith(code: keyof typeof BackpressureCloseCode, reason: string): void {
+    this.#end(BackpressureCloseCode[code], reason, this.#replies.bytes)
   }
 
   #close(): void {
-    this.#flow.leave(this)
-    this.#inflow.close()
-    this.#outflow.close()
+    this.#backpressure.leave(this)
+    this.#requests.close()
+    this.#replies.close()
   }
 }

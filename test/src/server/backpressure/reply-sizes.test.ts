@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LIMITS } from '../../../../protocol/limits.js'
 import type { Request } from '../../../../protocol/messages.js'
-import { ReplySizes } from '../../../../src/server/flow/reply-sizes.js'
+import { ReplySizes } from '../../../../src/server/backpressure/reply-sizes.js'
 
 const get = (handle: number, keys: number): Request => ({
   id: 1,

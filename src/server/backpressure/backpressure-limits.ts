@@ -2,7 +2,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { Config } from '../../config/settings.js'
 
 /** What bounds the memory that clients take, and the time that they are waited for. All of them are in `LIMITS`. */
-export type FlowLimits = Readonly<
+export type BackpressureLimits = Readonly<
   Record<
     | 'requestsInFlight'
     | 'requestsInAll'
@@ -20,7 +20,7 @@ export type FlowLimits = Readonly<
   >
 >
 
-export function flowLimits(config: Config): FlowLimits {
+export function backpressureLimits(config: Config): BackpressureLimits {
   return {
     requestsInFlight: config.maxRequestsInFlight,
     requestsInAll: config.maxRequestsInAll,

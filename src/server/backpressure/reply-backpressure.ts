@@ -1,20 +1,20 @@
-import type { FlowLimits } from './flow-limits.js'
+import type { BackpressureLimits } from './backpressure-limits.js'
 
 /** Of the bound for all connections, what replies may come to that turn out larger than they were expected to be. */
 const MOST_EXCESS = 1.5
 
 /** Replies of all connections that have not left. */
-export class SharedOutflow {
-  readonly #limits: FlowLimits
-  readonly #connections = new Set<Outflow>()
+export class AllReplies {
+  readonly #limits: BackpressureLimits
+  readonly #connections = new Set<ReplyBackpressure>()
   /** Connections whose next request waits for room, in the order in which they began to wait. */
-  readonly #waiting = new Set<Outflow>()
+  readonly #waiting = new Set<ReplyBackpressure>()
   /** The one that is let in from the line. */
-  #next: Outflow | undefined
+  #next: ReplyBackpressure | undefined
   #bytes = 0
   #expected = 0
 
-  constructor(limits: FlowLimits) {
+  constructor(limits: BackpressureLimits) {
     this.#limits = limits
   }
 
@@ -22,11 +22,11 @@ export class SharedOutflow {
     return this.#bytes
   }
 
-  join(one: Outflow): void {
+  join(one: ReplyBackpressure): void {
     this.#connections.add(one)
   }
 
-  leave(one: Outflow): void {
+  leave(one: ReplyBackpressure): void {
     if (!this.#connections.delete(one)) return
     this.#bytes -= one.bytes
     this.#expected -= one.expected
@@ -54,7 +54,7 @@ export class SharedOutflow {
    * Whether a connection may begin a request whose reply is expected to have so many bytes. One that may not waits in line. Whoever
    * has nothing may always have a little, and a reply that is larger than the bound comes when there is half of it.
    */
-  admits(one: Outflow, bytes: number): boolean {
+  admits(one: ReplyBackpressure, bytes: number): boolean {
     const { replyBytesInAll, bytesReserved } = this.#limits
     const taken = this.#bytes + this.#expected
     const little = bytes <= bytesReserved && one.bytes + one.expected === 0
@@ -69,7 +69,7 @@ export class SharedOutflow {
     return false
   }
 
-  leaveLine(one: Outflow): void {
+  leaveLine(one: ReplyBackpressure): void {
     this.#waiting.delete(one)
     this.#wake()
   }
@@ -89,14 +89,14 @@ export class SharedOutflow {
 }
 
 /** Who has not read for longer, or as long and leaves more, is slower. */
-function isSlower(one: Outflow, other: Outflow): boolean {
+function isSlower(one: ReplyBackpressure, other: ReplyBackpressure): boolean {
   return one.behind === other.behind ? one.bytes > other.bytes : one.behind > other.behind
 }
 
 /** Replies of one connection that are being made or have not left. */
-export class Outflow {
-  readonly #limits: FlowLimits
-  readonly #shared: SharedOutflow
+export class ReplyBackpressure {
+  readonly #limits: BackpressureLimits
+  readonly #shared: AllReplies
   readonly #onCut: () => void
   /** Called when there may be room for the next reply. */
   onRoom: () => void = () => {}
@@ -109,7 +109,7 @@ export class Outflow {
   #behind = 0
 
   /** @param onCut ends the connection at once, since its replies take too much of what there is for all */
-  constructor(limits: FlowLimits, shared: SharedOutflow, onCut: () => void) {
+  constructor(limits: BackpressureLimits, shared: AllReplies, onCut: () => void) {
     this.#limits = limits
     this.#shared = shared
     this.#onCut = onCut

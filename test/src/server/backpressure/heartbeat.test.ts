@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Heartbeat } from '../../../../src/server/flow/heartbeat.js'
+import { Heartbeat } from '../../../../src/server/backpressure/heartbeat.js'
 
 t.test('who is silent is asked once, and given up when that brings nothing', async (t) => {
   const heartbeat = new Heartbeat(30)

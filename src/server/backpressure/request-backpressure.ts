@@ -1,4 +1,4 @@
-import type { FlowLimits } from './flow-limits.js'
+import type { BackpressureLimits } from './backpressure-limits.js'
 
 /** A request from the time when it begins until it is answered. */
 export interface RunningRequest {
@@ -37,16 +37,16 @@ interface HeldMessage {
 }
 
 /** What all connections have sent and not had answered. */
-export class SharedInflow {
-  readonly #limits: FlowLimits
+export class AllRequests {
+  readonly #limits: BackpressureLimits
   /** In the order in which they began to wait. */
-  readonly #waiting = new Set<Inflow>()
+  readonly #waiting = new Set<RequestBackpressure>()
   #bytes = 0
   #requests = 0
   /** The connections that may each read one message past the bound, until that is answered. */
-  readonly #turns = new Set<Inflow>()
+  readonly #turns = new Set<RequestBackpressure>()
 
-  constructor(limits: FlowLimits) {
+  constructor(limits: BackpressureLimits) {
     this.#limits = limits
   }
 
@@ -74,7 +74,7 @@ export class SharedInflow {
    * themselves, and of those in the middle of a message the first few in line, to its end: so all get their turn, and memory has a
    * bound. Who is not in the middle of one has requests that run, and goes on when they are answered.
    */
-  admits(one: Inflow): boolean {
+  admits(one: RequestBackpressure): boolean {
     const free = this.#bytes < this.#limits.bytesInAll || one.bytes <= this.#limits.bytesReserved
     if (!free && one.partial > 0 && !this.#turnsAreTaken) this.#turns.add(one)
     const admitted = free || (this.hasTurn(one) && !one.turnTaken)
@@ -83,16 +83,16 @@ export class SharedInflow {
     return admitted
   }
 
-  hasTurn(one: Inflow): boolean {
+  hasTurn(one: RequestBackpressure): boolean {
     return this.#turns.has(one)
   }
 
-  endTurn(one: Inflow): void {
+  endTurn(one: RequestBackpressure): void {
     this.#turns.delete(one)
   }
 
   /** Whoever has enough of its own does not wait for others. */
-  leaveLine(one: Inflow): void {
+  leaveLine(one: RequestBackpressure): void {
     this.#waiting.delete(one)
   }
 
@@ -104,7 +104,7 @@ export class SharedInflow {
     }
   }
 
-  leave(one: Inflow): void {
+  leave(one: RequestBackpressure): void {
     this.leaveLine(one)
     this.endTurn(one)
   }
@@ -118,9 +118,9 @@ export class SharedInflow {
  * What one connection has sent and not had answered: decides when to read on. What has come of a message that is not complete
  * counts, too, except for what came in one piece with the end of the message before.
  */
-export class Inflow {
-  readonly #limits: FlowLimits
-  readonly #shared: SharedInflow
+export class RequestBackpressure {
+  readonly #limits: BackpressureLimits
+  readonly #shared: AllRequests
   readonly #replies: ReplyRoom
   readonly #setPaused: (paused: boolean) => void
   readonly #held: HeldMessage[] = []
@@ -143,8 +143,8 @@ export class Inflow {
 
   /** @param setPaused stops reading from the client, or goes on */
   constructor(
-    limits: FlowLimits,
-    shared: SharedInflow,
+    limits: BackpressureLimits,
+    shared: AllRequests,
     replies: ReplyRoom,
     setPaused: (paused: boolean) => void,
   ) {

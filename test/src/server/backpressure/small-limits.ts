@@ -1,7 +1,7 @@
-import type { FlowLimits } from '../../../../src/server/flow/flow-limits.js'
+import type { BackpressureLimits } from '../../../../src/server/backpressure/backpressure-limits.js'
 
 /** Small numbers, so that each bound is near. */
-export const SMALL: FlowLimits = {
+export const SMALL: BackpressureLimits = {
   requestsInFlight: 4,
   requestsInAll: 6,
   bytesInFlight: 1000,
