@@ -60,9 +60,17 @@ const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
 const KNOWN_FLAGS = 31 | MODE_MASK
 
-/** A frame for a request, in one piece. @throws WarpdexError `TOO_LARGE` */
-export function encodeDataRequest(request: DataRequest): Uint8Array<ArrayBuffer> {
-  return encode(request, flagsOf(request), partsOf(request.columns), true)[0]
+/**
+ * A frame for a request, in one piece.
+ * @param zeros gives memory for it
+ * @throws WarpdexError `TOO_LARGE`
+ */
+export function encodeDataRequest(
+  request: DataRequest,
+  zeros = (bytes: number) => new Uint8Array(bytes),
+): Uint8Array<ArrayBuffer> {
+  const parts = partsOf(request.columns)
+  return encode(request, flagsOf(request), parts, zeros(parts.length))[0]
 }
 
 /** What memory for columns of replies has free in front of them: room for the head of their frame. */
@@ -78,7 +86,10 @@ export const HEAD_ROOM = 128
 export function encodeDataReply(reply: DataReply, hasRoom = false): readonly Uint8Array[] {
   const parts = partsOf(reply.columns)
   const frame = hasRoom ? frameAround(parts) : undefined
-  if (frame === undefined) return encode(reply, FLAGS.reply, parts, parts.length <= ONE_PIECE_BYTES)
+  if (frame === undefined) {
+    const bytes = parts.length <= ONE_PIECE_BYTES ? parts.length : parts.headBytes
+    return encode(reply, FLAGS.reply, parts, new Uint8Array(bytes))
+  }
   writeHead(frame, reply, FLAGS.reply)
   return [frame]
 }
@@ -114,11 +125,10 @@ function encode(
   message: DataRequest | DataReply,
   flags: number,
   { headBytes, parts, length }: Parts,
-  isOnePiece: boolean,
+  head: Uint8Array<ArrayBuffer>,
 ): Pieces {
-  const head = new Uint8Array(isOnePiece ? length : headBytes)
   writeHead(head, message, flags)
-  return withParts(head, headBytes, parts, isOnePiece)
+  return withParts(head, headBytes, parts, head.byteLength === length)
 }
 
 /** The frame that is there once its head is written in front of its parts; undefined where they do not lie as in a frame. */

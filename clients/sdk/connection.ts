@@ -6,6 +6,7 @@ import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import { afterThis, type Bounds, millisecondsLeft, toBounds, withinBounds } from './bounds.js'
 import { CallTable } from './call-table.js'
+import { frameMemory } from './frame-memory.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import { type CallOptions, type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
@@ -149,8 +150,26 @@ export class Connection {
     bounds: Bounds,
     onError: (error: unknown) => void,
   ): Promise<Reply<O>> {
-    const encode = (id: number) =>
-      encodeDataRequest({ ...call, id, handle, generation, deadline: millisecondsLeft(bounds) })
+    // Named one by one: to copy whatever a call has takes longer than to write its frame.
+    const encode = (id: number) => {
+      const request: DataRequest = {
+        id,
+        op: call.op,
+        handle,
+        generation,
+        count: call.count,
+        limit: call.limit,
+        deadline: millisecondsLeft(bounds),
+        reverse: call.reverse,
+        fromExclusive: call.fromExclusive,
+        toExclusive: call.toExclusive,
+        mode: call.mode,
+        traversal: call.traversal,
+        writeId: call.writeId,
+        columns: call.columns,
+      }
+      return encodeDataRequest(request, frameMemory)
+    }
     return this.#call(call.op, encode, bounds, onError)
   }
 
