@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import { type Client, connect, type Index } from '../sdk/index.js'
+import type { Client, Index } from '../sdk/index.js'
 
 /** Where a server listens that was started without any settings. */
 export const DEFAULT_URL = 'ws://127.0.0.1:7070'
@@ -56,6 +56,8 @@ export function withIndex<T>(
 
 async function open(url: string, token: string | undefined, caFile: string | undefined): Promise<Client> {
   const ca = caFile === undefined ? undefined : readCertificates(caFile)
+  // Commands that need no server do without it, and begin sooner.
+  const { connect } = await import('../sdk/index.js')
   try {
     return await connect(url, { token, ca, reconnect: RECONNECT })
   } catch (error) {
