@@ -13,7 +13,8 @@ export class BufferPool {
   readonly #keptBytes: number
   /** Unused buffers by size, the oldest last. */
   readonly #free = new Map<number, GPUBuffer[]>()
-  readonly #ages = new WeakMap<GPUBuffer, number>()
+  /** Of every buffer that was made here: asking it for its size takes longer. */
+  readonly #made = new WeakMap<GPUBuffer, { readonly size: number; readonly age: number }>()
   #freeBytes = 0
   #created = 0
 
@@ -37,22 +38,24 @@ export class BufferPool {
       return buffer
     }
     const created = this.#create(size)
-    this.#ages.set(created, this.#created++)
+    this.#made.set(created, { size, age: this.#created++ })
     return created
   }
 
-  release(buffer: GPUBuffer): void {
-    if (this.#freeBytes + buffer.size > this.#keptBytes) {
+  /** @returns its bytes */
+  release(buffer: GPUBuffer): number {
+    const { size, age } = this.#madeAs(buffer)
+    if (this.#freeBytes + size > this.#keptBytes) {
       buffer.destroy()
-      return
+      return size
     }
-    this.#freeBytes += buffer.size
-    const list = this.#free.get(buffer.size) ?? []
-    this.#free.set(buffer.size, list)
-    const age = this.#age(buffer)
+    this.#freeBytes += size
+    const list = this.#free.get(size) ?? []
+    this.#free.set(size, list)
     let at = list.length
-    while (at > 0 && this.#age(list[at - 1]!) < age) at--
+    while (at > 0 && this.#madeAs(list[at - 1]!).age < age) at--
     list.splice(at, 0, buffer)
+    return size
   }
 
   /** Destroys every unused buffer. */
@@ -62,8 +65,8 @@ export class BufferPool {
     this.#freeBytes = 0
   }
 
-  #age(buffer: GPUBuffer): number {
-    return this.#ages.get(buffer) ?? 0
+  #madeAs(buffer: GPUBuffer): { readonly size: number; readonly age: number } {
+    return this.#made.get(buffer) ?? { size: buffer.size, age: 0 }
   }
 
   /** Bytes of the buffer that `acquire` gives. */

@@ -50,9 +50,10 @@ export class Scratch {
 
   /** A storage buffer of at least this many bytes with undefined content. */
   bytes(bytes: number): GPUBuffer {
-    this.#admit(this.#account.bytes + this.#pool.sizeOf(bytes))
+    const size = this.#pool.sizeOf(bytes)
+    this.#admit(this.#account.bytes + size)
     const buffer = this.#pool.acquire(bytes)
-    this.#account.bytes += buffer.size
+    this.#account.bytes += size
     this.#account.buffers.add(buffer)
     this.#buffers.push(buffer)
     return buffer
@@ -94,10 +95,7 @@ export class Scratch {
     const released = buffers.filter((buffer) => this.#account.buffers.delete(buffer))
     if (released.length === 0) return
     this.#lane.whenSubmitted(() => {
-      for (const buffer of released) {
-        this.#account.bytes -= buffer.size
-        this.#pool.release(buffer)
-      }
+      for (const buffer of released) this.#account.bytes -= this.#pool.release(buffer)
     })
   }
 }
