@@ -53,7 +53,6 @@ export {
   WriteOp,
 } from '../../protocol/types.js'
 export { arrowDefinition, toArrow } from './arrow.js'
-export { BatchError } from './batch-error.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
@@ -101,3 +100,4 @@ export type {
 } from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
 export { type MixedWrite, type PayloadToStore, WriteBatch } from './write-batch.js'
+export { BatchError } from './writes.js'

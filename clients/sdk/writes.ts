@@ -1,16 +1,35 @@
 import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
-import { toWarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { concatenate, rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'
 import { cutPieces, type ItemWidths, type WriteItems } from '../../protocol/write-pieces.js'
-import { BatchError } from './batch-error.js'
 import type { Bounds } from './bounds.js'
 import type { DataCall } from './connection.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import { wireKeys } from './keys.js'
 import { COLUMN_BYTES } from './parts.js'
 import { readBytes } from './reply.js'
+
+/** Why a batch ended early that is sent in several requests. What was stored before stays. */
+export class BatchError extends WarpdexError {
+  /**
+   * How many items are stored: the first ones of the batch and, unless the connection was lost, a deadline passed or a signal was aborted,
+   * no others.
+   */
+  readonly stored: number
+  /** A ResultCode for each of them. */
+  readonly codes: Uint8Array
+
+  constructor(reason: WarpdexError, codes: Uint8Array) {
+    super(reason.code, `${reason.message}; the first ${codes.length} items of the batch are stored`, {
+      cause: reason,
+    })
+    this.name = 'BatchError'
+    this.stored = codes.length
+    this.codes = codes
+  }
+}
 
 /** A write, but for its items. */
 type Write = Omit<DataCall<'insert' | 'delete' | 'write'>, 'count' | 'columns'>
