@@ -6,7 +6,6 @@ import { ReadContext } from '../gpu/index/read/read-context.js'
 import { createReads, type Reads } from '../gpu/index/read/reads.js'
 import type { SearchForm } from '../gpu/index/read/scan.js'
 import { type RangeColumns, ScanRanges } from '../gpu/index/read/scan-ranges.js'
-import { Walk } from '../gpu/index/read/walk.js'
 import { Compactor } from '../gpu/index/write/compact.js'
 import { LiveOrder } from '../gpu/index/write/live-order.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
@@ -22,7 +21,6 @@ interface Parts {
   readonly compactor: Compactor
   readonly liveOrder: LiveOrder | undefined
   readonly ranges: ScanRanges
-  readonly walk: Walk
 }
 
 /** Entries that a timed walk finds at least, by being repeated: less would be lost in the time that a submission takes. */
@@ -63,7 +61,6 @@ export class OrderedTree {
       compactor: new Compactor(device, primitives, tree),
       liveOrder: form && new LiveOrder(device, primitives, tree),
       ranges: new ScanRanges(context),
-      walk: new Walk(context),
     }
     const room = {
       nodes: Math.ceil(NODES_PER_KEY * count),
@@ -108,7 +105,7 @@ export class OrderedTree {
   /** Seconds for the entries of ranges to be found by walking, and nothing else. */
   async walk(request: RangeColumns): Promise<number> {
     const { ranges: count, limit, reverse = false } = request
-    const { ranges, walk } = this.#parts
+    const { ranges, reader } = this.#parts
     const { queue } = this.#device.gpu
     const scratch = this.#device.scratch()
     const preparing = this.#device.record()
@@ -117,7 +114,7 @@ export class OrderedTree {
     await queue.onSubmittedWorkDone()
     const times = this.#device.facts.software ? 1 : Math.max(1, Math.floor(TIMED_ENTRIES / (count * limit)))
     const recorder = this.#device.record()
-    for (let i = 0; i < times; i++) walk.record(recorder, scratch, this.#arena, search)
+    for (let i = 0; i < times; i++) reader.scan.walk(recorder, scratch, this.#arena, search)
     const start = performance.now()
     recorder.submit()
     await queue.onSubmittedWorkDone()

@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { AdapterFacts } from '../../device/device.js'
+import type { AdapterFacts, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { InclusiveRanges } from '../../device-reads.js'
 import type { ReadColumns, ScanOptions, ScanResult } from '../../index-structure.js'
@@ -8,14 +8,13 @@ import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { BreadthFirst } from './breadth-first.js'
 import { ContiguousScan, isContiguous } from './contiguous-scan.js'
-import type { Hits, RangeSearch } from './hits.js'
+import { allocateHits, type Hits, type RangeSearch } from './hits.js'
 import { keyColumns, recordKeys } from './key-columns.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type ReadContext, words } from './read-context.js'
 import { noKeys, noTokens, type ReadOperation, type SearchedTree } from './read-operation.js'
 import { type RangeColumns, ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
-import { Walk } from './walk.js'
 
 /** How ranges are searched: one thread a range, or all levels of the tree one after the other at full width. */
 export type SearchForm = 'walk' | 'breadth-first'
@@ -43,7 +42,7 @@ export function searchForm(
 export class Scan implements ReadOperation<'scan'> {
   readonly #context: ReadContext
   readonly #ranges: ScanRanges
-  readonly #walk: Walk
+  readonly #kernels: Kernels<'walk_ranges'>
   readonly #breadthFirst: BreadthFirst | undefined
   /** Only of CSS-trees. */
   readonly #contiguous: ContiguousScan | undefined
@@ -57,7 +56,7 @@ export class Scan implements ReadOperation<'scan'> {
   ) {
     this.#context = context
     this.#ranges = new ScanRanges(context)
-    this.#walk = new Walk(context)
+    this.#kernels = context.kernels('walk', ['walk_ranges'])
     this.#breadthFirst = breadthFirst
     this.#result = result
     this.#contiguous = context.tree.conditions.css
@@ -120,8 +119,9 @@ export class Scan implements ReadOperation<'scan'> {
     }
     // Of a CSS-tree the nodes hold but a part.
     const form = tree.conditions.css ? 'walk' : (given ?? searchForm(device.facts, tree, limit))
-    const searcher = form === 'walk' ? this.#walk : (this.#breadthFirst ?? this.#walk)
-    const hits = searcher.record(recorder, scratch, arena, search)
+    const breadthFirst = form === 'walk' ? undefined : this.#breadthFirst
+    const hits =
+      breadthFirst?.record(recorder, scratch, arena, search) ?? this.walk(recorder, scratch, arena, search)
     return this.#result.record(recorder, scratch, arena, search, hits)
   }
 
@@ -155,9 +155,22 @@ export class Scan implements ReadOperation<'scan'> {
     return parts.map((hits) => this.#result.record(recorder, scratch, arena, search, hits))
   }
 
+  /**
+   * The first entries of each range by one thread a range, which suits small limits. It steps over the dead entries between live ones one by
+   * one; that there are never many for long is up to compaction.
+   */
+  walk(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
+    const { count, ranges, heap: queryHeap, limit, reverse } = search
+    const result = allocateHits(scratch, search)
+    const buffers = { ...arena.bindings, queryHeap, ranges, ...result }
+    const params = { ranges: count, shape: this.#context.tree.word, limit, reverse: reverse ? 1 : 0 }
+    recorder.dispatch(this.#kernels.walk_ranges, buffers, params, count)
+    return result
+  }
+
   #parts(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): readonly Hits[] {
     const { sorted, tuples } = arena
-    if (!this.isWide(arena)) return [this.#walk.record(recorder, scratch, arena, search)]
+    if (!this.isWide(arena)) return [this.walk(recorder, scratch, arena, search)]
     const inSorted = sorted?.tuples
       ? this.#contiguous?.recordHits(recorder, scratch, arena, search)
       : undefined
