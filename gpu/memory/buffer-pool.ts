@@ -42,12 +42,11 @@ export class BufferPool {
     return created
   }
 
-  /** @returns its bytes */
-  release(buffer: GPUBuffer): number {
+  release(buffer: GPUBuffer): void {
     const { size, age } = this.#madeAs(buffer)
     if (this.#freeBytes + size > this.#keptBytes) {
       buffer.destroy()
-      return size
+      return
     }
     this.#freeBytes += size
     const list = this.#free.get(size) ?? []
@@ -55,7 +54,6 @@ export class BufferPool {
     let at = list.length
     while (at > 0 && this.#madeAs(list[at - 1]!).age < age) at--
     list.splice(at, 0, buffer)
-    return size
   }
 
   /** Destroys every unused buffer. */
@@ -67,6 +65,11 @@ export class BufferPool {
 
   #madeAs(buffer: GPUBuffer): { readonly size: number; readonly age: number } {
     return this.#made.get(buffer) ?? { size: buffer.size, age: 0 }
+  }
+
+  /** Bytes of a buffer that was acquired. */
+  bytesOf(buffer: GPUBuffer): number {
+    return this.#madeAs(buffer).size
   }
 
   /** Bytes of the buffer that `acquire` gives. */

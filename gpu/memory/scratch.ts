@@ -95,7 +95,10 @@ export class Scratch {
     const released = buffers.filter((buffer) => this.#account.buffers.delete(buffer))
     if (released.length === 0) return
     this.#lane.whenSubmitted(() => {
-      for (const buffer of released) this.#account.bytes -= this.#pool.release(buffer)
+      for (const buffer of released) {
+        this.#account.bytes -= this.#pool.bytesOf(buffer)
+        this.#pool.release(buffer)
+      }
     })
   }
 }
