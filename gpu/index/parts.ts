@@ -66,12 +66,12 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
   const compactor = new Compactor(device, primitives, tree)
   const liveOrder = form && new LiveOrder(device, primitives, tree)
   const { breadthFirst } = reads
-  const hungOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) => {
+  const deltaOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) => {
     if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, arena, tuples)
     if (breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
     return { recorder, tuples: breadthFirst.order(recorder, scratch, arena, tuples) }
   }
-  const mergeOrder = conditions.css ? new MergeOrder(device, primitives, tree, hungOrder) : undefined
+  const mergeOrder = conditions.css ? new MergeOrder(device, primitives, tree, deltaOrder) : undefined
   let cutter: Cutter | undefined
   let entryExport: EntryExport | undefined
   const parts: Parts = {
@@ -91,7 +91,7 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
     separators: conditions.css ? new DirectoryBuilder(device, tree) : undefined,
     locator,
     traversals: reads.traversals,
-    findOrder: (...given) => mergeOrder?.order(...given) ?? hungOrder(...given),
+    findOrder: (...given) => mergeOrder?.order(...given) ?? deltaOrder(...given),
   }
   await device.compiled()
   return parts

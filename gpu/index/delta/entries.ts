@@ -47,16 +47,16 @@ export class EntryLister {
   }
 
   /**
-   * Lists the entries of what a batch creates: the created tuples, and the residents whose slots they need. Their keys (`entryKeys`), slot
+   * Lists the entries of what a batch creates: the created tuples, and the existing ones whose slots they need. Their keys (`entryKeys`), slot
    * and depth where each leaves the tree (`entryPlaces`), and tuple or node, tagged as slots hold it (`entries`).
    * @returns upper bound of their number
    */
   record(work: BatchWork, arena: Arena): number {
     const { count, recorder, buffers } = work
     const firstTuple = arena.tuples.records
-    // Each created tuple brings one resident at most: a tuple, or a node below skipped digits.
-    const residents = firstTuple + (arena.heap === undefined ? 0 : arena.nodes.records)
-    if (residents === 0) {
+    // Each created tuple brings one existing entry at most: a tuple, or a node below skipped digits.
+    const existing = firstTuple + (arena.heap === undefined ? 0 : arena.nodes.records)
+    if (existing === 0) {
       // Nothing stands in any slot: the entries are the created tuples.
       this.#primitives.iota(recorder, work.words('entries'), count, TUPLE)
       Object.assign(buffers, { entryKeys: buffers.keysBySlot, entryPlaces: buffers.placesBySlot })
@@ -66,7 +66,7 @@ export class EntryLister {
     work.words('entryAt')
     work.dispatch(this.#kernels.count_entries)
     work.scan('entryAt', 'entries')
-    const bound = Math.min(2 * count, count + residents)
+    const bound = Math.min(2 * count, count + existing)
     work.words('entryKeys', bound * this.#shape.keyWords)
     work.words('entryPlaces', 2 * bound)
     work.words('entries', bound)

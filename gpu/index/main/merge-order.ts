@@ -20,10 +20,10 @@ export class MergeOrder {
   readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #deltaOrder: DeltaOrder
-  readonly #kernels: Kernels<'mark_kept' | 'place_hung' | 'place_kept'>
+  readonly #kernels: Kernels<'mark_kept' | 'place_delta' | 'place_kept'>
 
   constructor(device: Device, primitives: Primitives, shape: TreeShape, deltaOrder: DeltaOrder) {
-    const entryPoints = ['mark_kept', 'place_hung', 'place_kept'] as const
+    const entryPoints = ['mark_kept', 'place_delta', 'place_kept'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
@@ -59,13 +59,13 @@ export class MergeOrder {
     const merging = found?.recorder ?? this.#device.record()
     merging.clear(before, 0, 4 * (tuples + 1))
     if (found !== undefined) {
-      const own = { hung: found.tuples, keptRanks, before, order }
+      const own = { delta: found.tuples, keptRanks, before, order }
       // No key of a request is looked at.
       const buffers = { ...arena.bindings, ...own, queryHeap: scratch.words(1) }
-      merging.dispatch(kernels.place_hung, buffers, { count: delta, shape: word }, delta)
+      merging.dispatch(kernels.place_delta, buffers, { count: delta, shape: word }, delta)
     }
     this.#primitives.scan(merging, scratch, before, before, tuples + 1)
-    merging.dispatch(kernels.place_kept, { keptRanks, hungBefore: before, order }, params, tuples)
+    merging.dispatch(kernels.place_kept, { keptRanks, deltaBefore: before, order }, params, tuples)
     return { recorder: merging, tuples: order }
   }
 }

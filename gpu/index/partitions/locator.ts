@@ -35,7 +35,7 @@ export interface Located {
   /** Slot and depth of each. */
   readonly places: GPUBuffer
   /** The key's tuple, or NONE. */
-  readonly residents: GPUBuffer
+  readonly existing: GPUBuffer
 }
 
 /** Entry points by module. */
@@ -107,7 +107,7 @@ export class Locator {
   ): Located {
     const { traversal, table, lists } = plan
     const end = first + count
-    const located = { places: scratch.words(2 * end), residents: scratch.words(end) }
+    const located = { places: scratch.words(2 * end), existing: scratch.words(end) }
     const shape = areOrdered ? this.#shape.word & ~KEY_KIND : this.#shape.word
     const columns = { ...located, queries: queries.keys, queryHeap: queries.heap }
     const buffers = { ...arena.bindings, ...table.bindings, ...columns }

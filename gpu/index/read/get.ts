@@ -80,7 +80,7 @@ export class Get implements ReadOperation<'get'> {
     const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, found, payloads }
     const params = { count, shape: tree.word, first, firstWord }
     let kernels = this.#kernelsFor(arena)
-    let residents: GPUBuffer | undefined
+    let existing: GPUBuffer | undefined
     if (plan !== undefined && locator !== undefined) {
       if (plan.traversal.strategy === 'directed' && this.#directed !== undefined) {
         // Bits of a single query are stored, those of more are added.
@@ -90,11 +90,11 @@ export class Get implements ReadOperation<'get'> {
         recorder.dispatchGroups(this.#directed.get_directed, all, directed, count)
         return
       }
-      residents = locator.record(recorder, scratch, arena, plan, queries, { first, count }).residents
+      existing = locator.record(recorder, scratch, arena, plan, queries, { first, count }).existing
       kernels = this.#located ?? kernels
     }
     const groups = this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE)
-    recorder.dispatchGroups(kernels.get_first, { ...buffers, residents }, params, groups)
+    recorder.dispatchGroups(kernels.get_first, { ...buffers, existing }, params, groups)
   }
 
   /** The kernel that looks only where the arena has something. */

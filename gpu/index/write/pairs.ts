@@ -6,19 +6,19 @@ import type { TreeShape } from '../layout.js'
 /** Workgroups for lists that take one each; each works on one list after the other. */
 const LONG_LIST_GROUPS = 512
 
-/** Finds the resident payloads and the items of a batch that its deletePairs name. For indexes that are not unique. */
+/** Finds the existing payloads and the items of a batch that its deletePairs name. For indexes that are not unique. */
 export class PairMatcher {
   readonly #primitives: Primitives
-  readonly #kernels: Kernels<'hash_items' | 'link_pairs' | 'match_residents' | 'match_long'>
+  readonly #kernels: Kernels<'hash_items' | 'link_pairs' | 'match_existing' | 'match_long'>
   readonly #seeds = crypto.getRandomValues(new Uint32Array(2))
 
   constructor(device: Device, primitives: Primitives, { conditions }: TreeShape) {
-    const entryPoints = ['hash_items', 'link_pairs', 'match_residents', 'match_long'] as const
+    const entryPoints = ['hash_items', 'link_pairs', 'match_existing', 'match_long'] as const
     this.#primitives = primitives
     this.#kernels = device.kernels('index/write/pairs', entryPoints, conditions)
   }
 
-  /** Orders the items and counts the residents that each payload names. */
+  /** Orders the items and counts the existing payloads that each one names. */
   record(work: BatchWork): void {
     const { count, recorder, scratch } = work
     const primitives = this.#primitives
@@ -40,14 +40,14 @@ export class PairMatcher {
     this.#match(work, 0)
   }
 
-  /** Marks the residents dead that the batch deletes by pair. */
+  /** Marks the existing payloads dead that the batch deletes by pair. */
   recordMarks(work: BatchWork): void {
     this.#match(work, 1)
   }
 
   #match(work: BatchWork, mark: 0 | 1): void {
     work.params.mark = mark
-    work.dispatch(this.#kernels.match_residents)
+    work.dispatch(this.#kernels.match_existing)
     work.dispatchGroups(this.#kernels.match_long, Math.min(LONG_LIST_GROUPS, work.count))
   }
 }

@@ -13,15 +13,15 @@ function usualCode(op: number): number {
 
 /**
  * Settles what becomes of every item and run, without changing anything: result codes, a byte an item, in the order of the batch (`codes`;
- * none where all items are inserted); how many items before each sorted one will be in the index (`aliveRanks`); and the live residents
+ * none where all items are inserted); how many items before each sorted one will be in the index (`aliveRanks`); and the live existing payloads
  * that each run keeps (`runStates`).
  */
 export class Resolver {
   readonly #primitives: Primitives
-  readonly #kernels: Kernels<'accept_appends' | 'keep_residents' | 'resolve_runs' | 'pack_codes'>
+  readonly #kernels: Kernels<'accept_appends' | 'keep_existing' | 'resolve_runs' | 'pack_codes'>
 
   constructor(device: Device, primitives: Primitives, { conditions }: TreeShape) {
-    const entryPoints = ['accept_appends', 'keep_residents', 'resolve_runs', 'pack_codes'] as const
+    const entryPoints = ['accept_appends', 'keep_existing', 'resolve_runs', 'pack_codes'] as const
     this.#primitives = primitives
     this.#kernels = device.kernels('index/write/resolve', entryPoints, conditions)
   }
@@ -31,7 +31,7 @@ export class Resolver {
     const kernels = this.#kernels
     const aliveRanks = work.words('aliveRanks', count + 1)
     work.words('runStates')
-    if (appends) work.dispatch(kernels.keep_residents)
+    if (appends) work.dispatch(kernels.keep_existing)
     if (allAlive) {
       this.#primitives.iota(recorder, aliveRanks, count + 1)
       work.countTotal('aliveRanks', 'payloadsAdded')

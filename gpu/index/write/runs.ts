@@ -28,18 +28,18 @@ export class RunFinder {
     work.scan('runsOf', 'runs')
     work.dispatch(kernels.number_runs)
     work.words('places', 2 * count)
-    work.words('residents')
+    work.words('existing')
     if (plan === undefined || this.#located === undefined || this.#locator === undefined) {
       work.dispatch(kernels.locate_runs)
       return
     }
     const { recorder, scratch } = work
     const keys = { keys: work.column('keys'), heap: work.buffers.queryHeap }
-    const { places, residents } = this.#locator.record(recorder, scratch, arena, plan, keys, {
+    const { places, existing } = this.#locator.record(recorder, scratch, arena, plan, keys, {
       count,
       areOrdered: true,
     })
-    Object.assign(work.buffers, { itemPlaces: places, itemTuples: residents })
+    Object.assign(work.buffers, { itemPlaces: places, itemTuples: existing })
     work.dispatch(this.#located.take_located)
   }
 }
