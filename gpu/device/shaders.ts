@@ -95,7 +95,7 @@ function recordOf(modules: readonly GeneratedModule[]): RecordResolver {
   return new RecordResolver(Object.fromEntries(texts), { packageName: 'package' })
 }
 
-/** WESL names modules by identifiers, so that `primitives/sort-key.wesl` is `package::primitives::sort_key` to those who import it. */
+/** WESL names modules by identifiers, so that `primitives/sort-runs.wesl` is `package::primitives::sort_runs` to those who import it. */
 function moduleName(path: string): string {
   return path.replaceAll('\\', '/').replaceAll('-', '_')
 }

@@ -3,7 +3,7 @@ import { type FixedKeyType, isFixedKeyType, isTupleKeyType, type KeyType } from 
 import type { IndexShape } from '../index-structure.js'
 import type { NormalForm } from '../keys/normalise.js'
 
-/** Numbers of the prefix tree's records that the host needs; `layout.wesl` and `key.wesl` define and draw them. */
+/** Numbers of the prefix tree's records that the host needs; `layout.wesl` and `key/*.wesl` define and draw them. */
 export const SLOTS = 16
 /** Numbers that a node of a `coalesced` tree has: one for each partition of its group (Volk §4.2). */
 export const LANES = 16

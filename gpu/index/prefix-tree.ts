@@ -37,7 +37,7 @@ import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './
 export type DeviceGet = (recorder: Recorder, scratch: Scratch, columns: Omit<GetColumns, 'count'>) => void
 
 /**
- * An updatable index: Volk's prefix tree with 4-bit digits, made practical (design, "Prefix tree"), and with structure `css` a CSS-tree that
+ * An updatable index: Volk's prefix tree with 4-bit digits and records that grow and shrink, and with structure `css` a CSS-tree that
  * has one for its delta (`main/sorted-part.ts`). An empty tree owns no device memory.
  */
 export class PrefixTree extends TreeState implements IndexStructure {

@@ -10,7 +10,7 @@ export interface CoalescerOptions<Asked, Answer> {
   readonly underWay: number
   /** Asks for all of it at once, and gives each its part of the answer. */
   readonly ask: (together: readonly Asked[]) => Promise<readonly (Answer | Promise<Answer>)[]>
-  /** How much of what goes together at most a call is: no more joins what has come to 1. */
+  /** The share of a full group that a call takes: a group is closed at 1. */
   readonly share: (asked: Asked) => number
   /** Told how many went together, and how many milliseconds the first of them waited for that. */
   readonly onLeave?: ((calls: number, milliseconds: number) => void) | undefined
@@ -23,7 +23,7 @@ export interface CoalescerOptions<Asked, Answer> {
 export class Coalescer<Asked, Answer> {
   readonly #options: CoalescerOptions<Asked, Answer>
   readonly #waiting: Waiting<Asked, Answer>[] = []
-  /** When the first of those that wait was found to have to; 0 where it need not. */
+  /** When the oldest waiting call began to wait; 0 if none does. */
   #waitingSince = 0
   #underWay = 0
 
@@ -59,7 +59,7 @@ export class Coalescer<Asked, Answer> {
     let taken = 0
     while (taken < this.#waiting.length && filled < 1) filled += share(this.#waiting[taken++]!.asked)
     onLeave?.(taken, this.#waitingSince === 0 ? 0 : performance.now() - this.#waitingSince)
-    // Those that are left came later; that the clock goes on for them says a little too much.
+    // Approximate: the calls that remain arrived later.
     if (taken === this.#waiting.length) this.#waitingSince = 0
     return this.#waiting.splice(0, taken)
   }

@@ -53,7 +53,7 @@ export class PagedIndex extends PagedStructure<IndexStructure> {
       const { op, traversal, memory } = request as Partial<ReadRequest<'get'>>
       if (op === 'get' && traversal === undefined && columns.keys !== undefined)
         return this.#gets.get(columns.keys, memory) as Promise<ReadResults[Op]>
-      // An explanation is no work.
+      // Explanations are not timed.
       if (request.op === 'explain') return structure.read(request, columns)
       return this.#timed(performance.now(), structure.read(request, columns))
     })

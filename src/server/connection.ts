@@ -28,7 +28,7 @@ const GOING_AWAY = 1001
 /** WebSocket close code of a fault of the server's own. */
 const INTERNAL_ERROR = 1011
 
-/** About what a reply has that says what is wrong. */
+/** Approximate size of an error reply. */
 const ERROR_BYTES = 1024
 
 /** How long a client has to take note of the end of its connection. */
@@ -55,7 +55,7 @@ interface Answer {
 
 /** One client's connection: from frames to requests, and from results to frames. */
 export class Connection {
-  /** Resolves when it is over here. */
+  /** Resolves when the connection has closed. */
   readonly closed: Promise<void>
   readonly #socket: WebSocket
   readonly #context: ConnectionContext

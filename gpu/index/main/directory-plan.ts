@@ -1,6 +1,6 @@
 import type { TreeShape } from '../layout.js'
 
-/** Separators of a node; `directory.wesl` has the same number. */
+/** Separators of a node; `directory.wesl` has the same number. The header has room for ten levels, more than an index fills with so many. */
 export const FANOUT = 8
 
 /** Quads (four words) of the header. */
@@ -34,7 +34,7 @@ const LONG_GAP = 64
 /** The directory over so many tuples. */
 export function planDirectory(shape: TreeShape, tuples: number): DirectoryPlan {
   const { leafTuples, keyWords, form } = shape
-  const nodeQuads = form === undefined ? 2 * keyWords : 5
+  const nodeQuads = form === undefined ? (FANOUT * keyWords) / 4 : 1 + FANOUT / 2
   const levels: Level[] = []
   let quads = HEADER_QUADS
   let children = Math.ceil(tuples / leafTuples)

@@ -8,7 +8,7 @@ const BITS = 32
 
 /**
  * The part of a CSS-tree's arena whose tuples lie in key order, from tuple 0 on (`sorted-part.wesl`). It never changes but for tuples
- * that leave it; what is inserted goes to the tree of nodes beside it, the delta, until both are merged (design, "CSS-tree"). Its buffers
+ * that leave it; what is inserted goes to the tree of nodes beside it, the delta, until both are merged. Its buffers
  * may have room for the part that comes after it.
  */
 export class SortedPart {

@@ -7,7 +7,7 @@ import type { Locator, TraversalPlan } from './locator.js'
 import type { PartitionTable } from './partitions.js'
 import { type Batch, estimate, situationOf } from './traversal-costs.js'
 
-/** The ways in which trees of one shape find keys, and the choice between them by what they cost on the device (design, "Traversal strategies"). */
+/** The ways in which trees of one shape find keys, and the choice between them by what they cost on the device. */
 export class Traversals {
   readonly #device: Device
   readonly #shape: TreeShape

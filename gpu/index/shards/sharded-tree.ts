@@ -38,7 +38,7 @@ const GROWTH_BEFORE_NEXT_CUT = 1.02
 
 /**
  * An index as one tree or, where that would be larger than what the device can bind, as several over neighbouring ranges of keys, its
- * **shards** (design, "Device memory"). A shard that is full is cut in two in its middle. With one shard everything is
+ * **shards**. A shard that is full is cut in two in its middle. With one shard everything is
  * handed on to its tree.
  */
 export class ShardedTree implements IndexStructure {

@@ -21,7 +21,7 @@ export type Pace = (recorder: Recorder) => Promise<Recorder>
 /** Leaves all passes in one submission. */
 const together: Pace = async (recorder) => recorder
 
-/** Rebuilds a tree from its own sorted order, without its garbage (design, "Delete"). */
+/** Rebuilds a tree from its own sorted order, without its garbage. */
 export class Compactor {
   readonly #device: Device
   readonly #primitives: Primitives

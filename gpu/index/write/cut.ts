@@ -38,7 +38,7 @@ function contentOf({ bindings, tuples, heap, sorted }: Arena): Omit<ArenaContent
   return { bindings, tuples, heap, sorted }
 }
 
-/** Cuts trees in two at a key: each part is the compaction of a piece of the tree's order (design, "Device memory": shards). */
+/** Cuts trees in two at a key: each part is the compaction of a piece of the tree's order. */
 export class Cutter {
   readonly #device: Device
   readonly #context: ReadContext

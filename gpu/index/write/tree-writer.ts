@@ -32,7 +32,7 @@ type Destination = 'nodes' | 'sorted part' | 'undecided'
 const NODES_PER_KEY = 0.4
 
 /**
- * Bulk-synchronous writes (design, "Insert" and "Delete"): no locks, every phase a dispatch. A batch is sorted and its keys are
+ * Bulk-synchronous writes: no locks, every phase a dispatch. A batch is sorted and its keys are
  * located, its outcome is settled, and its need of memory is counted, all without changing the tree; once the memory is made
  * sure of it is applied: payloads dead by pair are marked, tuples and payloads written, new tuples hung in, removed ones
  * taken out, and links between tuples changed where there are any.

@@ -6,7 +6,7 @@ import { sectionElementBytes } from '../../../protocol/frame.js'
 import type { Request } from '../../../protocol/messages.js'
 import { Coalescer } from '../../engine/coalescer.js'
 import { cutShared, paddedCount } from '../../engine/get-coalescer.js'
-import type { Call, Reply } from '../backend.js'
+import { type Call, Cancellation, type Reply } from '../backend.js'
 
 /** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */
 const SMALL_KEYS = 16_384
@@ -14,7 +14,7 @@ const SMALL_KEYS = 16_384
 /** Keys of one group, after which no more join. */
 const GROUP_KEYS = 131_072
 
-/** Of the groups of one index: the engine's thread, which has other threads to serve meanwhile, has least to do with few large ones. */
+/** Groups of one index that are under way: few large ones cost the engine's thread least, and it has other threads to serve meanwhile. */
 const UNDER_WAY = 1
 
 /** A get that can go with others. */
@@ -85,7 +85,7 @@ function isSmallGet(call: Call): call is Get {
   if (request.op !== 'get' || request.traversal !== undefined || request.count > SMALL_KEYS) return false
   const { keys } = request.columns
   if (keys === undefined || keys.offsets !== undefined || keys.type === 'bytes') return false
-  // One whose head does not count its keys is for the engine to refuse.
+  // A wrong key count is left for the engine to refuse.
   return keys.bytes.byteLength === request.count * sectionElementBytes(keys.type) && request.count > 0
 }
 
@@ -104,8 +104,23 @@ function joined(first: Get, gets: readonly Get[]): Call {
     if (request.columns.keys) bytes.set(request.columns.keys.bytes, at * width)
     at += paddedCount(request.count)
   }
-  const request: DataRequest = { ...first.request, deadline: 0, count, columns: { keys: { type, bytes } } }
-  return { ...first, request, frame: encodeDataRequest(request) }
+  const deadlines = gets.map(({ request }) => request.deadline ?? 0)
+  // For as long as somebody waits for any of them.
+  const deadline = deadlines.includes(0) ? 0 : Math.max(...deadlines)
+  const request: DataRequest = { ...first.request, deadline, count, columns: { keys: { type, bytes } } }
+  const cancellation = allOf(gets.map((get) => get.cancellation))
+  return { ...first, request, frame: encodeDataRequest(request), cancellation }
+}
+
+/** Cancelled once all of them are. */
+function allOf(cancellations: readonly Cancellation[]): Cancellation {
+  const all = new Cancellation()
+  for (const one of cancellations) {
+    one.onCancel = () => {
+      if (cancellations.every(({ cancelled }) => cancelled)) all.cancel()
+    }
+  }
+  return all
 }
 
 function cutReply({ result, release }: Reply, gets: readonly Get[]): readonly Reply[] {

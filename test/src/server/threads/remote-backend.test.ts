@@ -41,3 +41,40 @@ t.test('the columns of large writes come with their checksums', async (t) => {
     undefined,
   ])
 })
+
+t.test('small gets of several connections go together, and are cancelled once all of them are', async (t) => {
+  const sent: ToEngine[] = []
+  const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
+  const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const cancellations = [30, 20].map((deadline, connection) => {
+    const keys = wireColumn('u32', Uint32Array.of(connection))
+    const frame = encodeDataRequest({
+      id: 1,
+      op: 'get',
+      handle: 1,
+      generation: 1,
+      count: 1,
+      deadline,
+      columns: { keys },
+    })
+    const cancellation = new Cancellation()
+    void backend.call({ request: readRequest(frame), frame, client: undefined, connection, cancellation })
+    return cancellation
+  })
+  await turn()
+  const [call] = sent
+  if (sent.length !== 1 || call?.kind !== 'call') throw new Error('they did not go together')
+  const request = readRequest(call.frame)
+  t.match(
+    request,
+    { op: 'get', count: 16, deadline: 30 },
+    'each begins at a multiple of eight, and the last one waits longest',
+  )
+  cancellations[0]!.cancel()
+  await turn()
+  t.equal(sent.length, 1, 'somebody still waits')
+  cancellations[1]!.cancel()
+  await turn()
+  t.strictSame(sent[1], { kind: 'cancel', number: call.number })
+})
