@@ -80,7 +80,7 @@ export const HEAD_ROOM = 128
  * A frame for a reply, in pieces that follow each other. The columns of a large one are not copied, and must not change before the frame has
  * left: they are pieces themselves or, where they lie as in a frame, the frame is made around them.
  *
- * @param hasRoom whether there are `HEAD_ROOM` bytes in front of the first column that may be overwritten
+ * @param hasRoom whether `HEAD_ROOM` bytes in front of the first column, and what lies between columns, may be overwritten
  * @throws WarpdexError `TOO_LARGE`
  */
 export function encodeDataReply(reply: DataReply, hasRoom = false): readonly Uint8Array[] {

@@ -135,7 +135,8 @@ function cutReply({ result, release }: Reply, gets: readonly Get[]): readonly Re
   return cutShared(found.bytes, counts, (ownFound, start, count) => {
     const end = start + count
     const columns: WireColumns = {
-      found: { type: found.type, bytes: ownFound },
+      // A copy: a frame is made around columns that lie as in one, and its gaps may be what others of the group were found to have.
+      found: { type: found.type, bytes: ownFound.slice() },
       payloads: offsets
         ? {
             type: payloads.type,

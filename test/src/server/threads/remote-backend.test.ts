@@ -1,9 +1,10 @@
 import { crc32 } from 'node:zlib'
 import t from 'tap'
-import { encodeDataRequest } from '../../../../protocol/data-frame.js'
+import { encodeDataReply, encodeDataRequest } from '../../../../protocol/data-frame.js'
 import { type DataOp, type WireColumns, wireColumn } from '../../../../protocol/data-request.js'
 import { readRequest } from '../../../../protocol/messages.js'
 import { Cancellation } from '../../../../src/server/backend.js'
+import { isReplyMemory, ReplyMemory } from '../../../../src/server/reply-memory.js'
 import { Mailbox } from '../../../../src/server/threads/mailbox.js'
 import type { ToEngine } from '../../../../src/server/threads/messages.js'
 import { RemoteBackend } from '../../../../src/server/threads/remote-backend.js'
@@ -77,4 +78,39 @@ t.test('small gets of several connections go together, and are cancelled once al
   cancellations[1]!.cancel()
   await turn()
   t.strictSame(sent[1], { kind: 'cancel', number: call.number })
+})
+
+t.test('the frame of one get leaves the answers alone that share its memory', async (t) => {
+  const sent: ToEngine[] = []
+  const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
+  const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
+  // The bits of the first end in the middle of eight bytes, in which those of the second begin.
+  const counts = [12_808, 8]
+  const replies = counts.map((count, connection) => {
+    const columns = { keys: wireColumn('u32', new Uint32Array(count)) }
+    const frame = encodeDataRequest({ id: 1, op: 'get', handle: 1, generation: 1, count, columns })
+    const cancellation = new Cancellation()
+    return backend.call({ request: readRequest(frame), frame, client: undefined, connection, cancellation })
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  const [call] = sent
+  if (sent.length !== 1 || call?.kind !== 'call') throw new Error('they did not go together')
+  const all = 12_816
+  const found = Math.ceil(all / 8)
+  const begin = Math.ceil(found / 8) * 8
+  const memory = new ReplyMemory(0)
+    .lend()
+    .allocate(begin + 8 * all)
+    .fill(255)
+  const columns = {
+    found: wireColumn('u8', memory.subarray(0, found)),
+    payloads: wireColumn('bytes', memory.subarray(begin)),
+  }
+  backend.settle({ kind: 'reply', number: call.number, result: { columns }, lent: true })
+  for (const [i, reply] of (await Promise.all(replies)).entries()) {
+    const own = reply.result.columns ?? {}
+    t.strictSame(own.found?.bytes, new Uint8Array(counts[i]! / 8).fill(255))
+    t.equal(own.payloads?.bytes.byteLength, 8 * counts[i]!)
+    encodeDataReply({ id: 1, op: 'get', columns: own }, isReplyMemory(own.found!.bytes))
+  }
 })
