@@ -1,6 +1,6 @@
 import type { WriteEffect } from './batch.js'
 
-/** Where a write's totals lie in its `counts` buffer; `counts.wesl` says what each is. */
+/** Where a write's totals lie in its `counts` buffer; `columns.wesl` says what each is. */
 export const Count = {
   runs: 0,
   creates: 1,

@@ -33,7 +33,7 @@ export class Remover {
     Object.assign(work.params, { sorted: sorted?.tuples ?? 0, level: 0 })
     if (this.#variable !== undefined) {
       const partition = typeof partitionLevels === 'number' ? partitionLevels : 0
-      work.dispatch(this.#variable.unlink_tuples, runs, { ...work.params, levels: partition })
+      work.dispatch(this.#variable.unlink_tuples, runs, { ...work.params, partitionLevels: partition })
     }
     if (this.#fixed === undefined) return
     work.dispatch(this.#fixed.unlink_runs, runs)

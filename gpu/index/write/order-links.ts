@@ -25,6 +25,6 @@ export class OrderLinker {
 
   /** Links all tuples of a tree where their numbers are in key order. */
   recordInOrder(work: BatchWork, tuples: number): void {
-    work.dispatch(this.#kernels.link_in_order, tuples, { tuples })
+    work.dispatch(this.#kernels.link_in_order, tuples, { count: tuples })
   }
 }

@@ -13,15 +13,15 @@ function usualCode(op: number): number {
 
 /**
  * Settles what becomes of every item and run, without changing anything: result codes, a byte an item, in the order of the batch (`codes`;
- * none where all items are inserted); how many items before each sorted one will be in the index (`aliveRanks`); and the live existing payloads
- * that each run keeps (`runStates`).
+ * none where all items are inserted); how many items before each sorted one will be in the index (`aliveRanks`); and how many existing
+ * payloads die in each run (`deaths`).
  */
 export class Resolver {
   readonly #primitives: Primitives
-  readonly #kernels: Kernels<'accept_appends' | 'keep_existing' | 'resolve_runs' | 'pack_codes'>
+  readonly #kernels: Kernels<'accept_appends' | 'resolve_runs'>
 
   constructor(device: Device, primitives: Primitives, { conditions }: TreeShape) {
-    const entryPoints = ['accept_appends', 'keep_existing', 'resolve_runs', 'pack_codes'] as const
+    const entryPoints = ['accept_appends', 'resolve_runs'] as const
     this.#primitives = primitives
     this.#kernels = device.kernels('index/write/resolve', entryPoints, conditions)
   }
@@ -30,18 +30,18 @@ export class Resolver {
     const { count, recorder, scratch } = work
     const kernels = this.#kernels
     const aliveRanks = work.words('aliveRanks', count + 1)
-    work.words('runStates')
-    if (appends) work.dispatch(kernels.keep_existing)
+    const deaths = work.words('deaths')
+    if (appends) recorder.clear(deaths, 0, 4 * count)
     if (allAlive) {
       this.#primitives.iota(recorder, aliveRanks, count + 1)
       work.countTotal('aliveRanks', 'payloadsAdded')
       return
     }
-    this.#primitives.fill(recorder, work.words('wideCodes'), count, usualCode(op))
+    const codes = scratch.bytes(count)
+    work.buffers.codes = codes
+    this.#primitives.fill(recorder, codes, Math.ceil(count / 4), 0x01010101 * usualCode(op))
     if (!hasPairs) work.words('pairLinks', 2)
     work.dispatch(appends ? kernels.accept_appends : kernels.resolve_runs)
     work.scanWithTotal('aliveRanks', 'payloadsAdded')
-    work.buffers.codes = scratch.bytes(count)
-    work.dispatch(kernels.pack_codes, Math.ceil(count / 4))
   }
 }
