@@ -14,6 +14,7 @@ import { toWarpdexError } from '../protocol/errors.js'
 import { WriteOp } from '../protocol/types.js'
 import { measureApart, measureForParent } from './apart.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
+import { profiled } from './profiled.js'
 import { median, type Row } from './report.js'
 import { kernelTime } from './speculation/kernel-time.js'
 import { warmUp } from './warm-up.js'
@@ -229,7 +230,7 @@ class TreeBench {
   /** Seconds that kernels take to write keys number `first` and following, by the device's time; 0 where it has none. */
   #writeKernels(ops: WriteOp, first: number, count: number): Promise<number> {
     return this.#write(ops, first, count, async (work) => {
-      const kernels = await this.#device.profile(work)
+      const kernels = await profiled(this.#device, work)
       return (kernels ?? []).reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e6
     })
   }
@@ -339,7 +340,7 @@ class TreeBench {
     const { keyWords } = treeShape(this.#shape)
     const { keys } = sampledKeys(keyWords, this.#count, ranges)
     await warmUp(this.#device, this.#primitives)
-    const kernels = await this.#device.profile(async () => {
+    const kernels = await profiled(this.#device, async () => {
       for (let repeat = 0; repeat < REPEATS; repeat++) {
         const scratch = this.#device.scratch()
         const recorder = this.#device.record()

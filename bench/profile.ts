@@ -10,6 +10,7 @@ import type { Scratch } from '../gpu/memory/scratch.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { WriteOp } from '../protocol/types.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
+import { profiled } from './profiled.js'
 import type { Row } from './report.js'
 
 /** Repetitions that are profiled, after one that warms up; figures are those of one. */
@@ -33,7 +34,7 @@ export async function benchProfile(device: Device, logarithm: number): Promise<R
   const profile: Profile = async (name, work) => {
     await work(-1)
     await device.gpu.queue.onSubmittedWorkDone()
-    const kernels = await device.profile(async () => {
+    const kernels = await profiled(device, async () => {
       for (let repeat = 0; repeat < REPEATS; repeat++) await work(repeat)
     })
     if (kernels === undefined) throw new Error(`${device.facts.name} has no timestamps`)

@@ -148,7 +148,7 @@ class StringBench {
       const keys = { keys: normal.records, heap: normal.heap }
       this.#reader.get.record(recorder, own, arena, { queries: keys, found, payloads, count: queries })
     })
-    const bits = await device.read(found, Math.ceil(queries / 8), (view) => view.slice())
+    const bits = await device.read(found, Math.ceil(queries / 8))
     if (!bits.every((byte) => byte === 255)) throw new Error('a key was not found')
     scratch.release()
     return { 'get Mkeys/s': queries / fromWire / 1e6, 'get, normal form': queries / fromNormal / 1e6 }

@@ -3,6 +3,7 @@ import type { KernelTime } from '../../gpu/device/profiler.js'
 import type { Primitives } from '../../gpu/primitives/primitives.js'
 import type { JoinRequest, JoinSide } from '../../gpu/relational/joins/join-types.js'
 import type { Joins } from '../../gpu/relational/joins/joins.js'
+import { profiled } from '../profiled.js'
 import { median } from '../report.js'
 import { warmUp } from '../warm-up.js'
 import { checksumOf, type Outcome } from './host-join.js'
@@ -92,7 +93,7 @@ export async function timeJoin(
   let byKernel: readonly KernelTime[] = []
   const totals: number[] = []
   for (let repeat = 0; repeat < repeats; repeat++) {
-    const kernels = await device.profile(async () => {
+    const kernels = await profiled(device, async () => {
       await runJoin(joins, request)
       await device.gpu.queue.onSubmittedWorkDone()
     })

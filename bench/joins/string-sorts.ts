@@ -3,6 +3,7 @@ import { KeyNormaliser, type NormalKeys, type WireKeys } from '../../gpu/keys/no
 import { RecordSort } from '../../gpu/keys/sort-records.js'
 import { asBytes } from '../../protocol/columns.js'
 import { type KeyBlob, scattered } from '../keys.js'
+import { profiled } from '../profiled.js'
 import { median, type Row } from '../report.js'
 import { warmUp } from '../warm-up.js'
 import { isExactly, type PrimitiveBench } from './primitive-bench.js'
@@ -141,7 +142,7 @@ async function timeSort(
   }
   const totals: number[] = []
   for (let repeat = 0; repeat < repeats; repeat++) {
-    const kernels = await device.profile(async () => void (await once()))
+    const kernels = await profiled(device, async () => void (await once()))
     if (kernels === undefined) break
     totals.push(kernels.reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e3)
   }

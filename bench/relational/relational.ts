@@ -3,6 +3,7 @@ import { Device } from '../../gpu/device/device.js'
 import { Primitives } from '../../gpu/primitives/primitives.js'
 import { Algebra } from '../../gpu/relational/algebra/algebra.js'
 import { measureApart, measureForParent } from '../apart.js'
+import { profiled } from '../profiled.js'
 import type { Row } from '../report.js'
 import { kernelTime } from '../speculation/kernel-time.js'
 import { warmUp } from '../warm-up.js'
@@ -97,7 +98,7 @@ async function measure({ adapter, logarithm, quick }: Measurement): Promise<Row[
 
 /** What each kernel of an operator takes by itself. */
 async function kernelRows(device: Device, step: Step, logarithm: number): Promise<Row[]> {
-  const kernels = await device.profile(async () => {
+  const kernels = await profiled(device, async () => {
     for (let repeat = 0; repeat < PROFILED; repeat++) {
       const scratch = device.scratch()
       const recorder = device.record()

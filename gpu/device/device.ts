@@ -7,13 +7,12 @@ import { Staging } from '../memory/staging.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
-import type { Creations } from './creations.js'
 import { DeviceFull, noRoom } from './device-full.js'
 import type { Kernel, KernelDescription } from './kernel.js'
 import { KernelStore } from './kernel-store.js'
 import type { Lane } from './lane.js'
 import { PollingPauses } from './polling-pauses.js'
-import { type KernelTime, Profiler } from './profiler.js'
+import { Profiler } from './profiler.js'
 import { DirectRecorder, type Recorder } from './recorder.js'
 import type { Conditions } from './shaders.js'
 import { Turns } from './turns.js'
@@ -34,9 +33,6 @@ const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 
 /** `STORAGE`, `COPY_SRC` and `COPY_DST` of `GPUBufferUsage`; the globals of WebGPU exist only once an adapter was asked for. */
 const STORED = 0x80 | 0x4 | 0x8
-
-/** What buffers of pools are called where there is no room for them. */
-const POOLED = 'scratch memory'
 
 /** Columns of this size and more go up through staging buffers on GPUs; a CPU's `writeBuffer` is a copy already. */
 const STAGED_BYTES = 64 * 1024
@@ -66,10 +62,13 @@ export class Device {
   readonly lost: Promise<WarpdexError>
   /** By which long work goes to the device. */
   readonly turns: Turns
+  /** Times what recorders record that are given none, while there is one. */
+  profiler: Profiler | undefined
   readonly #found: FoundAdapter
-  readonly #creations: Creations = { buffers: 0, bindGroups: 0, pipelines: 0 }
   readonly #kernels: KernelStore
   readonly #scratch: BufferPool
+  /** What is kept of buffers, of all usages. */
+  readonly #pools: readonly BufferPool[]
   readonly #readback: Readback
   /** Only where the device is a GPU. */
   readonly #staging: Staging | undefined
@@ -77,7 +76,6 @@ export class Device {
   readonly #pauses: PollingPauses | undefined
   readonly #givingUp = new Set<() => void>()
   readonly #direct: Lane
-  #profiler: Profiler | undefined
   #loss: WarpdexError | undefined
   #reported: WarpdexError | undefined
   #destroyed = false
@@ -93,7 +91,7 @@ export class Device {
     this.regionBytes = bindingBytes
     this.groupsPerDimension = gpu.limits.maxComputeWorkgroupsPerDimension
     this.turns = new Turns(this, this.groupsPerDimension)
-    this.#kernels = new KernelStore(gpu, this.#creations, software)
+    this.#kernels = new KernelStore(gpu, software)
     this.#direct = {
       record: () => this.record(),
       whenSubmitted: (call) => call(),
@@ -102,21 +100,19 @@ export class Device {
     this.#pauses = found.software ? new PollingPauses() : undefined
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { COPY_SRC, COPY_DST, MAP_READ, MAP_WRITE } = GPUBufferUsage
-    const scratch = (size: number) => {
-      this.#refuseUnbindable(size, POOLED)
-      return this.#create(size, STORED, POOLED)
+    const pool = (usage: GPUBufferUsageFlags, mapped = false) => {
+      const create = (size: number) => this.#create(size, usage, 'scratch memory', mapped)
+      return new BufferPool(create, bindingBytes, kept)
     }
-    this.#scratch = new BufferPool(scratch, bindingBytes, kept)
-    const readback = {
-      create: (size: number) => this.#create(size, MAP_READ | COPY_DST, POOLED),
-      wait: <T>(work: Promise<T>) => this.#waitFor(work),
-      check: () => this.check(),
-    }
-    this.#readback = new Readback(readback, bindingBytes, kept)
-    const staging = (size: number) => this.#create(size, MAP_WRITE | COPY_SRC, POOLED, true)
-    this.#staging = found.software
-      ? undefined
-      : new Staging(staging, bindingBytes, kept, (work) => this.#waitFor(work))
+    const [scratch, readback, staging] = [
+      pool(STORED),
+      pool(MAP_READ | COPY_DST),
+      pool(MAP_WRITE | COPY_SRC, true),
+    ]
+    this.#scratch = scratch
+    this.#pools = [scratch, readback, staging]
+    this.#readback = new Readback(this, readback)
+    this.#staging = found.software ? undefined : new Staging(this, staging)
     this.lost = this.#watchLoss()
     gpu.addEventListener('uncapturederror', (event) => {
       const { error } = event
@@ -171,26 +167,21 @@ export class Device {
 
   /** Settles once all kernels that were made so far are compiled. */
   compiled(): Promise<void> {
-    return this.#waitFor(this.#kernels.compiled())
+    return this.waitFor(this.#kernels.compiled())
   }
 
   /** A kernel whose buffers and parameters are told by their places, compiled; made once unless it has a generated part. */
   async kernel(description: KernelDescription): Promise<Kernel> {
     const kernel = this.#kernels.kernel(description, description.entryPoint, description)
-    await this.#waitFor(kernel.compiled)
+    await this.waitFor(kernel.compiled)
     return kernel
-  }
-
-  /** What was created so far; measurements by clocks and profiles are left out. */
-  get creations(): Readonly<Creations> {
-    return { ...this.#creations }
   }
 
   /**
    * A recorder, whose `submit` throws what the device reported of the work.
    * @param profiler times what is recorded, and nothing of what others record meanwhile
    */
-  record(profiler = this.#profiler): DirectRecorder {
+  record(profiler = this.profiler): DirectRecorder {
     return new DirectRecorder(this, profiler)
   }
 
@@ -204,7 +195,7 @@ export class Device {
    * @param admit as `Scratch` takes it
    * @param lane by which the operation's work gets to the device; at once unless given
    */
-  scratch(admit?: (bytes: number) => void, lane: Lane = this.#direct): Scratch {
+  scratch(admit?: (bytes: number) => void, lane = this.#direct): Scratch {
     return new Scratch(this.#scratch, lane, admit)
   }
 
@@ -213,17 +204,7 @@ export class Device {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async allocate(bytes: number, label: string): Promise<GPUBuffer> {
-    this.#refuseUnbindable(bytes, label)
     return this.#create(Math.ceil(bytes / QUAD_BYTES) * QUAD_BYTES, STORED, label)
-  }
-
-  #refuseUnbindable(bytes: number, label: string): void {
-    const { name, bindingBytes } = this.facts
-    if (bytes <= bindingBytes) return
-    throw new WarpdexError(
-      'OUT_OF_DEVICE_MEMORY',
-      `${label} would need ${bytes} bytes in one piece; ${name} binds at most ${bindingBytes}`,
-    )
   }
 
   /**
@@ -231,6 +212,13 @@ export class Device {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   #create(size: number, usage: GPUBufferUsageFlags, label: string, mapped = false): GPUBuffer {
+    const { name, bindingBytes } = this.facts
+    if (usage === STORED && size > bindingBytes) {
+      throw new WarpdexError(
+        'OUT_OF_DEVICE_MEMORY',
+        `${label} would need ${size} bytes in one piece; ${name} binds at most ${bindingBytes}`,
+      )
+    }
     const descriptor = { size, usage, label, mappedAtCreation: mapped }
     let buffer = this.#tryCreate(descriptor)
     if (buffer === undefined) {
@@ -247,7 +235,6 @@ export class Device {
     const before = this.#reported
     this.#reported = undefined
     const buffer = this.gpu.createBuffer(descriptor)
-    this.#creations.buffers++
     const failed = this.#reported !== undefined
     this.#reported = before
     if (!failed) return buffer
@@ -266,9 +253,7 @@ export class Device {
 
   #makeRoom(): void {
     for (const giveUp of this.#givingUp) giveUp()
-    this.#scratch.destroy()
-    this.#readback.destroy()
-    this.#staging?.destroy()
+    for (const pool of this.#pools) pool.destroy()
   }
 
   /**
@@ -293,13 +278,12 @@ export class Device {
   }
 
   /**
-   * Waits for everything submitted so far and passes `bytes` bytes of a buffer to `consume`. The view dies when `consume`
-   * returns, so that it must copy what it keeps.
+   * Waits for everything submitted so far and reads `bytes` bytes of a buffer from byte `offset`, a multiple of 4.
    * @throws WarpdexError `DEVICE_LOST`, `OUT_OF_DEVICE_MEMORY` or `INTERNAL` when the device failed
    */
-  async read<T>(buffer: GPUBuffer, bytes: number, consume: (view: Uint8Array) => T, offset = 0): Promise<T> {
-    const column = { buffer, bytes, offset }
-    return this.#readback.read(this.record(), [column], (view) => consume(view.subarray(0, bytes)))
+  async read(buffer: GPUBuffer, bytes: number, offset = 0, memory?: ResultMemory): Promise<Uint8Array> {
+    const [column] = await this.submitAndRead(this.record(), [{ buffer, bytes, offset }], memory)
+    return column!
   }
 
   /**
@@ -309,7 +293,7 @@ export class Device {
    * @returns one view a column, each aligned to 8 bytes
    * @throws as `read`
    */
-  async submitAndRead(
+  submitAndRead(
     recorder: Recorder,
     columns: readonly DeviceColumn[],
     memory: ResultMemory = OWN_MEMORY,
@@ -318,13 +302,14 @@ export class Device {
   }
 
   /** Reads the first `words` 32-bit words of a buffer. */
-  readWords(buffer: GPUBuffer, words: number, offset = 0): Promise<Uint32Array> {
-    return this.read(buffer, words * 4, (view) => new Uint32Array(view.slice().buffer), offset)
+  async readWords(buffer: GPUBuffer, words: number, offset = 0): Promise<Uint32Array> {
+    const { buffer: read, byteOffset } = await this.read(buffer, words * 4, offset)
+    return new Uint32Array(read, byteOffset, words)
   }
 
   /** Waits until the device has done everything that was submitted so far, or is lost. */
   async workDone(): Promise<void> {
-    await this.#waitFor(this.gpu.queue.onSubmittedWorkDone())
+    await this.waitFor(this.gpu.queue.onSubmittedWorkDone())
   }
 
   /** A clock of that many points in time; undefined where the adapter has no timestamps. */
@@ -339,26 +324,6 @@ export class Device {
     const [column] = await this.submitAndRead(recorder, [{ buffer, bytes: clock.stamps * STAMP_BYTES }])
     const points = new BigUint64Array(column.buffer, column.byteOffset, clock.stamps)
     return Array.from(points, (point) => Number(point - points[0]!))
-  }
-
-  /**
-   * Runs `work` with every dispatch that it records and submits timed by the device; nothing else may be recorded meanwhile.
-   * @returns what each kernel took; undefined where the adapter has no timestamps
-   */
-  async profile(work: () => Promise<void>): Promise<KernelTime[] | undefined> {
-    const profiler = this.createProfiler()
-    if (profiler === undefined) {
-      await work()
-      return undefined
-    }
-    this.#profiler = profiler
-    try {
-      await work()
-      return await profiler.read()
-    } finally {
-      this.#profiler = undefined
-      profiler.destroy()
-    }
   }
 
   /**
@@ -378,7 +343,8 @@ export class Device {
     this.gpu.destroy()
   }
 
-  #waitFor<T>(work: Promise<T>): Promise<T> {
+  /** Settles as a promise of the device does; told of every one that is waited for. */
+  waitFor<T>(work: Promise<T>): Promise<T> {
     return this.#pauses?.during(work) ?? work
   }
 

@@ -1,20 +1,17 @@
-import type { Creations } from './creations.js'
 import { Kernel, type KernelDescription, kernelInterface, type MadeShader } from './kernel.js'
 import { linkShader, type ModuleDescription } from './shaders.js'
 
 /** The kernels of a device and the linked modules that they share, each made once but for those with a generated part. */
 export class KernelStore {
   readonly #device: GPUDevice
-  readonly #creations: Creations
   readonly #onDemand: boolean
   readonly #shaders = new Map<string, MadeShader>()
   readonly #kernels = new Map<string, Kernel>()
   readonly #compiling = new Set<Promise<void>>()
 
   /** @param onDemand as `Kernel` takes it */
-  constructor(device: GPUDevice, creations: Creations, onDemand: boolean) {
+  constructor(device: GPUDevice, onDemand: boolean) {
     this.#device = device
-    this.#creations = creations
     this.#onDemand = onDemand
   }
 
@@ -25,7 +22,7 @@ export class KernelStore {
     return this.#kept(this.#kernels, key, generated === undefined, () => {
       const shader = this.#shader(description)
       const needs = kernelInterface(shader, entryPoint, described)
-      const kernel = new Kernel(this.#device, shader, entryPoint, needs, this.#creations, this.#onDemand)
+      const kernel = new Kernel(this.#device, shader, entryPoint, needs, this.#onDemand)
       this.#compiling.add(kernel.compiled)
       void kernel.compiled.then(() => this.#compiling.delete(kernel.compiled))
       return kernel

@@ -1,5 +1,4 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Creations } from './creations.js'
 import { type Access, type Binding, interfaceOf, type KernelInterface } from './kernel-interface.js'
 import type { ModuleDescription, Shader } from './shaders.js'
 
@@ -46,22 +45,18 @@ export class Kernel {
   readonly #bindings: readonly Binding[]
   readonly #params: readonly string[]
   readonly #needed: ReadonlySet<string>
-  readonly #creations: Creations
+  /** Words of the `var<immediate>` block: the parameters, and behind them the number of the first workgroup. */
+  readonly #immediates: number
   readonly #bindGroups = new Map<string, GPUBindGroup>()
   readonly #description: () => GPUComputePipelineDescriptor
   #pipeline: GPUComputePipeline | undefined
-  #isCounted = false
 
-  /**
-   * @param creations counts its pipeline and its bind groups
-   * @param onDemand whether its pipeline is made, in this thread, when it is first dispatched
-   */
+  /** @param onDemand whether its pipeline is made, in this thread, when it is first dispatched */
   constructor(
     device: GPUDevice,
     shader: MadeShader,
     entryPoint: string,
     { bindings, params, needed }: KernelInterface,
-    creations: Creations,
     onDemand: boolean,
   ) {
     const label = `${shader.name} ${entryPoint}`
@@ -71,7 +66,7 @@ export class Kernel {
     this.#bindings = bindings
     this.#params = params
     this.#needed = needed
-    this.#creations = creations
+    this.#immediates = params.length + (this.divides ? 1 : 0)
     this.#layout = device.createBindGroupLayout({
       label,
       entries: bindings.map(({ number, access }) => ({
@@ -85,23 +80,22 @@ export class Kernel {
       layout: device.createPipelineLayout({
         label,
         bindGroupLayouts: [this.#layout],
-        immediateSize: 4 * this.immediates,
+        immediateSize: 4 * this.#immediates,
       }),
       compute: { module: shader.module(), entryPoint },
     })
     this.compiled = onDemand ? Promise.resolve() : this.#compile()
   }
 
-  /** Words of the `var<immediate>` block: the parameters, and behind them the number of the first workgroup. */
-  get immediates(): number {
-    return this.#params.length + (this.divides ? 1 : 0)
-  }
-
-  get pipeline(): GPUComputePipeline {
+  /**
+   * Has the next dispatch of a pass run it.
+   * @param first number of the first workgroup
+   */
+  setOn(pass: GPUComputePassEncoder, buffers: Buffers, params: Params, first: number): void {
     this.#pipeline ??= this.#device.createComputePipeline(this.#description())
-    if (!this.#isCounted) this.#creations.pipelines++
-    this.#isCounted = true
-    return this.#pipeline
+    pass.setPipeline(this.#pipeline)
+    pass.setBindGroup(0, this.#bindGroup(buffers))
+    if (this.#immediates > 0) pass.setImmediates(0, this.#paramBlock(params, first))
   }
 
   /** What fails for want of memory may succeed when it is dispatched, and says so if not. */
@@ -113,36 +107,34 @@ export class Kernel {
   }
 
   /** The bind group over whole buffers. Making one costs more than a dispatch, so they are kept. */
-  bindGroup(given: Buffers): GPUBindGroup {
-    const buffers = this.#inOrder(given)
-    const key = buffers.map(bufferNumber).join()
-    let group = this.#bindGroups.get(key)
-    if (group === undefined) {
-      if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
-      group = this.#device.createBindGroup({
-        layout: this.#layout,
-        entries: this.#bindings.map(({ number }, i) => ({
-          binding: number,
-          resource: { buffer: buffers[i]! },
-        })),
-      })
-      this.#creations.bindGroups++
-      this.#bindGroups.set(key, group)
+  #bindGroup(given: Buffers): GPUBindGroup {
+    const bindings = this.#bindings
+    if (Array.isArray(given) && given.length !== bindings.length) {
+      throw this.#refusal(`takes ${bindings.length} buffers, not ${given.length}`)
     }
+    const buffers = given as Named<GPUBuffer>
+    let key = ''
+    for (const { name } of bindings) {
+      const buffer = buffers[name]
+      if (buffer === undefined) throw this.#refusal(`needs the buffer ${name}`)
+      key += `${bufferNumber(buffer)},`
+    }
+    const made = this.#bindGroups.get(key)
+    if (made !== undefined) return made
+    const entries = bindings.map(({ number, name }) => ({
+      binding: number,
+      resource: { buffer: buffers[name]! },
+    }))
+    const group = this.#device.createBindGroup({ layout: this.#layout, entries })
+    if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
+    this.#bindGroups.set(key, group)
     return group
   }
 
-  /** @param first number of the first workgroup */
-  paramBlock(params: Params, first: number): Uint32Array<ArrayBuffer> {
-    const block = new Uint32Array(this.immediates)
-    if (isPlaced(params)) block.set(params)
-    else this.#setNamed(block, params)
-    if (this.divides) block[block.length - 1] = first
-    return block
-  }
-
-  #setNamed(block: Uint32Array, params: Readonly<Record<string, number>>): void {
+  #paramBlock(given: Params, first: number): Uint32Array<ArrayBuffer> {
+    const params = given as Named<number>
     const names = this.#params
+    const block = new Uint32Array(this.#immediates)
     for (let i = 0; i < names.length; i++) {
       const value = params[names[i]!]
       if (value === undefined && this.#needed.has(names[i]!)) {
@@ -150,19 +142,8 @@ export class Kernel {
       }
       block[i] = value ?? 0
     }
-  }
-
-  #inOrder(given: Buffers): readonly GPUBuffer[] {
-    const bindings = this.#bindings
-    if (isPlaced(given)) {
-      if (given.length === bindings.length) return given
-      throw this.#refusal(`takes ${bindings.length} buffers, not ${given.length}`)
-    }
-    return bindings.map(({ name }) => {
-      const buffer = given[name]
-      if (buffer === undefined) throw this.#refusal(`needs the buffer ${name}`)
-      return buffer
-    })
+    if (this.divides) block[block.length - 1] = first
+    return block
   }
 
   #refusal(what: string): WarpdexError {
@@ -170,11 +151,8 @@ export class Kernel {
   }
 }
 
-function isPlaced<T>(
-  given: Readonly<Record<string, T>> | readonly Exclude<T, undefined>[],
-): given is readonly Exclude<T, undefined>[] {
-  return Array.isArray(given)
-}
+/** What is told by its place has that for its name. */
+type Named<T> = Readonly<Record<string, T | undefined>>
 
 /** Far more than the buffers that a steady state cycles through; past it the cache starts afresh. */
 const BIND_GROUPS_KEPT = 256
@@ -204,8 +182,8 @@ export function kernelInterface(
   const { bindings, firstBinding = 0, further = [], params } = described
   const numbered = [...bindings.map((access, i) => [firstBinding + i, access] as const), ...further]
   return {
-    bindings: numbered.map(([number, access]) => ({ number, access, name: '' })),
-    params: Array.from({ length: params }, String),
+    bindings: numbered.map(([number, access], i) => ({ number, access, name: String(i) })),
+    params: Array.from({ length: params }, (_, i) => String(i)),
     needed: new Set(),
   }
 }

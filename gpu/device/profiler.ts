@@ -18,7 +18,7 @@ interface Page {
 }
 
 /**
- * Takes the device's time at the begin and the end of each dispatch that recorders make while `Device.profile` runs. A dispatch
+ * Takes the device's time at the begin and the end of each dispatch that recorders make. A dispatch
  * is a compute pass of its own then, which makes the whole slower; the single kernels take what they take.
  */
 export class Profiler {

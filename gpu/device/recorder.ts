@@ -87,12 +87,15 @@ export class DirectRecorder implements Recorder {
   /** Runs a part of the workgroups of a kernel that can be divided. More than a dimension holds are a multiple of that, unless they are the last ones. */
   dispatchRange(kernel: Kernel, buffers: Buffers, params: Params, { first, count }: GroupRange): void {
     if (count === 0) return
-    const pass = this.#passFor(kernel)
-    pass.setPipeline(kernel.pipeline)
-    pass.setBindGroup(0, kernel.bindGroup(buffers))
-    if (kernel.immediates > 0) pass.setImmediates(0, kernel.paramBlock(params, first))
+    const profiler = this.#profiler
+    if (profiler !== undefined) {
+      this.#endPass()
+      this.#pass = this.#encoder.beginComputePass({ timestampWrites: profiler.passOf(kernel) })
+    }
+    this.#pass ??= this.#encoder.beginComputePass()
+    kernel.setOn(this.#pass, buffers, params, first)
     const x = Math.min(count, this.#device.groupsPerDimension)
-    pass.dispatchWorkgroups(x, Math.ceil(count / x))
+    this.#pass.dispatchWorkgroups(x, Math.ceil(count / x))
   }
 
   copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void {
@@ -130,15 +133,6 @@ export class DirectRecorder implements Recorder {
     this.#device.gpu.queue.submit([this.#encoder.finish()])
     for (const call of this.#submitted) call()
     this.#device.check()
-  }
-
-  #passFor(kernel: Kernel): GPUComputePassEncoder {
-    if (this.#profiler !== undefined) {
-      this.#endPass()
-      this.#pass = this.#encoder.beginComputePass({ timestampWrites: this.#profiler.passOf(kernel) })
-    }
-    this.#pass ??= this.#encoder.beginComputePass()
-    return this.#pass
   }
 
   #endPass(): void {

@@ -43,7 +43,7 @@ export class BufferPool {
   }
 
   release(buffer: GPUBuffer): void {
-    const { size, age } = this.#madeAs(buffer)
+    const { size, age } = this.#made.get(buffer)!
     if (this.#freeBytes + size > this.#keptBytes) {
       buffer.destroy()
       return
@@ -52,7 +52,7 @@ export class BufferPool {
     const list = this.#free.get(size) ?? []
     this.#free.set(size, list)
     let at = list.length
-    while (at > 0 && this.#madeAs(list[at - 1]!).age < age) at--
+    while (at > 0 && this.#made.get(list[at - 1]!)!.age < age) at--
     list.splice(at, 0, buffer)
   }
 
@@ -61,15 +61,6 @@ export class BufferPool {
     for (const list of this.#free.values()) for (const buffer of list) buffer.destroy()
     this.#free.clear()
     this.#freeBytes = 0
-  }
-
-  #madeAs(buffer: GPUBuffer): { readonly size: number; readonly age: number } {
-    return this.#made.get(buffer) ?? { size: buffer.size, age: 0 }
-  }
-
-  /** Bytes of a buffer that was acquired. */
-  bytesOf(buffer: GPUBuffer): number {
-    return this.#madeAs(buffer).size
   }
 
   /** Bytes of the buffer that `acquire` gives. */

@@ -77,11 +77,10 @@ export async function* readBack(
   buffer: GPUBuffer,
   bytes: number,
 ): AsyncGenerator<Uint8Array> {
-  const memory = new Uint8Array(new SharedArrayBuffer(Math.min(CHUNK_BYTES, bytes)))
+  const shared = new Uint8Array(new SharedArrayBuffer(Math.min(CHUNK_BYTES, Math.ceil(bytes / 8) * 8)))
+  const memory = { allocate: (bytes: number) => shared.subarray(0, bytes) }
   for (let offset = 0; offset < bytes; offset += CHUNK_BYTES) {
-    const chunk = memory.subarray(0, bytes - offset)
-    await device.read(buffer, chunk.byteLength, (view) => chunk.set(view), offset)
-    yield chunk
+    yield await device.read(buffer, Math.min(CHUNK_BYTES, bytes - offset), offset, memory)
   }
 }
 

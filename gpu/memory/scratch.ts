@@ -6,14 +6,15 @@ import type { BufferPool } from './buffer-pool.js'
 interface Account {
   /** Of buffers that are held, or were given back and wait for the work that uses them to be submitted. */
   bytes: number
-  readonly buffers: Set<GPUBuffer>
+  /** The bytes of each that is held. */
+  readonly buffers: Map<GPUBuffer, number>
 }
 
 /** Storage buffers that one operation needs for its duration, given back together, and recorders for what it does with them. */
 export class Scratch {
   readonly #pool: BufferPool
   readonly #lane: Lane
-  readonly #admit: (bytes: number) => void
+  readonly #admit: ((bytes: number) => void) | undefined
   readonly #account: Account
   #buffers: GPUBuffer[] = []
 
@@ -24,8 +25,8 @@ export class Scratch {
   constructor(
     pool: BufferPool,
     lane: Lane,
-    admit: (bytes: number) => void = () => {},
-    account: Account = { bytes: 0, buffers: new Set() },
+    admit?: (bytes: number) => void,
+    account: Account = { bytes: 0, buffers: new Map() },
   ) {
     this.#pool = pool
     this.#lane = lane
@@ -50,11 +51,12 @@ export class Scratch {
 
   /** A storage buffer of at least this many bytes with undefined content. */
   bytes(bytes: number): GPUBuffer {
+    const account = this.#account
     const size = this.#pool.sizeOf(bytes)
-    this.#admit(this.#account.bytes + size)
-    const buffer = this.#pool.acquire(bytes)
-    this.#account.bytes += size
-    this.#account.buffers.add(buffer)
+    this.#admit?.(account.bytes + size)
+    const buffer = this.#pool.acquire(size)
+    account.bytes += size
+    account.buffers.set(buffer, size)
     this.#buffers.push(buffer)
     return buffer
   }
@@ -74,29 +76,36 @@ export class Scratch {
     return new Set(this.#buffers)
   }
 
-  /** Gives every buffer back. Call it once the work that uses them is submitted. */
-  release(): void {
-    this.releaseAllBut(new Set())
-  }
-
-  /** The same, for an operation of several steps: what later ones still need stays. */
-  releaseAllBut(kept: ReadonlySet<GPUBuffer>): void {
-    this.#giveBack(this.#buffers.filter((buffer) => !kept.has(buffer)))
-    this.#buffers = this.#buffers.filter((buffer) => kept.has(buffer))
+  /**
+   * Gives buffers back. Call it once the work that uses them is submitted.
+   * @param kept what later steps of the operation still need
+   */
+  release(kept?: ReadonlySet<GPUBuffer>): void {
+    const held = this.#buffers
+    this.#buffers = []
+    if (kept !== undefined) this.#buffers = held.filter((buffer) => kept.has(buffer))
+    this.#giveBack(held, kept)
   }
 
   /** Gives back what all parts hold, too: the operation is over, however it came to its end. */
   end(): void {
-    this.#giveBack([...this.#account.buffers])
+    this.#giveBack(this.#account.buffers.keys())
   }
 
-  #giveBack(buffers: readonly GPUBuffer[]): void {
-    // At the end of the operation those of parts may have been given back.
-    const released = buffers.filter((buffer) => this.#account.buffers.delete(buffer))
-    if (released.length === 0) return
+  #giveBack(buffers: Iterable<GPUBuffer>, kept?: ReadonlySet<GPUBuffer>): void {
+    const account = this.#account
+    const released = new Map<GPUBuffer, number>()
+    for (const buffer of buffers) {
+      // At the end of the operation those of parts may have been given back.
+      const size = kept?.has(buffer) ? undefined : account.buffers.get(buffer)
+      if (size === undefined) continue
+      account.buffers.delete(buffer)
+      released.set(buffer, size)
+    }
+    if (released.size === 0) return
     this.#lane.whenSubmitted(() => {
-      for (const buffer of released) {
-        this.#account.bytes -= this.#pool.bytesOf(buffer)
+      for (const [buffer, size] of released) {
+        account.bytes -= size
         this.#pool.release(buffer)
       }
     })

@@ -1,5 +1,6 @@
 import type { Recorder } from '../device/recorder.js'
-import { BufferPool } from './buffer-pool.js'
+import type { BufferPool } from './buffer-pool.js'
+import type { WaitingDevice } from './readback.js'
 
 /**
  * Uploads through buffers that the host has mapped: three to four times as fast as `queue.writeBuffer` for columns of hundreds
@@ -7,24 +8,15 @@ import { BufferPool } from './buffer-pool.js'
  * without waiting.
  */
 export class Staging {
+  readonly #device: Pick<WaitingDevice, 'waitFor'>
   readonly #pool: BufferPool
   /** What the mapped buffers hold on the host; a mapped range must not be asked for twice. */
   readonly #ranges = new WeakMap<GPUBuffer, ArrayBuffer>()
-  readonly #wait: <T>(work: Promise<T>) => Promise<T>
 
-  /**
-   * @param create makes a buffer of that size, mapped
-   * @param keptBytes bytes of buffers to keep that are not in use
-   * @param wait is told of every promise of the device that is waited for
-   */
-  constructor(
-    create: (size: number) => GPUBuffer,
-    largest: number,
-    keptBytes: number,
-    wait: <T>(work: Promise<T>) => Promise<T>,
-  ) {
-    this.#pool = new BufferPool(create, largest, keptBytes)
-    this.#wait = wait
+  /** @param pool of buffers that are mapped when they are made */
+  constructor(device: Pick<WaitingDevice, 'waitFor'>, pool: BufferPool) {
+    this.#device = device
+    this.#pool = pool
   }
 
   /** Records the copy of a column to byte `offset` of a buffer; a last partial word is filled up with zeros. */
@@ -41,14 +33,9 @@ export class Staging {
     recorder.onSubmitted(() => void this.#mapAgain(buffer))
   }
 
-  /** Destroys every buffer that is not in use. */
-  destroy(): void {
-    this.#pool.destroy()
-  }
-
   async #mapAgain(buffer: GPUBuffer): Promise<void> {
     try {
-      await this.#wait(buffer.mapAsync(GPUMapMode.WRITE))
+      await this.#device.waitFor(buffer.mapAsync(GPUMapMode.WRITE))
     } catch {
       // The device is gone, or is being destroyed.
       return

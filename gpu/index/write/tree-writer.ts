@@ -243,7 +243,7 @@ export class TreeWriter {
     const { codes } = work.buffers
     // Fresh memory is zero, which is the code of what is inserted; filling it would take longer than sorting the batch.
     if (codes === undefined) return new Uint8Array(items.count)
-    return this.#device.read(codes, items.count, (view) => view.slice())
+    return this.#device.read(codes, items.count)
   }
 
   #apply(arena: Arena, settled: Settled, totals: Uint32Array, merge: PlannedMerge | undefined): void {

@@ -115,7 +115,7 @@ export class DeviceWork {
   /** Gives back all memory but these buffers. */
   keepOnly(buffers: Iterable<GPUBuffer>): void {
     this.submit()
-    this.scratch.releaseAllBut(new Set([this.absent, this.unwritten, this.faults, ...buffers]))
+    this.scratch.release(new Set([this.absent, this.unwritten, this.faults, ...buffers]))
   }
 
   /**

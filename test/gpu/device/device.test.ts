@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { childProgram } from '../../../bench/child-program.js'
+import { profiled } from '../../../bench/profiled.js'
 import { Device } from '../../../gpu/device/device.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { openDevice } from '../open-device.js'
@@ -12,11 +13,11 @@ t.test('what is uploaded is read back, whole words or not', async (t) => {
     const scratch = device.scratch()
     const buffer = scratch.bytes(length)
     device.upload(buffer, column)
-    t.same(await device.read(buffer, length, (view) => view.slice()), column)
+    t.same(await device.read(buffer, length), column)
     const shared = new Uint8Array(new SharedArrayBuffer(length))
     shared.set(column.toReversed())
     device.upload(buffer, shared)
-    t.same(await device.read(buffer, length, (view) => view.slice()), column.toReversed())
+    t.same(await device.read(buffer, length), column.toReversed())
     scratch.release()
   }
 })
@@ -53,7 +54,7 @@ t.test('scratch memory past what there is fails at once and spoils nothing', asy
   const buffer = scratch.bytes(2 ** 12)
   device.upload(buffer, Uint8Array.of(1, 2, 3, 4))
   scratch.release()
-  t.same(await device.read(buffer, 4, (view) => [...view]), [1, 2, 3, 4])
+  t.same([...(await device.read(buffer, 4))], [1, 2, 3, 4])
 })
 
 t.test('a clock takes the time of work in one submission and over several', async (t) => {
@@ -84,7 +85,7 @@ t.test('a profile says what each kernel took, of several submissions', async (t)
   const device = await openDevice(t)
   const primitives = await Primitives.create(device)
   const buffer = await device.allocate(2 ** 20, 'test')
-  const kernels = await device.profile(async () => {
+  const kernels = await profiled(device, async () => {
     for (let submission = 0; submission < 2; submission++) {
       const recorder = device.record()
       for (let i = 0; i < 1500; i++) primitives.iota(recorder, buffer, 2 ** 10, i)

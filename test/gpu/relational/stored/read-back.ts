@@ -10,8 +10,8 @@ export async function readBack(
 ): Promise<Record<string, RelationValue[]>> {
   const read: Record<string, RelationValue[]> = {}
   for (const [name, { type, values, validity, dictionary }] of columns) {
-    const bytes = await device.read(values, rows * columnWords(type) * 4, (view) => view.slice())
-    const bits = validity && (await device.read(validity, Math.ceil(rows / 32) * 4, (view) => view.slice()))
+    const bytes = await device.read(values, rows * columnWords(type) * 4)
+    const bits = validity && (await device.read(validity, Math.ceil(rows / 32) * 4))
     const numbers = unpackColumn({ values: bytes, validity: bits }, type === 'string' ? 'u32' : type)
     read[name] =
       dictionary === undefined
