@@ -1,3 +1,7 @@
+import type { GetResult, IndexShape } from '../../gpu/index-structure.js'
+import { joinRows, type Rows, rowCount } from '../../protocol/rows.js'
+import { keyWidth } from '../../protocol/types.js'
+
 /** What one call asks for. */
 interface Waiting<Asked, Answer> {
   readonly asked: Asked
@@ -77,4 +81,64 @@ export class Coalescer<Asked, Answer> {
     this.#underWay--
     this.#advance()
   }
+}
+
+/** What one shared dispatch takes. */
+const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
+
+/** Dispatches under way: one goes up, one computes and one comes back. */
+const DISPATCHES = 3
+
+/**
+ * Lets small gets of an index share dispatches: a dispatch and its readback cost as much as tens of thousands of lookups.
+ * @param run looks keys up
+ * @param onDispatch told how many gets went together, and how long the first of them waited for that
+ */
+export function getCoalescer(
+  run: (keys: Rows) => Promise<GetResult>,
+  { keyType, payloadBytes }: Pick<IndexShape, 'keyType' | 'payloadBytes'>,
+  onDispatch?: CoalescerOptions<Rows, GetResult>['onLeave'],
+): Coalescer<Rows, GetResult> {
+  const width = keyWidth(keyType)
+  return new Coalescer({
+    underWay: DISPATCHES,
+    share: (keys) =>
+      Math.max(paddedCount(rowCount(keys, width)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
+    onLeave: onDispatch,
+    ask: async (gets) => {
+      const [first] = gets
+      if (gets.length === 1 && first !== undefined) return [await run(first)]
+      const counts = gets.map((keys) => rowCount(keys, width))
+      const { found, payloads } = await run(joinRows(gets, width, counts.map(paddedCount)))
+      return cutShared(found, counts, (ownFound, start, count) => ({
+        found: ownFound,
+        payloads: payloads.subarray(start * payloadBytes, (start + count) * payloadBytes),
+      }))
+    },
+  })
+}
+
+/** Each get that goes with others starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
+export function paddedCount(count: number): number {
+  return Math.ceil(count / 8) * 8
+}
+
+/**
+ * Cuts the answer to gets that went together.
+ * @param found the bitmap of all, whose last bits of each get are cleared: the keys that pad were looked up, too
+ * @param cut makes one get's answer of its bitmap, and of where its keys start among all
+ */
+export function cutShared<T>(
+  found: Uint8Array,
+  counts: readonly number[],
+  cut: (found: Uint8Array, start: number, count: number) => T,
+): readonly T[] {
+  let start = 0
+  return counts.map((count) => {
+    const own = found.subarray(start / 8, (start + paddedCount(count)) / 8)
+    if ((count & 7) !== 0) own[own.length - 1]! &= (1 << (count & 7)) - 1
+    const answer = cut(own, start, count)
+    start += paddedCount(count)
+    return answer
+  })
 }

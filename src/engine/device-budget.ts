@@ -1,36 +1,33 @@
 import { DeviceFull } from '../../gpu/device/device-full.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 
-/** Something that owns device memory and can leave it for the host, and come back. */
-export interface Pageable {
-  /** Bytes of device memory that it owns or, while it is away, will need. */
-  readonly deviceBytes: number
-  /** Bytes of these that a use may add without `settle`. Asked after each use, so that it must take no time. */
-  readonly derivedBytes: number
-  /** Gives its device memory back. If that fails it has all that it had. */
-  pageOut(): Promise<void>
-  /** Takes device memory again. If that fails it is as it was. */
-  pageIn(): Promise<void>
-}
-
 interface Waiting {
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
 
-interface Member {
-  readonly pageable: Pageable
-  /** `draining` ones leave as soon as nobody uses them any more. */
-  state: 'here' | 'draining' | 'leaving' | 'away' | 'coming'
+/** Something that owns device memory and can leave it for the host, and come back, when its budget wants that. */
+export abstract class Pageable {
+  /** Bytes of device memory that it owns or, while it is away, will need. */
+  abstract readonly deviceBytes: number
+  /** Bytes of these that a use may add without `settle`. Asked after each use, so that it must take no time. */
+  abstract readonly derivedBytes: number
+  /** Gives its device memory back. If that fails it has all that it had. */
+  abstract pageOut(): Promise<void>
+  /** Takes device memory again. If that fails it is as it was. */
+  abstract pageIn(): Promise<void>
+
+  /** For its budget alone, as all that follows. `draining` ones leave as soon as nobody uses them any more. */
+  state: 'here' | 'draining' | 'leaving' | 'away' | 'coming' | 'removed' = 'here'
   /** Bytes that count: what it owns, and what it was promised while it is coming. */
-  bytes: number
+  countedBytes = 0
   /** Those of them that are derived. */
-  derivedBytes: number
-  uses: number
+  countedDerived = 0
+  uses = 0
   /** Who wants to use it once it is here. */
-  waiting: Waiting[]
+  waiting: Waiting[] = []
   /** Settles, without an error, when it has come or gone. */
-  transfer: Promise<void>
+  transfer: Promise<void> = Promise.resolve()
 }
 
 /**
@@ -42,15 +39,14 @@ interface Member {
 export class DeviceBudget {
   /** Bytes that all members may have together. */
   readonly limit: number
-  readonly #members = new Map<Pageable, Member>()
   /** Members that have device memory, the least recently used first. */
-  readonly #recent = new Set<Member>()
+  readonly #recent = new Set<Pageable>()
   /** The last of them, where that is known. */
-  #latest: Member | undefined
+  #latest: Pageable | undefined
   /** Members that are asked for and have no room yet. */
-  readonly #queue: Member[] = []
+  readonly #queue: Pageable[] = []
   /** Members of whoever is gathering several. */
-  readonly #kept = new Set<Member>()
+  readonly #kept = new Set<Pageable>()
   #gathering: Promise<void> = Promise.resolve()
   #bytes = 0
 
@@ -64,47 +60,30 @@ export class DeviceBudget {
   }
 
   /** Takes up a member that is here. */
-  add(pageable: Pageable): void {
-    const transfer = Promise.resolve()
-    const member: Member = {
-      pageable,
-      state: 'here',
-      bytes: 0,
-      derivedBytes: 0,
-      uses: 0,
-      waiting: [],
-      transfer,
-    }
-    this.#members.set(pageable, member)
+  add(member: Pageable): void {
     this.#measure(member)
     this.#advance()
   }
 
   /** Forgets a member that nobody uses or waits for, once it has come or gone if it is about to. */
-  async remove(pageable: Pageable): Promise<void> {
-    const member = this.#member(pageable)
+  async remove(member: Pageable): Promise<void> {
     while (member.state === 'leaving' || member.state === 'coming') await member.transfer
-    this.#members.delete(pageable)
+    member.state = 'removed'
     this.#recent.delete(member)
-    this.#bytes -= member.bytes
+    this.#bytes -= member.countedBytes
     this.#advance()
-  }
-
-  /** Whether a member is here and gets new users, so that nobody who acquires it now would wait. */
-  isHere(pageable: Pageable): boolean {
-    return this.#member(pageable).state === 'here'
   }
 
   /**
    * Begins a use; `release` ends it.
    * @returns what to wait for until the member is here; undefined if it is. If that rejects there is nothing to release
    */
-  acquire(pageable: Pageable): Promise<void> | undefined {
-    const member = this.#member(pageable)
+  acquire(member: Pageable): Promise<void> | undefined {
     if (member.state === 'here') {
       this.#use(member, 1)
       return undefined
     }
+    if (member.state === 'removed') throw new WarpdexError('INTERNAL', 'the budget has no such member')
     return new Promise((resolve, reject) => {
       const isFirst = member.waiting.length === 0
       member.waiting.push({ resolve, reject })
@@ -118,23 +97,23 @@ export class DeviceBudget {
    * As `acquire`, of several members that are used together. Only one such gathers at a time, and what it has got so far does not
    * leave: whoever holds a member and waits for another would else wait for itself.
    */
-  async acquireAll(pageables: readonly Pageable[]): Promise<void> {
-    if (pageables.length === 1) return this.acquire(pageables[0])
-    const gathered = this.#gathering.then(() => this.#gather(pageables))
+  async acquireAll(members: readonly Pageable[]): Promise<void> {
+    if (members.length === 1) return this.acquire(members[0])
+    const gathered = this.#gathering.then(() => this.#gather(members))
     this.#gathering = gathered.catch(() => {})
     return gathered
   }
 
-  async #gather(pageables: readonly Pageable[]): Promise<void> {
+  async #gather(members: readonly Pageable[]): Promise<void> {
     const held: Pageable[] = []
     try {
-      for (const pageable of pageables) {
-        this.#kept.add(this.#member(pageable))
-        await this.acquire(pageable)
-        held.push(pageable)
+      for (const member of members) {
+        this.#kept.add(member)
+        await this.acquire(member)
+        held.push(member)
       }
     } catch (error) {
-      for (const pageable of held) this.release(pageable)
+      for (const member of held) this.release(member)
       throw error
     } finally {
       this.#kept.clear()
@@ -143,9 +122,8 @@ export class DeviceBudget {
   }
 
   /** Ends a use. Others make way for what it has derived, but nobody waits for them. */
-  release(pageable: Pageable): void {
-    const member = this.#member(pageable)
-    if (pageable.derivedBytes !== member.derivedBytes) this.#measure(member)
+  release(member: Pageable): void {
+    if (member.derivedBytes !== member.countedDerived) this.#measure(member)
     member.uses--
     if (member.uses === 0 && member.state === 'draining') this.#send(member)
     // Else nobody waits, and nobody has to go.
@@ -153,8 +131,8 @@ export class DeviceBudget {
   }
 
   /** Takes note of what a member has come to own during its use, and waits until idle ones have made way for it. */
-  async settle(pageable: Pageable): Promise<void> {
-    this.#measure(this.#member(pageable))
+  async settle(member: Pageable): Promise<void> {
+    this.#measure(member)
     this.#advance()
     while (this.#bytes > this.limit && (await this.#departures()));
   }
@@ -180,7 +158,7 @@ export class DeviceBudget {
         this.#arrive(head)
         continue
       }
-      const missing = this.#bytes + (head?.pageable.deviceBytes ?? 0) - this.limit
+      const missing = this.#bytes + (head?.deviceBytes ?? 0) - this.limit
       if (head?.state !== 'away' || (missing > 0 && this.#mayLeave())) {
         // One that is too large by what its reads have made would come back for the next read.
         this.#makeWay(missing, head === undefined ? this.#latest : undefined)
@@ -194,7 +172,7 @@ export class DeviceBudget {
   /** Whether somebody has memory who will make way some time. */
   #mayLeave(): boolean {
     let kept = 0
-    for (const { bytes } of this.#kept) kept += bytes
+    for (const { countedBytes } of this.#kept) kept += countedBytes
     return this.#bytes > kept
   }
 
@@ -202,32 +180,32 @@ export class DeviceBudget {
    * Sends members away until that many bytes are on their way: idle ones at once, others when they are not used any more.
    * @param spared stays in any case
    */
-  #makeWay(bytes: number, spared: Member | undefined): void {
+  #makeWay(bytes: number, spared: Pageable | undefined): void {
     let missing = bytes
     if (missing <= 0) return
-    for (const { state, bytes } of this.#recent) if (isGoing(state)) missing -= bytes
+    for (const { state, countedBytes } of this.#recent) if (isGoing(state)) missing -= countedBytes
     for (const member of this.#recent) {
       if (missing <= 0) return
       if (!isIdle(member) || member === spared) continue
-      missing -= member.bytes
+      missing -= member.countedBytes
       this.#send(member)
     }
     for (const member of this.#recent) {
       if (missing <= 0) return
       if (member.state !== 'here' || member === spared || this.#kept.has(member)) continue
-      missing -= member.bytes
+      missing -= member.countedBytes
       member.state = 'draining'
     }
   }
 
-  #send(member: Member): void {
+  #send(member: Pageable): void {
     member.state = 'leaving'
-    member.transfer = member.pageable.pageOut().then(
+    member.transfer = member.pageOut().then(
       () => {
         member.state = 'away'
         this.#recent.delete(member)
-        this.#bytes -= member.bytes
-        member.bytes = 0
+        this.#bytes -= member.countedBytes
+        member.countedBytes = 0
         this.#advance()
       },
       (error: unknown) => {
@@ -249,17 +227,17 @@ export class DeviceBudget {
    * After the loss of a device everybody on it is rebuilt: removed and added again, once those who use it or wait for it are done.
    * They find out what happened themselves.
    */
-  #letGo(member: Member): void {
+  #letGo(member: Pageable): void {
     const place = this.#queue.indexOf(member)
     if (place >= 0) this.#queue.splice(place, 1)
     this.#arrive(member)
   }
 
-  #bring(member: Member): void {
+  #bring(member: Pageable): void {
     member.state = 'coming'
-    member.bytes = member.pageable.deviceBytes
-    this.#bytes += member.bytes
-    member.transfer = this.withRoom(() => member.pageable.pageIn()).then(
+    member.countedBytes = member.deviceBytes
+    this.#bytes += member.countedBytes
+    member.transfer = this.withRoom(() => member.pageIn()).then(
       () => {
         member.state = 'here'
         this.#measure(member)
@@ -268,44 +246,44 @@ export class DeviceBudget {
       },
       (error: unknown) => {
         member.state = 'away'
-        this.#bytes -= member.bytes
-        member.bytes = 0
+        this.#bytes -= member.countedBytes
+        member.countedBytes = 0
         this.#refuse(member, error)
         this.#advance()
       },
     )
   }
 
-  #arrive(member: Member): void {
+  #arrive(member: Pageable): void {
     const { waiting } = member
     member.waiting = []
     this.#use(member, waiting.length)
     for (const { resolve } of waiting) resolve()
   }
 
-  #refuse(member: Member, error: unknown): void {
+  #refuse(member: Pageable, error: unknown): void {
     const { waiting } = member
     member.waiting = []
     for (const { reject } of waiting) reject(error)
   }
 
-  #use(member: Member, uses: number): void {
+  #use(member: Pageable, uses: number): void {
     member.uses += uses
     // To be put where it is would make a new table of the set now and then, each of which refers to the next.
     if (this.#latest === member) return
     if (this.#recent.delete(member)) this.#setLatest(member)
   }
 
-  #measure(member: Member): void {
-    const { deviceBytes, derivedBytes } = member.pageable
-    this.#bytes += deviceBytes - member.bytes
-    member.bytes = deviceBytes
-    member.derivedBytes = derivedBytes
+  #measure(member: Pageable): void {
+    const { deviceBytes, derivedBytes } = member
+    this.#bytes += deviceBytes - member.countedBytes
+    member.countedBytes = deviceBytes
+    member.countedDerived = derivedBytes
     if (deviceBytes === 0) this.#recent.delete(member)
     else if (!this.#recent.has(member)) this.#setLatest(member)
   }
 
-  #setLatest(member: Member): void {
+  #setLatest(member: Pageable): void {
     this.#recent.add(member)
     this.#latest = member
   }
@@ -316,18 +294,12 @@ export class DeviceBudget {
     await Promise.all(leaving.map(({ transfer }) => transfer))
     return leaving.length > 0
   }
-
-  #member(pageable: Pageable): Member {
-    const member = this.#members.get(pageable)
-    if (member === undefined) throw new WarpdexError('INTERNAL', 'the budget has no such member')
-    return member
-  }
 }
 
-function isIdle({ state, uses }: Member): boolean {
+function isIdle({ state, uses }: Pageable): boolean {
   return state === 'here' && uses === 0
 }
 
-function isGoing(state: Member['state']): boolean {
+function isGoing(state: Pageable['state']): boolean {
   return state === 'draining' || state === 'leaving'
 }

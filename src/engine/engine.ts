@@ -22,9 +22,9 @@ import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
 import { LiveDevice, type LiveDeviceHost } from './live-device.js'
-import type { Index } from './named-index.js'
+import type { Index, PagedStats } from './named-index.js'
 import type { Relation } from './named-relation.js'
-import type { PagedStats } from './paged-index.js'
+
 import { Registry } from './registry.js'
 import { prefixTrees } from './structures.js'
 

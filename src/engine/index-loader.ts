@@ -6,7 +6,8 @@ import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.j
 import { LIMITS } from '../../protocol/limits.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
-import type { EngineHost } from './engine-host.js'
+import type { EngineHost, PagingHost } from './engine-host.js'
+import { PagedStructure } from './paged-structure.js'
 import { joinBatches } from './write-batch.js'
 
 /** How far the replay of an index's log is, in records. */
@@ -44,6 +45,22 @@ export function shapeOf({ name: _name, of: _of, payloadKind, ...shared }: IndexD
   return size === undefined
     ? { ...shared, payloadBytes: 16, matchFrom: 2 }
     : { ...shared, payloadBytes: size, matchFrom: 0 }
+}
+
+/** An index's structure that is on the device, and may be paged out from now on. */
+export function pagedIndex(
+  structure: IndexStructure,
+  host: PagingHost & Pick<EngineHost, 'structures'>,
+): PagedStructure<IndexStructure> {
+  const { shape } = structure
+  return new PagedStructure(structure, host, {
+    restore: (device, image) => host.structures.restore(device, shape, image),
+    // Entries do not depend on how structures lie in memory, as images do.
+    async snapshot(current) {
+      const { meta, columns, release } = await current.entries()
+      return { meta, parts: columns, release }
+    },
+  })
 }
 
 /**

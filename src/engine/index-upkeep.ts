@@ -1,10 +1,10 @@
 import type { CompactionOptions, IndexStructure } from '../../gpu/index-structure.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
-import type { PagedIndex } from './paged-index.js'
+import type { PagedStructure } from './paged-structure.js'
 import { PayloadReclaimer } from './payload-reclaimer.js'
 import { SnapshotUpkeep, type SnapshotUpkeepOptions } from './snapshot-upkeep.js'
 
-interface UpkeepOptions extends SnapshotUpkeepOptions<PagedIndex> {
+interface UpkeepOptions extends SnapshotUpkeepOptions<PagedStructure<IndexStructure>> {
   /** Whether its payloads are of kind `bytes`. */
   readonly hasRows: boolean
   /** Runs a task in the index's turn with nothing else beside it; not where the index is paged out. */
@@ -23,7 +23,7 @@ const LOAD_PAUSE_MS = 2000
 const STREAM_PAUSE_MS = 250
 
 /** What an index does beside its requests: compaction, snapshots, and giving back room on disk. */
-export class IndexUpkeep extends SnapshotUpkeep<PagedIndex> {
+export class IndexUpkeep extends SnapshotUpkeep<PagedStructure<IndexStructure>> {
   readonly #reclaimer: PayloadReclaimer | undefined
   readonly #betweenWrites: UpkeepOptions['betweenWrites']
   readonly #withRoom: UpkeepOptions['withRoom']

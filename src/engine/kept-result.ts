@@ -1,12 +1,11 @@
-import type { RelationFigures } from '../../gpu/relational/stored/stored-relation.js'
+import type { RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { WarpdexError } from '../../protocol/errors.js'
 import type { Lifetime, RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { Clock } from './clock.js'
 import type { PagingHost } from './engine-host.js'
 import { type Reader, requireWanted } from './index-requests.js'
 import type { HeldRelation, RelationFacts } from './named-relation.js'
-import type { PagedRelation } from './paged-relation.js'
-import type { PlaceStats } from './paged-structure.js'
+import type { PagedStructure, PlaceStats } from './paged-structure.js'
 import { type ReadRows, type RowsOfColumns, readColumns } from './relation-reader.js'
 
 export interface KeptResultOptions {
@@ -24,7 +23,7 @@ export interface KeptResultOptions {
  */
 export class KeptResult {
   readonly definition: RelationDefinition
-  readonly #structure: PagedRelation
+  readonly #structure: PagedStructure<StoredRelation>
   readonly #options: KeptResultOptions
   #uses = 0
   #usedAt: number
@@ -33,7 +32,11 @@ export class KeptResult {
   #refusal: WarpdexError | undefined
   #onIdle: (() => void) | undefined
 
-  constructor(definition: RelationDefinition, structure: PagedRelation, options: KeptResultOptions) {
+  constructor(
+    definition: RelationDefinition,
+    structure: PagedStructure<StoredRelation>,
+    options: KeptResultOptions,
+  ) {
     this.definition = definition
     this.#structure = structure
     this.#options = options

@@ -6,7 +6,7 @@ import type { RelationDefinition } from '../../protocol/relation.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { unknownRelation } from './index-errors.js'
 import { KeptResult } from './kept-result.js'
-import { PagedRelation } from './paged-relation.js'
+import { pagedRelation } from './relation-loader.js'
 
 /** Who keeps a result. */
 export interface Keeper {
@@ -86,7 +86,7 @@ export class KeptResults {
     this.refuse(name, keeper)
     // What is put after a loss would not be found by `lose`.
     device.check()
-    const structure = new PagedRelation(stored, this.#host, columns)
+    const structure = pagedRelation(stored, this.#host, columns)
     const { clock } = this.#host
     const onExpiry = (result: KeptResult) => this.#expire(result, seconds)
     const former = this.#results.get(name)

@@ -1,5 +1,14 @@
 import type { Device } from '../../gpu/device/device.js'
-import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
+import type {
+  IndexStructure,
+  PreparedWrite,
+  ReadColumns,
+  ReadOp,
+  ReadRequest,
+  ReadResults,
+  StructureStats,
+  WriteBatch,
+} from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
@@ -10,10 +19,10 @@ import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { getCoalescer } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
-import { SMALL_READ } from './get-coalescer.js'
 import { unknownIndex } from './index-errors.js'
-import { type FillStructure, type Loaded, loadStructure, shapeOf } from './index-loader.js'
+import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } from './index-loader.js'
 import {
   type Cancellation,
   type IndexWrite,
@@ -25,10 +34,17 @@ import {
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { NamedStructure } from './named-structure.js'
-import { PagedIndex, type PagedStats } from './paged-index.js'
+import type { PagedStructure, PlaceStats } from './paged-structure.js'
 import { PayloadReader } from './payload-reader.js'
 import type { Followers } from './request-queue.js'
 import { structureOf, structureReason } from './structure-choice.js'
+
+export type PagedStats = StructureStats & PlaceStats
+
+/** Keys of a read, or entries of its result, that are too few to hold up others. */
+const SMALL_READ = 4096
+/** The same of bytes of keys. */
+const SMALL_BYTES = 256 * 1024
 
 /** Of all indexes, since nothing gives a handle another meaning. */
 export const FIRST_GENERATION = 1
@@ -47,13 +63,14 @@ interface IndexParts {
   readonly payloads: PayloadReader | undefined
 }
 
-type LoadedIndex = IndexParts & { readonly structure: PagedIndex }
+type LoadedIndex = IndexParts & { readonly structure: PagedStructure<IndexStructure> }
 
 /** An index whose turn it is, until that is released. */
 export interface HeldIndex {
   readonly definition: IndexDefinition
-  readonly structure: PagedIndex
+  readonly structure: PagedStructure<IndexStructure>
   readonly upkeep: IndexUpkeep
+  prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Builds it anew. */
   remake(): Promise<void>
   release(): void
@@ -67,9 +84,10 @@ export interface HeldIndex {
  * Every request may throw WarpdexError `UNKNOWN_INDEX` once the index is dropped, `SHUTTING_DOWN` once it is closed, `CANCELLED`
  * when it was cancelled before its turn came, `DEVICE_LOST`, and what structure and store throw.
  */
-export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedIndex, PendingWrite> {
+export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStructure, PendingWrite> {
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
+  readonly #gets: ReturnType<typeof getCoalescer>
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
   constructor(definition: IndexDefinition, host: EngineHost, fill?: FillStructure) {
@@ -79,6 +97,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       kindOf: ({ load }) => load !== undefined,
     })
     this.#fill = fill
+    this.#gets = getCoalescer(
+      (keys) => this.#timed(performance.now(), this.live().structure.current.read({ op: 'get' }, { keys })),
+      shape,
+      (gets, milliseconds) => host.meter?.dispatched(gets, milliseconds),
+    )
   }
 
   /**
@@ -91,16 +114,51 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     reader?: Reader,
   ): Promise<ReadResults[Op]> {
     this.refuse()
-    const run = async () => {
-      requireWanted(reader)
-      const { structure, payloads } = this.live()
-      if (payloads !== undefined) return payloads.read(structure, request, columns)
-      return structure.read(request, columns)
-    }
     const weight = this.#weight(request, columns)
-    return this.queue.read(() =>
-      weight <= SMALL_READ ? run() : this.host.turns.run(reader?.owner, weight, run),
+    const run = () => this.#run(request, columns, reader)
+    return this.queue.read(weight <= SMALL_READ ? run : () => this.host.turns.run(reader?.owner, weight, run))
+  }
+
+  #run<Op extends ReadOp>(
+    request: ReadRequest<Op>,
+    columns: ReadColumns,
+    reader: Reader | undefined,
+  ): Promise<ReadResults[Op]> {
+    requireWanted(reader)
+    const { structure, payloads } = this.live()
+    const read = (request: ReadRequest<Op>) =>
+      structure.use((current) => this.#ask(current, request, columns))
+    return payloads === undefined ? read(request) : payloads.read(read, request)
+  }
+
+  #ask<Op extends ReadOp>(
+    structure: IndexStructure,
+    request: ReadRequest<Op>,
+    columns: ReadColumns,
+  ): Promise<ReadResults[Op]> {
+    const { keys } = columns
+    const isPlainGet = request.op === 'get' && !('traversal' in request && request.traversal !== undefined)
+    if (
+      isPlainGet &&
+      keys !== undefined &&
+      keys.bytes.byteLength <= SMALL_BYTES &&
+      this.#weight(request, columns) <= SMALL_READ
     )
+      return this.#gets.call(keys) as Promise<ReadResults[Op]>
+    // Explanations are not timed.
+    if (request.op === 'explain') return structure.read(request, columns)
+    return this.#timed(performance.now(), structure.read(request, columns))
+  }
+
+  async #timed<T>(since: number, work: Promise<T>): Promise<T> {
+    const result = await work
+    this.host.meter?.computed(performance.now() - since)
+    return result
+  }
+
+  /** Makes sure of memory for a write. Once it is done others have made way for that. */
+  #prepare(structure: PagedStructure<IndexStructure>, batch: WriteBatch): Promise<PreparedWrite> {
+    return structure.reserve((current) => this.#timed(performance.now(), current.prepare(batch)))
   }
 
   /**
@@ -154,7 +212,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
   /** Takes its turn, with nothing beside it, and keeps it until it is released: for the relation that it follows. */
   async holdAlone(): Promise<HeldIndex> {
     const held = await this.holdTurn('exclusive')
-    return { ...held, definition: this.definition, remake: () => this.recover() }
+    const prepare = (batch: WriteBatch) => this.#prepare(held.structure, batch)
+    return { ...held, definition: this.definition, prepare, remake: () => this.recover() }
   }
 
   /**
@@ -228,11 +287,14 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     return { stored, writer, upkeep, payloads }
   }
 
-  protected override async loadOn(device: Device, id: number): Promise<Loaded<PagedIndex>> {
+  protected override async loadOn(
+    device: Device,
+    id: number,
+  ): Promise<Loaded<PagedStructure<IndexStructure>>> {
     const { definition } = this
     const options = { ...this.host, device, id, definition, fill: this.#fill }
     const { structure, replayedBytes } = await loadStructure(options)
-    return { structure: new PagedIndex(structure, this.host), replayedBytes }
+    return { structure: pagedIndex(structure, this.host), replayedBytes }
   }
 
   /** Answers a batch of writes, and those that come behind it while it is being made durable. */
@@ -241,6 +303,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
     writes: readonly PendingWrite[],
     followers: Followers<PendingWrite>,
   ): Promise<boolean> {
+    const target = { prepare: (batch: WriteBatch) => this.#prepare(structure, batch) }
     return structure.change(async (current) => {
       const isLoad = writes[0].load !== undefined
       const most = IN_A_ROW[isLoad ? 'load' : 'write']
@@ -248,7 +311,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, PagedInde
       let group = writes
       for (let batches = 1; sound && group.length > 0; batches++) {
         const goesOn = isLoad || batches > 1 || upkeep.isStreaming
-        sound = await writer.run(structure, group, { arrival: followers.arrival(), goesOn })
+        sound = await writer.run(target, group, { arrival: followers.arrival(), goesOn })
         group = sound && batches < most ? followers.take() : []
         const follows = group.length > 0
         if (sound) await (isLoad ? upkeep.afterLoad(current, follows) : upkeep.afterWrites(current, follows))

@@ -1,6 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
-import type { RelationFigures } from '../../gpu/relational/stored/stored-relation.js'
+import type { RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type {
   Make,
   StoredRelation as StoredDefinition,
@@ -17,10 +17,9 @@ import type { Loaded } from './index-loader.js'
 import { type Cancellation, type Reader, requireWanted, type WriteId } from './index-requests.js'
 import { Index } from './named-index.js'
 import { allHeld, type LogFigures, NamedStructure } from './named-structure.js'
-import { PagedRelation } from './paged-relation.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
 import { fillIndex, prepareIndexes } from './relation-indexes.js'
-import { loadRelation } from './relation-loader.js'
+import { loadRelation, pagedRelation } from './relation-loader.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
 import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
@@ -33,7 +32,7 @@ interface RelationParts {
 
 /** A relation whose turn it is, until that is released. */
 export interface HeldRelation {
-  readonly structure: PagedRelation
+  readonly structure: PagedStructure<StoredRelation>
   release(): void
 }
 
@@ -47,7 +46,7 @@ export interface HeldRelation {
 export class Relation extends NamedStructure<
   RelationDefinition,
   RelationParts,
-  PagedRelation,
+  StoredRelation,
   PendingAppend
 > {
   readonly #indexes = new Set<Index>()
@@ -208,14 +207,17 @@ export class Relation extends NamedStructure<
     return { stored, writer, upkeep }
   }
 
-  protected override async loadOn(device: Device, id: number): Promise<Loaded<PagedRelation>> {
+  protected override async loadOn(
+    device: Device,
+    id: number,
+  ): Promise<Loaded<PagedStructure<StoredRelation>>> {
     const { definition } = this
     const { structure, replayedBytes } = await loadRelation({ ...this.host, device, id, definition })
-    return { structure: new PagedRelation(structure, this.host, definition.columns), replayedBytes }
+    return { structure: pagedRelation(structure, this.host, definition.columns), replayedBytes }
   }
 
   protected override async runWrites(
-    { structure, writer, upkeep }: RelationParts & { readonly structure: PagedRelation },
+    { structure, writer, upkeep }: RelationParts & { readonly structure: PagedStructure<StoredRelation> },
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
     const held = await allHeld(this.indexes.map((index) => index.holdAlone()))

@@ -35,7 +35,7 @@ export interface WriteKinds<Write> {
 export abstract class NamedStructure<
   Definition extends { readonly name: string },
   Parts extends StructureParts,
-  Paged extends PagedStructure<DeviceStructure>,
+  S extends DeviceStructure,
   Write extends { readonly reject: (error: WarpdexError) => void },
 > {
   readonly definition: Definition
@@ -46,7 +46,7 @@ export abstract class NamedStructure<
   #exists = false
   #isDropped = false
   /** Undefined while there is no structure: before the creation, during a rebuild, and in the end. */
-  #loaded: (Parts & { readonly structure: Paged }) | undefined
+  #loaded: (Parts & { readonly structure: PagedStructure<S> }) | undefined
   /** Why new requests are refused for good. */
   #refusal: WarpdexError | undefined
   /** Why the structure could not be rebuilt. */
@@ -75,10 +75,10 @@ export abstract class NamedStructure<
   protected abstract leaveStore(id: number): Promise<void>
   protected abstract makeParts(stored: Parts['stored']): Parts
   /** Brings what is stored to a device. */
-  protected abstract loadOn(device: Device, id: number): Promise<Loaded<Paged>>
+  protected abstract loadOn(device: Device, id: number): Promise<Loaded<PagedStructure<S>>>
   /** Answers writes in their turn. @returns whether the structure holds what the log holds; if not, it is rebuilt */
   protected abstract runWrites(
-    loaded: Parts & { readonly structure: Paged },
+    loaded: Parts & { readonly structure: PagedStructure<S> },
     writes: readonly Write[],
     followers: Followers<Write>,
   ): Promise<boolean>
@@ -207,7 +207,7 @@ export abstract class NamedStructure<
   protected holdTurn(
     kind: 'read' | 'exclusive',
     reader?: Reader,
-  ): Promise<Parts & { readonly structure: Paged; release(): void }> {
+  ): Promise<Parts & { readonly structure: PagedStructure<S>; release(): void }> {
     return new Promise((resolve, reject) => {
       const held = async () => {
         requireWanted(reader)
@@ -228,7 +228,7 @@ export abstract class NamedStructure<
   }
 
   /** What there is, for a request in its turn. */
-  protected live(): Parts & { readonly structure: Paged } {
+  protected live(): Parts & { readonly structure: PagedStructure<S> } {
     if (this.#loaded !== undefined) return this.#loaded
     throw this.#absence()
   }
@@ -239,7 +239,7 @@ export abstract class NamedStructure<
   }
 
   /** What upkeep is to know of it. */
-  protected upkeepOptions(id: number): SnapshotUpkeepOptions<Paged> {
+  protected upkeepOptions(id: number): SnapshotUpkeepOptions<PagedStructure<S>> {
     const { store, snapshotLogBytes, meter } = this.host
     return {
       store,
@@ -290,7 +290,7 @@ export abstract class NamedStructure<
     this.#loaded = { ...parts, structure }
   }
 
-  async #build({ stored, upkeep }: Parts): Promise<Paged> {
+  async #build({ stored, upkeep }: Parts): Promise<PagedStructure<S>> {
     const { budget } = this.host
     const device = await this.host.device()
     const { structure, replayedBytes } = await budget.withRoom(() => this.loadOn(device, stored.id))

@@ -1,7 +1,7 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { RegionStats, StructureImage } from '../../gpu/index-structure.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Pageable } from './device-budget.js'
+import { Pageable } from './device-budget.js'
 import type { PagingHost } from './engine-host.js'
 import type { SnapshotContent, Snapshotted } from './snapshot-upkeep.js'
 
@@ -15,6 +15,14 @@ export interface DeviceStructure {
   destroy(): void
 }
 
+/** How structures of a kind come back to a device, and what a snapshot of one holds. */
+export interface Paging<S extends DeviceStructure> {
+  restore(device: Device, image: StructureImage): Promise<S>
+  snapshot(structure: S): Promise<SnapshotContent>
+  /** That of one on the host, where its image is all that it takes; else a copy comes to the device for it. */
+  readonly imageSnapshot?: (image: StructureImage) => SnapshotContent
+}
+
 /** Where a structure is that may be paged out. */
 export interface PlaceStats {
   /** Whether it is on the device. */
@@ -23,6 +31,7 @@ export interface PlaceStats {
   readonly hostBytes: number
 }
 
+type AnyStructure = PagedStructure<DeviceStructure>
 type StatsOf<S extends DeviceStructure> = ReturnType<S['stats']>
 
 /** Where a structure is: on the device, or on the host with the figures that it had when it left. */
@@ -34,22 +43,22 @@ type Place<S extends DeviceStructure> =
  * A structure that makes way for others when device memory runs short: then its image lies in host memory, byte for byte, until it is
  * used again (Volk §4.1, §4.2). Reads and writes go through `use`, which brings it back first.
  */
-export abstract class PagedStructure<S extends DeviceStructure> implements Pageable, Snapshotted {
-  protected readonly host: PagingHost
+export class PagedStructure<S extends DeviceStructure> extends Pageable implements Snapshotted {
+  readonly #host: PagingHost
+  readonly #paging: Paging<S>
   #place: Place<S>
   /** Work of the structure beside requests, about whose end the budget is to be told. */
   #background: Promise<void> | undefined
   #destroyed = false
 
   /** Takes over a structure that is on the device. */
-  constructor(structure: S, host: PagingHost) {
+  constructor(structure: S, host: PagingHost, paging: Paging<S>) {
+    super()
     this.#place = { structure }
-    this.host = host
+    this.#host = host
+    this.#paging = paging
     host.budget.add(this)
   }
-
-  /** Brings the structure back from an image that lies in host memory. */
-  protected abstract restore(device: Device, image: StructureImage): Promise<S>
 
   /**
    * Runs a task on the structure, which stays on the device meanwhile: at once if it is there. The task may be run twice, if the
@@ -57,7 +66,7 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`, when the structure cannot be brought back, and what the task throws
    */
   async use<T>(task: (structure: S) => Promise<T>): Promise<T> {
-    const { budget } = this.host
+    const { budget } = this.#host
     const coming = budget.acquire(this)
     if (coming !== undefined) await coming
     try {
@@ -69,17 +78,14 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
 
   /** Whether a use that begins now would begin at once. */
   get isAtHand(): boolean {
-    return this.host.budget.isHere(this)
+    return this.state === 'here'
   }
 
   /** As `use`, of several structures at once. */
-  static async useAll<T>(
-    structures: readonly PagedStructure<DeviceStructure>[],
-    task: () => Promise<T>,
-  ): Promise<T> {
+  static async useAll<T>(structures: readonly AnyStructure[], task: () => Promise<T>): Promise<T> {
     const [first] = structures
     if (first === undefined) return task()
-    const { budget } = first.host
+    const { budget } = first.#host
     await budget.acquireAll(structures)
     try {
       return await budget.withRoom(task)
@@ -89,10 +95,7 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
   }
 
   /** As `useAll`, for a task that writes. Once it is done others have made way for what the structures have grown by. */
-  static changeAll<T>(
-    structures: readonly PagedStructure<DeviceStructure>[],
-    task: () => Promise<T>,
-  ): Promise<T> {
+  static changeAll<T>(structures: readonly AnyStructure[], task: () => Promise<T>): Promise<T> {
     return PagedStructure.useAll(structures, () =>
       task().finally(async () => {
         for (const structure of structures) await structure.#changed()
@@ -111,10 +114,10 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
     if (current.background !== undefined && this.#background === undefined) {
       this.#background = current.background.then(() => {
         this.#background = undefined
-        if (this.#place.structure === current && !this.#destroyed) void this.host.budget.settle(this)
+        if (this.#place.structure === current && !this.#destroyed) void this.#host.budget.settle(this)
       })
     }
-    return this.host.budget.settle(this)
+    return this.#host.budget.settle(this)
   }
 
   /** The structure itself, for what runs within a task. */
@@ -126,17 +129,22 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
 
   /** Runs a task that makes sure of memory, within `change`. Once it is done others have made way for that. */
   async reserve<T>(task: (structure: S) => Promise<T>): Promise<T> {
-    const { budget } = this.host
+    const { budget } = this.#host
     const prepared = await budget.withRoom(() => task(this.current))
     await budget.settle(this)
     return prepared
   }
 
-  abstract snapshot(): Promise<SnapshotContent>
-
-  /** What it left on the host, while it is there. */
-  protected get hostImage(): StructureImage | undefined {
-    return this.#place.image
+  /** What it holds as of the last write. One that is on the host stays there. */
+  async snapshot(): Promise<SnapshotContent> {
+    const { image } = this.#place
+    const { restore, snapshot, imageSnapshot } = this.#paging
+    if (image === undefined) return this.use(snapshot)
+    if (imageSnapshot !== undefined) return imageSnapshot(image)
+    return this.#host.budget.withRoom(async () => {
+      const copy = await restore(await this.#host.device(), image)
+      return snapshot(copy).finally(() => copy.destroy())
+    })
   }
 
   stats(): StatsOf<S> & PlaceStats {
@@ -165,20 +173,20 @@ export abstract class PagedStructure<S extends DeviceStructure> implements Pagea
     const image = await current.image()
     this.#place = { image, stats: statsOf(current) }
     current.destroy()
-    this.host.meter?.happened('pageOut')
+    this.#host.meter?.happened('pageOut')
   }
 
   async pageIn(): Promise<void> {
     const { image } = this.#place
     if (image === undefined) return
-    this.#place = { structure: await this.restore(await this.host.device(), image) }
-    this.host.meter?.happened('pageIn')
+    this.#place = { structure: await this.#paging.restore(await this.#host.device(), image) }
+    this.#host.meter?.happened('pageIn')
   }
 
   /** Gives everything back. Called when nobody uses it. */
   async destroy(): Promise<void> {
     this.#destroyed = true
-    await this.host.budget.remove(this)
+    await this.#host.budget.remove(this)
     const { structure } = this.#place
     structure?.destroy()
     await structure?.background

@@ -1,13 +1,8 @@
-import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
+import type { ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
 import type { PayloadStore } from '../../persistence/payloads/payload-store.js'
 import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-
-/** Whatever answers reads. */
-interface Readable {
-  read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]>
-}
 
 /** Room that a reply has for payloads beside its other columns. */
 const PAYLOAD_BYTES = LIMITS.frameBytes / 2
@@ -24,15 +19,15 @@ export class PayloadReader {
 
   /**
    * Reads with payloads that fit into one reply: a scan has a lower limit than was asked for where they would not.
+   * @param readRows reads what the structure has
    * @throws WarpdexError `TOO_LARGE` when they do not fit, of a scan not even one entry a range
    */
   async read<Op extends ReadOp>(
-    structure: Readable,
+    readRows: (request: ReadRequest<Op>) => Promise<ReadResults[Op]>,
     request: ReadRequest<Op>,
-    columns: ReadColumns,
   ): Promise<ReadResults[Op]> {
     // Rows do not leave the process.
-    const result: ReadResults[ReadOp] = await structure.read({ ...request, memory: undefined }, columns)
+    const result: ReadResults[ReadOp] = await readRows({ ...request, memory: undefined })
     // What is cast here has the type of the result, with other payloads.
     if (!('payloads' in result)) return result as ReadResults[Op]
     const { payloads: rows } = result
@@ -47,7 +42,7 @@ export class PayloadReader {
     if (fitting === rows.byteLength / 16)
       return { ...result, payloads: bytes, payloadOffsets: offsets } as ReadResults[Op]
     const limit = !('ranges' in request) ? 0 : request.ranges === 1 ? fitting : request.limit >> 1
-    if (limit > 0) return this.read(structure, { ...request, limit }, columns)
+    if (limit > 0) return this.read(readRows, { ...request, limit })
     throw new WarpdexError(
       'TOO_LARGE',
       `the payloads take more than the ${PAYLOAD_BYTES} bytes that one reply has for them; ask for less at a time`,

@@ -7,8 +7,11 @@ import type { Rows } from '../../protocol/rows.js'
 import { isFixedKeyType, type KeyType } from '../../protocol/types.js'
 import type { InTurn } from './snapshot-upkeep.js'
 
-/** What a reclaimer needs of a structure. */
-type ReclaimedStructure = Pick<IndexStructure, 'read' | 'shape' | 'stats'>
+/** What a reclaimer needs of a structure that may be paged out. */
+interface ReclaimedStructure {
+  stats(): { readonly payloads: number }
+  use<T>(task: (structure: Pick<IndexStructure, 'read' | 'shape'>) => Promise<T>): Promise<T>
+}
 
 /** Words of a payload of kind `bytes` as the structure holds it; the first two are its row. */
 const PAYLOAD_WORDS = 4
@@ -68,8 +71,10 @@ export class PayloadReclaimer {
     if (held === undefined) return undefined
     let tokens: Rows | undefined
     for (let more = true; more; ) {
-      const page = await inTurn((structure) =>
-        structure.read({ op: 'scan', ranges: 1, limit: pageEntries(structure.shape.keyType) }, { tokens }),
+      const page = await inTurn((paged) =>
+        paged.use((structure) =>
+          structure.read({ op: 'scan', ranges: 1, limit: pageEntries(structure.shape.keyType) }, { tokens }),
+        ),
       )
       const words = aligned(page.payloads, Uint32Array)
       for (let i = 0; i < words.length; i += PAYLOAD_WORDS) held.mark(words[i] + words[i + 1] * 2 ** 32)

@@ -49,7 +49,7 @@ export async function prepareIndexes(
 ): Promise<readonly PreparedWrite[]> {
   const prepared: PreparedWrite[] = []
   try {
-    for (const { structure, definition } of indexes) {
+    for (const { prepare, definition } of indexes) {
       const columns = columnsOf(relation, definition)
       let row = first
       const parts = batches.map((batch) => {
@@ -57,7 +57,7 @@ export async function prepareIndexes(
         row += batch.rows
         return { ops: WriteOp.insert, ...keys }
       })
-      prepared.push(await structure.prepare(joinBatches(parts, keyWidth(definition.keyType), ROW_BYTES)))
+      prepared.push(await prepare(joinBatches(parts, keyWidth(definition.keyType), ROW_BYTES)))
     }
     return prepared
   } catch (error) {

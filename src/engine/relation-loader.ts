@@ -1,7 +1,23 @@
 import type { StructureImage } from '../../gpu/index-structure.js'
+import { partsOf } from '../../gpu/memory/image-parts.js'
 import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
-import type { RelationDefinition } from '../../protocol/relation.js'
+import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
+import type { PagingHost } from './engine-host.js'
 import { filled, type Loaded, type LoadOptions, newestSnapshot } from './index-loader.js'
+import { PagedStructure } from './paged-structure.js'
+
+/** Columns that are on the device, and may be paged out from now on. */
+export function pagedRelation(
+  stored: StoredRelation,
+  host: PagingHost,
+  columns: readonly ColumnDefinition[],
+): PagedStructure<StoredRelation> {
+  return new PagedStructure(stored, host, {
+    restore: (device, image) => StoredRelation.restore(device, columns, image.meta, partsOf(image)),
+    snapshot: (current) => current.snapshot(),
+    imageSnapshot: (image) => ({ ...image, release() {} }),
+  })
+}
 
 /**
  * Brings a relation to the device: its newest sound snapshot, and the log after it.

@@ -1,10 +1,10 @@
-import type { PreparedAppend } from '../../gpu/relational/stored/stored-relation.js'
+import type { PreparedAppend, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
 import { toWarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
-import type { PagedRelation } from './paged-relation.js'
+import type { PagedStructure } from './paged-structure.js'
 import { answerWrites, type IdentifiedWrite, rememberedOutcome } from './write-identity.js'
 
 /** Rows that wait to be appended, settled by `settleBatch`. */
@@ -39,7 +39,7 @@ export class RelationWriter {
    * @returns whether relation and indexes hold what the log holds; if not, they must be rebuilt
    */
   async run(
-    relation: PagedRelation,
+    relation: PagedStructure<StoredRelation>,
     prepareIndexes: PrepareIndexes,
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
@@ -82,7 +82,7 @@ export class RelationWriter {
 
 /** Makes room in the relation and in its indexes; all change or none. */
 async function prepare(
-  relation: PagedRelation,
+  relation: PagedStructure<StoredRelation>,
   prepareIndexes: PrepareIndexes,
   batches: readonly RelationBatch[],
 ): Promise<PreparedAppend> {

@@ -49,14 +49,3 @@ export interface ServerMeter {
   /** A message came. */
   received(bytes: number): RequestMeter
 }
-
-const nothing = (): void => {}
-
-/** Listens to nothing. */
-export const NO_ENGINE_METER: EngineMeter = {
-  waited: nothing,
-  dispatched: nothing,
-  computed: nothing,
-  logged: nothing,
-  happened: nothing,
-}

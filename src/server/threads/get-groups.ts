@@ -4,8 +4,7 @@ import type { DataRequest, WireColumns } from '../../../protocol/data-request.js
 import { WarpdexError } from '../../../protocol/errors.js'
 import { sectionElementBytes } from '../../../protocol/frame.js'
 import type { Request } from '../../../protocol/messages.js'
-import { Coalescer } from '../../engine/coalescer.js'
-import { cutShared, paddedCount } from '../../engine/get-coalescer.js'
+import { Coalescer, cutShared, paddedCount } from '../../engine/coalescer.js'
 import { type Call, Cancellation, type Reply } from '../backend.js'
 
 /** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */

@@ -7,7 +7,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import { DeviceBudget } from '../../../src/engine/device-budget.js'
 import type { Engine, EngineOptions } from '../../../src/engine/index.js'
-import { PagedIndex } from '../../../src/engine/paged-index.js'
+import { pagedIndex } from '../../../src/engine/index-loader.js'
 import { prefixTrees, type StructureFactory } from '../../../src/engine/structures.js'
 import { HeldPasses } from '../../gpu/index/held-passes.js'
 import { reads } from '../../reads.js'
@@ -152,7 +152,7 @@ t.test('what a merge takes counts until it is over', async (t) => {
   const budget = new DeviceBudget(Number.POSITIVE_INFINITY)
   const shape = { keyType: 'u64', payloadBytes: 8, unique: false, matchFrom: 0, structure: 'css' } as const
   const tree = await PrefixTree.create(device, shape)
-  const paged = new PagedIndex(tree, { structures, budget, device: async () => device })
+  const paged = pagedIndex(tree, { structures, budget, device: async () => device })
   passes.hold()
   await paged.change(async () => {
     for (const first of [0, MANY]) {

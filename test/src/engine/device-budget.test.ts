@@ -1,11 +1,11 @@
 import t from 'tap'
 import { DeviceFull } from '../../../gpu/device/device-full.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { DeviceBudget, type Pageable } from '../../../src/engine/device-budget.js'
+import { DeviceBudget, Pageable } from '../../../src/engine/device-budget.js'
 import { Random, seedOfRun } from '../../random.js'
 
 /** A member that notes what happens to it. */
-class Fake implements Pageable {
+class Fake extends Pageable {
   isHere = true
   pagedOut = 0
   pagedIn = 0
@@ -14,6 +14,7 @@ class Fake implements Pageable {
   deviceBytes: number
 
   constructor(deviceBytes: number) {
+    super()
     this.deviceBytes = deviceBytes
   }
 

@@ -1,12 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Rows, rowAt, rowCount, rowsOf } from '../../../protocol/rows.js'
-import { GetCoalescer } from '../../../src/engine/get-coalescer.js'
+import { getCoalescer } from '../../../src/engine/coalescer.js'
+import { prefixTrees } from '../../../src/engine/structures.js'
+import { openEngine } from './open-engine.js'
 
 /** Looks up u32 keys that are all there and are their own payloads; dispatches end when they are told to. */
 function openCoalescer() {
   const dispatches: { keys: number; end: (error?: Error) => Promise<void> }[] = []
-  const coalescer = new GetCoalescer(
+  const coalescer = getCoalescer(
     ({ bytes: keys }) =>
       new Promise((resolve, reject) => {
         const count = keys.byteLength / 4
@@ -18,8 +20,7 @@ function openCoalescer() {
         }
         dispatches.push({ keys: count, end })
       }),
-    4,
-    4,
+    { keyType: 'u32', payloadBytes: 4 },
   )
   return { coalescer, dispatches }
 }
@@ -46,7 +47,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
     column(14),
     column(),
   ]
-  const answers = await askApart(asked, (bytes) => coalescer.get({ bytes }))
+  const answers = await askApart(asked, (bytes) => coalescer.call({ bytes }))
   t.same(
     dispatches.map(({ keys }) => keys),
     [1, 2, 1],
@@ -69,7 +70,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
 
 t.test('gets that come at once share a dispatch, also where the device is idle', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = [1, 2, 3].map((key) => coalescer.get({ bytes: column(key) }))
+  const answers = [1, 2, 3].map((key) => coalescer.call({ bytes: column(key) }))
   await setImmediate()
   t.same(
     dispatches.map(({ keys }) => keys),
@@ -84,7 +85,7 @@ t.test('gets that come at once share a dispatch, also where the device is idle',
 
 t.test('a failure reaches every get that shared the dispatch, and no other', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = await askApart([1, 2, 3, 4, 5], (key) => coalescer.get({ bytes: column(key) }))
+  const answers = await askApart([1, 2, 3, 4, 5], (key) => coalescer.call({ bytes: column(key) }))
   const settled = Promise.allSettled(answers)
   await dispatches[0].end()
   await dispatches[3].end(new Error('on purpose'))
@@ -96,18 +97,38 @@ t.test('a failure reaches every get that shared the dispatch, and no other', asy
   )
 })
 
-t.test('large gets go at once', async (t) => {
-  const { coalescer, dispatches } = openCoalescer()
-  const answers = Array.from({ length: 4 }, () => coalescer.get({ bytes: new Uint8Array(5000 * 4) }))
-  t.equal(dispatches.length, 4)
-  for (const dispatch of dispatches) await dispatch.end()
-  await Promise.all(answers)
+t.test('large gets, and those of long keys, go at once', async (t) => {
+  let reads = 0
+  const create: typeof prefixTrees.create = async (...args) => {
+    const structure = await prefixTrees.create(...args)
+    const read = structure.read.bind(structure)
+    structure.read = (...args) => {
+      reads++
+      return read(...args)
+    }
+    return structure
+  }
+  const engine = await openEngine(t, { structures: { ...prefixTrees, create } })
+  const common = { payloadKind: 'u32', unique: false } as const
+  await engine.createIndex({ name: 'numbers', keyType: 'u32', ...common })
+  await engine.createIndex({ name: 'texts', keyType: 'string', ...common })
+  const long = rowsOf(Array.from({ length: 100 }, () => new Uint8Array(4096)))
+  for (const [name, keys] of [
+    ['numbers', { bytes: new Uint8Array(5000 * 4) }],
+    ['texts', long],
+  ] as const) {
+    const before = reads
+    const gets = Array.from({ length: 4 }, () => engine.index(name).read({ op: 'get' }, { keys }))
+    await setImmediate()
+    t.equal(reads - before, 4)
+    await Promise.all(gets)
+  }
 })
 
-t.test('keys of variable length are padded with empty ones, and long ones go at once', async (t) => {
+t.test('keys of variable length are padded with empty ones', async (t) => {
   const dispatches: Rows[] = []
   const ends: (() => void)[] = []
-  const coalescer = new GetCoalescer(
+  const coalescer = getCoalescer(
     (keys) => {
       dispatches.push(keys)
       const count = rowCount(keys, undefined)
@@ -115,12 +136,11 @@ t.test('keys of variable length are padded with empty ones, and long ones go at 
       const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
       return new Promise((resolve) => ends.push(() => resolve({ found, payloads })))
     },
-    undefined,
-    1,
+    { keyType: 'string', payloadBytes: 1 },
   )
   const asked = [['a'], ['bb'], [''], ['ccc', '', 'd'], Array.from({ length: 9 }, (_, i) => 'e'.repeat(i))]
   const answers = await askApart(asked, (texts) =>
-    coalescer.get(rowsOf(texts.map((text) => Buffer.from(text)))),
+    coalescer.call(rowsOf(texts.map((text) => Buffer.from(text)))),
   )
   ends[0]()
   await setImmediate()
@@ -133,7 +153,4 @@ t.test('keys of variable length are padded with empty ones, and long ones go at 
       asked[i].map(({ length }) => length),
     )
   }
-  const long = rowsOf(Array.from({ length: 100 }, () => new Uint8Array(4096)))
-  for (let i = 0; i < 4; i++) void coalescer.get(long)
-  t.equal(dispatches.length, 8)
 })
