@@ -19,6 +19,7 @@ import { benchPeers } from './peers/peers.js'
 import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
+import { benchRecovery } from './recovery.js'
 import { drawCharts as drawRelationalCharts } from './relational/charts.js'
 import { benchRelational } from './relational/relational.js'
 import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
@@ -134,6 +135,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     }
     return undefined
   },
+  recovery: ({ adapter, device, largest, against }) => {
+    device.destroy()
+    return benchRecovery({ adapter, logarithm: largest(20), against })
+  },
   fairness: ({ adapter, device, quick }) => {
     device.destroy()
     return benchFairness(adapter, quick)
@@ -184,7 +189,7 @@ const options = await yargs(hideBin(process.argv))
   .option('against', {
     type: 'string',
     describe:
-      'door: folder of the compiled modules (dist) of another build, to be measured in turns with this one',
+      'door, recovery: folder of the compiled modules (dist) of another build, to be measured in turns with this one',
   })
   .option('list', {
     type: 'boolean',
