@@ -17,7 +17,7 @@ import type { ColumnDefinition, ColumnType, RelationDefinition } from '../../pro
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
 import { shown } from '../../protocol/shown.js'
-import { checkName } from './options.js'
+import { checkName } from './call-options.js'
 
 /** Arrow's numbers of types, which are part of its format. */
 const ARROW = { dictionary: -1, int: 2, float: 3, utf8: 5, bool: 6, largeUtf8: 20 } as const

@@ -5,25 +5,27 @@ import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { parseColumns, type RelationDefinition, type RelationInfo } from '../../protocol/relation.js'
 import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
-import { Connection } from './connection.js'
-import { IndexCalls } from './index-calls.js'
 import {
   ANYTHING,
   CALL_OPTIONS,
   type CallOptions,
+  checkName,
+  checkOptions,
+  FLAG,
+  type Kinds,
+  TEXT,
+} from './call-options.js'
+import { Connection } from './connection.js'
+import { IndexCalls } from './index-calls.js'
+import {
   type ConnectOptions,
   CREATE_OPTIONS,
   type CreateOptions,
   checkConnect,
-  checkName,
-  checkOptions,
   DEFINITION_FIELDS,
   DROP_OPTIONS,
   type DropOptions,
-  FLAG,
-  type Kinds,
   layoutOf,
-  TEXT,
 } from './options.js'
 import { checkQuery, type Query } from './query/query.js'
 import { QueryResult } from './query/query-result.js'

@@ -2,20 +2,37 @@ import { encodeDataRequest } from '../../protocol/data-frame.js'
 import type { DataOp, DataRequest, IndexHandle } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
+import { IdMap } from '../../protocol/id-map.js'
+import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { ReplyFields } from '../../protocol/replies.js'
-import { afterThis, type Bounds, millisecondsLeft, toBounds, withinBounds } from './bounds.js'
-import { CallTable } from './call-table.js'
-import { frameMemory } from './frame-memory.js'
+import {
+  afterThis,
+  type Bounds,
+  type CallOptions,
+  millisecondsLeft,
+  toBounds,
+  withinBounds,
+} from './call-options.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
-import { type CallOptions, type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
+import { type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
 import type { Reply } from './reply.js'
 
 /** A request for data, but for the index that it means and for what the connection says of it. */
 export interface DataCall<O extends DataOp = DataOp>
   extends Omit<DataRequest, 'id' | 'deadline' | keyof IndexHandle> {
   readonly op: O
+}
+
+/** A request on its way to an answer. */
+interface Call {
+  readonly id: number
+  readonly frame: Uint8Array<ArrayBuffer>
+  /** How often it may still be sent. */
+  sends: number
+  readonly resolve: (reply: Reply) => void
+  readonly reject: (reason: WarpdexError) => void
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -50,7 +67,12 @@ export class Connection {
   readonly #reconnect: ReconnectOptions
   /** Scopes the write ids. */
   readonly #client = randomName()
-  readonly #calls = new CallTable()
+  /** Over which calls are sent, while there is a connection. */
+  #link: Link | undefined
+  /** Calls that are sent, up to the server's bounds, and those that wait behind them, in their order. */
+  readonly #sent = new IdMap<Call>()
+  #sentBytes = 0
+  #waiting = new Map<number, Call>()
   /** Of the requests to each index. */
   readonly order = new IndexOrder()
   /** Aborted when the client is to be closed: new calls are refused from then on. */
@@ -168,7 +190,7 @@ export class Connection {
         writeId: call.writeId,
         columns: call.columns,
       }
-      return encodeDataRequest(request, frameMemory)
+      return encodeDataRequest(request)
     }
     return this.#call(call.op, encode, bounds, onError)
   }
@@ -190,16 +212,47 @@ export class Connection {
         if (this.#end !== undefined) return fail(this.#end)
         // The server answers what it was asked.
         const answer = resolve as (reply: Reply) => void
-        this.#calls.add({
-          id,
-          frame: encode(id),
-          sends: SENDS[op] ?? READ_SENDS,
-          resolve: answer,
-          reject: fail,
-        })
+        const sends = SENDS[op] ?? READ_SENDS
+        const call = { id, frame: encode(id), sends, resolve: answer, reject: fail }
+        if (this.#waiting.size > 0 || !this.#send(call)) this.#waiting.set(id, call)
       },
       () => this.#abandon(id),
     )
+  }
+
+  /** @returns false where a call has to wait: for a connection, or because the server has enough to do */
+  #send(call: Call): boolean {
+    const bytes = this.#sentBytes + call.frame.length
+    const { size } = this.#sent
+    const hasRoom = size < LIMITS.requestsInFlight && (size === 0 || bytes <= LIMITS.bytesInFlight)
+    if (this.#link === undefined || !hasRoom) return false
+    this.#sent.set(call.id, call)
+    this.#sentBytes = bytes
+    call.sends--
+    this.#link.send(call.frame)
+    return true
+  }
+
+  /** Takes a call out that was sent, so that others can be. */
+  #takeSent(id: number): Call | undefined {
+    const call = this.#sent.delete(id)
+    if (call !== undefined) this.#sentBytes -= call.frame.length
+    return call
+  }
+
+  #sendWaiting(): void {
+    if (this.#waiting.size === 0) return
+    for (const call of this.#waiting.values()) {
+      if (!this.#send(call)) return
+      this.#waiting.delete(call.id)
+    }
+  }
+
+  /** The connection is lost: all that were sent. */
+  #takeAllSent(): Call[] {
+    this.#link = undefined
+    this.#sentBytes = 0
+    return this.#sent.takeAll()
   }
 
   /**
@@ -221,7 +274,7 @@ export class Connection {
     for (;;) {
       // What follows from an answer is on its way by then.
       await new Promise<void>(afterThis)
-      const isBusy = !this.#calls.isEmpty || this.order.gathers || this.#tasks > 0
+      const isBusy = this.#sent.size > 0 || this.#waiting.size > 0 || this.order.gathers || this.#tasks > 0
       if (this.#end !== undefined || !isBusy) return
       await new Promise<void>((resolve) => {
         this.#onLess = resolve
@@ -234,10 +287,11 @@ export class Connection {
     this.#end = reason
     this.#closing.abort()
     this.#finished.abort()
-    const { link } = this.#calls
-    this.#lost = link?.lost
-    link?.close()
-    this.#calls.rejectAll(reason)
+    this.#lost = this.#link?.lost
+    this.#link?.close()
+    const calls = [...this.#takeAllSent(), ...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const call of calls) call.reject(reason)
     this.#onClosed(cause)
     this.#onLess?.()
   }
@@ -250,10 +304,10 @@ export class Connection {
       ca: this.#options.ca,
       timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
       signal: this.#finished.signal,
-      onReply: (reply) => this.#receive(reply),
+      onReply: this.#receive,
     })
     this.#server = link.server
-    this.#calls.link = link
+    this.#link = link
     return link
   }
 
@@ -262,7 +316,7 @@ export class Connection {
     for (;;) {
       const reason = await link.lost
       if (this.#end !== undefined) return
-      this.#calls.connectionLost(reason)
+      this.#leaveWaiting(reason)
       this.#onLess?.()
       try {
         this.#options.onDisconnect?.(reason)
@@ -273,8 +327,16 @@ export class Connection {
         this.#finish(error, error)
         return
       }
-      this.#calls.sendWaiting()
+      this.#sendWaiting()
     }
+  }
+
+  /** After the loss of the connection: calls that were sent wait again before all others, or fail if they may not. */
+  #leaveWaiting(reason: WarpdexError): void {
+    const sent = this.#takeAllSent()
+    const again = sent.filter(({ sends }) => sends > 0).map((call) => [call.id, call] as const)
+    this.#waiting = new Map([...again, ...this.#waiting])
+    for (const call of sent) if (call.sends === 0) call.reject(reason)
   }
 
   async #comeBack(reason: WarpdexError): Promise<Link> {
@@ -300,21 +362,21 @@ export class Connection {
     throw failure
   }
 
-  #receive(reply: Reply): void {
-    const call = reply.id === null ? undefined : this.#calls.takeSent(reply.id)
+  #receive = (reply: Reply): void => {
+    const call = reply.id === null ? undefined : this.#takeSent(reply.id)
     // Replies to abandoned calls, and to the cancel requests that followed them, have no call.
     if (call === undefined) return
     if (reply.error === undefined) call.resolve(reply)
     else call.reject(reply.error)
-    this.#calls.sendWaiting()
+    this.#sendWaiting()
     this.#onLess?.()
   }
 
   #abandon(id: number): void {
-    if (this.#calls.takeSent(id) === undefined) this.#calls.dropWaiting(id)
+    if (this.#takeSent(id) === undefined) this.#waiting.delete(id)
     else {
-      this.#calls.link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
-      this.#calls.sendWaiting()
+      this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
+      this.#sendWaiting()
     }
     this.#onLess?.()
   }

@@ -1,4 +1,4 @@
-import { afterThis, type Bounds, withinBounds } from './bounds.js'
+import { afterThis, type Bounds, withinBounds } from './call-options.js'
 
 /** In Node the end of the event loop's turn gathers more than the end of the microtask queue; browsers have only the latter. */
 const atEndOfTurn: (run: () => void) => void =

@@ -54,9 +54,10 @@ export {
 } from '../../protocol/types.js'
 export { arrowDefinition, toArrow } from './arrow.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
+export type { CallOptions } from './call-options.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
-export type { CallOptions, ConnectOptions, FindOptions, ReconnectOptions } from './options.js'
+export type { ConnectOptions, FindOptions, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
 export {
   type Columns,

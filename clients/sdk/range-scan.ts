@@ -1,10 +1,17 @@
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
-import type { Bounds } from './bounds.js'
+import {
+  ANYTHING,
+  type Bounds,
+  CALL_OPTIONS,
+  type CallOptions,
+  FLAG,
+  type Kinds,
+  NUMBER,
+} from './call-options.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, Keys } from './keys.js'
-import { ANYTHING, CALL_OPTIONS, type CallOptions, FLAG, type Kinds, NUMBER } from './options.js'
 import { askForRanges, pickRanges, type Ranges, rangesOf } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { Entries, type KeyVector, type Payloads } from './results.js'

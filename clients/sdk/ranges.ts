@@ -18,7 +18,7 @@ import {
   SEQUENCE_BYTES,
   tupleParts,
 } from '../../protocol/types.js'
-import type { Bounds } from './bounds.js'
+import type { Bounds } from './call-options.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import { type AnyKey, type AnyKeys, keyColumn, wireKeys } from './keys.js'
 import { askInParts, type Cutter } from './parts.js'

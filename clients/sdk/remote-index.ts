@@ -5,18 +5,15 @@ import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import { rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
-import { parseTraversal } from '../../protocol/traversal-options.js'
+import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
 import { type IndexDefinition, type KeyType, keyWidth, type PayloadKind } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
-import { type Bounds, withinBounds } from './bounds.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { type Bounds, CALL_OPTIONS, type CallOptions, checkOptions, withinBounds } from './call-options.js'
 import type { DataCall } from './connection.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import { checkKey, type KeyInput, type Keys, keyColumn, wireKeys } from './keys.js'
 import {
-  CALL_OPTIONS,
-  type CallOptions,
-  checkOptions,
   DELETE_OPTIONS,
   type DeleteOptions,
   definitionOf,
@@ -80,7 +77,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** The first payload of each key. */
   get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
     return this.#calls.begin('get', options, FIND_OPTIONS, (known, bounds) =>
-      this.#get(keys, parseTraversal(options), known, bounds),
+      this.#get(keys, traversalOf(options), known, bounds),
     )
   }
 
@@ -88,7 +85,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
     return this.#calls.begin('explain', options, FIND_OPTIONS, async (known, bounds) => {
       const batch = keyBatch(keys, known)
-      const call = callOf({ op: 'explain', traversal: parseTraversal(options) }, batch, known)
+      const call = callOf({ op: 'explain', traversal: traversalOf(options) }, batch, known)
       const reply = await this.#calls.run(known, (known) => this.#calls.request(known, call, bounds))
       return reply.fields.explanation
     })
@@ -139,7 +136,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
         throw badRequest(`${count} keys came with ${sequences.length} sequences; each has one`)
       }
       const places = sequences && { bytes: asBytes(sequences) }
-      const call = { op: 'getNext', reverse, traversal: parseTraversal(options) } as const
+      const call = { op: 'getNext', reverse, traversal: traversalOf(options) } as const
       return this.#ask(call, { ...batch, places }, known, bounds, (parts) => {
         return new NextResult<K, P>(
           readBitmap(parts, 'found'),
@@ -180,7 +177,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('insert', options, INSERT_OPTIONS, (known, bounds) => {
-      const write = { op: 'insert', mode: options.mode, traversal: parseTraversal(options) } as const
+      const write = { op: 'insert', mode: options.mode, traversal: traversalOf(options) } as const
       return sendWrite(this.#calls, write, writeItems(keys, payloads, known), known, bounds)
     })
   }
@@ -205,7 +202,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('delete', options, DELETE_OPTIONS, (known, bounds) => {
-      const write = { op: 'delete', traversal: parseTraversal(options) } as const
+      const write = { op: 'delete', traversal: traversalOf(options) } as const
       const { payloads } = options
       const items =
         payloads === undefined
@@ -228,7 +225,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       const ops = opColumn(batch.ops, count)
       const payloads = filledPayloads(batch.payloads, ops, known)
       const items = { keys, payloads: payloads && payloadColumn(payloads, known, count) }
-      const write = { op: 'write', traversal: parseTraversal(options) } as const
+      const write = { op: 'write', traversal: traversalOf(options) } as const
       return sendWrite(this.#calls, write, items, known, bounds, ops)
     })
   }
@@ -271,14 +268,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     bounds: Bounds,
     join: (parts: readonly Part[]) => T,
   ): Promise<T> {
-    const askBy = (known: KnownIndex) => {
-      const ask = (part: KeyBatch) => this.#calls.request(known, callOf(read, part, known), bounds)
-      return askInParts(batch, KEY_PARTS, ask, join)
-    }
+    const calls = this.#calls
+    const ask = (known: KnownIndex) =>
+      askInParts(batch, KEY_PARTS, (part) => calls.request(known, callOf(read, part, known), bounds), join)
     // A place within a key is one among the payloads that it had.
-    return batch.places === undefined
-      ? this.#calls.run(known, askBy)
-      : this.#calls.goOn(known, () => askBy(known))
+    return batch.places === undefined ? calls.run(known, ask) : calls.goOn(known, () => ask(known))
   }
 }
 
@@ -295,6 +289,12 @@ interface SingleGets<K extends KeyType, P extends PayloadKind> {
 /** A request for what there is of keys, but for them. */
 type Read<O extends ReadOp = ReadOp> = Pick<DataCall<O>, 'op' | 'reverse' | 'traversal'>
 type ReadOp = 'get' | 'getAll' | 'count' | 'getNext' | 'explain'
+
+/** @throws WarpdexError `BAD_REQUEST` for what does not go together */
+function traversalOf(options: TraversalOptions): Traversal | undefined {
+  const isNamed = options.strategy !== undefined || options.resolution !== undefined
+  return isNamed ? parseTraversal(options) : undefined
+}
 
 function callOf<O extends ReadOp>(
   { op, reverse, traversal }: Read<O>,

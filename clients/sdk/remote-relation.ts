@@ -17,20 +17,19 @@ import type { RelationStats } from '../../protocol/replies.js'
 import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import { arrowInput, toArrow } from './arrow.js'
-import { type Bounds, UNBOUNDED } from './bounds.js'
-import type { Connection } from './connection.js'
 import {
+  type Bounds,
   CALL_OPTIONS,
   type CallOptions,
-  type CreateOptions,
   checkName,
   checkOptions,
   type Kinds,
-  layoutOf,
   NUMBER,
-  RELATION_INDEX_OPTIONS,
   TEXTS,
-} from './options.js'
+  UNBOUNDED,
+} from './call-options.js'
+import type { Connection } from './connection.js'
+import { type CreateOptions, layoutOf, RELATION_INDEX_OPTIONS } from './options.js'
 import { COLUMN_BYTES } from './parts.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Reply } from './reply.js'

@@ -2,11 +2,9 @@ import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { rowsOf } from '../../protocol/rows.js'
 import { isFixedKeyType, type KeyType, type PayloadKind } from '../../protocol/types.js'
-import type { Bounds } from './bounds.js'
-import type { IndexCalls, KnownIndex } from './index-calls.js'
-import type { Key, KeyEnd, KeyPrefix } from './keys.js'
 import {
   ANYTHING,
+  type Bounds,
   BYTES,
   CALL_OPTIONS,
   type CallOptions,
@@ -14,7 +12,9 @@ import {
   FLAG,
   type Kinds,
   NUMBER,
-} from './options.js'
+} from './call-options.js'
+import type { IndexCalls, KnownIndex } from './index-calls.js'
+import type { Key, KeyEnd, KeyPrefix } from './keys.js'
 import { askForRanges, rangeOf } from './ranges.js'
 import { eachEntry, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { type Payload, ScanPage } from './results.js'

@@ -7,8 +7,8 @@ import {
   payloadBytes,
   WriteOp,
 } from '../../protocol/types.js'
+import { ANYTHING, checkOptions, type Kinds } from './call-options.js'
 import type { Key, Keys } from './keys.js'
-import { ANYTHING, checkOptions, type Kinds } from './options.js'
 import type { PayloadInput, PayloadsInput } from './payload-column.js'
 
 /** A payload that a caller may give for an index of the kind. */

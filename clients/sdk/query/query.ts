@@ -20,7 +20,7 @@ import {
   oneOf,
   TEXT,
   TEXTS,
-} from '../options.js'
+} from '../call-options.js'
 import { type AggregateValue, columnOrValue, Value } from './value.js'
 
 /** Columns to compute, by their names; a list of names keeps columns as they are. */

@@ -8,7 +8,7 @@ import type {
 } from '../../../protocol/query/tree.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import { shown, titleOf } from '../../../protocol/shown.js'
-import { checkName } from '../options.js'
+import { checkName } from '../call-options.js'
 
 /** What an expression may be made of: another one, or a constant. */
 export type Operand = Value | number | bigint | string | boolean | null

@@ -67,7 +67,7 @@ export class BackendServer {
   end(): void {
     this.#ended = true
     for (const cancellation of this.#calls.values()) cancellation.cancel()
-    for (const [number] of this.#lent.entries()) this.#lent.delete(number)?.()
+    for (const giveBack of this.#lent.takeAll()) giveBack()
     for (const connection of this.#connections) this.#left(connection)
   }
 
