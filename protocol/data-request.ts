@@ -106,6 +106,11 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
   load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
 }
 
+/** Operations that change an index: those that a write id may name. */
+export const WRITES: ReadonlySet<string> = new Set(
+  DATA_OPS.filter((op) => OPERATIONS[op].options.includes('writeId')),
+)
+
 /** A column of numbers, or of rows that offsets cut. */
 export function wireColumn(
   type: Section['type'],

@@ -51,9 +51,9 @@ function positive(samples: readonly Sample[]): readonly Sample[] {
 
 /** All that is counted of requests. */
 function requestMetrics({ ops: byOp, stages }: Meters): Metric[] {
-  const ops = [...byOp.values()]
+  const ops = Object.values(byOp)
   const outcomes = ops.flatMap(({ op, outcomes }) =>
-    OUTCOMES.map((code, i): Sample => [outcomes[i], { op, code }]),
+    OUTCOMES.map((code): Sample => [outcomes[code], { op, code }]),
   )
   return [
     counter(

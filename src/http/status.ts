@@ -77,7 +77,7 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
   const relations = largestRelations(allRelations, LISTED)
   const { connections, coalescedGets, sharedDispatches, loggedWrites, logRecords } = meters
   const { requests: requestsInFlight, bytes: bytesInFlight } = meters.underWay()
-  const ops = [...meters.ops.values()].filter(({ latency }) => latency.count > 0)
+  const ops = Object.values(meters.ops).filter(({ latency }) => latency.count > 0)
   return {
     now: Date.now(),
     ...availability(),
@@ -94,7 +94,7 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
     ops: ops.map(({ op, outcomes, latency, items }) => ({
       op,
       ...timesOf(latency),
-      failures: latency.count - outcomes[0],
+      failures: latency.count - outcomes.OK,
       keys: items.sum,
     })),
     stages: STAGES.map((stage) => ({ stage, ...timesOf(meters.stages[stage]) })),

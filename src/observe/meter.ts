@@ -1,6 +1,3 @@
-import type { WarpdexError } from '../../protocol/errors.js'
-import type { Request } from '../../protocol/messages.js'
-
 /**
  * What happens beside requests and is worth counting; a compaction goes on between writes, a merge in the background, and an expiry is that
  * of a query's kept result.
@@ -30,22 +27,4 @@ export interface EngineMeter {
   /** Writes that went together were synced. */
   logged(writes: number, bytes: number, milliseconds: number): void
   happened(event: EngineEvent): void
-}
-
-/** The course of one request; its methods are called in this order, the first two only if it comes to that. */
-export interface RequestMeter {
-  /** @param milliseconds that the reading took */
-  decoded(request: Request, milliseconds: number): void
-  /** @param items keys or ranges that were asked for, or rows that were sent */
-  ran(items: number): void
-  /** @param bytes of the reply */
-  answered(error: WarpdexError | undefined, bytes: number): void
-}
-
-/** What tells of messages and of clients, where the sockets are. */
-export interface ServerMeter {
-  /** A client that does not read its replies is sent away. */
-  slowConsumer(queuedBytes: number): void
-  /** A message came. */
-  received(bytes: number): RequestMeter
 }

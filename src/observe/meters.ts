@@ -1,18 +1,12 @@
-import { DATA_OPS } from '../../protocol/data-request.js'
+import { DATA_OPS, WRITES } from '../../protocol/data-request.js'
 import { ERROR_CODES, type WarpdexError } from '../../protocol/errors.js'
-import { CONTROL_OPS, type Op, type Request } from '../../protocol/messages.js'
+import { CONTROL_OPS, type Request } from '../../protocol/messages.js'
 import { type HistogramData, LogHistogram } from './log-histogram.js'
-import {
-  ENGINE_EVENTS,
-  type EngineEvent,
-  type EngineMeter,
-  type RequestMeter,
-  type ServerMeter,
-} from './meter.js'
+import { ENGINE_EVENTS, type EngineEvent, type EngineMeter } from './meter.js'
 
 /** Operations, and what could not be read as one. */
 const METERED_OPS = [...CONTROL_OPS, ...DATA_OPS, 'unknown'] as const
-export type MeteredOp = Op | 'unknown'
+export type MeteredOp = (typeof METERED_OPS)[number]
 
 export const OUTCOMES = ['OK', ...ERROR_CODES] as const
 
@@ -23,27 +17,20 @@ export type Stage = (typeof STAGES)[number]
 /** Requests of which one has its stages measured. A power of two. */
 const SAMPLING = 16
 
-const OUTCOME_NUMBERS = new Map<string, number>(OUTCOMES.map((outcome, i) => [outcome, i]))
-const OPS_OF_READS: ReadonlySet<MeteredOp> = new Set([
-  'get',
-  'getAll',
-  'count',
-  'scan',
-  'getNext',
-  'explain',
+const READS: ReadonlySet<string> = new Set([
+  ...DATA_OPS.filter((op) => !WRITES.has(op)),
   'query',
   'queryNext',
 ])
-const OPS_OF_WRITES: ReadonlySet<MeteredOp> = new Set(['insert', 'delete', 'write', 'load'])
 
 /** Counters of requests, as far as they are counted where sockets are. */
-const REQUEST_COUNTERS = ['requests', 'failures', 'items', 'bytesIn', 'bytesOut', 'slowConsumers'] as const
+const REQUEST_COUNTERS = ['requests', 'failures', 'items', 'bytesIn', 'bytesOut'] as const
 
 /** What was counted in another thread since it last said so. */
 export interface MeterCounts {
   readonly counters: Readonly<Record<(typeof REQUEST_COUNTERS)[number], number>>
   /** Of operations of which there were requests. */
-  readonly outcomes: readonly (readonly [op: MeteredOp, counts: Float64Array])[]
+  readonly outcomes: readonly (readonly [op: MeteredOp, counts: OpMeter['outcomes']])[]
   /** In which something was recorded, by their places among those that are recorded where sockets are. */
   readonly histograms: readonly (readonly [place: number, recorded: HistogramData])[]
 }
@@ -54,13 +41,27 @@ export function recordOf<K extends string, V>(keys: readonly K[], make: (key: K)
   return Object.fromEntries(keys.map((key) => [key, make(key)])) as Record<K, V>
 }
 
+/** What became of a request. Times are in milliseconds, as `performance.now()` counts. */
+export interface RequestOutcome {
+  /** Undefined for a message that could not be read. */
+  readonly request: Request | undefined
+  readonly error: WarpdexError | undefined
+  /** How long the reading took. */
+  readonly decodeMilliseconds: number
+  /** When it began, and when its result was there; 0 without one. */
+  readonly since: number
+  readonly ran: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+}
+
 /** What is known of the requests of one operation. */
 export class OpMeter {
   readonly op: MeteredOp
   /** Which latencies of a second they count among. */
   readonly kind: 'reads' | 'writes' | undefined
   /** Requests by outcome. */
-  readonly outcomes = new Float64Array(OUTCOMES.length)
+  readonly outcomes = recordOf(OUTCOMES, () => 0)
   /** Microseconds from a message's arrival to its reply's departure. */
   readonly latency = new LogHistogram()
   /** Keys, or ranges, of requests that were carried out. */
@@ -68,13 +69,13 @@ export class OpMeter {
 
   constructor(op: MeteredOp) {
     this.op = op
-    this.kind = OPS_OF_READS.has(op) ? 'reads' : OPS_OF_WRITES.has(op) ? 'writes' : undefined
+    this.kind = READS.has(op) ? 'reads' : WRITES.has(op) ? 'writes' : undefined
   }
 }
 
 /** Plain counters of all that the server and the engine tell. They only grow, but for what is under way. */
-export class Meters implements ServerMeter, EngineMeter {
-  readonly ops: ReadonlyMap<MeteredOp, OpMeter> = new Map(METERED_OPS.map((op) => [op, new OpMeter(op)]))
+export class Meters implements EngineMeter {
+  readonly ops: Readonly<Record<MeteredOp, OpMeter>> = recordOf(METERED_OPS, (op) => new OpMeter(op))
   /** Microseconds by stage. */
   readonly stages: Readonly<Record<Stage, LogHistogram>> = recordOf(STAGES, () => new LogHistogram())
   readonly events = recordOf(ENGINE_EVENTS, () => 0)
@@ -86,7 +87,7 @@ export class Meters implements ServerMeter, EngineMeter {
     this.stages.reply,
     this.latest.reads,
     this.latest.writes,
-    ...[...this.ops.values()].flatMap(({ latency, items }) => [latency, items]),
+    ...Object.values(this.ops).flatMap(({ latency, items }) => [latency, items]),
   ]
   requests = 0
   failures = 0
@@ -116,15 +117,12 @@ export class Meters implements ServerMeter, EngineMeter {
 
   /** What was counted of requests since the last call; undefined where that is nothing. */
   take(): MeterCounts | undefined {
-    if (this.bytesIn === 0 && this.bytesOut === 0 && this.slowConsumers === 0) return undefined
-    const counters = recordOf(REQUEST_COUNTERS, (counter) => {
-      const count = this[counter]
-      this[counter] = 0
-      return count
-    })
-    const ops = [...this.ops.values()].filter(({ latency }) => latency.count > 0)
-    const outcomes = ops.map(({ op, outcomes }) => [op, outcomes.slice()] as const)
-    for (const { outcomes } of ops) outcomes.fill(0)
+    if (this.requests === 0) return undefined
+    const counters = recordOf(REQUEST_COUNTERS, (counter) => this[counter])
+    for (const counter of REQUEST_COUNTERS) this[counter] = 0
+    const ops = Object.values(this.ops).filter(({ latency }) => latency.count > 0)
+    const outcomes = ops.map(({ op, outcomes }) => [op, { ...outcomes }] as const)
+    for (const { outcomes } of ops) for (const outcome of OUTCOMES) outcomes[outcome] = 0
     const histograms = this.#recorded.flatMap((recorded, place) =>
       recorded.count === 0 ? [] : [[place, recorded.take()] as const],
     )
@@ -135,30 +133,32 @@ export class Meters implements ServerMeter, EngineMeter {
   add({ counters, outcomes, histograms }: MeterCounts): void {
     for (const counter of REQUEST_COUNTERS) this[counter] += counters[counter]
     for (const [op, counts] of outcomes) {
-      const own = this.ops.get(op)?.outcomes
-      counts.forEach((count, i) => {
-        if (own !== undefined) own[i] += count
-      })
+      for (const outcome of OUTCOMES) this.ops[op].outcomes[outcome] += counts[outcome]
     }
     for (const [place, recorded] of histograms) this.#recorded[place].add(recorded)
   }
 
-  opened(): void {
-    this.connections++
-    this.connectionsOpened++
-  }
-
-  closed(): void {
-    this.connections--
-  }
-
-  slowConsumer(): void {
-    this.slowConsumers++
-  }
-
-  received(bytes: number): RequestMeter {
-    this.bytesIn += bytes
-    return new RequestCourse(this)
+  /** A reply is ready to be sent. */
+  answered({ request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut }: RequestOutcome): void {
+    const now = performance.now()
+    const microseconds = (now - since) * 1000
+    const isSampled = (this.requests++ & (SAMPLING - 1)) === 0
+    this.bytesIn += bytesIn
+    this.bytesOut += bytesOut
+    if (isSampled && request !== undefined) this.stages.decode.record(decodeMilliseconds * 1000)
+    if (isSampled && ran > 0) this.stages.reply.record((now - ran) * 1000)
+    const { kind, outcomes, latency, items } = this.ops[request?.op ?? 'unknown']
+    outcomes[error?.code ?? 'OK']++
+    latency.record(microseconds)
+    if (kind !== undefined) this.latest[kind].record(microseconds)
+    if (error !== undefined) {
+      this.failures++
+      if (error.code === 'INTERNAL') this.onInternal(error)
+    } else if (kind !== undefined && request !== undefined) {
+      const count = 'handle' in request ? request.count : 0
+      items.record(count)
+      this.items += count
+    }
   }
 
   waited(milliseconds: number): void {
@@ -184,51 +184,5 @@ export class Meters implements ServerMeter, EngineMeter {
 
   happened(event: EngineEvent): void {
     this.events[event]++
-  }
-}
-
-class RequestCourse implements RequestMeter {
-  readonly #meters: Meters
-  readonly #since = performance.now()
-  readonly #sampled: boolean
-  #request: Request | undefined
-  #items = 0
-  #ran = 0
-
-  constructor(meters: Meters) {
-    this.#meters = meters
-    this.#sampled = (meters.requests++ & (SAMPLING - 1)) === 0
-  }
-
-  decoded(request: Request, milliseconds: number): void {
-    this.#request = request
-    if (this.#sampled) this.#meters.stages.decode.record(milliseconds * 1000)
-  }
-
-  ran(items: number): void {
-    this.#items = items
-    if (this.#sampled) this.#ran = performance.now()
-  }
-
-  answered(error: WarpdexError | undefined, bytes: number): void {
-    const meters = this.#meters
-    const now = performance.now()
-    const microseconds = (now - this.#since) * 1000
-    const op = meters.ops.get(this.#request?.op ?? 'unknown')
-    if (op !== undefined) {
-      op.outcomes[OUTCOME_NUMBERS.get(error?.code ?? 'OK') ?? 0]++
-      op.latency.record(microseconds)
-      if (op.kind !== undefined) meters.latest[op.kind].record(microseconds)
-      if (error === undefined && this.#request !== undefined && op.kind !== undefined) {
-        op.items.record(this.#items)
-        meters.items += this.#items
-      }
-    }
-    if (error !== undefined) {
-      meters.failures++
-      if (error.code === 'INTERNAL') meters.onInternal(error)
-    }
-    if (this.#ran > 0) meters.stages.reply.record((now - this.#ran) * 1000)
-    meters.bytesOut += bytes
   }
 }

@@ -1,7 +1,6 @@
 import type { WarpdexError } from '../../protocol/errors.js'
 import { History } from './history.js'
 import type { Log } from './log.js'
-import type { RequestMeter, ServerMeter } from './meter.js'
 import { Meters } from './meters.js'
 
 /** Something that went wrong without a request to answer. */
@@ -18,7 +17,7 @@ const NOTICES = 50
 const REFUSAL_PAUSE_MS = 1000
 
 /** What a server sees of itself: counters, their history, what went wrong, and lines in the log where that is worth one. */
-export class Monitor implements ServerMeter {
+export class Monitor {
   readonly log: Log
   readonly meters: Meters
   readonly history: History
@@ -57,13 +56,10 @@ export class Monitor implements ServerMeter {
     this.#unsaidRefusals = 0
   }
 
+  /** A client that does not read its replies is sent away. */
   slowConsumer(queuedBytes: number): void {
-    this.meters.slowConsumer()
+    this.meters.slowConsumers++
     this.log.warn({ queuedBytes }, 'a connection was closed, because its replies were not read')
-  }
-
-  received(bytes: number): RequestMeter {
-    return this.meters.received(bytes)
   }
 
   stop(): void {

@@ -3,6 +3,7 @@ import type { WireColumns } from '../../protocol/data-request.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 import type { ReplyFields } from '../../protocol/replies.js'
+import type { Reader } from '../engine/index-requests.js'
 import type { Answer } from '../http/answer.js'
 
 /** What the server looks at of an HTTP request: plain data, which can go to another thread. */
@@ -22,33 +23,48 @@ export type Admission =
   | { readonly connection: number; readonly who: string; readonly status?: undefined }
   | { readonly status: Refusal; readonly connection?: undefined }
 
-/** Somebody gave up waiting for a reply: its request is dropped if its turn has not come. */
-export class Cancellation {
-  #cancelled = false
-  /** Called once. */
-  onCancel: (() => void) | undefined
-
-  get cancelled(): boolean {
-    return this.#cancelled
-  }
-
-  cancel(): void {
-    if (this.#cancelled) return
-    this.#cancelled = true
-    this.onCancel?.()
-  }
-}
-
-/** A request, and whose it is. */
-export interface Call {
+/** A request, whose it is, and whether somebody still waits for the reply: if not, it is dropped if its turn has not come. */
+export class Call implements Reader {
   readonly request: Request
   /** The frame that the request was read from; the request's columns are views of it. */
   readonly frame: Uint8Array
   /** Number of the connection that it came by. */
-  readonly connection: number
+  readonly owner: number
   /** The client's name, known after hello: write ids are its own. */
   readonly client: string | undefined
-  readonly cancellation: Cancellation
+  /** Called once, when whoever asked gives up. */
+  onCancel: (() => void) | undefined
+  /** When nobody waits any more, as `performance.now()` counts. */
+  readonly #until: number
+  #givenUp = false
+
+  constructor(request: Request, frame: Uint8Array, owner: number, client: string | undefined) {
+    this.request = request
+    this.frame = frame
+    this.owner = owner
+    this.client = client
+    const deadline = 'handle' in request ? (request.deadline ?? 0) : 0
+    this.#until = deadline === 0 ? Number.POSITIVE_INFINITY : performance.now() + deadline
+  }
+
+  get cancelled(): boolean {
+    return this.#givenUp || this.expired
+  }
+
+  /** Whether whoever asked gave up, which a deadline that passes does not mean. */
+  get givenUp(): boolean {
+    return this.#givenUp
+  }
+
+  get expired(): boolean {
+    return performance.now() > this.#until
+  }
+
+  cancel(): void {
+    if (this.#givenUp) return
+    this.#givenUp = true
+    this.onCancel?.()
+  }
 }
 
 /** What a request is answered with: the columns of a data frame, or the fields and sections of a control frame. */
@@ -63,8 +79,8 @@ export interface FieldsResult {
 /** The answer to a call. */
 export interface Reply {
   readonly result: Result
-  /** To be called once the reply has left, or never will: the columns' memory is used again. */
-  readonly release?: (() => void) | undefined
+  /** Memory of columns, which is used again: to be released once the reply has left, or never will. */
+  readonly memory?: { release(): void } | undefined
 }
 
 /** What a listener hands everything to: the engine and all that surrounds it, in this thread or in another. */

@@ -9,18 +9,15 @@ import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type ControlRequest, type Request, readRequest } from '../../protocol/messages.js'
 import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/replies.js'
-import type { RequestMeter, ServerMeter } from '../observe/meter.js'
+import type { Meters } from '../observe/meters.js'
 import { VERSION } from '../version.js'
-import { type Backend, Cancellation, type FieldsResult, type Reply, type Result } from './backend.js'
-import {
-  type Backpressure,
-  BackpressureCloseCode,
-  ConnectionBackpressure,
-} from './backpressure/backpressure.js'
+import { type Backend, Call, type FieldsResult, type Reply, type Result } from './backend.js'
+import type { Backpressure } from './backpressure/backpressure.js'
+import { ClientWatch, SlowCloseCode } from './backpressure/client-watch.js'
+import { ConnectionBackpressure, type Message } from './backpressure/connection-backpressure.js'
 import type { ReplyExpectation } from './backpressure/reply-sizes.js'
-import type { PreparedRequest, RunningRequest } from './backpressure/request-backpressure.js'
 import { isReplyMemory } from './reply-memory.js'
-import { bytesOf, type OutgoingMessage, ReplySender } from './reply-sender.js'
+import { type OutgoingMessage, ReplySender } from './reply-sender.js'
 
 /** WebSocket close code of a server that is shutting down. */
 const GOING_AWAY = 1001
@@ -34,23 +31,23 @@ const ERROR_BYTES = 1024
 /** How long a client has to take note of the end of its connection. */
 const CLOSE_GRACE_MS = 2000
 
-export interface ConnectionContext {
+/** What connections are served by. */
+export interface ConnectionParts {
   readonly backend: Backend
-  /** The connection's number, as the backend gave it. */
-  readonly number: number
   readonly backpressure: Backpressure
-  readonly meter: ServerMeter
+  readonly meters: Meters
+  /** Told of a client that does not read its replies, and is sent away. */
+  readonly onSlowConsumer: (queuedBytes: number) => void
 }
 
-/** A message as a request, or as what is wrong with it. */
-type Message =
-  | { readonly request: Request; readonly frame: Uint8Array; readonly milliseconds: number }
-  | { readonly request?: undefined; readonly id: number | null; readonly error: WarpdexError }
-
-/** The reply to a request, and whether it is no error. */
-interface Answer {
-  readonly outgoing: Omit<OutgoingMessage, 'order'>
-  readonly ok: boolean
+/** A message, and what it is read as: a request, or what is wrong with it. */
+interface Incoming extends Message {
+  readonly frame: Uint8Array
+  readonly isBinary: boolean
+  decodeMilliseconds: number
+  request?: Request
+  expectation?: ReplyExpectation
+  fault?: unknown
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
@@ -58,40 +55,49 @@ export class Connection {
   /** Resolves when the connection has closed. */
   readonly closed: Promise<void>
   readonly #socket: WebSocket
-  readonly #context: ConnectionContext
+  readonly #number: number
+  readonly #parts: ConnectionParts
   readonly #sender: ReplySender
-  readonly #backpressure: ConnectionBackpressure
-  /** Requests that the engine has, by id. A cancelled one is dropped when its turn comes. */
-  readonly #running = new IdMap<Cancellation>()
+  readonly #backpressure: ConnectionBackpressure<Incoming>
+  /** Requests that the backend has, by id. */
+  readonly #running = new IdMap<Call>()
   #client: string | undefined
   /** Requests that have begun. */
-  #arrived = 0
-  #whenIdle: (() => void)[] = []
+  #begun = 0
+  #onIdle: () => void = () => {}
   #ending: Promise<void> | undefined
 
-  /** @param stream the stream below the socket */
-  constructor(socket: WebSocket, stream: Duplex, context: ConnectionContext) {
+  /**
+   * @param stream the stream below the socket
+   * @param number of the connection, as the backend gave it
+   */
+  constructor(socket: WebSocket, stream: Duplex, number: number, parts: ConnectionParts) {
+    const { backend, backpressure, onSlowConsumer } = parts
     this.#socket = socket
-    this.#context = context
-    this.#backpressure = new ConnectionBackpressure(
-      context.backpressure,
-      socket,
-      stream,
-      (code, reason, queuedBytes) => {
-        if (code === BackpressureCloseCode.repliesNotRead) context.meter.slowConsumer(queuedBytes)
-        void this.#end(code, reason)
-      },
-    )
-    this.#sender = new ReplySender(socket, stream, (bytes) => this.#backpressure.sent(bytes))
-    // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
-    socket.on('message', (data: Buffer, binary: boolean) => {
-      this.#backpressure.arrived(data.byteLength, () => this.#prepare(asBytes(data), binary))
+    this.#number = number
+    this.#parts = parts
+    const connection = new ConnectionBackpressure<Incoming>(backpressure, {
+      expect: (message) => this.#read(message),
+      begin: (message, overloaded) => void this.#serve(message, overloaded),
+      pause: (paused) => (paused ? socket.pause() : socket.resume()),
+      cut: () => socket.terminate(),
+    })
+    this.#backpressure = connection
+    new ClientWatch(backpressure, connection, socket, stream, (code, reason) => {
+      if (code === SlowCloseCode.repliesNotRead) onSlowConsumer(connection.replyBytes)
+      void this.#end(code, reason)
+    })
+    this.#sender = new ReplySender(socket, stream, (bytes) => connection.sent(bytes))
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
+      const frame = asBytes(data)
+      connection.arrived({ frame, isBinary, bytes: frame.byteLength, decodeMilliseconds: 0 })
     })
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
         this.#abandon()
-        context.backend.left(context.number)
-        this.#becomeIdle()
+        backend.left(number)
+        this.#onIdle()
         resolve()
       })
     })
@@ -99,15 +105,14 @@ export class Connection {
     socket.on('error', () => {})
   }
 
-  /** Requests that are not answered. */
-  get requests(): number {
-    return this.#backpressure.requests
-  }
-
   /** Waits until the requests that are running are answered, forgets those that have not begun, then ends the connection. */
   async close(): Promise<void> {
     this.#backpressure.stop()
-    await this.#idle()
+    if (this.#isOpen && this.#backpressure.requests > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+      })
+    }
     this.#sender.flush()
     await this.#end(GOING_AWAY, 'the server is shutting down')
   }
@@ -117,80 +122,88 @@ export class Connection {
     return this.#end(INTERNAL_ERROR, 'the server failed; connect again')
   }
 
-  #prepare(data: Uint8Array, binary: boolean): PreparedRequest {
-    const message = readMessage(data, binary)
-    const { request } = message
-    const expected = request && this.#context.backpressure.replySizes.expect(request)
-    return {
-      replyBytes: expected?.bytes ?? ERROR_BYTES,
-      start: (running) => this.#receive(message, data.byteLength, expected, running),
-    }
+  get #isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN
   }
 
-  #receive(
-    message: Message,
-    bytes: number,
-    expected: ReplyExpectation | undefined,
-    { overloaded, end }: RunningRequest,
-  ): void {
-    const order = this.#arrived++
-    const answered = (answer: Answer | undefined) => {
-      if (answer !== undefined) {
-        const { outgoing, ok } = answer
-        if (ok && expected !== undefined)
-          this.#context.backpressure.replySizes.learn(expected, bytesOf(outgoing))
-        this.#send({ ...outgoing, order })
+  /** Never fails. @returns the bytes that the reply is expected to have */
+  #read(message: Incoming): number {
+    const since = performance.now()
+    try {
+      if (!message.isBinary) {
+        throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
       }
-      end()
-      if (this.#backpressure.requests === 0) this.#becomeIdle()
+      message.request = readRequest(message.frame)
+      message.expectation = this.#parts.backpressure.replySizes.expect(message.request)
+    } catch (thrown) {
+      message.fault = thrown
     }
-    if (this.#socket.readyState !== this.#socket.OPEN) queueMicrotask(() => answered(undefined))
-    else void this.#answer(message, overloaded, this.#context.meter.received(bytes)).then(answered)
-  }
-
-  async #idle(): Promise<void> {
-    const open = this.#socket.readyState === this.#socket.OPEN
-    if (open && this.#backpressure.requests > 0)
-      await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
-  }
-
-  #becomeIdle(): void {
-    for (const resolve of this.#whenIdle.splice(0)) resolve()
+    message.decodeMilliseconds = performance.now() - since
+    return message.expectation?.bytes ?? ERROR_BYTES
   }
 
   /** The backend has the request before this returns, so that requests take effect in the order of arrival. Never fails. */
-  async #answer(message: Message, overloaded: boolean, meter: RequestMeter): Promise<Answer> {
-    if (message.request === undefined) return refusal(message.id, message.error, meter)
-    const { request, milliseconds } = message
-    meter.decoded(request, milliseconds)
+  async #serve(message: Incoming, overloaded: boolean): Promise<void> {
+    const order = this.#begun++
+    const reply = this.#isOpen ? await this.#answer(message, overloaded) : await undefined
+    const sent = reply !== undefined && this.#isOpen
+    if (sent) this.#sender.send({ order, ...reply })
+    else reply?.memory?.release()
+    this.#backpressure.answered(message, sent ? reply.bytes : 0)
+    if (this.#backpressure.requests === 0) this.#onIdle()
+  }
+
+  async #answer(message: Incoming, overloaded: boolean): Promise<Omit<OutgoingMessage, 'order'>> {
+    const { request, expectation, decodeMilliseconds, bytes: bytesIn } = message
+    const { meters, backpressure } = this.#parts
+    const since = performance.now()
+    let ran = 0
+    let reply: Reply | undefined
+    let error: WarpdexError | undefined
+    let pieces: readonly Uint8Array[]
     try {
-      return success(request, await this.#run(request, message.frame, overloaded), meter)
+      if (request === undefined) throw message.fault
+      reply = await this.#run(request, message.frame, overloaded)
+      ran = performance.now()
+      pieces = encodeResult(request, reply.result)
     } catch (thrown) {
-      return refusal(request.id, toWarpdexError(thrown), meter)
+      reply?.memory?.release()
+      error = toWarpdexError(thrown)
+      const id = request?.id ?? (thrown instanceof FrameError ? thrown.id : null)
+      pieces = [encodeFrame(errorHeader(id, error))]
     }
+    let bytes = 0
+    for (const { byteLength } of pieces) bytes += byteLength
+    meters.answered({ request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut: bytes })
+    if (error !== undefined) return { pieces, bytes }
+    if (expectation !== undefined) backpressure.replySizes.learn(expectation, bytes)
+    return { pieces, bytes, memory: reply?.memory }
   }
 
   async #run(request: Request, frame: Uint8Array, overloaded: boolean): Promise<Reply> {
     const { id } = request
-    if (request.op === 'hello') return this.#hello(request)
-    if (request.op === 'cancel') return { result: { fields: { cancelled: this.#cancel(request.target) } } }
+    if (request.op === 'hello') return { result: { fields: this.#hello(request) } }
+    if (request.op === 'cancel') {
+      const target = this.#running.get(request.target)
+      target?.cancel()
+      return { result: { fields: { cancelled: target !== undefined } } }
+    }
     if (overloaded) {
       throw new WarpdexError('OVERLOADED', 'too many requests of all clients wait; try again after a pause')
     }
     if (this.#running.has(id)) {
       throw new WarpdexError('BAD_REQUEST', `the request before with id ${id} is not answered yet`)
     }
-    const { backend, number: connection } = this.#context
-    const cancellation = new Cancellation()
-    this.#running.set(id, cancellation)
+    const call = new Call(request, frame, this.#number, this.#client)
+    this.#running.set(id, call)
     try {
-      return await backend.call({ request, frame, connection, client: this.#client, cancellation })
+      return await this.#parts.backend.call(call)
     } finally {
       this.#running.delete(id)
     }
   }
 
-  #hello({ protocol, client }: ControlRequest<'hello'>): Reply {
+  #hello({ protocol, client }: ControlRequest<'hello'>): ReplyFields['hello'] {
     if (protocol !== PROTOCOL_VERSION) {
       throw new WarpdexError(
         'BAD_REQUEST',
@@ -199,28 +212,16 @@ export class Connection {
     }
     this.#client = client
     const { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes } = LIMITS
-    const fields: ReplyFields['hello'] = {
+    return {
       server: VERSION,
       protocol: PROTOCOL_VERSION,
-      adapter: this.#context.backend.adapter,
+      adapter: this.#parts.backend.adapter,
       limits: { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes },
     }
-    return { result: { fields } }
-  }
-
-  #cancel(target: number): boolean {
-    const running = this.#running.get(target)
-    running?.cancel()
-    return running !== undefined
-  }
-
-  #send(message: OutgoingMessage): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#backpressure.queued(this.#sender.send(message))
-    else message.onLeft?.()
   }
 
   #abandon(): void {
-    for (const sign of this.#running.values()) sign.cancel()
+    for (const call of this.#running.values()) call.cancel()
   }
 
   #end(code: number, reason: string): Promise<void> {
@@ -231,62 +232,23 @@ export class Connection {
   async #close(code: number, reason: string): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
     this.#abandon()
-    this.#backpressure.discardHeld()
-    const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
+    this.#backpressure.stop()
     // A close that the client sends could not be read from a paused socket.
     this.#socket.resume()
     this.#socket.close(code, reason)
     const timer = setTimeout(() => this.#socket.terminate(), CLOSE_GRACE_MS)
-    await closed
+    await this.closed
     clearTimeout(timer)
   }
 }
 
-/** Reads a message; never fails. */
-function readMessage(frame: Uint8Array, binary: boolean): Message {
-  const since = performance.now()
-  try {
-    if (!binary) throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
-    return { request: readRequest(frame), frame, milliseconds: performance.now() - since }
-  } catch (thrown) {
-    return { id: thrown instanceof FrameError ? thrown.id : null, error: toWarpdexError(thrown) }
-  }
-}
-
-/** @throws WarpdexError `TOO_LARGE` for what does not fit into a frame */
-function success(request: Request, { result, release }: Reply, meter: RequestMeter): Answer {
-  meter.ran(itemsOf(request))
-  try {
-    const outgoing = { pieces: encodeResult(request, result), onLeft: release }
-    meter.answered(undefined, bytesOf(outgoing))
-    return { outgoing, ok: true }
-  } catch (thrown) {
-    release?.()
-    throw thrown
-  }
-}
-
-/** The frame of a result, in pieces. */
+/** The frame of a result, in pieces. @throws WarpdexError `TOO_LARGE` for what does not fit into one */
 function encodeResult({ id, op }: Request, { columns, ...result }: Result): readonly Uint8Array[] {
-  if (columns !== undefined) {
-    const [first] = Object.values(columns)
-    return encodeDataReply(
-      { id, op: op as DataOp, columns },
-      first !== undefined && isReplyMemory(first.bytes),
-    )
+  if (columns === undefined) {
+    const { fields = {}, sections } = result as FieldsResult
+    return framePieces(replyHeader(id, fields), sections)
   }
-  const { fields = {}, sections } = result as FieldsResult
-  return framePieces(replyHeader(id, fields), sections)
-}
-
-/** Keys or ranges of a request, or rows of an append, for the metrics. */
-function itemsOf(request: Request): number {
-  if ('handle' in request) return request.count
-  return request.op === 'append' ? request.rows : 0
-}
-
-function refusal(id: number | null, error: WarpdexError, meter: RequestMeter): Answer {
-  const outgoing = { pieces: [encodeFrame(errorHeader(id, error))] }
-  meter.answered(error, bytesOf(outgoing))
-  return { outgoing, ok: false }
+  const [first] = Object.values(columns)
+  const hasRoom = first !== undefined && isReplyMemory(first.bytes)
+  return encodeDataReply({ id, op: op as DataOp, columns }, hasRoom)
 }

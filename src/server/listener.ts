@@ -16,11 +16,9 @@ import { SUBPROTOCOL } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { send } from '../http/answer.js'
-import type { ServerMeter } from '../observe/meter.js'
-import type { Backend, Refusal, Visit } from './backend.js'
-import type { Backpressure } from './backpressure/backpressure.js'
+import type { Refusal, Visit } from './backend.js'
 import { hostAndPort } from './binding.js'
-import { Connection } from './connection.js'
+import { Connection, type ConnectionParts } from './connection.js'
 
 /** Where to listen: an address and port, or the path of a Unix socket. */
 export type Address =
@@ -37,13 +35,6 @@ export interface ListenerOptions {
   readonly handshakeSeconds: number
 }
 
-/** What the connections of a listener are served by. */
-export interface ListenerParts {
-  readonly backend: Backend
-  readonly backpressure: Backpressure
-  readonly meter: ServerMeter
-}
-
 /** How often to look for clients that take too long over a request. */
 const LONGEST_CHECK_MS = 1000
 
@@ -52,11 +43,11 @@ export class Listener {
   readonly #http: Server | TlsServer
   readonly #webSockets = createWebSocketServer()
   readonly #options: ListenerOptions
-  readonly #parts: ListenerParts
+  readonly #parts: ConnectionParts
   readonly #connections = new Set<Connection>()
   #port: number | undefined
 
-  constructor(options: ListenerOptions, parts: ListenerParts) {
+  constructor(options: ListenerOptions, parts: ConnectionParts) {
     this.#options = options
     this.#parts = parts
     this.#port = options.address.port
@@ -147,7 +138,7 @@ export class Listener {
   }
 
   async #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> {
-    const { backend, backpressure, meter } = this.#parts
+    const { backend } = this.#parts
     // Node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
     const { connection: number, status } = await backend.admit(visitOf(request))
@@ -167,7 +158,7 @@ export class Listener {
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const opened = new Connection(socket, stream, { backend, number, backpressure, meter })
+      const opened = new Connection(socket, stream, number, this.#parts)
       connection = opened
       this.#connections.add(opened)
       void opened.closed.then(() => this.#connections.delete(opened))

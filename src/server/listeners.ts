@@ -1,7 +1,6 @@
 import type { Monitor } from '../observe/monitor.js'
-import { Backpressure } from './backpressure/backpressure.js'
+import { Backpressure, type Load, sumOf } from './backpressure/backpressure.js'
 import type { BackpressureLimits } from './backpressure/backpressure-limits.js'
-import { type Load, sumOf } from './backpressure/load.js'
 import { Listener, type ListenerOptions } from './listener.js'
 import type { LocalBackend } from './local-backend.js'
 import type { ReplyMemory } from './reply-memory.js'
@@ -33,7 +32,9 @@ export class Listeners {
    * @throws WarpdexError `BAD_REQUEST`; `close` gives back what listens by then
    */
   async listen(addresses: readonly Omit<ListenerOptions, 'shared'>[], threads: number): Promise<number> {
-    const { backend, monitor: meter } = this.#parts
+    const { backend, monitor } = this.#parts
+    const { meters } = monitor
+    const onSlowConsumer = (queuedBytes: number) => monitor.slowConsumer(queuedBytes)
     const ports: number[] = []
     for (const options of addresses) {
       if (threads > 0) {
@@ -46,7 +47,7 @@ export class Listeners {
       }
       const own = new Listener(
         { ...options, shared: false },
-        { backend, backpressure: this.#backpressure, meter },
+        { backend, backpressure: this.#backpressure, meters, onSlowConsumer },
       )
       ports.push(await own.listen())
       this.#own.push(own)

@@ -7,7 +7,9 @@ import type { Monitor } from '../observe/monitor.js'
 import type { Access } from './access/access.js'
 import type { Grant } from './access/rights.js'
 import type { Admission, Backend, Call, Reply, Visit } from './backend.js'
-import { type EngineRequest, handle } from './handlers/handle.js'
+import type { EngineRequest } from './handlers/context.js'
+import { handleControl } from './handlers/control.js'
+import { handleData } from './handlers/data.js'
 import type { ReplyMemory } from './reply-memory.js'
 
 interface Options {
@@ -71,37 +73,36 @@ export class LocalBackend implements Backend {
     }
     const number = this.#next++
     this.#grants.set(number, grant)
-    monitor.meters.opened()
+    monitor.meters.connections++
+    monitor.meters.connectionsOpened++
     return { connection: number, who: grant.who }
   }
 
   left(connection: number): void {
     if (!this.#grants.delete(connection)) return
-    this.#options.monitor.meters.closed()
+    this.#options.monitor.meters.connections--
     this.#engine?.queries.endAll(connection)
   }
 
-  async call({ request, connection, client, cancellation }: Call): Promise<Reply> {
-    const grant = this.#grants.get(connection)
+  async call(call: Call): Promise<Reply> {
+    const grant = this.#grants.get(call.owner)
     const engine = this.#engine
     if (grant === undefined || engine === undefined) {
       throw new WarpdexError('CANCELLED', 'the connection of the request is over')
     }
+    // The others concern the connection only.
+    const request = call.request as EngineRequest
     const memory = this.#options.memory.lend()
-    const until = deadlineOf(request as EngineRequest)
-    const reader = {
-      get cancelled() {
-        return cancellation.cancelled || performance.now() > until
-      },
-      owner: connection,
-    }
+    const context = { grant, call, memory }
     try {
-      const result = await handle(engine, request as EngineRequest, { grant, client, reader, memory })
-      return { result, release: () => memory.release() }
+      const result = await ('handle' in request
+        ? handleData(engine, request, context)
+        : handleControl(engine, request, context))
+      return { result, memory }
     } catch (thrown) {
       memory.release()
       const error = toWarpdexError(thrown)
-      if (error.code !== 'CANCELLED' || cancellation.cancelled || performance.now() <= until) throw error
+      if (error.code !== 'CANCELLED' || call.givenUp || !call.expired) throw error
       throw new WarpdexError('DEADLINE_EXCEEDED', "the request's deadline passed before its turn came")
     }
   }
@@ -111,10 +112,4 @@ export class LocalBackend implements Backend {
     if (site === undefined) throw new Error('the server has no site')
     return site.answer(visit)
   }
-}
-
-/** When nobody waits for the answer any more. */
-function deadlineOf(request: EngineRequest): number {
-  const { deadline = 0 } = 'handle' in request ? request : {}
-  return deadline === 0 ? Number.POSITIVE_INFINITY : performance.now() + deadline
 }

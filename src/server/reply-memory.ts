@@ -15,6 +15,7 @@ export interface LentMemory extends ResultMemory {
  * copy into it. Every thread can read it, and in front of each piece there is room for the head of a frame.
  */
 export class ReplyMemory {
+  /** By size, which is a power of two. */
   readonly #free = new Map<number, Uint8Array[]>()
   readonly #mostKept: number
   #kept = 0
@@ -34,7 +35,10 @@ export class ReplyMemory {
     return {
       allocate: (bytes) => {
         if (bytes < LEAST_BYTES) return OWN_MEMORY.allocate(bytes)
-        const block = this.#take(2 ** Math.ceil(Math.log2(HEAD_ROOM + bytes)))
+        const size = 2 ** Math.ceil(Math.log2(HEAD_ROOM + bytes))
+        const kept = this.#free.get(size)?.pop()
+        if (kept !== undefined) this.#kept -= size
+        const block = kept ?? new Uint8Array(new SharedArrayBuffer(size))
         lent.push(block)
         return block.subarray(HEAD_ROOM, HEAD_ROOM + bytes)
       },
@@ -42,13 +46,6 @@ export class ReplyMemory {
         for (const block of lent.splice(0)) this.#keep(block)
       },
     }
-  }
-
-  #take(size: number): Uint8Array {
-    const block = this.#free.get(size)?.pop()
-    if (block === undefined) return new Uint8Array(new SharedArrayBuffer(size))
-    this.#kept -= size
-    return block
   }
 
   #keep(block: Uint8Array): void {

@@ -1,12 +1,14 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 
-/** One message in pieces, and what is to be called when it has left or never will. */
+/** One message in pieces, and memory of theirs that is free when it has left or never will. */
 export interface OutgoingMessage {
   /** Number of the request that it answers, in the order of arrival. */
   readonly order: number
   readonly pieces: readonly Uint8Array[]
-  readonly onLeft?: (() => void) | undefined
+  /** Of all pieces. */
+  readonly bytes: number
+  readonly memory?: { release(): void } | undefined
 }
 
 /** Messages of up to this size that are ready together leave in one system call; larger ones would gain nothing. */
@@ -37,11 +39,10 @@ export class ReplySender {
     this.#onSent = onSent
   }
 
-  /** Sends a message at the end of this turn, with what else becomes ready in it. @returns its bytes */
-  send(message: OutgoingMessage): number {
+  /** Sends a message at the end of this turn, with what else becomes ready in it. */
+  send(message: OutgoingMessage): void {
     if (this.#ready.length === 0) process.nextTick(() => this.flush())
     this.#ready.push(message)
-    return bytesOf(message)
   }
 
   flush(): void {
@@ -49,7 +50,7 @@ export class ReplySender {
     this.#ready = []
     let small: OutgoingMessage[] = []
     for (const message of messages) {
-      if (isSmall(message)) {
+      if (message.pieces.length === 1 && message.bytes <= SMALL_BYTES) {
         small.push(message)
         continue
       }
@@ -61,51 +62,34 @@ export class ReplySender {
   }
 
   #sendTogether(messages: readonly OutgoingMessage[]): void {
-    const last = messages.length - 1
-    if (last < 0) return
+    const last = messages.at(-1)
+    if (last === undefined) return
     const onSent = () => {
-      let bytes = 0
-      for (const message of messages) {
-        bytes += bytesOf(message)
-        message.onLeft?.()
+      let sent = 0
+      for (const { bytes, memory } of messages) {
+        sent += bytes
+        memory?.release()
       }
-      this.#onSent(bytes)
+      this.#onSent(sent)
     }
     this.#stream.cork()
-    messages.forEach(({ pieces }, i) => {
-      this.#socket.send(pieces[0]!, WHOLE, i === last ? onSent : undefined)
-    })
+    for (const message of messages)
+      this.#socket.send(message.pieces[0]!, WHOLE, message === last ? onSent : undefined)
     this.#stream.uncork()
   }
 
-  #sendFragments({ pieces, onLeft }: OutgoingMessage): void {
-    const fragments = pieces.flatMap(fragmentsOf)
-    fragments.forEach((fragment, i) => {
-      const fin = i === fragments.length - 1
-      this.#socket.send(fragment, { binary: true, fin }, () => {
-        if (fin) onLeft?.()
-        this.#onSent(fragment.byteLength)
-      })
-    })
+  #sendFragments({ pieces, bytes, memory }: OutgoingMessage): void {
+    let left = bytes
+    for (const piece of pieces) {
+      for (let at = 0; at < piece.byteLength; at += FRAGMENT_BYTES) {
+        const fragment = piece.subarray(at, at + FRAGMENT_BYTES)
+        left -= fragment.byteLength
+        const fin = left === 0
+        this.#socket.send(fragment, { binary: true, fin }, () => {
+          if (fin) memory?.release()
+          this.#onSent(fragment.byteLength)
+        })
+      }
+    }
   }
-}
-
-function isSmall({ pieces }: OutgoingMessage): boolean {
-  return pieces.length === 1 && pieces[0]!.byteLength <= SMALL_BYTES
-}
-
-function fragmentsOf(piece: Uint8Array): Uint8Array | Uint8Array[] {
-  if (piece.byteLength <= FRAGMENT_BYTES) return piece
-  const fragments: Uint8Array[] = []
-  for (let at = 0; at < piece.byteLength; at += FRAGMENT_BYTES) {
-    fragments.push(piece.subarray(at, at + FRAGMENT_BYTES))
-  }
-  return fragments
-}
-
-/** Bytes of a message. */
-export function bytesOf({ pieces }: Pick<OutgoingMessage, 'pieces'>): number {
-  let bytes = 0
-  for (const { byteLength } of pieces) bytes += byteLength
-  return bytes
 }

@@ -1,4 +1,4 @@
-import type { DataOp, DataRequest } from '../../../protocol/data-request.js'
+import { type DataRequest, WRITES } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ControlOp, ControlRequest } from '../../../protocol/messages.js'
 import { RIGHTS, type Right } from '../../../protocol/rights.js'
@@ -14,9 +14,12 @@ export class Rights {
   static readonly all = new Rights([{ index: '*', allow: RIGHTS }])
   static readonly none = new Rights([])
   readonly #rules: readonly Rule[]
+  readonly #everywhere: ReadonlySet<Right>
 
   constructor(rules: readonly Rule[]) {
     this.#rules = rules
+    const general = rules.filter(({ index }) => /^\*+$/.test(index))
+    this.#everywhere = new Set(RIGHTS.filter((right) => general.some((rule) => allows(rule, right))))
   }
 
   /** All of it, as plain data. */
@@ -31,7 +34,7 @@ export class Rights {
 
   /** Whether all indexes and relations that are, or ever will be, are within a right. */
   mayEverywhere(right: Right): boolean {
-    return this.#rules.some((rule) => allows(rule, right) && /^\*+$/.test(rule.index))
+    return this.#everywhere.has(right)
   }
 
   /** Whether there is a name that is within a right. */
@@ -61,20 +64,6 @@ const NEEDED: { readonly [O in ControlOp]?: Right } = {
   stats: 'stats',
   snapshot: 'snapshot',
   backup: 'backup',
-}
-
-/** The right that each operation on an index's data needs. */
-const NEEDED_FOR_DATA: { readonly [O in DataOp]: Right } = {
-  get: 'read',
-  getAll: 'read',
-  count: 'read',
-  getNext: 'read',
-  scan: 'read',
-  explain: 'read',
-  insert: 'write',
-  delete: 'write',
-  write: 'write',
-  load: 'write',
 }
 
 /** A backup has all indexes, and a calibration keeps the device from all of them. */
@@ -116,19 +105,19 @@ export function authorise({ rights, who }: Grant, request: ControlRequest): void
  * The index that a request for data means, if its asker may do that. To whoever may not do it on all indexes an index that is not there and one
  * that is not its business are the same, so that the answer tells nothing.
  *
- * @param find finds the index by the request's handle
- * @throws WarpdexError `UNAUTHORISED`, and what `find` throws
+ * @throws WarpdexError `UNAUTHORISED`, and what `openedIndex` throws
  */
 export function authoriseData<Found extends { readonly definition: { readonly name: string } }>(
   { rights, who }: Grant,
-  { op, handle }: DataRequest,
-  find: () => Found,
+  request: DataRequest,
+  engine: { openedIndex(request: DataRequest): Found },
 ): Found {
-  const right = NEEDED_FOR_DATA[op]
-  if (rights.mayEverywhere(right)) return find()
+  const { op, handle } = request
+  const right = WRITES.has(op) ? 'write' : 'read'
+  if (rights.mayEverywhere(right)) return engine.openedIndex(request)
   let found: Found | undefined
   try {
-    found = find()
+    found = engine.openedIndex(request)
   } catch {
     // Told as what it may not touch.
   }

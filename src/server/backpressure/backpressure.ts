@@ -1,188 +1,175 @@
-import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
 import type { BackpressureLimits } from './backpressure-limits.js'
-import { Heartbeat } from './heartbeat.js'
-import type { Load } from './load.js'
-import { AllReplies, ReplyBackpressure } from './reply-backpressure.js'
+import type { ConnectionBackpressure, Message } from './connection-backpressure.js'
 import { ReplySizes } from './reply-sizes.js'
-import { AllRequests, type PreparedRequest, RequestBackpressure } from './request-backpressure.js'
-
-/** WebSocket close codes for clients that are too slow, or a nuisance. */
-export const BackpressureCloseCode = {
-  tooManyPings: 1008,
-  repliesNotRead: 4008,
-  requestTooSlow: 4009,
-} as const
 
 const LONGEST_TICK_SECONDS = 1
-/** Bytes that a client's frame has around the content of a ping or pong. */
-const CONTROL_FRAME_BYTES = 6
 
-/** Bytes and time of all connections of a server. Time is counted in ticks, so that neither clocks nor a busy thread shorten it. */
+/** Of the bound for all connections, what replies may come to that turn out larger than they were expected to be. */
+const MOST_EXCESS = 1.5
+
+export const NO_LOAD = {
+  /** Requests that are not answered. */
+  requests: 0,
+  requestBytes: 0,
+  /** Bytes of replies that have not left. */
+  replyBytes: 0,
+  /** Connections that wait for an answer. */
+  waitingClients: 0,
+}
+
+/** What the connections take at the moment. */
+export type Load = Readonly<typeof NO_LOAD>
+
+/** What several take together. */
+export function sumOf(loads: readonly Load[]): Load {
+  const sum = { ...NO_LOAD }
+  for (const load of loads) for (const name in sum) sum[name as keyof Load] += load[name as keyof Load]
+  return sum
+}
+
+/**
+ * What all connections of a server take, and who of them waits for room: to read on, and to begin a request, for whose reply there must be some.
+ * Time is counted in ticks, so that neither clocks nor a busy thread shorten it.
+ */
 export class Backpressure {
   readonly limits: BackpressureLimits
-  readonly requests: AllRequests
-  readonly replies: AllReplies
   readonly replySizes = new ReplySizes()
-  readonly #connections = new Set<ConnectionBackpressure>()
+  readonly connections = new Set<ConnectionBackpressure>()
+  /** Told of seconds that have gone by. */
+  readonly watches = new Set<{ tick(seconds: number): void }>()
+  /** Requests that are not answered, and their bytes with those of messages that are coming in; each connection counts its own here. */
+  requests = 0
+  requestBytes = 0
+  /** Bytes of replies that have not left, and those that replies are expected to have that are being made. */
+  replyBytes = 0
+  expectedBytes = 0
+  /** Connections that may not read on, in the order in which they began to wait. */
+  readonly #readers = new Set<ConnectionBackpressure>()
+  /** Those that may each read one message past the bound until it is answered, with that message once it has come. */
+  readonly #turns = new Map<ConnectionBackpressure, Message | undefined>()
+  /** Those whose next request waits for room for its reply, in the order in which they began to wait. */
+  readonly #starters = new Set<ConnectionBackpressure>()
   readonly #timer: NodeJS.Timeout
 
   constructor(limits: BackpressureLimits) {
     this.limits = limits
-    this.requests = new AllRequests(limits)
-    this.replies = new AllReplies(limits)
     const seconds = Math.min(LONGEST_TICK_SECONDS, limits.pingSeconds / 4, limits.stallSeconds / 4)
     this.#timer = setInterval(() => {
-      for (const connection of this.#connections) connection.tick(seconds)
+      for (const watch of this.watches) watch.tick(seconds)
     }, seconds * 1000)
     this.#timer.unref()
   }
 
   get load(): Load {
-    const waiting = [...this.#connections].filter(({ requests }) => requests > 0)
-    const { requests, replies } = this
-    return {
-      requests: requests.requests,
-      requestBytes: requests.bytes,
-      replyBytes: replies.bytes,
-      waitingClients: waiting.length,
+    const { requests, requestBytes, replyBytes } = this
+    const waiting = [...this.connections].filter((one) => one.requests > 0)
+    return { requests, requestBytes, replyBytes, waitingClients: waiting.length }
+  }
+
+  /** Whether there is somebody who may not read on. */
+  get crowded(): boolean {
+    return this.#readers.size > 0
+  }
+
+  /**
+   * Whether a connection may read on. One that may not waits in line. While the bound is reached, those read on that have little
+   * themselves, and of those in the middle of a message the first few in line, to its end: so all get their turn, and memory has a
+   * bound. Who is not in the middle of one has requests that run, and goes on when they are answered.
+   */
+  mayRead(one: ConnectionBackpressure): boolean {
+    const isFree = this.requestBytes < this.limits.bytesInAll || one.bytes <= this.limits.bytesReserved
+    if (!isFree && one.partial > 0 && !this.#turnsAreTaken && !this.#turns.has(one))
+      this.#turns.set(one, undefined)
+    const may = isFree || (this.#turns.has(one) && this.#turns.get(one) === undefined)
+    if (may) this.#readers.delete(one)
+    else this.#readers.add(one)
+    return may
+  }
+
+  /** Whoever has enough of its own does not wait for others. */
+  leaveReaders(one: ConnectionBackpressure): void {
+    this.#readers.delete(one)
+  }
+
+  /** A message has come whole; if its connection had a turn, it was for this one. */
+  useTurn(one: ConnectionBackpressure, message: Message): void {
+    if (this.#turns.has(one) && this.#turns.get(one) === undefined) this.#turns.set(one, message)
+  }
+
+  /** Ends the turn that was for this message, or for one that has not come. */
+  endTurn(one: ConnectionBackpressure, message: Message | undefined): void {
+    if (this.#turns.has(one) && this.#turns.get(one) === message) this.#turns.delete(one)
+  }
+
+  /**
+   * Whether a connection may begin a request whose reply is expected to have so many bytes. One that may not waits in line. Whoever
+   * has nothing may always have a little, and a reply that is larger than the bound comes when there is half of it.
+   */
+  mayBegin(one: ConnectionBackpressure, bytes: number): boolean {
+    const { replyBytesInAll, bytesReserved } = this.limits
+    const taken = this.replyBytes + this.expectedBytes
+    const isLittle = bytes <= bytesReserved && one.replyBytes + one.expectedBytes === 0
+    const isRoomy = taken < replyBytesInAll / 2 || taken + bytes <= replyBytesInAll
+    const [first = one] = this.#starters
+    if (isLittle || (first === one && isRoomy)) {
+      this.#starters.delete(one)
+      return true
+    }
+    this.#starters.add(one)
+    return false
+  }
+
+  /** Whoever waits for itself, or has nothing to begin, holds up nobody. */
+  leaveStarters(one: ConnectionBackpressure): void {
+    if (this.#starters.delete(one)) this.wake()
+  }
+
+  /** Lets in who may go on: requests until the first in line finds no room for its reply, then who waits to read. */
+  wake(): void {
+    let [first] = this.#starters
+    while (first !== undefined) {
+      first.proceed()
+      const [next] = this.#starters
+      if (next === first) break
+      first = next
+    }
+    for (const one of this.#readers) {
+      if (this.requestBytes >= this.limits.bytesInAll && this.#turnsAreTaken) return
+      one.settle()
     }
   }
 
-  join(one: ConnectionBackpressure): void {
-    this.#connections.add(one)
+  /** Cuts the slowest connections as long as replies are far past the bound. */
+  cutSlowest(): void {
+    while (this.replyBytes > MOST_EXCESS * this.limits.replyBytesInAll) {
+      const [first, ...others] = this.connections
+      if (first === undefined) return
+      others.reduce((slowest, one) => (isSlower(one, slowest) ? one : slowest), first).cut()
+    }
   }
 
   leave(one: ConnectionBackpressure): void {
-    this.#connections.delete(one)
+    this.connections.delete(one)
+    this.#readers.delete(one)
+    this.#turns.delete(one)
+    this.#starters.delete(one)
+    this.requests -= one.requests
+    this.requestBytes -= one.bytes
+    this.replyBytes -= one.replyBytes
+    this.expectedBytes -= one.expectedBytes
+    this.wake()
   }
 
   close(): void {
     clearInterval(this.#timer)
   }
+
+  get #turnsAreTaken(): boolean {
+    return this.#turns.size >= this.limits.requestsPastBound
+  }
 }
 
-/** Keeps one connection within the limits: stops reading where there is enough, and ends what is too slow or has vanished. */
-export class ConnectionBackpressure {
-  readonly #backpressure: Backpressure
-  readonly #socket: WebSocket
-  readonly #end: (code: number, reason: string, queuedBytes: number) => void
-  readonly #requests: RequestBackpressure
-  readonly #replies: ReplyBackpressure
-  readonly #heartbeat: Heartbeat
-  #bytesRead = 0
-  /** Pings whose pongs have not left. */
-  #pings = 0
-
-  /**
-   * @param stream the stream below the socket
-   * @param end ends the connection with a close code; told the bytes of replies that wait
-   */
-  constructor(
-    backpressure: Backpressure,
-    socket: WebSocket,
-    stream: Duplex,
-    end: (code: number, reason: string, queuedBytes: number) => void,
-  ) {
-    const { limits } = backpressure
-    this.#backpressure = backpressure
-    this.#socket = socket
-    this.#end = end
-    this.#replies = new ReplyBackpressure(limits, backpressure.replies, () => socket.terminate())
-    this.#requests = new RequestBackpressure(limits, backpressure.requests, this.#replies, (paused) =>
-      paused ? socket.pause() : socket.resume(),
-    )
-    this.#replies.onRoom = () => this.#requests.repliesMoved()
-    this.#heartbeat = new Heartbeat(limits.pingSeconds)
-    // Before the library takes them, so that a message which they complete ends the count.
-    stream.prependListener('data', ({ length }: Buffer) => {
-      this.#bytesRead += length
-      this.#requests.received(length)
-    })
-    const discount = ({ length }: Buffer) => this.#requests.discounted(length + CONTROL_FRAME_BYTES)
-    socket.on('ping', (content) => {
-      discount(content)
-      this.#answerPing(content)
-    })
-    socket.on('pong', discount)
-    socket.on('close', () => this.#close())
-    backpressure.join(this)
-  }
-
-  /** Requests that are not answered. */
-  get requests(): number {
-    return this.#requests.requests
-  }
-
-  /** Bytes of replies that have not left. */
-  get unsent(): number {
-    return this.#replies.bytes
-  }
-
-  /** Forgets the requests that have not begun. */
-  discardHeld(): void {
-    this.#requests.discardHeld()
-  }
-
-  /** Reads no further request, and forgets those that have not begun. */
-  stop(): void {
-    this.#requests.stop()
-  }
-
-  /**
-   * A message of so many bytes is complete.
-   *
-   * @param prepare called when it may be carried out; in the order of arrival
-   */
-  arrived(bytes: number, prepare: () => PreparedRequest): void {
-    this.#requests.arrived(bytes, prepare)
-  }
-
-  /** A reply of so many bytes waits to be sent. */
-  queued(bytes: number): void {
-    this.#replies.queued(bytes)
-    this.#requests.repliesMoved()
-  }
-
-  /** So many bytes of replies have left. */
-  sent(bytes: number): void {
-    this.#replies.sent(bytes)
-    this.#requests.repliesMoved()
-  }
-
-  tick(seconds: number): void {
-    const { stallSeconds, slowestBytesPerSecond } = this.#backpressure.limits
-    if (this.#replies.tick(seconds)) {
-      this.#endWith('repliesNotRead', `replies were not read for ${stallSeconds} seconds and more`)
-    }
-    if (this.#requests.tick(seconds)) {
-      this.#endWith(
-        'requestTooSlow',
-        `a request that had begun came slower than ${slowestBytesPerSecond} bytes a second for ${stallSeconds} seconds`,
-      )
-    }
-    const verdict = this.#heartbeat.tick(seconds, this.#bytesRead, !this.#socket.isPaused)
-    if (verdict === 'ask' && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
-    if (verdict === 'gone') this.#socket.terminate()
-  }
-
-  #answerPing(content: Buffer): void {
-    const { pingsPending } = this.#backpressure.limits
-    if (this.#pings >= pingsPending) {
-      this.#endWith('tooManyPings', `more than ${pingsPending} pings came before their pongs had left`)
-      return
-    }
-    this.#pings++
-    this.#socket.pong(content, false, () => this.#pings--)
-  }
-
-  #endWith(code: keyof typeof BackpressureCloseCode, reason: string): void {
-    this.#end(BackpressureCloseCode[code], reason, this.#replies.bytes)
-  }
-
-  #close(): void {
-    this.#backpressure.leave(this)
-    this.#requests.close()
-    this.#replies.close()
-  }
+/** Who has not read for longer, or as long and leaves more, is slower. */
+function isSlower(one: ConnectionBackpressure, other: ConnectionBackpressure): boolean {
+  return one.replyLag === other.replyLag ? one.replyBytes > other.replyBytes : one.replyLag > other.replyLag
 }

@@ -1,4 +1,4 @@
-import type { ColumnName } from '../../../protocol/data-request.js'
+import { type ColumnName, WRITES } from '../../../protocol/data-request.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Request } from '../../../protocol/messages.js'
 
@@ -12,9 +12,6 @@ const KEY_BYTES = 4
 const MOST_KINDS = 16_384
 /** How much of a size that was met is forgotten with every smaller one. */
 const FORGOTTEN = 1 / 8
-
-/** Answered by at most a byte for a key. */
-const CHANGES: ReadonlySet<Request['op']> = new Set(['insert', 'delete', 'write', 'load', 'append'])
 
 /** What is expected of the reply to one request. */
 export interface ReplyExpectation {
@@ -37,7 +34,9 @@ export class ReplySizes {
     if (ratio !== undefined) {
       return { kind, weight, bytes: Math.min(LIMITS.frameBytes, BASE_BYTES + ratio * weight) }
     }
-    const most = CHANGES.has(request.op) ? weight : Math.ceil(weight / KEY_BYTES) * LIMITS.payloadBytes
+    // A change is answered by at most a byte for a key.
+    const isChange = WRITES.has(request.op) || request.op === 'append'
+    const most = isChange ? weight : Math.ceil(weight / KEY_BYTES) * LIMITS.payloadBytes
     return { kind, weight, bytes: Math.min(UNKNOWN_BYTES, BASE_BYTES + most) }
   }
 

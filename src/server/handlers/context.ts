@@ -1,17 +1,18 @@
 import type { ResultMemory } from '../../../gpu/memory/result-memory.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { ControlOp } from '../../../protocol/messages.js'
+import type { ControlOp, Request } from '../../../protocol/messages.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
-import type { Reader, WriteId } from '../../engine/index-requests.js'
+import type { WriteId } from '../../engine/index-requests.js'
 import type { Grant } from '../access/rights.js'
-import type { FieldsResult } from '../backend.js'
+import type { Call, FieldsResult } from '../backend.js'
+
+/** The requests that concern the engine; the others concern the connection only. */
+export type EngineRequest = Exclude<Request, { op: 'hello' | 'cancel' }>
 
 /** Who asks, and whether the answer is still wanted. */
 export interface RequestContext {
   readonly grant: Grant
-  /** The client's name, known after hello. */
-  readonly client: string | undefined
-  readonly reader: Reader
+  readonly call: Call
   /** Where the columns of a large result may go. */
   readonly memory: ResultMemory
 }
@@ -25,7 +26,10 @@ export function fields<O extends ControlOp>(fields: ReplyFields[O]): FieldsResul
  * How a write is named by its number.
  * @throws WarpdexError `BAD_REQUEST` without a client's name
  */
-export function writeIdOf(number: number | undefined, { client }: RequestContext): WriteId | undefined {
+export function writeIdOf(
+  number: number | undefined,
+  { call: { client } }: RequestContext,
+): WriteId | undefined {
   if (number === undefined) return undefined
   if (client !== undefined) return { client, number }
   throw new WarpdexError(

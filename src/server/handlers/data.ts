@@ -28,31 +28,31 @@ export async function handleData(
   request: DataRequest,
   context: RequestContext,
 ): Promise<Result> {
-  const index = authoriseData(context.grant, request, () => engine.openedIndex(request))
+  const index = authoriseData(context.grant, request, engine)
   const { definition } = index
-  const { reader, memory } = context
+  const { call, memory } = context
   const { traversal, reverse, fromExclusive, toExclusive, limit = 0 } = request
   const keys = () => ({ keys: requestKeys(request, definition) })
   switch (request.op) {
     case 'get': {
-      const { found, ...payloads } = await index.read({ op: 'get', traversal, memory }, keys(), reader)
+      const { found, ...payloads } = await index.read({ op: 'get', traversal, memory }, keys(), call)
       return { columns: { found: wireColumn('u8', found), payloads: payloadColumn(payloads) } }
     }
     case 'getAll': {
       const all = { op: 'getAll', limit: LIMITS.scanEntries } as const
-      const { offsets, ...payloads } = await index.read(all, keys(), reader)
+      const { offsets, ...payloads } = await index.read(all, keys(), call)
       return { columns: { offsets: wireColumn('u32', offsets), payloads: payloadColumn(payloads) } }
     }
     case 'count':
-      return { columns: { counts: wireColumn('u32', await index.read({ op: 'count' }, keys(), reader)) } }
+      return { columns: { counts: wireColumn('u32', await index.read({ op: 'count' }, keys(), call)) } }
     case 'explain': {
       const columns = { keys: explainColumns(request, definition) }
-      return { fields: { explanation: await index.read({ op: 'explain', traversal }, columns, reader) } }
+      return { fields: { explanation: await index.read({ op: 'explain', traversal }, columns, call) } }
     }
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)
       const scan = { op: 'scan', ranges, limit, reverse, fromExclusive, toExclusive, memory } as const
-      const page = await index.read(scan, ends, reader)
+      const page = await index.read(scan, ends, call)
       const { offsets, more, tokens, tokenOffsets } = page
       return {
         columns: {
@@ -65,7 +65,7 @@ export async function handleData(
     }
     case 'getNext': {
       const columns = getNextColumns(request, definition)
-      const next = await index.read({ op: 'getNext', reverse, traversal }, columns, reader)
+      const next = await index.read({ op: 'getNext', reverse, traversal }, columns, call)
       return {
         columns: {
           found: wireColumn('u8', next.found),
@@ -78,7 +78,7 @@ export async function handleData(
       return { columns: await load(index, request, context) }
     default: {
       const items = { ...writeColumns(request, definition), traversal }
-      const codes = await index.write(items, writeIdOf(request.writeId, context), reader)
+      const codes = await index.write(items, writeIdOf(request.writeId, context), call)
       return { columns: { codes: wireColumn('u8', codes) } }
     }
   }
@@ -91,7 +91,7 @@ async function load(index: Index, request: DataRequest, context: RequestContext)
   }
   const after = columns.after && numberIn(columns.after, 'after')
   const items = writeColumns(request, index.definition)
-  const counts = await index.load(items, { after }, writeIdOf(writeId, context), context.reader)
+  const counts = await index.load(items, { after }, writeIdOf(writeId, context), context.call)
   const { rows, inserted, replaced, existing, refused } = counts
   return { counts: wireColumn('u32', Uint32Array.of(rows, inserted, replaced, existing, refused)) }
 }

@@ -41,7 +41,7 @@ export async function handleQuery(
 }
 
 /** A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one. */
-function readerOf({ reader, grant }: RequestContext): QueryReader & Keeper {
+function readerOf({ call, grant }: RequestContext): QueryReader & Keeper {
   const require = (right: Right, relation: string, what: string) => {
     if (grant.rights.may(right, relation)) return
     const name = JSON.stringify(relation)
@@ -52,9 +52,9 @@ function readerOf({ reader, grant }: RequestContext): QueryReader & Keeper {
   }
   return {
     get cancelled() {
-      return reader.cancelled
+      return call.cancelled
     },
-    owner: reader.owner,
+    owner: call.owner,
     authorise: (relation) => require('read', relation, 'query'),
     maySee: (index) => grant.rights.may('stats', index),
     authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),

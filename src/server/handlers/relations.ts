@@ -73,7 +73,7 @@ async function append(
   const relation = engine.relation(request.relation)
   const batch = batchFromSections(request.columns, request.rows, relation.definition)
   const id = writeIdOf(request.writeId, context)
-  return fields<'append'>(await relation.append(batch, id, context.reader))
+  return fields<'append'>(await relation.append(batch, id, context.call))
 }
 
 async function read(
@@ -82,7 +82,7 @@ async function read(
   context: RequestContext,
 ): Promise<Result> {
   const relation = engine.readableRelation(request.relation)
-  const { columns, batch, total } = await relation.read(request, context.reader)
+  const { columns, batch, total } = await relation.read(request, context.call)
   return {
     ...fields<'readRelation'>({ columns, rows: batch.rows, total }),
     sections: sectionsOfBatch(batch, columns),

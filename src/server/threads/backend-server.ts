@@ -3,7 +3,7 @@ import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import { type Request, readRequest } from '../../../protocol/messages.js'
-import { type Backend, Cancellation, type Reply, type Result } from '../backend.js'
+import { type Backend, Call, type Reply, type Result } from '../backend.js'
 import { isReplyMemory, type LentMemory, type ReplyMemory } from '../reply-memory.js'
 import type { BusyPolling } from './busy-polling.js'
 import type { Mailbox } from './mailbox.js'
@@ -27,7 +27,7 @@ interface Options {
 /** Serves a thread that listens, in the engine's: the other end of its `RemoteBackend`. */
 export class BackendServer {
   readonly #options: Options
-  readonly #calls = new IdMap<Cancellation>()
+  readonly #calls = new IdMap<Call>()
   /** What gives the memory of replies back that have not left. */
   readonly #lent = new IdMap<() => void>()
   /** Connections of the thread. */
@@ -66,7 +66,7 @@ export class BackendServer {
   /** Gives everything back: the other thread is gone. */
   end(): void {
     this.#ended = true
-    for (const cancellation of this.#calls.values()) cancellation.cancel()
+    for (const call of this.#calls.values()) call.cancel()
     for (const giveBack of this.#lent.takeAll()) giveBack()
     for (const connection of this.#connections) this.#left(connection)
   }
@@ -87,15 +87,15 @@ export class BackendServer {
     this.#options.backend.left(connection)
   }
 
-  async #call({ number, frame, checksums, ...call }: Extract<ToEngine, { kind: 'call' }>): Promise<void> {
+  async #call(message: Extract<ToEngine, { kind: 'call' }>): Promise<void> {
+    const { number, frame, checksums, connection, client } = message
     const { backend, polling } = this.#options
-    const cancellation = new Cancellation()
-    this.#calls.set(number, cancellation)
     // Where the CPU is the device it needs the core.
     if (!backend.adapter.software) polling.arrived()
     try {
-      const request = withChecksums(readRequest(frame), checksums)
-      this.#send(number, await backend.call({ request, frame, ...call, cancellation }))
+      const call = new Call(withChecksums(readRequest(frame), checksums), frame, connection, client)
+      this.#calls.set(number, call)
+      this.#send(number, await backend.call(call))
     } catch (thrown) {
       this.#refuse(number, thrown)
     } finally {
@@ -111,14 +111,14 @@ export class BackendServer {
     this.#options.outbox.send({ kind: 'refusal', number, code, message })
   }
 
-  #send(number: number, { result, release }: Reply): void {
+  #send(number: number, { result, memory }: Reply): void {
     const further = this.#options.memory.lend()
     const portable = portableResult(result, further)
     const lent = Object.values(portable.columns ?? portable.sections ?? {}).some(
       (column) => column !== undefined && isReplyMemory(column.bytes),
     )
     const giveBack = () => {
-      release?.()
+      memory?.release()
       further.release()
     }
     if (lent && !this.#ended) this.#lent.set(number, giveBack)

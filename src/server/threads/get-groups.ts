@@ -1,11 +1,10 @@
 import { aligned, asBytes } from '../../../protocol/columns.js'
 import { encodeDataRequest } from '../../../protocol/data-frame.js'
-import type { DataRequest, WireColumns } from '../../../protocol/data-request.js'
+import { type DataRequest, type WireColumns, WRITES } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { sectionElementBytes } from '../../../protocol/frame.js'
-import type { Request } from '../../../protocol/messages.js'
 import { Coalescer, cutShared, paddedCount } from '../../engine/coalescer.js'
-import { type Call, Cancellation, type Reply } from '../backend.js'
+import { Call, type Reply } from '../backend.js'
 
 /** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */
 const SMALL_KEYS = 16_384
@@ -41,7 +40,8 @@ export class GetGroups {
    */
   offer(call: Call, who: string): Promise<Reply> | undefined {
     if (isSmallGet(call)) return this.#group(call.request, who).call(call)
-    if (!READS.has(call.request.op)) for (const group of this.#groups.values()) group.flush()
+    const isRead = 'handle' in call.request && !WRITES.has(call.request.op)
+    if (!isRead) for (const group of this.#groups.values()) group.flush()
     return undefined
   }
 
@@ -61,7 +61,7 @@ export class GetGroups {
   }
 
   async #ask(gets: readonly Get[]): Promise<readonly (Reply | Promise<Reply>)[]> {
-    const wanted = gets.filter(({ cancellation }) => !cancellation.cancelled)
+    const wanted = gets.filter(({ givenUp }) => !givenUp)
     const [first] = wanted
     if (first === undefined) return gets.map(cancelled)
     if (wanted.length === 1) return gets.map((get) => (get === first ? this.#send(first) : cancelled()))
@@ -75,9 +75,6 @@ export class GetGroups {
     }
   }
 }
-
-/** What changes nothing. */
-const READS: ReadonlySet<Request['op']> = new Set(['get', 'getAll', 'count', 'getNext', 'scan', 'explain'])
 
 function isSmallGet(call: Call): call is Get {
   const { request } = call
@@ -107,27 +104,22 @@ function joined(first: Get, gets: readonly Get[]): Call {
   // For as long as somebody waits for any of them.
   const deadline = deadlines.includes(0) ? 0 : Math.max(...deadlines)
   const request: DataRequest = { ...first.request, deadline, count, columns: { keys: { type, bytes } } }
-  const cancellation = allOf(gets.map((get) => get.cancellation))
-  return { ...first, request, frame: encodeDataRequest(request), cancellation }
-}
-
-/** Cancelled once all of them are. */
-function allOf(cancellations: readonly Cancellation[]): Cancellation {
-  const all = new Cancellation()
-  for (const one of cancellations) {
-    one.onCancel = () => {
-      if (cancellations.every(({ cancelled }) => cancelled)) all.cancel()
+  const all = new Call(request, encodeDataRequest(request), first.owner, first.client)
+  // Cancelled once all of them are.
+  for (const get of gets) {
+    get.onCancel = () => {
+      if (gets.every(({ givenUp }) => givenUp)) all.cancel()
     }
   }
   return all
 }
 
-function cutReply({ result, release }: Reply, gets: readonly Get[]): readonly Reply[] {
+function cutReply({ result, memory }: Reply, gets: readonly Get[]): readonly Reply[] {
   const { found, payloads } = result.columns ?? {}
   if (found === undefined || payloads === undefined)
     throw new WarpdexError('INTERNAL', 'a get has no columns')
   let left = gets.length
-  const leave = release && (() => void (--left === 0 && release()))
+  const shared = memory && { release: () => void (--left === 0 && memory.release()) }
   const offsets = payloads.offsets && aligned(payloads.offsets, Uint32Array)
   const counts = gets.map(({ request }) => request.count)
   const width = payloads.bytes.byteLength / counts.reduce((sum, count) => sum + paddedCount(count), 0)
@@ -144,6 +136,6 @@ function cutReply({ result, release }: Reply, gets: readonly Get[]): readonly Re
           }
         : { type: payloads.type, bytes: payloads.bytes.subarray(start * width, end * width) },
     }
-    return { result: { columns }, release: leave }
+    return { result: { columns }, memory: shared }
   })
 }

@@ -2,10 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import { Meters } from '../../observe/meters.js'
-import { Backpressure } from '../backpressure/backpressure.js'
-import type { Load } from '../backpressure/load.js'
+import { Backpressure, type Load } from '../backpressure/backpressure.js'
 import { Listener } from '../listener.js'
-import { BusyPolling } from './busy-polling.js'
 import { Mailbox } from './mailbox.js'
 import type { ListenerThreadData, ToEngine, ToListener } from './messages.js'
 import { RemoteBackend } from './remote-backend.js'
@@ -24,16 +22,8 @@ const outbox: Mailbox<ToEngine> = new Mailbox(port, (message, error) => backend.
 const backend: RemoteBackend = new RemoteBackend(outbox)
 const backpressure = new Backpressure(limits)
 const meters = new Meters()
-const polling = new BusyPolling()
-const meter = {
-  received: (bytes: number) => {
-    // Where the CPU is the device it needs the core.
-    if (!backend.adapter.software) polling.arrived()
-    return meters.received(bytes)
-  },
-  slowConsumer: (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes }),
-}
-const listener = new Listener(options, { backend, backpressure, meter })
+const onSlowConsumer = (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes })
+const listener = new Listener(options, { backend, backpressure, meters, onSlowConsumer })
 let said: Load | undefined
 let failed = false
 
@@ -92,7 +82,6 @@ function receive(message: ToListener): void {
       fail(new Error(message.message))
       break
     default:
-      if (message.kind === 'reply') polling.answered()
       backend.settle(message)
   }
 }

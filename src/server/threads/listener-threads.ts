@@ -5,8 +5,8 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Monitor } from '../../observe/monitor.js'
 import type { Backend } from '../backend.js'
+import { type Load, NO_LOAD, sumOf } from '../backpressure/backpressure.js'
 import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
-import { type Load, sumOf } from '../backpressure/load.js'
 import type { ListenerOptions } from '../listener.js'
 import type { ReplyMemory } from '../reply-memory.js'
 import { BackendServer } from './backend-server.js'
@@ -44,8 +44,6 @@ const RESTART_MS = 1000
  */
 const QUIET_MS = 20
 
-const NO_LOAD = sumOf([])
-
 /** One thread that listens, as the engine's sees it. */
 class ListenerThread {
   readonly #worker: Worker
@@ -57,7 +55,7 @@ class ListenerThread {
   readonly listening: Promise<number>
   /** Resolves when it is gone. */
   readonly ended: Promise<void>
-  load = NO_LOAD
+  load: Load = NO_LOAD
   #settle: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
   #onClosed: () => void = () => {}
   #accepts = true

@@ -2,8 +2,8 @@ import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Answer } from '../../http/answer.js'
 import type { MeterCounts } from '../../observe/meters.js'
 import type { Admission, Backend, Result, Visit } from '../backend.js'
+import type { Load } from '../backpressure/backpressure.js'
 import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
-import type { Load } from '../backpressure/load.js'
 import type { ListenerOptions } from '../listener.js'
 
 /** What a thread that listens is told at its start. */

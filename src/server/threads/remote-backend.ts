@@ -5,6 +5,7 @@ import { IdMap } from '../../../protocol/id-map.js'
 import type { Request } from '../../../protocol/messages.js'
 import type { Answer } from '../../http/answer.js'
 import type { Admission, Backend, Call, Reply, Visit } from '../backend.js'
+import { BusyPolling } from './busy-polling.js'
 import { GetGroups } from './get-groups.js'
 import type { Mailbox } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
@@ -26,6 +27,7 @@ export class RemoteBackend implements Backend {
   adapter: Backend['adapter'] = { name: '', software: true }
   readonly #outbox: Mailbox<ToEngine>
   readonly #waiting = new IdMap<Waiting>()
+  readonly #polling = new BusyPolling()
   readonly #gets = new GetGroups((call) => this.#send(call))
   /** Who is at each connection. */
   readonly #who = new Map<number, string>()
@@ -51,15 +53,18 @@ export class RemoteBackend implements Backend {
   }
 
   call(call: Call): Promise<Reply> {
-    return this.#gets.offer(call, this.#who.get(call.connection) ?? '') ?? this.#send(call)
+    // Where the CPU is the device it needs the core.
+    if (!this.adapter.software) this.#polling.arrived()
+    return this.#gets.offer(call, this.#who.get(call.owner) ?? '') ?? this.#send(call)
   }
 
-  #send({ request, frame, connection, client, cancellation }: Call): Promise<Reply> {
+  #send(call: Call): Promise<Reply> {
+    const { request, frame, owner: connection, client } = call
     // With a view all of the memory that it is part of would be sent.
     const own = frame.byteLength === frame.buffer.byteLength ? frame : frame.slice()
     const checksums = checksumsOf(request)
     return this.#ask((number) => {
-      cancellation.onCancel = () => this.#outbox.send({ kind: 'cancel', number })
+      call.onCancel = () => this.#outbox.send({ kind: 'cancel', number })
       return { kind: 'call', number, connection, client, frame: own, checksums }
     }, own.buffer)
   }
@@ -75,10 +80,9 @@ export class RemoteBackend implements Backend {
     else if (message.kind === 'refusal') waiting.reject(new WarpdexError(message.code, message.message))
     else {
       const { result, lent } = message
-      resolve({
-        result,
-        release: lent ? () => this.#outbox.send({ kind: 'release', number }) : undefined,
-      })
+      this.#polling.answered()
+      const release = () => this.#outbox.send({ kind: 'release', number })
+      resolve({ result, memory: lent ? { release } : undefined } satisfies Reply)
     }
   }
 

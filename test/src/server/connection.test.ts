@@ -18,17 +18,18 @@ t.test('the memory of a reply that is too large for a frame is given back', asyn
     visit: async () => ({ status: 200, type: 'text/plain', body: '' }),
     call: async () => ({
       result: { fields: {}, sections: { data: wireColumn('bytes', new Uint8Array(LIMITS.frameBytes)) } },
-      release: () => {
-        released++
+      memory: {
+        release: () => {
+          released++
+        },
       },
     }),
   }
   const backpressure = new Backpressure(backpressureLimits(loadConfig({ flags: {} })))
   const meters = new Meters()
-  const meter = { received: (bytes: number) => meters.received(bytes), slowConsumer: () => {} }
   const address = { host: '127.0.0.1', port: 0 }
   const options = { address, shared: false, tls: undefined, maxConnections: 1, handshakeSeconds: 10 }
-  const listener = new Listener(options, { backend, backpressure, meter })
+  const listener = new Listener(options, { backend, backpressure, meters, onSlowConsumer: () => {} })
   const client = await RawClient.connect(t, `ws://127.0.0.1:${await listener.listen()}`)
   t.teardown(async () => {
     await listener.close()

@@ -8,7 +8,7 @@ import type { Reader } from '../../../src/engine/index-requests.js'
 import { NO_LOG } from '../../../src/observe/log.js'
 import { Monitor } from '../../../src/observe/monitor.js'
 import { Access } from '../../../src/server/access/access.js'
-import { Cancellation } from '../../../src/server/backend.js'
+import { Call } from '../../../src/server/backend.js'
 import { LocalBackend } from '../../../src/server/local-backend.js'
 import { ReplyMemory } from '../../../src/server/reply-memory.js'
 
@@ -37,8 +37,7 @@ async function backendOf(memory: ReplyMemory, get: (reader: Reader) => object) {
       deadline,
       columns,
     })
-    const cancellation = new Cancellation()
-    return backend.call({ request: readRequest(frame), frame, connection, client: undefined, cancellation })
+    return backend.call(new Call(readRequest(frame), frame, connection, undefined))
   }
   return { backend, call }
 }

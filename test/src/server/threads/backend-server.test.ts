@@ -51,7 +51,7 @@ class Engine {
   async answer(): Promise<void> {
     const lent = this.memory.lend()
     const columns = { payloads: wireColumn('bytes', lent.allocate(BYTES)) }
-    this.#answer({ result: { columns }, release: () => lent.release() })
+    this.#answer({ result: { columns }, memory: lent })
     await turn()
   }
 }
@@ -64,7 +64,7 @@ t.test('what is given up is cancelled, and so is all of a thread that is gone', 
   engine.call(1)
   engine.call(2)
   engine.server.receive({ kind: 'cancel', number: 1 })
-  const cancelled = () => engine.calls.map(({ cancellation }) => cancellation.cancelled)
+  const cancelled = () => engine.calls.map((call) => call.cancelled)
   t.same(cancelled(), [true, false])
   engine.server.end()
   t.same(cancelled(), [true, true])

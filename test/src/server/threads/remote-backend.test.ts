@@ -3,7 +3,7 @@ import t from 'tap'
 import { encodeDataReply, encodeDataRequest } from '../../../../protocol/data-frame.js'
 import { type DataOp, type WireColumns, wireColumn } from '../../../../protocol/data-request.js'
 import { readRequest } from '../../../../protocol/messages.js'
-import { Cancellation } from '../../../../src/server/backend.js'
+import { Call } from '../../../../src/server/backend.js'
 import { isReplyMemory, ReplyMemory } from '../../../../src/server/reply-memory.js'
 import { Mailbox } from '../../../../src/server/threads/mailbox.js'
 import type { ToEngine } from '../../../../src/server/threads/messages.js'
@@ -27,9 +27,7 @@ t.test('the columns of large writes come with their checksums', async (t) => {
   ]
   for (const [op, columns] of writes) {
     const frame = encodeDataRequest({ id: 1, op, handle: 1, generation: 1, count: 1, columns })
-    const request = readRequest(frame)
-    const cancellation = new Cancellation()
-    void backend.call({ request, frame, client: undefined, connection: 1, cancellation })
+    void backend.call(new Call(readRequest(frame), frame, 1, undefined))
   }
   await new Promise((resolve) => setImmediate(resolve))
   const checksum = crc32(large.bytes)
@@ -48,7 +46,7 @@ t.test('small gets of several connections go together, and are cancelled once al
   const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
   const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
   const turn = () => new Promise((resolve) => setImmediate(resolve))
-  const cancellations = [30, 20].map((deadline, connection) => {
+  const calls = [30, 20].map((deadline, connection) => {
     const keys = wireColumn('u32', Uint32Array.of(connection))
     const frame = encodeDataRequest({
       id: 1,
@@ -59,9 +57,9 @@ t.test('small gets of several connections go together, and are cancelled once al
       deadline,
       columns: { keys },
     })
-    const cancellation = new Cancellation()
-    void backend.call({ request: readRequest(frame), frame, client: undefined, connection, cancellation })
-    return cancellation
+    const call = new Call(readRequest(frame), frame, connection, undefined)
+    void backend.call(call)
+    return call
   })
   await turn()
   const [call] = sent
@@ -72,10 +70,10 @@ t.test('small gets of several connections go together, and are cancelled once al
     { op: 'get', count: 16, deadline: 30 },
     'each begins at a multiple of eight, and the last one waits longest',
   )
-  cancellations[0]!.cancel()
+  calls[0]!.cancel()
   await turn()
   t.equal(sent.length, 1, 'somebody still waits')
-  cancellations[1]!.cancel()
+  calls[1]!.cancel()
   await turn()
   t.strictSame(sent[1], { kind: 'cancel', number: call.number })
 })
@@ -89,8 +87,7 @@ t.test('the frame of one get leaves the answers alone that share its memory', as
   const replies = counts.map((count, connection) => {
     const columns = { keys: wireColumn('u32', new Uint32Array(count)) }
     const frame = encodeDataRequest({ id: 1, op: 'get', handle: 1, generation: 1, count, columns })
-    const cancellation = new Cancellation()
-    return backend.call({ request: readRequest(frame), frame, client: undefined, connection, cancellation })
+    return backend.call(new Call(readRequest(frame), frame, connection, undefined))
   })
   await new Promise((resolve) => setImmediate(resolve))
   const [call] = sent

@@ -1,28 +1,24 @@
-import type { ControlRequest, Request } from '../../../protocol/messages.js'
+import type { DataRequest } from '../../../protocol/data-request.js'
+import type { ControlRequest } from '../../../protocol/messages.js'
 import type { SnapshotInfo } from '../../../protocol/replies.js'
 import type { Engine } from '../../engine/engine.js'
 import type { EngineStats } from '../../engine/engine-stats.js'
 import { authorise, type Rights } from '../access/rights.js'
 import { visibleStats } from '../access/visible-stats.js'
 import type { Result } from '../backend.js'
-import { fields, type RequestContext } from './context.js'
-import { handleData } from './data.js'
+import { type EngineRequest, fields, type RequestContext } from './context.js'
 import { handleQuery } from './queries.js'
 import { handleRelation } from './relations.js'
 
-/** The requests that concern the engine; the others concern the connection only. */
-export type EngineRequest = Exclude<Request, { op: 'hello' | 'cancel' }>
-
 /**
- * Carries a request out, if whoever asks may make it. The engine has it before this returns, so that requests take effect in the order of
+ * Carries out a request that is none for an index's data, if whoever asks may make it. The engine has it before this returns, so that requests take effect in the order of
  * these calls.
  */
-export async function handle(
+export async function handleControl(
   engine: Engine,
-  request: EngineRequest,
+  request: Exclude<EngineRequest, DataRequest>,
   context: RequestContext,
 ): Promise<Result> {
-  if ('handle' in request) return handleData(engine, request, context)
   const { grant } = context
   const { rights } = grant
   authorise(grant, request)
