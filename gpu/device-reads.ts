@@ -1,5 +1,9 @@
 import type { Rows } from '../protocol/rows.js'
+import type { Traversal } from '../protocol/traversal.js'
 import type { Recorder } from './device/recorder.js'
+import type { TraversalPlan } from './index/partitions/locator.js'
+import type { Batch } from './index/partitions/traversal-costs.js'
+import type { GetColumns } from './index/read/get.js'
 import type { RecordedGetAll } from './index/read/get-all.js'
 import type { ScanColumns } from './index/read/scan-result.js'
 import type { ReadColumns } from './index-structure.js'
@@ -20,8 +24,15 @@ export interface TreeReads {
   readonly scansWide: boolean
   /** Keys as on the wire, ready to be looked for. */
   queries(recorder: Recorder, scratch: Scratch, keys: Rows): KeyColumn
-  /** The number of payloads of each key, a word a key. */
-  count(recorder: Recorder, queries: KeyColumn, counts: GPUBuffer, count: number): void
+  /**
+   * How the keys of a batch are to be found; undefined down from the root.
+   * @param traversal what the request names
+   */
+  plan(batch: Batch, traversal: Traversal | undefined): Promise<TraversalPlan | undefined> | undefined
+  /** The first payload of each key. */
+  get(recorder: Recorder, scratch: Scratch, columns: GetColumns, plan: TraversalPlan | undefined): void
+  /** The number of payloads of each key, a word a key, of `count` keys from number `first` on; 0 if absent. */
+  count(recorder: Recorder, queries: KeyColumn, counts: GPUBuffer, count: number, first?: number): void
   /** All payloads, `limit` at most. */
   getAll(
     recorder: Recorder,

@@ -64,7 +64,7 @@ async function measureChoice(
   const batch = queries.offsets.length - 1
   const { longest, mean } = keyLengths(treeShape(SHAPE), queries.offsets)
   const described = { count: batch, digits: longest, meanDigits: mean }
-  const chosen = await traversals.explain(arena, keys, described, undefined)
+  const chosen = await traversals!.explain(arena, keys, described, undefined)
   const table = await locator!.partitions(arena)
   const timed = TRAVERSALS.filter(({ strategy }) => {
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'

@@ -289,14 +289,23 @@ export class Arena implements ArenaContent {
     return this.tuples.take(count)
   }
 
+  /** Counts a user until it lets go of it. */
+  hold(): void {
+    this.#users++
+  }
+
+  letGo(): void {
+    this.#users--
+    if (this.#users === 0) this.#onUnused?.()
+  }
+
   /** Runs a task, which begins at once, and counts it as a user until it settles. */
   async during<T>(task: () => Promise<T>): Promise<T> {
-    this.#users++
+    this.hold()
     try {
       return await task()
     } finally {
-      this.#users--
-      if (this.#users === 0) this.#onUnused?.()
+      this.letGo()
     }
   }
 

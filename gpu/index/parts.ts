@@ -36,7 +36,8 @@ export interface Parts {
   readonly directories: DirectoryKeeper | undefined
   /** Only for CSS-trees. */
   readonly separators: DirectoryBuilder | undefined
-  readonly traversals: Traversals
+  /** Only where trees have partitions. */
+  readonly traversals: Traversals | undefined
   /** Only where trees have partitions. */
   readonly locator: Locator | undefined
   readonly findOrder: (

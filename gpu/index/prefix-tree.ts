@@ -1,7 +1,6 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Traversal } from '../../protocol/traversal.js'
 import type { Device } from '../device/device.js'
-import type { Recorder } from '../device/recorder.js'
 import type { TreeReads } from '../device-reads.js'
 import type {
   IndexShape,
@@ -16,16 +15,14 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../index-structure.js'
-import type { KeyColumn } from '../keys/key-column.js'
-import type { Scratch } from '../memory/scratch.js'
 import type { Arena } from './arena.js'
 import { structureEntries } from './entries/structure-entries.js'
 import { arenaFromImage } from './image.js'
 import { treeShape } from './layout.js'
 import type { TraversalPlan } from './partitions/locator.js'
 import type { Batch } from './partitions/traversal-costs.js'
+import { checkTraversal } from './partitions/traversals.js'
 import { partsFor } from './parts.js'
-import type { GetColumns } from './read/get.js'
 import { askedFor, keyCount, type ReadOperation, type SearchedTree } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
@@ -33,8 +30,24 @@ import { TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
 import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
 
-/** Records a get of some keys of a column, into columns of a bit and of a padded payload a key; see `Get.record`. */
-export type DeviceGet = (recorder: Recorder, scratch: Scratch, columns: Omit<GetColumns, 'count'>) => void
+/** Reads of a tree, whose content stays until whoever holds it lets go of it. */
+export interface HeldTree extends TreeReads {
+  letGo(): void
+}
+
+/** Holds trees until what `use` returns has settled. */
+export async function holdAll<T>(
+  trees: readonly PrefixTree[],
+  use: (held: readonly (HeldTree | undefined)[]) => Promise<T>,
+): Promise<T> {
+  const held: (HeldTree | undefined)[] = []
+  try {
+    for (const tree of trees) held.push(tree.hold())
+    return await use(held)
+  } finally {
+    for (const tree of held) tree?.letGo()
+  }
+}
 
 /**
  * An updatable index: Volk's prefix tree with 4-bit digits and records that grow and shrink, and with structure `css` a CSS-tree that
@@ -82,7 +95,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     const { operations, context } = this.parts.reads
     const operation: ReadOperation<Op> = operations[request.op]
-    if ('traversal' in request) this.parts.traversals.check(request.traversal)
+    if ('traversal' in request) checkTraversal(context.tree, request.traversal)
     const { searchable: arena, totals } = this
     if (arena === undefined || askedFor(this.shape.keyType, request, columns) === 0) {
       return operation.none(request, columns)
@@ -96,7 +109,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    this.parts.traversals.check(batch.traversal)
+    checkTraversal(this.parts.reads.context.tree, batch.traversal)
     const { keys: bytes, keyOffsets: offsets, traversal } = batch
     const keys = { bytes, offsets }
     if (keyCount(this.shape.keyType, keys) === 0)
@@ -125,48 +138,14 @@ export class PrefixTree extends TreeState implements IndexStructure {
     })
   }
 
-  /**
-   * Gets keys that are on the device.
-   * @param use is given what records the get; the tree's content stays until what it returns has settled
-   */
-  async duringGet<T>(
-    batch: Batch,
-    traversal: Traversal | undefined,
-    use: (get: DeviceGet) => Promise<T>,
-  ): Promise<T> {
-    this.parts.traversals.check(traversal)
-    const { searchable: arena } = this
-    const { count } = batch
-    if (arena === undefined) {
-      const paddedBytes = 4 * treeShape(this.shape).payloadWords
-      return use((recorder, _scratch, { found, payloads, first = 0, firstWord = 0 }) => {
-        recorder.clear(found, 4 * firstWord, 4 * Math.ceil(count / 32))
-        recorder.clear(payloads, first * paddedBytes, count * paddedBytes)
-      })
-    }
-    return arena.during(async () => {
-      const plan = await this.#plan(arena, () => batch, traversal)
-      return use((recorder, scratch, columns) =>
-        this.parts.reads.get.record(recorder, scratch, arena, { ...columns, count }, plan),
-      )
-    })
-  }
-
-  /**
-   * Reads keys that are on the device, or to it.
-   * @param use is given what records reads; undefined where the tree is empty. Its content stays until what `use` returns has settled
-   */
-  async duringTreeReads<T>(use: (reads: TreeReads | undefined) => Promise<T>): Promise<T> {
+  /** Holds what it has, for reads of keys that are on the device, or to it; nothing where the tree is empty. */
+  hold(): HeldTree | undefined {
     const { searchable: arena, totals } = this
-    if (arena === undefined || totals.keys === 0) return use(undefined)
-    return arena.during(() => use(deviceReads(this.parts.reads, arena, totals.payloads)))
-  }
-
-  /** Records the number of payloads of each of `count` keys that are on the device, a word a key; to be submitted at once. */
-  recordCount(recorder: Recorder, queries: KeyColumn, counts: GPUBuffer, count: number): void {
-    const { searchable: arena } = this
-    if (arena === undefined) recorder.clear(counts, 0, 4 * count)
-    else this.parts.reads.count.record(recorder, arena, queries, counts, count)
+    if (arena === undefined || totals.keys === 0) return undefined
+    arena.hold()
+    const plan: TreeReads['plan'] = (batch, traversal) => this.#plan(arena, () => batch, traversal)
+    const reads = deviceReads(this.parts.reads, arena, totals.payloads, plan)
+    return { ...reads, letGo: () => arena.letGo() }
   }
 
   /**
@@ -209,7 +188,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
     batch: () => Batch,
     named: Traversal | undefined,
   ): Promise<TraversalPlan | undefined> | undefined {
-    const coming = this.parts.traversals.plan(arena, this.totals.keys, batch, named)
+    const coming = this.parts.traversals?.plan(arena, this.totals.keys, batch, named)
     if (coming === undefined) this.#countTraversal(undefined)
     void coming?.then(
       (plan) => this.#countTraversal(plan?.traversal),

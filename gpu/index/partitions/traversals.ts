@@ -7,29 +7,28 @@ import type { Locator, TraversalPlan } from './locator.js'
 import type { PartitionTable } from './partitions.js'
 import { type Batch, estimate, situationOf } from './traversal-costs.js'
 
-/** The ways in which trees of one shape find keys, and the choice between them by what they cost on the device. */
+/**
+ * Checks what a request names.
+ * @throws WarpdexError `BAD_REQUEST` when it needs partitions and the trees have none
+ */
+export function checkTraversal({ partitionLevels }: TreeShape, named: Traversal | undefined): void {
+  if (partitionLevels !== undefined || named === undefined || named.strategy === 'sequential') return
+  throw new WarpdexError(
+    'BAD_REQUEST',
+    `the index has no partitions to traverse by strategy ${named.strategy}; use sequential, or create the index with layout full or with partitionLevels`,
+  )
+}
+
+/** The ways in which trees with partitions find keys, and the choice between them by what they cost on the device. */
 export class Traversals {
   readonly #device: Device
   readonly #shape: TreeShape
-  /** Undefined where trees have no partitions. */
-  readonly #locator: Locator | undefined
+  readonly #locator: Locator
 
-  constructor(device: Device, shape: TreeShape, locator: Locator | undefined) {
+  constructor(device: Device, shape: TreeShape, locator: Locator) {
     this.#device = device
     this.#shape = shape
     this.#locator = locator
-  }
-
-  /**
-   * Checks what a request names.
-   * @throws WarpdexError `BAD_REQUEST` when it needs partitions and the trees have none
-   */
-  check(named: Traversal | undefined): void {
-    if (this.#locator !== undefined || named === undefined || named.strategy === 'sequential') return
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `the index has no partitions to traverse by strategy ${named.strategy}; use sequential, or create the index with layout full or with partitionLevels`,
-    )
   }
 
   /**
@@ -45,7 +44,7 @@ export class Traversals {
     named: Traversal | undefined,
   ): Promise<TraversalPlan | undefined> | undefined {
     const locator = this.#locator
-    if (locator === undefined || named?.strategy === 'sequential') return undefined
+    if (named?.strategy === 'sequential') return undefined
     if (named !== undefined) return locator.plan(arena, named)
     if (this.#device.traversalCosts === undefined) return undefined
     return this.#orSequential(async () => {
@@ -60,7 +59,7 @@ export class Traversals {
    * Brings a tree's partitions up to date after a write, so that no read has to. Where there is no room for them reads do without.
    */
   async maintain(arena: Arena): Promise<void> {
-    await this.#orSequential(async () => this.#locator?.partitions(arena))
+    await this.#orSequential(async () => this.#locator.partitions(arena))
   }
 
   async #orSequential<T>(task: () => Promise<T>): Promise<T | undefined> {
@@ -72,15 +71,6 @@ export class Traversals {
     }
   }
 
-  /**
-   * What there is to say of a batch where trees have no partitions, or nothing at all.
-   * @param arena undefined where the tree has nothing
-   */
-  explainSequential({ count: batch, digits }: Batch, arena: Arena | undefined): Explanation {
-    const reason = whySequential(arena)
-    return { strategy: 'sequential', batch, digits, partitions: null, reason, costs: [], tables: null }
-  }
-
   /** Says how a batch would be found, and why; without the tables. */
   async explain(
     arena: Arena,
@@ -88,7 +78,6 @@ export class Traversals {
     batch: Batch,
     named: Traversal | undefined,
   ): Promise<Explanation> {
-    if (this.#locator === undefined) return this.explainSequential(batch, arena)
     const { count, digits } = batch
     const table = await this.#locator.partitions(arena)
     const costs = this.#estimates(arena, table, keys, batch)
@@ -118,6 +107,15 @@ export class Traversals {
       ? []
       : estimate(costs, situationOf(this.#shape.full, arena, table, keys, batch))
   }
+}
+
+/**
+ * What there is to say of a batch where trees have no partitions, or nothing at all.
+ * @param arena undefined where the tree has nothing
+ */
+export function explainSequential({ count: batch, digits }: Batch, arena: Arena | undefined): Explanation {
+  const reason = whySequential(arena)
+  return { strategy: 'sequential', batch, digits, partitions: null, reason, costs: [], tables: null }
 }
 
 function whySequential(arena: Arena | undefined): string {

@@ -16,10 +16,17 @@ export class Count implements ReadOperation<'count'> {
     this.#kernels = context.kernels('count', ['count_payloads'])
   }
 
-  /** Counts for `count` keys that are on the device: a word a key. */
-  record(recorder: Recorder, arena: Arena, queries: KeyColumn, counts: GPUBuffer, count: number): void {
+  /** Counts for `count` keys that are on the device, from number `first` on: a word a key. */
+  record(
+    recorder: Recorder,
+    arena: Arena,
+    queries: KeyColumn,
+    counts: GPUBuffer,
+    count: number,
+    first = 0,
+  ): void {
     const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, counts }
-    const params = { count, shape: this.#context.tree.word }
+    const params = { count, first, shape: this.#context.tree.word }
     recorder.dispatch(this.#kernels.count_payloads, buffers, params, count)
   }
 

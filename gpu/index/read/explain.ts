@@ -1,7 +1,7 @@
 import type { Rows } from '../../../protocol/rows.js'
 import type { Explanation, ResultTables } from '../../../protocol/traversal.js'
 import type { ReadColumns, ReadRequest } from '../../index-structure.js'
-import type { Traversals } from '../partitions/traversals.js'
+import { explainSequential, type Traversals } from '../partitions/traversals.js'
 import type { Get } from './get.js'
 import type { ReadContext } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
@@ -9,10 +9,11 @@ import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.
 /** How keys would be found, with the result tables of the first one (Volk, Tables 1 and 2). */
 export class Explain implements ReadOperation<'explain'> {
   readonly #context: ReadContext
-  readonly #traversals: Traversals
+  /** Only where trees have partitions. */
+  readonly #traversals: Traversals | undefined
   readonly #get: Get
 
-  constructor(context: ReadContext, traversals: Traversals, get: Get) {
+  constructor(context: ReadContext, traversals: Traversals | undefined, get: Get) {
     this.#context = context
     this.#traversals = traversals
     this.#get = get
@@ -25,13 +26,13 @@ export class Explain implements ReadOperation<'explain'> {
   ): Promise<Explanation> {
     const keys = keysOf(columns)
     const batch = this.#context.batch(keys)
+    if (this.#traversals === undefined) return explainSequential(batch, tree.arena)
     const explanation = await this.#traversals.explain(tree.arena, tree.keys, batch, traversal)
-    if (explanation.partitions === null) return explanation
     return { ...explanation, tables: await this.#tables(tree, keys) }
   }
 
   none(_request: ReadRequest<'explain'>, columns: ReadColumns): Explanation {
-    return this.#traversals.explainSequential(this.#context.batch(keysOf(columns)), undefined)
+    return explainSequential(this.#context.batch(keysOf(columns)), undefined)
   }
 
   async #tables(tree: SearchedTree, keys: Rows): Promise<ResultTables | null> {

@@ -26,7 +26,8 @@ export interface Reads {
   readonly getAll: GetAll
   readonly count: Count
   readonly scan: Scan
-  readonly traversals: Traversals
+  /** Only where trees have partitions. */
+  readonly traversals: Traversals | undefined
   /** Goes through all levels of a tree, where they are not too many. */
   readonly breadthFirst: BreadthFirst | undefined
 }
@@ -44,7 +45,7 @@ export function createReads(
   const payloadHits = new PayloadHits(context)
   const result = new ScanResultWriter(context, narrow)
   const breadthFirst = tree.form === undefined ? new BreadthFirst(context, payloadHits) : undefined
-  const traversals = new Traversals(device, tree, locator)
+  const traversals = locator && new Traversals(device, tree, locator)
   const get = new Get(context, narrow)
   const getAll = new GetAll(context, payloadHits, result)
   const count = new Count(context)
@@ -57,15 +58,19 @@ export function createReads(
 
 /** What records reads of an arena whose answers stay on the device. */
 export function deviceReads(
-  { context, count, getAll, scan }: Reads,
+  { context, get, count, getAll, scan }: Reads,
   arena: Arena,
   payloads: number,
+  plan: TreeReads['plan'],
 ): TreeReads {
   return {
     payloads,
     scansWide: scan.isWide(arena),
     queries: (recorder, scratch, keys) => context.queries(recorder, scratch, keys),
-    count: (recorder, queries, counts, keys) => count.record(recorder, arena, queries, counts, keys),
+    plan,
+    get: (recorder, scratch, columns, plan) => get.record(recorder, scratch, arena, columns, plan),
+    count: (recorder, queries, counts, keys, first) =>
+      count.record(recorder, arena, queries, counts, keys, first),
     getAll: (recorder, scratch, queries, keys, limit) =>
       getAll.record(recorder, scratch, arena, queries, keys, limit),
     scan: (recorder, scratch, ranges) => scan.recordParts(recorder, scratch, arena, ranges),

@@ -7,7 +7,7 @@ import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { ReadContext } from '../read/read-context.js'
-import type { Boundaries } from './boundaries.js'
+import type { Boundaries } from './shards.js'
 
 /** A batch's keys on the device, in the order of the shards that they belong to; those of one shard in the order of the batch. */
 export interface Division {

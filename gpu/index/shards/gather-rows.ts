@@ -1,7 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { ShardPlaces } from './put-back.js'
+import type { ShardPlaces } from './shards.js'
 
 /** Brings the rows of one shard together: payloads, and kinds of items (`gather-rows.wesl`). */
 export class GatherRows {

@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import { pickRows, type Rows, type RowWidth, rowAt, rowsOf } from '../../../protocol/rows.js'
+import { pickRows, type Rows, type RowWidth, rowAt, rowsOf, sliceRows } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type {
   GetAllResult,
@@ -10,9 +10,9 @@ import type {
   ScanOptions,
   ScanResult,
 } from '../../index-structure.js'
+import { bitmapBytes } from '../read/read-context.js'
 import { keysOf } from '../read/read-operation.js'
 import type { Divider } from './divider.js'
-import { NextAnswers } from './next-answers.js'
 import { RangeAnswers } from './range-answers.js'
 import { SEQUENCE_BYTES, type Shards } from './shards.js'
 
@@ -33,40 +33,27 @@ export class ListReads {
 
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
   async getAll(shards: Shards, keys: Rows, limit: number): Promise<GetAllResult> {
-    const parts = await this.#divider.route(shards.boundaries, keys)
-    const groups = groupBy(parts.length, (i) => parts[i])
-    const answers = await Promise.all(
-      groups.map(async (numbers) => {
-        const own = this.#pick(keys, numbers)
-        const tree = shards.trees[parts[numbers[0]]]
-        return { numbers, result: await tree.read({ op: 'getAll', limit }, { keys: own }) }
-      }),
-    )
-    const offsets = new Uint32Array(parts.length + 1)
-    for (const { numbers, result } of answers) {
-      for (let i = 0; i < numbers.length; i++)
-        offsets[numbers[i] + 1] = result.offsets[i + 1] - result.offsets[i]
-    }
-    let total = 0
-    for (let i = 1; i < offsets.length; i++) {
-      total += offsets[i]
-      if (total > limit) {
-        throw new WarpdexError('TOO_LARGE', `the keys have more than ${limit} payloads; ask for fewer keys`)
-      }
-      offsets[i] = total
-    }
     const { payloadBytes } = this.#shape
-    const payloads = new Uint8Array(total * payloadBytes)
-    for (const { numbers, result } of answers) {
-      for (let i = 0; i < numbers.length; i++) {
-        const list = result.payloads.subarray(
-          result.offsets[i] * payloadBytes,
-          result.offsets[i + 1] * payloadBytes,
-        )
-        payloads.set(list, offsets[numbers[i]] * payloadBytes)
-      }
-    }
-    return { offsets, payloads }
+    const parts = await this.#divider.route(shards.boundaries, keys)
+    const lists = new Array<Uint8Array>(parts.length)
+    let total = 0
+    await forEachGroup(
+      Uint32Array.from(parts.keys()),
+      (number) => parts[number],
+      async (numbers) => {
+        const tree = shards.trees[parts[numbers[0]]]
+        const result = await tree.read({ op: 'getAll', limit }, { keys: this.#pick(keys, numbers) })
+        const { offsets, payloads: bytes } = result
+        numbers.forEach((number, i) => {
+          lists[number] = sliceRows({ bytes }, payloadBytes, offsets[i], offsets[i + 1]).bytes
+        })
+        total += offsets[numbers.length]
+        if (total <= limit) return
+        throw new WarpdexError('TOO_LARGE', `the keys have more than ${limit} payloads; ask for fewer keys`)
+      },
+    )
+    const { bytes: payloads, offsets } = rowsOf(lists)
+    return { offsets: offsets.map((offset) => offset / payloadBytes), payloads }
   }
 
   /** Where nothing follows a position in its shard, the next shard's first entry does. */
@@ -75,28 +62,50 @@ export class ListReads {
     request: ReadRequest<'getNext'>,
     columns: ReadColumns,
   ): Promise<GetNextResult> {
+    const width = this.#width
+    const { payloadBytes } = this.#shape
     const { sequences } = columns
     const keys = keysOf(columns)
     let parts = await this.#divider.route(shards.boundaries, keys)
-    const answers = new NextAnswers(this.#shape, parts.length)
+    const nothing = [width ?? 0, payloadBytes, SEQUENCE_BYTES].map((bytes) => new Uint8Array(bytes))
+    const entries = new Array(parts.length).fill(nothing)
+    const found = new Uint8Array(bitmapBytes(parts.length))
     const step = request.reverse ? -1 : 1
-    let open = Uint32Array.from(parts, (_, i) => i)
+    let open = Uint32Array.from(parts.keys())
     while (open.length > 0) {
-      const groups = groupBy(open.length, (i) => parts[open[i]])
-      await Promise.all(
-        groups.map(async (places) => {
-          const numbers = places.map((i) => open[i])
+      await forEachGroup(
+        open,
+        (number) => parts[number],
+        async (numbers) => {
           const own = {
             keys: this.#pick(keys, numbers),
             sequences: sequences && pickRows({ bytes: sequences }, SEQUENCE_BYTES, numbers).bytes,
           }
-          answers.add(numbers, await shards.trees[parts[numbers[0]]].read(request, own))
-        }),
+          const next = await shards.trees[parts[numbers[0]]].read(request, own)
+          numbers.forEach((number, i) => {
+            if (!isSet(next.found, i)) return
+            found[number >> 3] |= 1 << (number & 7)
+            entries[number] = [
+              rowAt({ bytes: next.keys, offsets: next.keyOffsets }, width, i),
+              rowAt({ bytes: next.payloads }, payloadBytes, i),
+              rowAt({ bytes: next.sequences }, SEQUENCE_BYTES, i),
+            ]
+          })
+        },
       )
       parts = parts.map((part) => part + step)
-      open = open.filter((i) => !answers.isFound(i) && shards.trees[parts[i]] !== undefined)
+      open = open.filter((number) => !isSet(found, number) && shards.trees[parts[number]] !== undefined)
     }
-    return answers.result()
+    const [nextKeys, payloads, nextSequences] = nothing.map((_, column) =>
+      rowsOf(entries.map((entry) => entry[column])),
+    )
+    return {
+      found,
+      keys: nextKeys.bytes,
+      ...(width === undefined && { keyOffsets: nextKeys.offsets }),
+      payloads: payloads.bytes,
+      sequences: nextSequences.bytes,
+    }
   }
 
   /** Ranges begin in the shard of their near end, and go on until they are full or at their far end. */
@@ -106,19 +115,16 @@ export class ListReads {
     const answers = new RangeAnswers(this.#shape, ranges, limit)
     const step = reverse ? -1 : 1
     let parts = near
-    let open = Uint32Array.from({ length: ranges }, (_, range) => range)
+    let open = Uint32Array.from(near.keys())
+    // One entry more than there is room for tells whether there are more.
+    const wanted = (range: number) => Math.max(1, limit - answers.entries(range))
     while (open.length > 0) {
-      // One entry more than there is room for tells whether there are more.
-      const wanted = Array.from(open, (range) => Math.max(1, limit - answers.entries(range)))
-      const groups = groupBy(open.length, (i) => parts[open[i]] * (limit + 1) + wanted[i])
-      await Promise.all(
-        groups.map(async (places) => {
-          const numbers = places.map((i) => open[i])
-          const tree = shards.trees[parts[numbers[0]]]
-          const own = { ...request, ranges: numbers.length, limit: wanted[places[0]] }
-          answers.add(numbers, await tree.read(own, this.#pickRanges(columns, numbers)))
-        }),
-      )
+      const groupOf = (range: number) => parts[range] * (limit + 1) + wanted(range)
+      await forEachGroup(open, groupOf, async (numbers) => {
+        const tree = shards.trees[parts[numbers[0]]]
+        const own = { ...request, ranges: numbers.length, limit: wanted(numbers[0]) }
+        answers.add(numbers, await tree.read(own, this.#pickRanges(columns, numbers)))
+      })
       open = open.filter((range) => !answers.isCut(range) && parts[range] !== far[range])
       parts = parts.map((part) => part + step)
     }
@@ -175,13 +181,21 @@ export class ListReads {
   }
 }
 
-/** The numbers up to `count`, ascending, in groups of the same label. */
-function groupBy(count: number, label: (i: number) => number): Uint32Array[] {
+/** Does a task for each group of numbers of the same label, all at once. */
+async function forEachGroup(
+  numbers: Uint32Array,
+  label: (number: number) => number,
+  task: (group: Uint32Array) => Promise<void>,
+): Promise<void> {
   const groups = new Map<number, number[]>()
-  for (let i = 0; i < count; i++) {
-    const group = groups.get(label(i))
-    if (group === undefined) groups.set(label(i), [i])
-    else group.push(i)
+  for (const number of numbers) {
+    const group = groups.get(label(number)) ?? []
+    groups.set(label(number), group)
+    group.push(number)
   }
-  return Array.from(groups.values(), (group) => Uint32Array.from(group))
+  await Promise.all(Array.from(groups.values(), (group) => task(Uint32Array.from(group))))
+}
+
+function isSet(bits: Uint8Array, i: number): boolean {
+  return (bits[i >> 3] & (1 << (i & 7))) !== 0
 }

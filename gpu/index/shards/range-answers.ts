@@ -1,6 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { concatenate, type Rows, rowAt, rowsOf, sliceRows } from '../../../protocol/rows.js'
+import { concatenate, joinRows, rowAt, rowsOf, sliceRows } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type { IndexShape, ScanResult } from '../../index-structure.js'
 import { SEQUENCE_BYTES } from './shards.js'
@@ -69,15 +69,32 @@ export class RangeAnswers {
     const payloads = pieces.map(
       (piece) => sliceRows({ bytes: piece.result.payloads }, payloadBytes, ...ends(piece)).bytes,
     )
+    const keyBytes = keys.reduce((sum, { bytes }) => sum + bytes.byteLength, 0)
+    if (width === undefined && keyBytes > LIMITS.frameBytes) {
+      throw new WarpdexError(
+        'TOO_LARGE',
+        `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,
+      )
+    }
+    const joined = joinRows(keys, width)
     const tokens = rowsOf(this.#pieces.map((own) => this.#token(own[own.length - 1])))
     return {
-      offsets: sumsOf(this.#entries),
-      ...joinKeys(keys, width === undefined),
+      offsets: this.#offsets(),
+      keys: joined.bytes,
       payloads: concatenate(payloads),
       more: this.#more,
       tokens: tokens.bytes,
-      ...(width === undefined && { tokenOffsets: tokens.offsets }),
+      ...(width === undefined && { keyOffsets: joined.offsets, tokenOffsets: tokens.offsets }),
     }
+  }
+
+  /** Entries before each range, and of all. */
+  #offsets(): Uint32Array {
+    const offsets = new Uint32Array(this.#entries.length + 1)
+    this.#entries.forEach((entries, range) => {
+      offsets[range + 1] = offsets[range] + entries
+    })
+    return offsets
   }
 
   /** The position of the last entry of a range's last piece. */
@@ -88,26 +105,4 @@ export class RangeAnswers {
     const { tokens, tokenOffsets } = piece.result
     return rowAt({ bytes: tokens, offsets: tokenOffsets }, tokenWidth, piece.range)
   }
-}
-
-function joinKeys(columns: readonly Rows[], variable: boolean): Pick<ScanResult, 'keys' | 'keyOffsets'> {
-  const keys = concatenate(columns.map(({ bytes }) => bytes))
-  if (!variable) return { keys }
-  if (keys.byteLength > LIMITS.frameBytes) {
-    throw new WarpdexError(
-      'TOO_LARGE',
-      `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,
-    )
-  }
-  const lengths = columns.flatMap(({ offsets = new Uint32Array(1) }) =>
-    Array.from(offsets.subarray(1), (end, i) => end - offsets[i]),
-  )
-  return { keys, keyOffsets: sumsOf(lengths) }
-}
-
-/** 0, the first, the first two together, and so on. */
-function sumsOf(lengths: ArrayLike<number>): Uint32Array {
-  const sums = new Uint32Array(lengths.length + 1)
-  for (let i = 0; i < lengths.length; i++) sums[i + 1] = sums[i] + lengths[i]
-  return sums
 }

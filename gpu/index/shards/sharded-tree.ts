@@ -3,7 +3,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { pickRows, type Rows } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
-import type { DeviceReads, TreeReads } from '../../device-reads.js'
+import type { DeviceReads } from '../../device-reads.js'
 import type {
   CompactionOptions,
   IndexShape,
@@ -21,14 +21,13 @@ import type {
 } from '../../index-structure.js'
 import { ArenaFull } from '../arena.js'
 import { structureEntries } from '../entries/structure-entries.js'
-import { PrefixTree } from '../prefix-tree.js'
+import { holdAll, PrefixTree } from '../prefix-tree.js'
 import { askedFor, keyCount } from '../read/read-operation.js'
 import { joinRegions } from '../region-stats.js'
 import type { FrozenEntries } from '../tree-state.js'
 import type { CutPlace } from '../write/cut.js'
-import { Boundaries } from './boundaries.js'
 import { type ShardParts, type ShardRead, shardPartsFor } from './parts.js'
-import type { Shards } from './shards.js'
+import { Boundaries, type Shards } from './shards.js'
 
 /** Of an index of one shard. */
 const NO_ROWS: Rows = { bytes: new Uint8Array(0) }
@@ -95,9 +94,9 @@ export class ShardedTree implements IndexStructure {
   duringReads<T>(use: (reads: DeviceReads) => Promise<T>): Promise<T> {
     const { boundaries, trees } = this.#shards
     const divider = async () => (await this.#parts()).divider
-    return duringAll(trees, [], (opened) =>
+    return holdAll(trees, (held) =>
       use({
-        trees: opened,
+        trees: held,
         divide: async (scratch, keys, count) => {
           const recorder = scratch.record()
           return (await divider()).divideQueries(recorder, scratch, boundaries, keys, count)
@@ -265,17 +264,6 @@ export class ShardedTree implements IndexStructure {
     )
     return result
   }
-}
-
-/** Opens the reads of one tree after the other, and keeps all until `use` has settled. */
-function duringAll<T>(
-  trees: readonly PrefixTree[],
-  opened: readonly (TreeReads | undefined)[],
-  use: (opened: readonly (TreeReads | undefined)[]) => Promise<T>,
-): Promise<T> {
-  const next = trees[opened.length]
-  if (next === undefined) return use(opened)
-  return next.duringTreeReads((reads) => duringAll(trees, [...opened, reads], use))
 }
 
 function joinCounts(all: readonly Readonly<Record<string, number>>[]): Readonly<Record<string, number>> {

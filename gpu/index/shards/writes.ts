@@ -10,12 +10,10 @@ import { keyLengths, treeShape } from '../layout.js'
 import type { PrefixTree } from '../prefix-tree.js'
 import type { CutPlace } from '../write/cut.js'
 import { columnBytes, type ItemSource } from '../write/remembered-write.js'
-import type { Boundaries } from './boundaries.js'
 import type { Divider, Division } from './divider.js'
 import { GatherRows } from './gather-rows.js'
 import { PivotFinder } from './pivot.js'
-import type { ShardPlaces } from './put-back.js'
-import type { Shards } from './shards.js'
+import type { Boundaries, ShardPlaces, Shards } from './shards.js'
 
 /** A batch on the device, divided among the shards. */
 interface DividedBatch {

@@ -194,7 +194,7 @@ export class BackgroundMerge {
         await this.#repeat(merged, write)
         isMaintained = false
       } else if (!isMaintained) {
-        await this.#parts.traversals.maintain(merged)
+        await this.#parts.traversals?.maintain(merged)
         isMaintained = true
       } else if (this.#writing) {
         await this.#change()
