@@ -15,9 +15,8 @@ import { DirectoryLock } from './disk/directory-lock.js'
 import { directoryError, unusable } from './disk/errors.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './disk/record.js'
 import { DATA_FILE, ENCODING, FORMAT_KEY, LMDB_LOCK_FILE, SNAPSHOT_DIRECTORY } from './disk/store-files.js'
-import { LmdbLog } from './log/lmdb-log.js'
-import type { WriteLog } from './log/write-log.js'
-import { type StoredOutcome, WriteOutcomes } from './log/write-outcomes.js'
+import { WriteLog } from './log/write-log.js'
+import { WriteOutcomes } from './log/write-outcomes.js'
 import { PayloadStore } from './payloads/payload-store.js'
 import type { SnapshotThread } from './snapshots/snapshot-thread.js'
 import { Snapshots } from './snapshots/snapshots.js'
@@ -37,22 +36,43 @@ const COPY_PROGRESS_MS = 500
 /** A data directory: everything about indexes and relations that survives the process. One process has it open at a time. */
 export class Store {
   readonly directory: string
+  readonly log: WriteLog
+  /** What became of clients' writes. */
+  readonly outcomes: WriteOutcomes
   /** Payloads of kind `bytes`. */
   readonly payloads: PayloadStore
   readonly snapshots: Snapshots
-  readonly #parts: StoreParts
-  /** Removes the data of what was dropped, one after the other. */
-  #removal: Promise<void> = Promise.resolve()
+  readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #committer: Committer
+  readonly #lock: DirectoryLock
+  readonly #dictionary: Dictionary
   #closing: Promise<void> | undefined
   /** Resolves when the backup that is being made is done, or given up. */
   #backup: Promise<void> | undefined
   readonly #stopping = new AbortController()
 
-  private constructor(directory: string, parts: StoreParts) {
+  private constructor(
+    root: RootDatabase<Buffer, Buffer>,
+    committer: Committer,
+    directory: string,
+    lock: DirectoryLock,
+    { payloadCacheBytes = PAYLOAD_CACHE_BYTES, onWarning = () => {}, snapshotThread }: StoreOptions,
+  ) {
+    const keyspace = (name: string): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
     this.directory = directory
-    this.#parts = parts
-    this.payloads = parts.payloads
-    this.snapshots = parts.snapshots
+    this.#root = root
+    this.#committer = committer
+    this.#lock = lock
+    this.outcomes = new WriteOutcomes(keyspace('outcomes'))
+    this.payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes, onWarning)
+    this.log = new WriteLog(committer, keyspace('log'), this.payloads, this.outcomes)
+    const folder = join(directory, SNAPSHOT_DIRECTORY)
+    this.snapshots = new Snapshots(committer, keyspace('snapshots'), this.log, folder, snapshotThread)
+    const holders = [this.log, this.payloads, this.snapshots]
+    this.#dictionary = new Dictionary(committer, keyspace('indexes'), holders)
+    committer.onFailure = () => {
+      for (const part of [this.log, this.payloads, this.outcomes]) part.rollBack()
+    }
   }
 
   /**
@@ -70,7 +90,15 @@ export class Store {
       lock.takeDataFile()
       const root = openRoot(directory)
       try {
-        return await Store.#load(root, directory, lock, options)
+        const committer = new Committer(root, directory)
+        await checkFormat(root, committer, directory)
+        // The name of the data file has to be durable before anything is acknowledged, and before there are snapshots beside it.
+        await syncDirectory(directory)
+        const store = new Store(root, committer, directory, lock, options)
+        await store.outcomes.forgetOld(committer)
+        await store.snapshots.prepare((id) => store.#dictionary.hasGiven(id))
+        store.#dictionary.open()
+        return store
       } catch (error) {
         await root.close()
         throw error
@@ -81,34 +109,6 @@ export class Store {
     }
   }
 
-  static async #load(
-    root: RootDatabase<Buffer, Buffer>,
-    directory: string,
-    lock: DirectoryLock,
-    { payloadCacheBytes = PAYLOAD_CACHE_BYTES, onWarning = () => {}, snapshotThread }: StoreOptions,
-  ): Promise<Store> {
-    const committer = new Committer(root, directory)
-    await checkFormat(root, committer, directory)
-    // The name of the data file has to be durable before anything is acknowledged, and before there are snapshots beside it.
-    await syncDirectory(directory)
-    const keyspace = (name: string): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
-    const dictionary = Dictionary.load(committer, keyspace('indexes'))
-    const outcomes = await WriteOutcomes.load(committer, keyspace('outcomes'))
-    const payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes, onWarning)
-    const log = new LmdbLog(committer, keyspace('log'), payloads, outcomes)
-    const folder = join(directory, SNAPSHOT_DIRECTORY)
-    const snapshots = new Snapshots(committer, keyspace('snapshots'), log, folder, snapshotThread)
-    committer.onFailure = () => {
-      for (const part of [log, payloads, outcomes]) part.rollBack()
-    }
-    await snapshots.prepare((id) => dictionary.hasGiven(id))
-    const parts = { root, lock, committer, dictionary, outcomes, payloads, log, snapshots }
-    const store = new Store(directory, parts)
-    for (const { id } of [...dictionary.list(), ...dictionary.relations()]) store.#take(id)
-    for (const id of dictionary.dropped()) store.#removeLater(id)
-    return store
-  }
-
   /** Bytes on disk, of the data file, should nobody have taken it away, and of the snapshots. */
   get bytes(): number {
     const dataFile = statSync(join(this.directory, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
@@ -116,16 +116,12 @@ export class Store {
     return snapshots.reduce((sum, { bytes }) => sum + bytes, dataFile)
   }
 
-  get log(): WriteLog {
-    return this.#parts.log
-  }
-
   indexes(): StoredIndex[] {
-    return this.#parts.dictionary.list()
+    return this.#dictionary.indexes()
   }
 
   relations(): StoredRelation[] {
-    return this.#parts.dictionary.relations()
+    return this.#dictionary.relations()
   }
 
   /**
@@ -133,7 +129,7 @@ export class Store {
    * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, and what `make` throws
    */
   createIndex(definition: IndexDefinition, make?: Make<StoredIndex>): Promise<StoredIndex> {
-    return this.#create((taken) => this.#parts.dictionary.create(definition, taken), make)
+    return this.#dictionary.createIndex(definition, make)
   }
 
   /**
@@ -141,24 +137,7 @@ export class Store {
    * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
    */
   createRelation(definition: RelationDefinition, make?: Make<StoredRelation>): Promise<StoredRelation> {
-    return this.#create((taken) => this.#parts.dictionary.createRelation(definition, taken), make)
-  }
-
-  async #create<S extends { readonly id: number }>(
-    enter: (make: Make<S>) => Promise<S>,
-    make: Make<S> = async () => {},
-  ): Promise<S> {
-    let taken: number | undefined
-    try {
-      return await enter((stored) => {
-        taken = stored.id
-        this.#take(taken)
-        return make(stored)
-      })
-    } catch (error) {
-      if (taken !== undefined) this.#leave(taken)
-      throw error
-    }
+    return this.#dictionary.createRelation(definition, make)
   }
 
   /**
@@ -167,22 +146,8 @@ export class Store {
    *
    * @throws WarpdexError `UNKNOWN_INDEX`
    */
-  async drop(...ids: readonly number[]): Promise<void> {
-    await this.#parts.dictionary.drop(ids)
-    for (const id of ids) {
-      this.#leave(id)
-      this.#removeLater(id)
-    }
-  }
-
-  /** What became of a client's write, while that is remembered. */
-  outcome(client: string, write: number): StoredOutcome | undefined {
-    return this.#parts.outcomes.find(client, write)
-  }
-
-  /** Whether it is known what became of a client's write, even if that is not durable yet. */
-  knows(client: string, write: number): boolean {
-    return this.#parts.outcomes.has(client, write)
+  drop(...ids: readonly number[]): Promise<void> {
+    return this.#dictionary.drop(ids)
   }
 
   /**
@@ -198,7 +163,7 @@ export class Store {
     }
     const source = {
       directory: this.directory,
-      copyDataFile: (folder: string, options: CopyOptions) => copyLive(this.#parts.root, folder, options),
+      copyDataFile: (folder: string, options: CopyOptions) => copyLive(this.#root, folder, options),
     }
     this.snapshots.detain()
     const written = writeBackup(source, destination, { onProgress, stop: this.#stopping.signal })
@@ -212,8 +177,8 @@ export class Store {
   }
 
   /** Resolves when the data of all that was dropped is removed. */
-  async removed(): Promise<void> {
-    await this.#removal
+  removed(): Promise<void> {
+    return this.#dictionary.removed()
   }
 
   /** Waits for the writes that were accepted and closes the directory. */
@@ -223,38 +188,12 @@ export class Store {
   }
 
   async #close(): Promise<void> {
-    const { committer, root, lock } = this.#parts
     this.#stopping.abort(new WarpdexError('SHUTTING_DOWN', 'the store is being closed'))
-    await committer.close()
+    await this.#committer.close()
     await this.#backup
-    await this.#removal
-    await root.close()
-    lock.release()
-  }
-
-  /** What holds data of each index and relation. */
-  get #holders(): readonly Holder[] {
-    const { log, payloads, snapshots } = this.#parts
-    return [log, payloads, snapshots]
-  }
-
-  #take(id: number): void {
-    for (const holder of this.#holders) holder.open(id)
-  }
-
-  #leave(id: number): void {
-    for (const holder of this.#holders) holder.close(id)
-  }
-
-  #removeLater(id: number): void {
-    this.#removal = this.#removal.then(async () => {
-      try {
-        for (const holder of this.#holders) await holder.remove(id)
-        await this.#parts.dictionary.forget(id)
-      } catch {
-        // The store was closed or its disk failed, which every write reports; the next opening goes on with this.
-      }
-    })
+    await this.#dictionary.removed()
+    await this.#root.close()
+    this.#lock.release()
   }
 }
 
@@ -283,27 +222,6 @@ async function copyLive(
     clearInterval(timer)
   }
   tell()
-}
-
-/** Holds data of indexes and relations, by id. */
-interface Holder {
-  /** Takes one up. */
-  open(id: number): void
-  /** Takes no more of it. */
-  close(id: number): void
-  /** Removes what there is of one that was closed. */
-  remove(id: number): Promise<void>
-}
-
-interface StoreParts {
-  readonly root: RootDatabase<Buffer, Buffer>
-  readonly lock: DirectoryLock
-  readonly committer: Committer
-  readonly dictionary: Dictionary
-  readonly outcomes: WriteOutcomes
-  readonly payloads: PayloadStore
-  readonly log: LmdbLog
-  readonly snapshots: Snapshots
 }
 
 /**

@@ -1,6 +1,5 @@
 import { readEntry } from '../disk/dictionary.js'
-import { numberOf } from '../disk/keys.js'
-import { decodeRecord, RecordKind } from '../disk/record.js'
+import { decodeRecord, numberOf, RecordKind } from '../disk/record.js'
 import { parseOutcomeKey } from '../log/write-outcomes.js'
 import { decodeSegment, parseSegmentKey, segmentRecordBytes } from '../payloads/segment.js'
 import type { DataFile } from './data-file.js'

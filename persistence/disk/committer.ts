@@ -3,7 +3,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { commitError } from './errors.js'
 import { FileRoom } from './file-room.js'
-import { keysOfIndex } from './keys.js'
+import { keysOfIndex } from './record.js'
 
 export type Keyspace = Database<Buffer, Buffer>
 

@@ -4,8 +4,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Change, Committer, Keyspace } from './committer.js'
-import { indexKey } from './keys.js'
-import { damaged, decodeRecord, encodeRecord, RecordKind } from './record.js'
+import { damaged, decodeRecord, encodeRecord, indexKey, RecordKind } from './record.js'
 
 /** An index or a relation as the dictionary holds it. */
 interface Stored<Definition> {
@@ -63,27 +62,42 @@ export function readEntry(key: Buffer, value: Buffer): DictionaryEntry {
   return { index: decodeRecord<StoredIndex>(RecordKind.index, key, value, what).meta }
 }
 
-/** The definitions of all indexes and relations, and the ids of those that were dropped but whose data is not removed yet. */
+/** Holds data of indexes and relations, by id. */
+interface Holder {
+  /** Takes one up. */
+  open(id: number): void
+  /** Takes no more of it. */
+  close(id: number): void
+  /** Removes what there is of one that was closed. */
+  remove(id: number): Promise<void>
+}
+
+/**
+ * The definitions of all indexes and relations, and the ids of those that were dropped but whose data is not removed yet. Whatever holds data of
+ * them is told when one comes or goes.
+ */
 export class Dictionary {
   readonly #committer: Committer
   readonly #keyspace: Keyspace
+  readonly #holders: readonly Holder[]
   readonly #indexes = new Map<number, StoredIndex>()
   readonly #relations = new Map<number, StoredRelation>()
   /** Names of either kind, which are kept apart. */
   readonly #names = { index: new Set<string>(), relation: new Set<string>() }
   readonly #dropped = new Set<number>()
   #nextId = 1
+  /** Removes the data of what was dropped, one after the other. */
+  #removal: Promise<void> = Promise.resolve()
 
-  private constructor(committer: Committer, keyspace: Keyspace) {
+  /**
+   * @param holders of data, which they get from `open` on
+   * @throws WarpdexError `DAMAGED_FILE`
+   */
+  constructor(committer: Committer, keyspace: Keyspace, holders: readonly Holder[]) {
     this.#committer = committer
     this.#keyspace = keyspace
-  }
-
-  /** @throws WarpdexError `DAMAGED_FILE` */
-  static load(committer: Committer, keyspace: Keyspace): Dictionary {
-    const dictionary = new Dictionary(committer, keyspace)
-    for (const { key, value } of keyspace.getRange({})) dictionary.#load(key, value)
-    return dictionary
+    this.#holders = holders
+    for (const { key, value } of keyspace.getRange({})) this.#load(key, value)
   }
 
   #load(key: Buffer, value: Buffer): void {
@@ -96,7 +110,14 @@ export class Dictionary {
     if (relation !== undefined) this.#names.relation.add(relation.definition.name)
   }
 
-  list(): StoredIndex[] {
+  /** Has all that is stored taken up, and the data removed of what was dropped before. */
+  open(): void {
+    for (const id of [...this.#indexes.keys(), ...this.#relations.keys()])
+      for (const holder of this.#holders) holder.open(id)
+    for (const id of this.#dropped) this.#removeLater(id)
+  }
+
+  indexes(): StoredIndex[] {
     return [...this.#indexes.values()]
   }
 
@@ -109,16 +130,13 @@ export class Dictionary {
     return id < this.#nextId
   }
 
-  /** Ids of what was dropped and may still have data. */
-  dropped(): number[] {
-    return [...this.#dropped]
+  /** Resolves when the data of all that was dropped is removed. */
+  removed(): Promise<void> {
+    return this.#removal
   }
 
-  /**
-   * @param make called before the definition is stored
-   * @throws WarpdexError `INDEX_EXISTS`, `TOO_LARGE`, and what `make` throws
-   */
-  async create(definition: IndexDefinition, make: Make<StoredIndex>): Promise<StoredIndex> {
+  /** As `Store.createIndex`. */
+  async createIndex(definition: IndexDefinition, make?: Make<StoredIndex>): Promise<StoredIndex> {
     const seed = randomBytes(8)
     const secret = [seed.readUInt32LE(0), seed.readUInt32LE(4)] as const
     const index = { ...this.#new('index', definition), seed: secret }
@@ -127,21 +145,15 @@ export class Dictionary {
     return index
   }
 
-  /**
-   * @param make called before the definition is stored
-   * @throws WarpdexError `RELATION_EXISTS`, `TOO_LARGE`, and what `make` throws
-   */
-  async createRelation(definition: RelationDefinition, make: Make<StoredRelation>): Promise<StoredRelation> {
+  /** As `Store.createRelation`. */
+  async createRelation(definition: RelationDefinition, make?: Make<StoredRelation>): Promise<StoredRelation> {
     const relation = this.#new('relation', definition)
     await this.#enter('relation', relation, relationKey(relation.id), make)
     this.#relations.set(relation.id, relation)
     return relation
   }
 
-  /**
-   * Removes definitions, all or none, and notes that the data is to follow.
-   * @throws WarpdexError `UNKNOWN_INDEX`
-   */
+  /** As `Store.drop`. */
   async drop(ids: readonly number[]): Promise<void> {
     const unknown = ids.find((id) => !this.#indexes.has(id) && !this.#relations.has(id))
     if (unknown !== undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${unknown}`)
@@ -160,13 +172,21 @@ export class Dictionary {
       this.#indexes.delete(id)
       this.#relations.delete(id)
       this.#dropped.add(id)
+      for (const holder of this.#holders) holder.close(id)
+      this.#removeLater(id)
     }
   }
 
-  /** Removes the note of a dropped index whose data is gone. */
-  async forget(id: number): Promise<void> {
-    await this.#committer.commit([{ keyspace: this.#keyspace, key: droppedKey(id) }])
-    this.#dropped.delete(id)
+  #removeLater(id: number): void {
+    this.#removal = this.#removal.then(async () => {
+      try {
+        for (const holder of this.#holders) await holder.remove(id)
+        await this.#committer.commit([{ keyspace: this.#keyspace, key: droppedKey(id) }])
+        this.#dropped.delete(id)
+      } catch {
+        // The store was closed or its disk failed, which every write reports; the next opening goes on with this.
+      }
+    })
   }
 
   #new<D extends { readonly name: string }>(kind: Kind, definition: D): Stored<D> {
@@ -188,16 +208,19 @@ export class Dictionary {
     kind: Kind,
     stored: S,
     key: Buffer,
-    make: Make<S>,
+    make?: Make<S>,
   ): Promise<void> {
+    const { id, definition } = stored
+    for (const holder of this.#holders) holder.open(id)
     try {
-      await make(stored)
+      await make?.(stored)
       await this.#committer.commit([
         this.#put(key, encodeRecord(RecordKind[kind], key, stored)),
         this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
       ])
     } catch (error) {
-      this.#names[kind].delete(stored.definition.name)
+      for (const holder of this.#holders) holder.close(id)
+      this.#names[kind].delete(definition.name)
       throw error
     }
   }

@@ -1,8 +1,43 @@
 import { aligned, asBytes } from '../../protocol/columns.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
+import type { ColumnChecksums } from '../../protocol/request-columns.js'
 import type { WriteOp } from '../../protocol/types.js'
 import { decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
-import type { LogBatch, LogRecord } from './write-log.js'
+import type { WriteOutcome } from './write-outcomes.js'
+
+/** A write batch in columns, as it came off the wire. */
+export interface LogBatch {
+  /** One kind for all items, or one byte an item. */
+  readonly ops: WriteOp | Uint8Array
+  readonly keys: Uint8Array
+  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
+  readonly keyOffsets?: Uint32Array | undefined
+  /** One payload an item as the device holds it: for payloads of kind `bytes` row id and content hash, so replay needs no bytes. */
+  readonly payloads?: Uint8Array | undefined
+}
+
+/** The bytes of the payloads of one batch: row firstRow + i is bytes offsets[i] to offsets[i + 1]. */
+export interface PayloadSegment {
+  /** The next row of the index: rows are dense, ascending and never used again. */
+  readonly firstRow: number
+  readonly offsets: Uint32Array
+  readonly bytes: Uint8Array
+}
+
+/** All that becomes durable with a batch, together or not at all. */
+export interface LogRecord extends LogBatch {
+  readonly segment?: PayloadSegment | undefined
+  /** Of its columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
+  readonly checksums?: ColumnChecksums | undefined
+  /** Outcomes of the clients' writes that the batch is made of. */
+  readonly outcomes?: readonly WriteOutcome[] | undefined
+}
+
+/** Rows that are appended to a relation, and the outcomes of the clients' writes that become durable with them. */
+export interface AppendRecord {
+  readonly batch: RelationBatch
+  readonly outcomes?: readonly WriteOutcome[] | undefined
+}
 
 /** What the sections of a batch's record are; its meta object. */
 interface BatchMeta {

@@ -1,41 +1,19 @@
-import type { RelationBatch } from '../../protocol/relation-batch.js'
-import type { ColumnChecksums } from '../../protocol/request-columns.js'
-import type { WriteOp } from '../../protocol/types.js'
-import type { WriteOutcome } from './write-outcomes.js'
-
-/** A write batch in columns, as it came off the wire. */
-export interface LogBatch {
-  /** One kind for all items, or one byte an item. */
-  readonly ops: WriteOp | Uint8Array
-  readonly keys: Uint8Array
-  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
-  readonly keyOffsets?: Uint32Array | undefined
-  /** One payload an item as the device holds it: for payloads of kind `bytes` row id and content hash, so replay needs no bytes. */
-  readonly payloads?: Uint8Array | undefined
-}
-
-/** The bytes of the payloads of one batch: row firstRow + i is bytes offsets[i] to offsets[i + 1]. */
-export interface PayloadSegment {
-  /** The next row of the index: rows are dense, ascending and never used again. */
-  readonly firstRow: number
-  readonly offsets: Uint32Array
-  readonly bytes: Uint8Array
-}
-
-/** All that becomes durable with a batch, together or not at all. */
-export interface LogRecord extends LogBatch {
-  readonly segment?: PayloadSegment | undefined
-  /** Of its columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
-  readonly checksums?: ColumnChecksums | undefined
-  /** Outcomes of the clients' writes that the batch is made of. */
-  readonly outcomes?: readonly WriteOutcome[] | undefined
-}
-
-/** Rows that are appended to a relation, and the outcomes of the clients' writes that become durable with them. */
-export interface AppendRecord {
-  readonly batch: RelationBatch
-  readonly outcomes?: readonly WriteOutcome[] | undefined
-}
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { type Change, type Committer, type Keyspace, valueBytes } from '../disk/committer.js'
+import { damaged, keysOfIndex, numberedKey, numberOf } from '../disk/record.js'
+import type { PayloadStore } from '../payloads/payload-store.js'
+import {
+  type AppendRecord,
+  decodeAppend,
+  decodeBatch,
+  encodeAppend,
+  encodeBatch,
+  type LogBatch,
+  type LogRecord,
+} from './log-records.js'
+import { SpareBuffers } from './spare-buffers.js'
+import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
 
 /** Where a batch lies in its index's log. */
 export interface LogPosition {
@@ -51,27 +29,176 @@ export type LogEntry = LogBatch & LogPosition
 /** Appended rows as read back; columns are views into one buffer, at any alignment. */
 export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
 
-/** The ordered write batches of every index and relation: with the snapshots they are the truth that everything else is rebuilt from. */
-export interface WriteLog {
+/** Records that one transaction removes. */
+const REMOVALS = 4096
+
+/** A record as it is stored, and how messages name it. */
+interface StoredValue {
+  readonly key: Buffer
+  readonly value: Buffer
+  readonly what: string
+  readonly position: number
+}
+
+interface Positions {
+  first: number
+  /** The last position that is durable. */
+  last: number
+  /** The last position that has been given out. */
+  reserved: number
+}
+
+/**
+ * The ordered write batches of every index and relation, under its id and their position: with the snapshots they are the truth that everything
+ * else is rebuilt from.
+ */
+export class WriteLog {
+  readonly #committer: Committer
+  readonly #keyspace: Keyspace
+  readonly #payloads: PayloadStore
+  readonly #outcomes: WriteOutcomes
+  readonly #positions = new Map<number, Positions>()
+  /** One that is being written to the disk, and one that is being filled. */
+  readonly #buffers = new SpareBuffers(2)
+
+  constructor(committer: Committer, keyspace: Keyspace, payloads: PayloadStore, outcomes: WriteOutcomes) {
+    this.#committer = committer
+    this.#keyspace = keyspace
+    this.#payloads = payloads
+    this.#outcomes = outcomes
+  }
+
+  /** Takes up the log of an index. */
+  open(index: number): void {
+    const { start, end } = keysOfIndex(index)
+    const [first] = this.#keyspace.getKeys({ start, end, limit: 1 })
+    const [last] = this.#keyspace.getKeys({ start: end, end: start, reverse: true, limit: 1 })
+    const lastPosition = last === undefined ? 0 : numberOf(last)
+    this.#positions.set(index, {
+      first: first === undefined ? 1 : numberOf(first),
+      last: lastPosition,
+      reserved: lastPosition,
+    })
+  }
+
+  /** Takes back the positions that were given out and did not become durable. */
+  rollBack(): void {
+    for (const positions of this.#positions.values()) positions.reserved = positions.last
+  }
+
+  /** Takes no more records of an index. */
+  close(index: number): void {
+    this.#positions.delete(index)
+  }
+
+  /** Removes the log of an index that was closed. */
+  async remove(index: number): Promise<void> {
+    await this.#committer.removeIndex(this.#keyspace, index)
+  }
+
   /**
    * Resolves when the record is durable. Records of one index get their positions in the order of the calls. Its columns are copied before the
    * call returns.
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */
-  append(index: number, record: LogRecord | AppendRecord): Promise<LogPosition>
+  async append(index: number, record: LogRecord | AppendRecord): Promise<LogPosition> {
+    const positions = this.#of(index)
+    this.#committer.requireOpen()
+    const { outcomes = [] } = record
+    const position = positions.reserved + 1
+    const key = numberedKey(index, position)
+    const take = (bytes: number) => this.#buffers.take(bytes)
+    const isAppend = 'batch' in record
+    const value = isAppend ? encodeAppend(key, record.batch, take) : encodeBatch(key, record, take)
+    const segments = isAppend || record.segment === undefined ? [] : this.#payloads.cut(index, record.segment)
+    const changes: Change[] = [
+      { keyspace: this.#keyspace, key, value },
+      ...segments.map(({ change }) => change),
+    ]
+    outcomes.forEach(checkOutcome)
+    checkSize(changes, outcomes)
+    // From here on nothing may go wrong but the disk, after whose failure all of this is taken back.
+    positions.reserved = position
+    if (segments.length > 0) this.#payloads.reserve(index, segments)
+    for (const outcome of outcomes) changes.push(...this.#outcomes.add(index, position, outcome))
+    await this.#committer.commit(changes, () => {
+      positions.last = position
+      if (segments.length > 0) this.#payloads.add(index, segments)
+    })
+    this.#buffers.give(value)
+    return { position, bytes: value.length }
+  }
+
   /**
    * The durable batches after a position, in order; 0 stands before the first.
    *
    * @throws WarpdexError `DAMAGED_FILE` naming index and position when a record is damaged or missing
    */
-  read(index: number, after: number): AsyncIterable<LogEntry>
+  async *read(index: number, after: number): AsyncGenerator<LogEntry> {
+    for (const { key, value, what, position } of this.#values(index, after)) {
+      yield { ...decodeBatch(key, value, what), position, bytes: value.length }
+    }
+  }
+
   /** As `read`, of a relation. */
-  readAppends(relation: number, after: number): AsyncIterable<AppendEntry>
+  async *readAppends(relation: number, after: number): AsyncGenerator<AppendEntry> {
+    for (const { key, value, what, position } of this.#values(relation, after)) {
+      yield { batch: decodeAppend(key, value, what), position, bytes: value.length }
+    }
+  }
+
+  *#values(index: number, after: number): Generator<StoredValue> {
+    const { first, last } = this.#of(index)
+    if (after < last && after + 1 < first) {
+      throw damaged(`the log of index ${index} begins at position ${first}; position ${after + 1} is missing`)
+    }
+    for (let position = after + 1; position <= last; position++) {
+      const key = numberedKey(index, position)
+      const value = this.#keyspace.getBinary(key)
+      const what = `the log record of index ${index} at position ${position}`
+      if (value === undefined) throw damaged(`${what} is missing`)
+      yield { key, value, what, position }
+    }
+  }
+
   /** Removes the records up to a position. The last record always stays, so that positions go on from it. */
-  trim(index: number, through: number): Promise<void>
+  async trim(index: number, through: number): Promise<void> {
+    const positions = this.#of(index)
+    const limit = Math.min(through, positions.last - 1)
+    while (positions.first <= limit) {
+      const next = Math.min(positions.first + REMOVALS, limit + 1)
+      const keys = Array.from({ length: next - positions.first }, (_, i) =>
+        numberedKey(index, positions.first + i),
+      )
+      await this.#committer.commit(keys.map((key) => ({ keyspace: this.#keyspace, key })))
+      positions.first = next
+    }
+  }
+
   /** Position of the first record that is kept; one more than `last` when there is none. */
-  first(index: number): number
+  first(index: number): number {
+    return this.#of(index).first
+  }
+
   /** Position of the last durable record; 0 when there is none. */
-  last(index: number): number
+  last(index: number): number {
+    return this.#of(index).last
+  }
+
+  #of(index: number): Positions {
+    const positions = this.#positions.get(index)
+    if (positions === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${index}`)
+    return positions
+  }
+}
+
+function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {
+  const bytes = outcomes.reduce((sum, { codes }) => sum + (codes?.length ?? 0), valueBytes(changes))
+  if (bytes > LIMITS.transactionBytes) {
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `a write of ${bytes} bytes does not fit in one transaction of at most ${LIMITS.transactionBytes}; send smaller batches`,
+    )
+  }
 }

@@ -77,20 +77,18 @@ export class WriteOutcomes {
   /** Milliseconds since 1970 at which the steady clock began, as they were thought to be at the start. */
   #epoch = Date.now() - performance.now()
 
-  private constructor(keyspace: Keyspace) {
+  constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace
+    // Time goes on from the last outcome, also where the clock has been set back.
+    this.#epoch = Math.max(this.#epoch, this.#read() - performance.now())
   }
 
-  /** Loads what is remembered and forgets the clients that have not written for long. */
-  static async load(committer: Committer, keyspace: Keyspace): Promise<WriteOutcomes> {
-    const outcomes = new WriteOutcomes(keyspace)
-    const last = outcomes.#read()
-    // Time goes on from the last outcome, also where the clock has been set back.
-    outcomes.#epoch = Math.max(outcomes.#epoch, last - performance.now())
-    const now = outcomes.#now()
+  /** Forgets the clients that have not written for long. */
+  async forgetOld(committer: Committer): Promise<void> {
+    const now = this.#now()
     for (;;) {
-      const changes = outcomes.#forgetSilent(now, FORGOTTEN_PER_COMMIT)
-      if (changes.length === 0) return outcomes
+      const changes = this.#forgetSilent(now, FORGOTTEN_PER_COMMIT)
+      if (changes.length === 0) return
       await committer.commit(changes)
     }
   }

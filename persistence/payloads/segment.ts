@@ -1,7 +1,6 @@
 import type { Change, Keyspace } from '../disk/committer.js'
-import { numberedKey } from '../disk/keys.js'
-import { damaged, decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
-import type { PayloadSegment } from '../log/write-log.js'
+import { damaged, decodeRecord, encodeRecord, numberedKey, RecordKind } from '../disk/record.js'
+import type { PayloadSegment } from '../log/log-records.js'
 
 /** Bytes that a segment is cut to, and merged to: what has to be read for one row that is not in memory. */
 const SEGMENT_BYTES = 64 * 1024

@@ -1,7 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { fileError, unusable } from '../disk/errors.js'
-import { numberedKey } from '../disk/keys.js'
-import { damaged, decodeRecord, RecordKind, recordParts } from '../disk/record.js'
+import { damaged, decodeRecord, numberedKey, RecordKind, recordParts } from '../disk/record.js'
 
 /**
  * One part of a snapshot to write: a name and its bytes in order. A chunk is free for reuse when the next one is asked for, which is only when

@@ -5,8 +5,16 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { Change, Committer, Keyspace } from '../disk/committer.js'
 import { makeDirectory, syncDirectory } from '../disk/data-directory.js'
 import { fileError, Unusable } from '../disk/errors.js'
-import { keysOfIndex, numberedKey, numberOf } from '../disk/keys.js'
-import { damaged, decodeRecord, encodeRecord, OtherVersion, RecordKind } from '../disk/record.js'
+import {
+  damaged,
+  decodeRecord,
+  encodeRecord,
+  keysOfIndex,
+  numberedKey,
+  numberOf,
+  OtherVersion,
+  RecordKind,
+} from '../disk/record.js'
 import { SNAPSHOT_FILE } from '../disk/store-files.js'
 import type { WriteLog } from '../log/write-log.js'
 import {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import { checksumInPieces, checksumOfAll } from '../../persistence/disk/checksums.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
-import type { LogRecord } from '../../persistence/log/write-log.js'
+import type { LogRecord } from '../../persistence/log/log-records.js'
 import type { Answer, WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
 import { aligned } from '../../protocol/columns.js'
@@ -126,7 +126,7 @@ export class IndexWriter {
       number === undefined ||
       id === undefined ||
       ids.has(nameOf({ client: id.client, number })) ||
-      this.#store.knows(id.client, number)
+      this.#store.outcomes.has(id.client, number)
     if (isNext && load?.course?.failed !== true) return
     throw new WarpdexError('CANCELLED', 'a part of the load before this one is not stored')
   }

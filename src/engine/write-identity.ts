@@ -94,7 +94,7 @@ export function rememberedOutcome(
   id: WriteId | undefined,
   kind: keyof Answer,
 ): StoredOutcome | undefined {
-  const outcome = id && store.outcome(id.client, id.number)
+  const outcome = id && store.outcomes.find(id.client, id.number)
   if (outcome === undefined) return undefined
   if (outcome.index !== target)
     throw new WarpdexError('BAD_REQUEST', `write id ${id?.number} was used for a write to another index`)

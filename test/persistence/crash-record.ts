@@ -1,4 +1,4 @@
-import type { LogRecord, PayloadSegment } from '../../persistence/log/write-log.js'
+import type { LogRecord, PayloadSegment } from '../../persistence/log/log-records.js'
 import type { WriteOutcome } from '../../persistence/log/write-outcomes.js'
 
 /** The record that the crash test writes at a position: all of it follows from the position and its first row. */

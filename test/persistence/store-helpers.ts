@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import type { Test } from 'tap'
-import type { LogEntry, LogRecord, PayloadSegment } from '../../persistence/log/write-log.js'
+import type { LogRecord, PayloadSegment } from '../../persistence/log/log-records.js'
+import type { LogEntry } from '../../persistence/log/write-log.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 
 /** A new directory that is removed after the test. The dot in its name is there on purpose. */

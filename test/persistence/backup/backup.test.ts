@@ -64,7 +64,7 @@ async function positionsOf(t: Test, store: Store): Promise<number[]> {
       const count = expected.segment.offsets.length - 1
       const rows = new Uint32Array(count * 2).map((_, i) => (i % 2 === 0 ? row + i / 2 : 0))
       t.equal(hex((await store.payloads.gather(id, { rows })).bytes), hex(expected.segment.bytes))
-      t.same(store.outcome(`${id}`, position)?.codes, expected.outcomes[0].codes)
+      t.same(store.outcomes.find(`${id}`, position)?.codes, expected.outcomes[0].codes)
       row += count
     }
     t.equal(position, store.log.last(id))

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { checksumInPieces, checksumOfAll, joinedChecksum } from '../../../persistence/disk/checksums.js'
 import { encodeRecord, RecordKind } from '../../../persistence/disk/record.js'
-import type { LogBatch } from '../../../persistence/log/write-log.js'
+import type { LogBatch } from '../../../persistence/log/log-records.js'
 import { Store } from '../../../persistence/store.js'
 import { Random, seedOfRun } from '../../random.js'
 

@@ -157,7 +157,7 @@ t.test('what was stored stays when the commit right behind it finds no room', as
   await t.rejects(store.log.append(id, { ...batch(2), segment: rows(1) }), { code: 'DISK_FULL' })
   t.equal((await first).position, 1)
   t.equal(store.payloads.nextRow(id), 1)
-  t.equal(store.outcome('c', 1)?.position, 1)
+  t.equal(store.outcomes.find('c', 1)?.position, 1)
   await setTimeout(1100)
   t.equal((await store.log.append(id, { ...batch(3), segment: rows(1) })).position, 2)
   t.same((await collect(store.log.read(id, 0))).map(plain), [plain(batch(1)), plain(batch(3))])

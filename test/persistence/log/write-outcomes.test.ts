@@ -47,12 +47,12 @@ t.test('outcomes of writes are remembered', async (t) => {
   }
   await store.log.append(id, { ...batch(2), outcomes: [{ client: 'client', write: 3, codes: codes.mixed }] })
   const check = (store: Store) => {
-    t.same(store.outcome('client', 1), { index: id, position: 1, codes: Buffer.from(codes.mixed) })
-    t.same(store.outcome('client', 2 ** 53 - 1), { index: id, position: 1, codes: codes.uniform })
-    t.same(store.outcome('client 2', 1)?.codes?.length, 0)
-    t.equal(store.outcome('client', 3)?.position, 2)
-    t.equal(store.outcome('client', 2), undefined)
-    t.equal(store.outcome('nobody', 1), undefined)
+    t.same(store.outcomes.find('client', 1), { index: id, position: 1, codes: Buffer.from(codes.mixed) })
+    t.same(store.outcomes.find('client', 2 ** 53 - 1), { index: id, position: 1, codes: codes.uniform })
+    t.same(store.outcomes.find('client 2', 1)?.codes?.length, 0)
+    t.equal(store.outcomes.find('client', 3)?.position, 2)
+    t.equal(store.outcomes.find('client', 2), undefined)
+    t.equal(store.outcomes.find('nobody', 1), undefined)
   }
   check(store)
   await store.close()
@@ -74,11 +74,11 @@ t.test('old outcomes are forgotten: past the number, past the bytes, past the ti
   for (let i = 0; i < 3; i++) await append('large', i, long)
   await append('large', 2, short)
   const check = (store: Store) => {
-    t.equal(store.outcome('many', 4), undefined)
-    t.equal(store.outcome('many', 5)?.codes?.length, 1)
-    t.equal(store.outcome('large', 0), undefined)
-    t.equal(store.outcome('large', 1)?.codes?.length, long.length)
-    t.equal(store.outcome('large', 2)?.codes?.length, 1, 'the last outcome of a number counts')
+    t.equal(store.outcomes.find('many', 4), undefined)
+    t.equal(store.outcomes.find('many', 5)?.codes?.length, 1)
+    t.equal(store.outcomes.find('large', 0), undefined)
+    t.equal(store.outcomes.find('large', 1)?.codes?.length, long.length)
+    t.equal(store.outcomes.find('large', 2)?.codes?.length, 1, 'the last outcome of a number counts')
   }
   check(store)
   await store.close()
@@ -89,7 +89,7 @@ t.test('old outcomes are forgotten: past the number, past the bytes, past the ti
 
   advanceClock(t, EXPIRY)
   again = await Store.open(directory)
-  t.equal(again.outcome('many', 5), undefined)
+  t.equal(again.outcomes.find('many', 5), undefined)
   await again.close()
   t.equal(entriesByKeyspace(directory).outcomes, 0)
 })
@@ -105,7 +105,7 @@ t.test('a clock that is set forward or back ages nothing, and keeps the order', 
     setClock(t, jump)
     await Promise.all(Array.from({ length: quarter }, (_, j) => append(i * quarter + j)))
   }
-  const known = () => [0, 1, 500, 1023].map((write) => store.outcome('c', write) !== undefined)
+  const known = () => [0, 1, 500, 1023].map((write) => store.outcomes.find('c', write) !== undefined)
   t.strictSame(known(), [true, true, true, true])
   await store.close()
   setClock(t, -EXPIRY)
@@ -136,19 +136,19 @@ t.test('many clients that write once: those silent longest are forgotten', async
   const others = Array.from({ length: LIMITS.writeIdsInAll - 1001 }, (_, i) => `other ${i}`)
   await writeOnce(store, others)
   const remembered = (store: Store, clients: readonly string[]) =>
-    clients.filter((client) => store.outcome(client, 1) !== undefined).length
+    clients.filter((client) => store.outcomes.find(client, 1) !== undefined).length
   t.equal(remembered(store, [...early, 'active', others[0]]), 1002, 'all are, up to the limit')
   await writeOnce(store, ['active'], 2)
   const late = Array.from({ length: 500 }, (_, i) => `late ${i}`)
   await writeOnce(store, late)
   const check = (store: Store) => {
     t.same(
-      early.map((client) => store.outcome(client, 1) !== undefined),
+      early.map((client) => store.outcomes.find(client, 1) !== undefined),
       early.map((_, i) => i >= 501),
     )
     t.equal(remembered(store, late), late.length)
     t.equal(remembered(store, others), others.length)
-    t.ok(store.outcome('active', 1) && store.outcome('active', 2))
+    t.ok(store.outcomes.find('active', 1) && store.outcomes.find('active', 2))
   }
   check(store)
   await store.close()

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ShardedTree } from '../../../gpu/index/shards/sharded-tree.js'
-import type { WriteLog } from '../../../persistence/log/write-log.js'
-import { Store } from '../../../persistence/store.js'
+import { WriteLog } from '../../../persistence/log/write-log.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { LoadError, type LoadResult } from '../../../protocol/load.js'
 import { INSERT_MODES, MODE_OPS, ResultCode } from '../../../protocol/types.js'
@@ -206,26 +205,14 @@ t.test('a load that fails stores its first chunks and says which', async (t) => 
 
 /** Runs a task before each record is logged. */
 function beforeLogging(t: Test, task: () => Promise<void>): void {
-  const plain = Object.getOwnPropertyDescriptor(Store.prototype, 'log')
-  if (plain === undefined) throw new Error('the store has no log')
-  Object.defineProperty(Store.prototype, 'log', {
-    configurable: true,
-    get(this: Store): WriteLog {
-      const log: WriteLog = plain.get?.call(this)
-      return {
-        append: async (index, record) => {
-          await task()
-          return log.append(index, record)
-        },
-        read: (index, after) => log.read(index, after),
-        readAppends: (relation, after) => log.readAppends(relation, after),
-        trim: (index, through) => log.trim(index, through),
-        first: (index) => log.first(index),
-        last: (index) => log.last(index),
-      }
-    },
+  const { append } = WriteLog.prototype
+  WriteLog.prototype.append = async function (this: WriteLog, ...given) {
+    await task()
+    return append.apply(this, given)
+  }
+  t.teardown(() => {
+    WriteLog.prototype.append = append
   })
-  t.teardown(() => Object.defineProperty(Store.prototype, 'log', plain))
 }
 
 t.test('a load that cannot be logged is not seen', async (t) => {

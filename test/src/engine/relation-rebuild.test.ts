@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Device } from '../../../gpu/device/device.js'
-import { LmdbLog } from '../../../persistence/log/lmdb-log.js'
+import { WriteLog } from '../../../persistence/log/write-log.js'
 import { Snapshots } from '../../../persistence/snapshots/snapshots.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
@@ -21,10 +21,10 @@ t.test(
     await engine.createRelationIndex({ name: 'by n', relation: 'numbers', columns: ['n'] })
     const append = (n: number) => engine.relation('numbers').append(packBatch({ n: [n] }, NUMBERS))
     await append(1)
-    const { append: log } = LmdbLog.prototype
+    const { append: log } = WriteLog.prototype
     let records = 0
-    t.intercept(LmdbLog.prototype, 'append', {
-      value(this: LmdbLog, ...given: Parameters<LmdbLog['append']>) {
+    t.intercept(WriteLog.prototype, 'append', {
+      value(this: WriteLog, ...given: Parameters<WriteLog['append']>) {
         if (++records === 3) return Promise.reject(new WarpdexError('DISK_FULL', 'on purpose'))
         return log.apply(this, given)
       },
