@@ -2,6 +2,7 @@ import { badRequest, type WarpdexError } from './errors.js'
 import type { Frame, Section } from './frame.js'
 import { LIMITS } from './limits.js'
 import { isName } from './names.js'
+import { quotedText } from './shown.js'
 
 /**
  * Takes a request's fields and sections out of its frame one by one, each checked, and then refuses what nobody asked for: a
@@ -54,14 +55,6 @@ export class RequestReader {
     return this.#refuse(name, 'a whole number from 0 to 2^53 - 1')
   }
 
-  /** One of the given strings, the first where it is absent. */
-  choice<T extends string>(name: string, values: readonly [T, ...T[]]): T {
-    const value = this.#field(name) ?? values[0]
-    return (
-      values.find((candidate) => candidate === value) ?? this.#refuse(name, `one of ${values.join(', ')}`)
-    )
-  }
-
   indexName(name: string): string {
     return this.optionalIndexName(name) ?? this.#missing(name)
   }
@@ -94,13 +87,13 @@ export class RequestReader {
   finish(): void {
     for (const field in this.#frame.header) {
       if (this.#fields.includes(field)) continue
-      throw this.#bad(`has no option ${quote(field)}; its fields are ${this.#fields.join(', ')}`)
+      throw this.#bad(`has no option ${quotedText(field)}; its fields are ${this.#fields.join(', ')}`)
     }
     for (const section of this.#frame.sections.keys()) {
       if (this.#sections.includes(section)) continue
       const known = this.#sections.join(', ')
       throw this.#bad(
-        `has no section ${quote(section)}; ${known === '' ? 'it takes none' : `its sections are ${known}`}`,
+        `has no section ${quotedText(section)}; ${known === '' ? 'it takes none' : `its sections are ${known}`}`,
       )
     }
   }
@@ -121,9 +114,4 @@ export class RequestReader {
   #bad(what: string): WarpdexError {
     return badRequest(`${this.#op} ${what}`)
   }
-}
-
-/** What a client sent, short enough to stand in a message. */
-function quote(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 }

@@ -13,6 +13,20 @@ export function shown(value: unknown): string {
   return `[${elements.join(', ').slice(0, SHOWN)}]`
 }
 
+/** A value of JSON as messages quote it, cut where it is long. */
+export function quoted(value: unknown, most = SHOWN): string {
+  return cut(JSON.stringify(value) ?? String(value), most)
+}
+
+/** A text in quotes, cut where it is long. */
+export function quotedText(text: string): string {
+  return JSON.stringify(cut(text, SHOWN))
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text
+}
+
 /** What kind of thing a value is. */
 export function titleOf(value: unknown): string {
   if (value === undefined || value === null) return String(value)

@@ -1,5 +1,6 @@
 import { badRequest } from './errors.js'
 import { LIMITS } from './limits.js'
+import { quoted } from './shown.js'
 import {
   ALLOCATIONS,
   LAYOUTS,
@@ -117,24 +118,19 @@ function parsePartitionLevels(value: unknown): number | 'auto' | undefined {
   const isWhole = typeof value === 'number' && Number.isInteger(value)
   if (isWhole && value >= 1 && value <= LIMITS.partitionLevels) return value
   throw badRequest(
-    `partition levels of ${quote(value)} are not possible; use auto or a whole number from 1 to ${LIMITS.partitionLevels}`,
+    `partition levels of ${quoted(value)} are not possible; use auto or a whole number from 1 to ${LIMITS.partitionLevels}`,
   )
 }
 
 function parseSwitch(name: string, value: unknown): boolean {
   if (value === undefined || value === null) return false
   if (typeof value === 'boolean') return value
-  throw badRequest(`${name} cannot be ${quote(value)}; use true or false`)
+  throw badRequest(`${name} cannot be ${quoted(value)}; use true or false`)
 }
 
 function parseChoice<T extends string>(name: string, value: unknown, choices: readonly T[]): T | undefined {
   if (value === undefined || value === null) return undefined
   const choice = choices.find((candidate) => candidate === value)
   if (choice !== undefined) return choice
-  throw badRequest(`unknown ${name} ${quote(value)}; use one of ${choices.join(', ')}`)
-}
-
-function quote(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text
+  throw badRequest(`unknown ${name} ${quoted(value)}; use one of ${choices.join(', ')}`)
 }

@@ -1,6 +1,7 @@
 import { badRequest } from './errors.js'
 import type { SectionType } from './frame.js'
 import { LIMITS } from './limits.js'
+import { quoted } from './shown.js'
 import type { TreeLayout } from './traversal.js'
 
 /** Fixed-width key types. Floats: -0 and +0 are one key (stored as +0), NaN is refused item by item. */
@@ -16,6 +17,8 @@ export type VariableKeyType = 'string' | 'bytes' | TupleKeyType
 export type TupleKeyType = `tuple(${string})`
 export type KeyType = FixedKeyType | VariableKeyType
 
+/** Characters of a type that messages show. */
+const SHOWN = 80
 const TUPLE_PARTS = { least: 2, most: 8 }
 
 /** Bytes of one key on the wire: little-endian, as a typed array of that type lies in memory. */
@@ -76,17 +79,17 @@ export function parseKeyType(value: unknown): KeyType {
   const { least, most } = TUPLE_PARTS
   if (names === undefined) {
     throw badRequest(
-      `unknown key type ${quote(value)}; use one of ${SCALAR_KEY_TYPES.join(', ')}, or a tuple of them such as tuple(u32,string)`,
+      `unknown key type ${quoted(value, SHOWN)}; use one of ${SCALAR_KEY_TYPES.join(', ')}, or a tuple of them such as tuple(u32,string)`,
     )
   }
   if (names.length < least || names.length > most) {
-    throw badRequest(`${quote(value)} has ${names.length} parts; a tuple has ${least} to ${most}`)
+    throw badRequest(`${quoted(value, SHOWN)} has ${names.length} parts; a tuple has ${least} to ${most}`)
   }
   const parts = names.map((name) => {
     const part = scalarKeyType(name.trim())
     if (part !== undefined) return part
     throw badRequest(
-      `${quote(name.trim())} is no type of a tuple's part; use one of ${SCALAR_KEY_TYPES.join(', ')}`,
+      `${quoted(name.trim(), SHOWN)} is no type of a tuple's part; use one of ${SCALAR_KEY_TYPES.join(', ')}`,
     )
   })
   return `tuple(${parts.join(',')})`
@@ -94,11 +97,6 @@ export function parseKeyType(value: unknown): KeyType {
 
 function scalarKeyType(value: unknown): ScalarKeyType | undefined {
   return SCALAR_KEY_TYPES.find((type) => type === value)
-}
-
-function quote(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
 export function parsePayloadKind(value: unknown): PayloadKind {

@@ -1,4 +1,5 @@
 import { badRequest } from '../../protocol/errors.js'
+import { quotedText } from '../../protocol/shown.js'
 
 /** Tabs and line ends would break a line's form, other control characters the terminal. */
 const CONTROL = /\p{Cc}/u
@@ -14,7 +15,7 @@ export function parseBytes(text: string, hex: boolean, what: string): Uint8Array
   if (!hex) return Buffer.from(text)
   const digits = HEX.exec(text)?.[2]
   if (digits !== undefined) return Buffer.from(digits, 'hex')
-  throw badRequest(`${shown(text)} is not hex; with --hex ${what} is pairs of hex digits`)
+  throw badRequest(`${quotedText(text)} is not hex; with --hex ${what} is pairs of hex digits`)
 }
 
 /** Bytes for one line of text: their text if that fits in a line, else hex digits after 0x. */
@@ -35,9 +36,4 @@ export function asText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** What a user wrote, in quotes and not at any length. */
-export function shown(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 }

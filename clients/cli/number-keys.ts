@@ -1,6 +1,6 @@
 import { badRequest } from '../../protocol/errors.js'
+import { quotedText } from '../../protocol/shown.js'
 import type { FixedKeyType, ScalarKeyType } from '../../protocol/types.js'
-import { shown } from './bytes.js'
 
 const RANGES = {
   u32: [0n, 2n ** 32n - 1n],
@@ -29,11 +29,11 @@ export function parseWhole(text: string, type: WholeType, what: string): number 
   const expected = `${what} is a whole number from ${least} to ${most} (${type})`
   if (!WHOLE.test(text)) {
     const kind = DECIMAL.test(text) ? 'whole number' : 'number'
-    throw badRequest(`${shown(text)} is no ${kind}; ${expected}`)
+    throw badRequest(`${quotedText(text)} is no ${kind}; ${expected}`)
   }
   const value = BigInt(text.replace(/^\+/, ''))
   if (value < least || value > most) {
-    throw badRequest(`${shown(text)} is out of range; ${expected}`)
+    throw badRequest(`${quotedText(text)} is out of range; ${expected}`)
   }
   return type === 'u32' || type === 'i32' ? Number(value) : value
 }
@@ -41,12 +41,14 @@ export function parseWhole(text: string, type: WholeType, what: string): number 
 function parseFloatKey(text: string, type: 'f32' | 'f64', what: string): number {
   if (INFINITE.test(text)) return text.startsWith('-') ? -Infinity : Infinity
   if (!DECIMAL.test(text)) {
-    const reason = /^[+-]?nan$/i.test(text) ? 'NaN has no place in an order' : `${shown(text)} is no number`
+    const reason = /^[+-]?nan$/i.test(text)
+      ? 'NaN has no place in an order'
+      : `${quotedText(text)} is no number`
     throw badRequest(`${reason}; ${what} is a number such as -1.5, 2e9 or Infinity (${type})`)
   }
   const value = type === 'f32' ? Math.fround(Number(text)) : Number(text)
   if (Number.isFinite(value)) return value
-  throw badRequest(`${shown(text)} is out of range; ${what} is a finite ${type}, or Infinity`)
+  throw badRequest(`${quotedText(text)} is out of range; ${what} is a finite ${type}, or Infinity`)
 }
 
 /** A number as the shortest text that is read as the same number. */

@@ -1,6 +1,7 @@
 import { badRequest } from '../../protocol/errors.js'
+import { quotedText } from '../../protocol/shown.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
-import { bytesAsJson, parseBytes, showBytes, shown } from './bytes.js'
+import { bytesAsJson, parseBytes, showBytes } from './bytes.js'
 import { parseWhole } from './number-keys.js'
 
 /**
@@ -20,7 +21,7 @@ export function parsePayload(
   const width = payloadBytes(payloadKind)
   if (width === undefined || bytes.length === width) return bytes
   throw badRequest(
-    `${shown(text)} is ${bytes.length} bytes; ${what} is ${width} bytes: a text of that many bytes, or ${2 * width} hex digits with --hex`,
+    `${quotedText(text)} is ${bytes.length} bytes; ${what} is ${width} bytes: a text of that many bytes, or ${2 * width} hex digits with --hex`,
   )
 }
 

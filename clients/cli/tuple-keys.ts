@@ -1,7 +1,8 @@
 import { badRequest } from '../../protocol/errors.js'
+import { quotedText } from '../../protocol/shown.js'
 import type { ScalarKey } from '../../protocol/tuple-key.js'
 import { type ScalarKeyType, type TupleKeyType, tupleParts } from '../../protocol/types.js'
-import { bytesAsJson, parseBytes, shown } from './bytes.js'
+import { bytesAsJson, parseBytes } from './bytes.js'
 import { numberAsJson, parseNumber } from './number-keys.js'
 
 /**
@@ -17,7 +18,7 @@ export function parseTuple(text: string, keyType: TupleKeyType, what: string, le
     values !== undefined && (leading ? values.length <= types.length : values.length === types.length)
   if (values === undefined || !fits) {
     const parts = `a JSON array of ${leading ? 'up to ' : ''}${types.length} parts, ${types.join(', ')}`
-    throw badRequest(`${shown(text)} is no key; ${what} is ${parts}`)
+    throw badRequest(`${quotedText(text)} is no key; ${what} is ${parts}`)
   }
   return values.map((value, i) => parsePart(value, types[i], `part ${i} of ${what}`))
 }
@@ -46,10 +47,10 @@ function parsePart(value: unknown, type: ScalarKeyType, what: string): ScalarKey
     const hex: unknown = Object(value).hex
     if (type === 'bytes' && typeof hex === 'string') return parseBytes(hex, true, what)
     const right = type === 'string' ? 'a text' : 'a text or {"hex": "…"}'
-    throw badRequest(`${shown(JSON.stringify(value))} is no ${type}; ${what} is ${right}`)
+    throw badRequest(`${quotedText(JSON.stringify(value))} is no ${type}; ${what} is ${right}`)
   }
   if (typeof value !== 'string' && typeof value !== 'number') {
-    throw badRequest(`${shown(JSON.stringify(value))} is no number; ${what} is one (${type})`)
+    throw badRequest(`${quotedText(JSON.stringify(value))} is no number; ${what} is one (${type})`)
   }
   if (
     typeof value === 'number' &&

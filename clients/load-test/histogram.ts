@@ -14,7 +14,7 @@ export function encodeHistogram(histogram: Histogram): string {
   return hdr.encodeIntoCompressedBase64(histogram)
 }
 
-export function decodeHistogram(encoded: string): Histogram {
+function decodeHistogram(encoded: string): Histogram {
   return hdr.decodeFromCompressedBase64(encoded, 32)
 }
 

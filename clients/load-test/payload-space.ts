@@ -1,4 +1,3 @@
-import { asBytes } from '../../protocol/columns.js'
 import { type PayloadKind, payloadBytes } from '../../protocol/types.js'
 import type { PayloadsInput } from '../sdk/index.js'
 import { mix } from './random.js'
@@ -83,11 +82,6 @@ export class PayloadSpace {
     const significant = this.width < 4 ? 2 ** (8 * this.width) - 1 : ~SHORT_VERSION
     return ((word ^ hash) & significant) === 0 ? 0 : WRONG
   }
-}
-
-/** All payloads of a reply's column as bytes. */
-export function payloadBytesOf(array: Uint32Array | BigUint64Array | Uint8Array): Uint8Array {
-  return asBytes(array)
 }
 
 function putWord(target: Uint8Array, at: number, end: number, word: number): void {

@@ -1,14 +1,7 @@
 import { cpus, totalmem } from 'node:os'
 import type { Verification } from './checker.js'
 import type { DriverResult } from './driver.js'
-import {
-  decodeHistogram,
-  type LatencyFigures,
-  latencyCurve,
-  latencyFigures,
-  latencyHistogram,
-  mergedHistogram,
-} from './histogram.js'
+import { type LatencyFigures, latencyCurve, latencyFigures, mergedHistogram } from './histogram.js'
 import type { LoadTestOptions } from './options.js'
 import type { IntervalPart } from './recorder.js'
 import type { ServerFacts } from './target.js'
@@ -154,21 +147,19 @@ function intervalFigures(
   interval: number,
   seconds: number,
 ): IntervalFigures[] {
-  const byNumber = grouped(parts)
   const count = Math.max(0, Math.ceil((1000 * seconds) / interval))
-  return Array.from({ length: count }, (_, number) => {
+  const groups = Array.from({ length: count }, (): IntervalPart[] => [])
+  for (const part of parts) groups[part.number]?.push(part)
+  return groups.map((group, number) => {
     const end = Math.min(seconds, ((number + 1) * interval) / 1000)
-    const length = end - (number * interval) / 1000
-    return oneInterval(byNumber.get(number) ?? [], end, length)
+    return oneInterval(group, end, end - (number * interval) / 1000)
   })
 }
 
 /** @param length seconds */
 export function oneInterval(parts: readonly IntervalPart[], end: number, length: number): IntervalFigures {
   const sum = (of: (part: IntervalPart) => number) => parts.reduce((total, part) => total + of(part), 0)
-  const histogram = latencyHistogram()
-  for (const part of parts) if (part.requests > 0) histogram.add(decodeHistogram(part.histogram))
-  const { p50, p99, max } = latencyFigures(histogram)
+  const { p50, p99, max } = latencyFigures(mergedHistogram(parts.map(({ histogram }) => histogram)))
   return {
     seconds: end,
     requestsPerSecond: sum(({ requests }) => requests) / length,
@@ -178,16 +169,6 @@ export function oneInterval(parts: readonly IntervalPart[], end: number, length:
     max,
     errors: sum(({ errors }) => errors),
   }
-}
-
-function grouped(parts: readonly IntervalPart[]): Map<number, IntervalPart[]> {
-  const groups = new Map<number, IntervalPart[]>()
-  for (const part of parts) {
-    const group = groups.get(part.number) ?? []
-    group.push(part)
-    groups.set(part.number, group)
-  }
-  return groups
 }
 
 function sums(counts: readonly Readonly<Record<string, number>>[]): Record<string, number> {

@@ -1,9 +1,9 @@
-import { aligned } from '../../protocol/columns.js'
+import { aligned, asBytes } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition, VariableKeyType } from '../../protocol/types.js'
 import { type Client, connect, type Index, ResultCode, type StoredKeys } from '../sdk/index.js'
 import type { LoadTestOptions } from './options.js'
-import { type PayloadSpace, payloadBytesOf } from './payload-space.js'
+import type { PayloadSpace } from './payload-space.js'
 import type { KeyColumn, PayloadRows, ReadAnswer, ScanAnswer, ServerFacts, Target } from './target.js'
 
 const RECONNECT = { attempts: 20 }
@@ -74,7 +74,7 @@ export class WarpdexTarget implements Target {
   async read({ keys }: KeyColumn): Promise<ReadAnswer> {
     const result = await this.#index.get(keys)
     const { array, offsets } = result.payloads
-    const row = rowsOf(payloadBytesOf(array), offsets, this.#payloads.width)
+    const row = rowsOf(asBytes(array), offsets, this.#payloads.width)
     return { row: (i) => (result.has(i) ? row(i) : undefined) }
   }
 
@@ -95,7 +95,7 @@ export class WarpdexTarget implements Target {
     return {
       offsets,
       words: keyWords(page.keys, width),
-      row: rowsOf(payloadBytesOf(payloads.array), payloads.offsets, this.#payloads.width),
+      row: rowsOf(asBytes(payloads.array), payloads.offsets, this.#payloads.width),
       more: (i) => page.more(i),
     }
   }

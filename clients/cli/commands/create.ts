@@ -1,10 +1,10 @@
 import { badRequest } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
+import { quotedText } from '../../../protocol/shown.js'
 import { ALLOCATIONS, LAYOUTS, STRUCTURES } from '../../../protocol/traversal.js'
 import { parseLayout } from '../../../protocol/traversal-options.js'
 import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
 import type { Client } from '../../sdk/index.js'
-import { shown } from '../bytes.js'
 import { argument, command, flag, text } from '../command.js'
 import { printLines } from '../output.js'
 import { CLIENT_OPTIONS, withClient } from '../session.js'
@@ -85,5 +85,5 @@ export const add = command({
 function parsePartitionLevels(text: string | undefined): number | 'auto' | undefined {
   if (text === undefined || text === 'auto') return text
   if (/^\d+$/.test(text)) return Number(text)
-  throw badRequest(`--partition-levels is ${shown(text)}; it must be a whole number or auto`)
+  throw badRequest(`--partition-levels is ${quotedText(text)}; it must be a whole number or auto`)
 }

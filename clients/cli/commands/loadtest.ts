@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { badRequest } from '../../../protocol/errors.js'
+import { quotedText } from '../../../protocol/shown.js'
 import { parsePayloadKind } from '../../../protocol/types.js'
 import { ARRIVALS } from '../../load-test/arrivals.js'
 import { DISTRIBUTIONS } from '../../load-test/distributions.js'
@@ -8,7 +9,6 @@ import { KEY_TYPES } from '../../load-test/key-space.js'
 import type { LoadTestOptions } from '../../load-test/options.js'
 import type { IntervalFigures } from '../../load-test/report.js'
 import { WORKLOAD_NAMES, workload } from '../../load-test/workloads.js'
-import { shown } from '../bytes.js'
 import { command, flag, type Given, text } from '../command.js'
 import { ExitCode } from '../exit-code.js'
 import { untilSignal } from '../interrupt.js'
@@ -149,7 +149,7 @@ function amount(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const [, digits, unit] = AMOUNT.exec(text) ?? []
   if (digits === undefined) {
-    throw badRequest(`${name} is ${shown(text)}; it must be a number such as 100, 10k or 1M`)
+    throw badRequest(`${name} is ${quotedText(text)}; it must be a number such as 100, 10k or 1M`)
   }
   return Number(digits) * FACTORS[unit]
 }

@@ -1,5 +1,5 @@
 import { badRequest } from '../../../protocol/errors.js'
-import { shown } from '../bytes.js'
+import { quotedText } from '../../../protocol/shown.js'
 import { flag, indexCommand, text } from '../command.js'
 import { keyAsJson, parseKeyEnd, parsePrefix, SHOWN_AS_HEX, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
@@ -50,5 +50,5 @@ export const add = indexCommand({
 
 function parseLimit(text: string): number {
   if (/^\d+$/.test(text)) return Number(text)
-  throw badRequest(`--limit is ${shown(text)}; it must be a whole number`)
+  throw badRequest(`--limit is ${quotedText(text)}; it must be a whole number`)
 }
