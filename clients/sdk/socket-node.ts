@@ -10,13 +10,12 @@ const NO_TEXT = 'the server sent text instead of a frame'
  * Compression is on in this library's clients by default; it costs more than it saves on columns. `closeTimeout`
  * (milliseconds for the server to answer the closing of a connection) is missing from the library's types.
  */
-const OPTIONS = { perMessageDeflate: false, maxPayload: LIMITS.frameBytes, closeTimeout: 2000 }
-
-/**
- * A server of several threads leaves connections to those that have fewer: whoever comes in the moment in which a thread stops listening is
- * reset, and finds another one at once.
- */
-const RESETS = 3
+const OPTIONS = {
+  perMessageDeflate: false,
+  maxPayload: LIMITS.frameBytes,
+  closeTimeout: 2000,
+  followRedirects: true,
+}
 
 /** Up to this size messages share a system call, which costs more than all else that a client does for a small request. */
 const JOINED_BYTES = 16 * 1024
@@ -28,39 +27,26 @@ const JOINED_BYTES = 16 * 1024
  * @throws SyntaxError when the URL is none that a WebSocket can connect to
  */
 export function openSocket(url: string, options: SocketOptions, handlers: SocketHandlers): Socket {
-  let isClosed = false
+  const socket = makeSocket(url, options)
   let stream: Duplex | undefined
   let corked = false
-  const open = (resets: number): WebSocket => {
-    const socket = makeSocket(url, options)
-    let failure: NodeJS.ErrnoException | undefined
-    let isOpen = false
-    socket.once('upgrade', (response) => {
-      stream = response.socket
-    })
-    socket.on('open', () => {
-      isOpen = true
-      handlers.onOpen()
-    })
-    socket.on('message', (data, isBinary) => {
-      // As plain bytes, because a Buffer's methods mean other things than those of the arrays that browsers give.
-      if (isBinary && data instanceof Uint8Array) handlers.onMessage(asBytes(data))
-      else socket.close(1003, NO_TEXT)
-    })
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      failure = error
-    })
-    socket.on('close', (code, reason) => {
-      if (!isOpen && !isClosed && failure?.code === 'ECONNRESET' && resets > 0) {
-        current = open(resets - 1)
-        return
-      }
-      const why = failure && explained(failure, url)
-      handlers.onClose(why || reason.toString() || `close code ${code}`, failure?.message.endsWith(' 401'))
-    })
-    return socket
-  }
-  let current = open(RESETS)
+  let failure: NodeJS.ErrnoException | undefined
+  socket.once('upgrade', (response) => {
+    stream = response.socket
+  })
+  socket.on('open', () => handlers.onOpen())
+  socket.on('message', (data, isBinary) => {
+    // As plain bytes, because a Buffer's methods mean other things than those of the arrays that browsers give.
+    if (isBinary && data instanceof Uint8Array) handlers.onMessage(asBytes(data))
+    else socket.close(1003, NO_TEXT)
+  })
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    failure = error
+  })
+  socket.on('close', (code, reason) => {
+    const why = failure && explained(failure, url)
+    handlers.onClose(why || reason.toString() || `close code ${code}`, failure?.message.endsWith(' 401'))
+  })
   const uncork = () => {
     if (corked) stream?.uncork()
     corked = false
@@ -72,23 +58,26 @@ export function openSocket(url: string, options: SocketOptions, handlers: Socket
       stream.cork()
       process.nextTick(uncork)
     }
-    current.send(message)
+    socket.send(message)
   }
-  const close = () => {
-    isClosed = true
-    current.close()
-  }
-  return { send, close }
+  return { send, close: () => socket.close() }
 }
 
 function makeSocket(url: string, { token, ca }: SocketOptions): WebSocket {
   const path = unixPath(url)
-  return new WebSocket(path === undefined ? url : 'ws://localhost', {
+  return new WebSocket(path === undefined ? redirectable(url) : 'ws://localhost', {
     ...OPTIONS,
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
     ...(ca === undefined ? {} : { ca: Buffer.from(ca) }),
     ...(path === undefined ? {} : { createConnection: connectTo(path) }),
   })
+}
+
+/** The URL as of a client that the server may redirect to itself: another connection may come to a thread that has fewer. */
+function redirectable(url: string): URL {
+  const address = new URL(url)
+  address.searchParams.set('redirected', '0')
+  return address
 }
 
 /**

@@ -18,10 +18,11 @@ export interface Visit {
 /** HTTP status for a WebSocket that is not let in. */
 export type Refusal = 401 | 403 | 503
 
-/** The number of a connection that may be opened, and whose it is: all of that name may do the same. Or why it may not. */
+/** The number of a connection that may be opened, and whose it is: all of that name may do the same. Or why it may not, or where to go instead. */
 export type Admission =
   | { readonly connection: number; readonly who: string; readonly status?: undefined }
   | { readonly status: Refusal; readonly connection?: undefined }
+  | { readonly status: 307; readonly location: string; readonly connection?: undefined }
 
 /** A request, whose it is, and whether somebody still waits for the reply: if not, it is dropped if its turn has not come. */
 export class Call implements Reader {

@@ -16,7 +16,7 @@ import { SUBPROTOCOL } from '../../protocol/bearer.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { send } from '../http/answer.js'
-import type { Refusal, Visit } from './backend.js'
+import type { Admission, Visit } from './backend.js'
 import { hostAndPort } from './binding.js'
 import { Connection, type ConnectionParts } from './connection.js'
 
@@ -45,12 +45,10 @@ export class Listener {
   readonly #options: ListenerOptions
   readonly #parts: ConnectionParts
   readonly #connections = new Set<Connection>()
-  #port: number | undefined
 
   constructor(options: ListenerOptions, parts: ConnectionParts) {
     this.#options = options
     this.#parts = parts
-    this.#port = options.address.port
     const { tls, maxConnections } = options
     const milliseconds = options.handshakeSeconds * 1000
     const times: ServerOptions = {
@@ -76,7 +74,7 @@ export class Listener {
     const { address, shared } = this.#options
     const where: ListenOptions & { readonly reusePort?: boolean } =
       address.path === undefined
-        ? { host: address.host, port: this.#port, reusePort: shared }
+        ? { host: address.host, port: address.port, reusePort: shared }
         : { path: address.path }
     try {
       await this.#bind(where)
@@ -89,8 +87,7 @@ export class Listener {
       await this.#bind(where)
     }
     const bound = this.#http.address()
-    this.#port = typeof bound === 'object' && bound !== null ? bound.port : 0
-    return this.#port
+    return typeof bound === 'object' && bound !== null ? bound.port : 0
   }
 
   #bind(where: ListenOptions): Promise<void> {
@@ -103,14 +100,9 @@ export class Listener {
     })
   }
 
-  /** Leaves those who come to other threads; the connections stay. */
-  pause(): void {
+  /** Accepts nobody any more; the connections stay. */
+  stopListening(): void {
     if (this.#http.listening) this.#http.close()
-  }
-
-  /** Accepts connections again. */
-  async resume(): Promise<void> {
-    if (!this.#http.listening) await this.listen()
   }
 
   /** Takes another certificate for connections from now on; does nothing where the port speaks no TLS. */
@@ -141,11 +133,12 @@ export class Listener {
     const { backend } = this.#parts
     // Node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
-    const { connection: number, status } = await backend.admit(visitOf(request))
-    if (status !== undefined) {
-      refuse(stream, status)
+    const admission = await backend.admit(visitOf(request))
+    if (admission.status !== undefined) {
+      refuse(stream, admission)
       return
     }
+    const { connection: number } = admission
     let connection: Connection | undefined
     // Whoever asked may be gone already, or no WebSocket may come of it.
     const gone = () => {
@@ -202,11 +195,13 @@ function identity({ cert, key }: NonNullable<ListenerOptions['tls']>): { cert: B
 }
 
 /** Answers and hangs up, lest somebody who does not hang up holds up the closing of the port. */
-function refuse(stream: Duplex, status: Refusal): void {
+function refuse(stream: Duplex, refusal: Extract<Admission, { status: number }>): void {
+  const { status } = refusal
+  const location = status === 307 ? `Location: ${refusal.location}\r\n` : ''
   const challenge = status === 401 ? 'WWW-Authenticate: Bearer\r\n' : ''
   stream.once('finish', () => stream.destroy())
   stream.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challenge}Connection: close\r\nContent-Length: 0\r\n\r\n`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${location}${challenge}Connection: close\r\nContent-Length: 0\r\n\r\n`,
   )
 }
 

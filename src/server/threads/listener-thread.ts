@@ -46,7 +46,7 @@ async function close(): Promise<void> {
 function fail({ message, stack }: Error): void {
   if (failed) return
   failed = true
-  listener.pause()
+  listener.stopListening()
   outbox.send({ kind: 'failed', message, stack })
   setTimeout(() => process.exit(1), FAREWELL_MS)
   const farewells = listener.connections.map((connection) => connection.fail())
@@ -66,11 +66,6 @@ function receive(message: ToListener): void {
   switch (message.kind) {
     case 'begin':
       backend.adapter = message.adapter
-      break
-    case 'accept':
-      if (failed) break
-      if (message.on) listener.resume().catch(fail)
-      else listener.pause()
       break
     case 'renew':
       listener.renew(message)

@@ -27,6 +27,7 @@ interface Options {
 interface ThreadOptions extends Options {
   /** Of the engine's thread. */
   readonly polling: BusyPolling
+  readonly isCrowded: (thread: ListenerThread) => boolean
 }
 
 /**
@@ -38,19 +39,12 @@ const resourceLimits = { maxYoungGenerationSizeMb: 12 }
 /** Before a thread takes the place of one that has ended, so that a fault which comes at once does not come without a pause. */
 const RESTART_MS = 1000
 
-/**
- * How long nobody must have come or gone before a thread stops listening: whoever is in its queue in that moment is reset, and in a storm of
- * connections there is always somebody.
- */
-const QUIET_MS = 20
-
 /** One thread that listens, as the engine's sees it. */
 class ListenerThread {
   readonly #worker: Worker
   readonly #outbox: Mailbox<ToListener>
   readonly #server: BackendServer
   readonly #monitor: Monitor
-  readonly #onConnections: () => void
   /** Resolves with its port when it listens. */
   readonly listening: Promise<number>
   /** Resolves when it is gone. */
@@ -58,16 +52,10 @@ class ListenerThread {
   load: Load = NO_LOAD
   #settle: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
   #onClosed: () => void = () => {}
-  #accepts = true
   #failed = false
 
-  /** @param onConnections called when it has more or fewer of them */
-  constructor(
-    { listener, limits, backend, memory, monitor, polling }: ThreadOptions,
-    onConnections: () => void,
-  ) {
+  constructor({ listener, limits, backend, memory, monitor, polling, isCrowded }: ThreadOptions) {
     this.#monitor = monitor
-    this.#onConnections = onConnections
     let settle = { resolve: (_port: number) => {}, reject: (_error: WarpdexError) => {} }
     this.listening = new Promise((resolve, reject) => {
       settle = { resolve, reject }
@@ -77,7 +65,15 @@ class ListenerThread {
     this.#worker = new Worker(program(), { workerData, name: 'listener', resourceLimits })
     this.#outbox = new Mailbox(this.#worker, (message, error) => this.#server.unsent(message, error))
     const onInternal = (error: WarpdexError) => monitor.failed(error)
-    this.#server = new BackendServer({ backend, memory, outbox: this.#outbox, polling, onInternal })
+    const outbox = this.#outbox
+    this.#server = new BackendServer({
+      backend,
+      memory,
+      outbox,
+      polling,
+      onInternal,
+      isCrowded: () => isCrowded(this),
+    })
     this.#worker.on('message', (messages: readonly ToEngine[]) => {
       for (const message of messages) this.#receive(message)
     })
@@ -98,20 +94,13 @@ class ListenerThread {
     return this.#server.connections
   }
 
-  /** Whether it takes connections, unless it is told to leave them to others. */
+  /** Whether it takes connections. */
   get isSound(): boolean {
     return !this.#failed
   }
 
   tell(message: ToListener): void {
     this.#outbox.send(message)
-  }
-
-  /** Whether those who come may come to it. */
-  accept(on: boolean): void {
-    if (on === this.#accepts) return
-    this.#accepts = on
-    this.tell({ kind: 'accept', on })
   }
 
   /** Sees its clients out once their requests are answered, and ends it. */
@@ -145,10 +134,8 @@ class ListenerThread {
       case 'failed':
         this.#fail(message, 'closed with code 1011')
         break
-      default: {
+      default:
         this.#server.receive(message)
-        if (message.kind === 'admit' || message.kind === 'left') queueMicrotask(this.#onConnections)
-      }
     }
   }
 
@@ -163,15 +150,14 @@ class ListenerThread {
  * Threads that listen on one port beside the engine's thread: framing, masking and backpressure of their connections are theirs. In the place of one
  * that ends another is started.
  *
- * The system spreads connections over the threads by chance. So a thread that has more than its share leaves those who come next to the
- * others for as long as that is so. Not only the one with fewest may listen: clients that all leave and come back at once would be its alone.
+ * The system spreads connections over the threads by chance. So a client that comes to a thread which has more than its share is redirected to the
+ * same address, if it says that it follows: its next connection comes to any of them.
  */
 export class ListenerThreads {
   readonly #options: Options
   readonly #threads = new Set<ListenerThread>()
   readonly #polling = new BusyPolling()
   #listener: ListenerOptions
-  #balancing: NodeJS.Timeout | undefined
   #begun = false
   #stopped = false
 
@@ -216,38 +202,31 @@ export class ListenerThreads {
   /** Sees all clients out once their requests are answered, and ends the threads. */
   async stop(): Promise<void> {
     this.#stopped = true
-    clearTimeout(this.#balancing)
     await Promise.all([...this.#threads].map((thread) => thread.close()))
   }
 
   #start(): ListenerThread {
-    const options = { ...this.#options, listener: this.#listener, polling: this.#polling }
-    const thread = new ListenerThread(options, () => this.#balance())
+    const thread = new ListenerThread({
+      ...this.#options,
+      listener: this.#listener,
+      polling: this.#polling,
+      isCrowded: ({ connections }) => connections > this.#share(),
+    })
     this.#threads.add(thread)
     // Whoever starts it is told; later it is the end that counts.
     thread.listening.catch(() => {})
     if (this.#begun) thread.tell({ kind: 'begin', adapter: this.#options.backend.adapter })
     void thread.ended.then(() => {
       this.#threads.delete(thread)
-      this.#balance()
       this.#startLater()
     })
     return thread
   }
 
-  /** Those that had stopped listening and have no more than their share listen again; the others are looked at once it is quiet. */
-  #balance(): void {
-    this.#share((thread, isWithin) => isWithin && thread.accept(true))
-    this.#balancing ??= setTimeout(() => this.#share((thread, isWithin) => thread.accept(isWithin)), QUIET_MS)
-    this.#balancing.refresh()
-  }
-
-  /** Calls `tell` for each thread with whether it has at most its share of the connections. */
-  #share(tell: (thread: ListenerThread, isWithin: boolean) => void): void {
-    if (this.#stopped) return
+  /** Connections of a thread if all had as many, or one less. */
+  #share(): number {
     const sound = [...this.#threads].filter(({ isSound }) => isSound)
-    const all = sound.reduce((sum, { connections }) => sum + connections, 0)
-    for (const thread of sound) tell(thread, thread.connections <= all / sound.length)
+    return Math.ceil(sound.reduce((sum, { connections }) => sum + connections, 0) / sound.length)
   }
 
   #startLater(): void {

@@ -59,8 +59,6 @@ export type ToListener =
       readonly lent: boolean
     }
   | { readonly kind: 'refusal'; readonly number: number; readonly code: ErrorCode; readonly message: string }
-  /** Accept connections, or leave them to threads that have fewer. */
-  | { readonly kind: 'accept'; readonly on: boolean }
   /** Another certificate for connections from now on. */
   | { readonly kind: 'renew'; readonly cert: Uint8Array; readonly key: Uint8Array }
   | { readonly kind: 'close' }

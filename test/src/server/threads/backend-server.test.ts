@@ -18,6 +18,7 @@ class Engine {
   readonly calls: Call[] = []
   readonly sent: ToListener[] = []
   readonly left: number[] = []
+  isCrowded = false
   readonly server: BackendServer
   #answer: (reply: Reply) => void = () => {}
 
@@ -39,7 +40,8 @@ class Engine {
     const outbox = new Mailbox<ToListener>({ postMessage }, () => {})
     const { memory } = this
     const polling = new BusyPolling()
-    this.server = new BackendServer({ backend, memory, outbox, polling, onInternal: () => {} })
+    const isCrowded = () => this.isCrowded
+    this.server = new BackendServer({ backend, memory, outbox, polling, onInternal: () => {}, isCrowded })
   }
 
   call(number: number): void {
@@ -69,6 +71,28 @@ t.test('what is given up is cancelled, and so is all of a thread that is gone', 
   engine.server.end()
   t.same(cancelled(), [true, true])
 })
+
+t.test(
+  'who comes to a thread with many connections goes to another, if they follow and have not tried for long',
+  async (t) => {
+    const engine = new Engine()
+    engine.isCrowded = true
+    const admission = async (url: string) => {
+      engine.server.receive({ kind: 'admit', number: 1, visit: { ...visit, url } })
+      await turn()
+      const message = engine.sent.pop()
+      return message?.kind === 'admitted' ? message.admission : undefined
+    }
+    t.match(await admission('/'), { connection: 7 })
+    t.same(await admission('/?redirected=0'), { status: 307, location: '?redirected=1' })
+    t.same(await admission('/?a=b&redirected=5'), { status: 307, location: '?a=b&redirected=6' })
+    t.match(await admission('/?redirected=6'), { connection: 8 })
+    t.match(await admission('/?redirected=many'), { connection: 9 })
+    t.equal(engine.server.connections, 3)
+    engine.isCrowded = false
+    t.match(await admission('/?redirected=0'), { connection: 10 })
+  },
+)
 
 t.test('connections of a thread that is gone are over, also those admitted while it went', async (t) => {
   const engine = new Engine()
