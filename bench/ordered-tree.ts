@@ -7,7 +7,7 @@ import { createReads, type Reads } from '../gpu/index/read/reads.js'
 import type { SearchForm } from '../gpu/index/read/scan.js'
 import { type RangeColumns, ScanRanges } from '../gpu/index/read/scan-ranges.js'
 import { Compactor } from '../gpu/index/write/compact.js'
-import { LiveOrder } from '../gpu/index/write/live-order.js'
+import { liveOrder } from '../gpu/index/write/live-order.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../gpu/index-structure.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
@@ -19,7 +19,6 @@ interface Parts {
   readonly reader: Reads
   readonly writer: TreeWriter
   readonly compactor: Compactor
-  readonly liveOrder: LiveOrder | undefined
   readonly ranges: ScanRanges
 }
 
@@ -53,13 +52,13 @@ export class OrderedTree {
   ): Promise<OrderedTree> {
     const primitives = await Primitives.create(device)
     const tree = treeShape(shape)
-    const { form } = tree
     const context = new ReadContext(device, primitives, shape)
+    const reader = createReads(device, primitives, shape)
+    const order = liveOrder(device, primitives, tree, reader.breadthFirst)
     const parts = {
-      reader: createReads(device, primitives, shape),
+      reader,
       writer: new TreeWriter(device, primitives, shape),
-      compactor: new Compactor(device, primitives, tree),
-      liveOrder: form && new LiveOrder(device, primitives, tree),
+      compactor: new Compactor(device, primitives, tree, order),
       ranges: new ScanRanges(context),
     }
     const room = {
@@ -92,13 +91,8 @@ export class OrderedTree {
   }
 
   async compact(): Promise<void> {
-    const { compactor, liveOrder, reader } = this.#parts
     const source = this.#arena
-    const keys = this.#keys
-    this.#arena = await compactor.compact(source, keys, async (recorder, scratch) => {
-      if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, source, keys)
-      return { recorder, tuples: reader.breadthFirst!.order(recorder, scratch, source, keys) }
-    })
+    this.#arena = await this.#parts.compactor.compact(source, this.#keys)
     source.destroy()
   }
 

@@ -1,24 +1,19 @@
-import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
-import type { Recorder } from '../device/recorder.js'
 import type { IndexShape } from '../index-structure.js'
-import type { Scratch } from '../memory/scratch.js'
 import { OnDemand } from '../primitives/on-demand.js'
 import { Primitives } from '../primitives/primitives.js'
-import type { ArenaContent } from './arena.js'
-import type { TupleOrder } from './batch/batch.js'
 import { DirectoryKeeper, hasDirectory } from './delta/directory.js'
 import { EntryExport } from './entries/export.js'
 import { Renumbering } from './entries/renumber.js'
 import { treeShape } from './layout.js'
 import { DirectoryBuilder } from './main/directory.js'
-import { MergeOrder } from './main/merge-order.js'
+import { mergeOrder } from './main/merge-order.js'
 import { Locator } from './partitions/locator.js'
 import type { Traversals } from './partitions/traversals.js'
 import { createReads, type Reads } from './read/reads.js'
 import { Compactor } from './write/compact.js'
 import { Cutter } from './write/cut.js'
-import { LiveOrder } from './write/live-order.js'
+import { liveOrder } from './write/live-order.js'
 import { TreeWriter } from './write/tree-writer.js'
 
 /** What works on trees of one shape and holds nothing of any. */
@@ -40,12 +35,6 @@ export interface Parts {
   readonly traversals: Traversals | undefined
   /** Only where trees have partitions. */
   readonly locator: Locator | undefined
-  readonly findOrder: (
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: ArenaContent,
-    tuples: number,
-  ) => Promise<TupleOrder>
 }
 
 /** The parts of each device by shape: making them again for each of thousands of trees would take longer than all else. */
@@ -61,38 +50,31 @@ export function partsFor(device: Device, shape: IndexShape): Promise<Parts> {
 async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
   const primitives = await Primitives.create(device)
   const tree = treeShape(shape)
-  const { form, partitionLevels, conditions } = tree
+  const { partitionLevels, conditions } = tree
   const locator = partitionLevels === undefined ? undefined : new Locator(device, primitives, tree)
   const reads = createReads(device, primitives, shape, locator)
-  const compactor = new Compactor(device, primitives, tree)
-  const liveOrder = form && new LiveOrder(device, primitives, tree)
-  const { breadthFirst } = reads
-  const deltaOrder: Parts['findOrder'] = async (recorder, scratch, arena, tuples) => {
-    if (liveOrder !== undefined) return liveOrder.order(recorder, scratch, arena, tuples)
-    if (breadthFirst === undefined) throw new WarpdexError('INTERNAL', 'the tree has no levels')
-    return { recorder, tuples: breadthFirst.order(recorder, scratch, arena, tuples) }
-  }
-  const mergeOrder = conditions.css ? new MergeOrder(device, primitives, tree, deltaOrder) : undefined
+  const deltaOrder = liveOrder(device, primitives, tree, reads.breadthFirst)
+  const findOrder = conditions.css ? mergeOrder(device, primitives, tree, deltaOrder) : deltaOrder
+  const compactor = new Compactor(device, primitives, tree, findOrder)
   let cutter: Cutter | undefined
   let entryExport: EntryExport | undefined
   const parts: Parts = {
     reads,
     writer: new TreeWriter(device, primitives, shape, locator),
     entryExport: () => {
-      entryExport ??= new EntryExport(device, primitives, shape)
+      entryExport ??= new EntryExport(device, primitives, shape, findOrder)
       return entryExport
     },
     renumbering: shape.unique ? undefined : new Renumbering(device, reads.context),
     compactor,
     cutter: () => {
-      cutter ??= new Cutter(device, primitives, shape, compactor)
+      cutter ??= new Cutter(reads.context, compactor, findOrder)
       return cutter
     },
     directories: hasDirectory(tree) ? new DirectoryKeeper(device) : undefined,
     separators: conditions.css ? new DirectoryBuilder(device, tree) : undefined,
     locator,
     traversals: reads.traversals,
-    findOrder: (...given) => mergeOrder?.order(...given) ?? deltaOrder(...given),
   }
   await device.compiled()
   return parts

@@ -161,9 +161,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
       return { lower: create(), upper: create(), boundary: place.key }
     }
     const cutter = this.parts.cutter()
-    const { lower, upper, boundary } = await cutter.cut(arena, totals, place, (recorder, scratch) =>
-      this.parts.findOrder(recorder, scratch, arena, totals.keys),
-    )
+    const { lower, upper, boundary } = await cutter.cut(arena, totals, place)
     const trees = { lower: create(), upper: create() }
     try {
       await trees.lower.#take(lower)

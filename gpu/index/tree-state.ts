@@ -10,7 +10,7 @@ import type {
   StructureStats,
 } from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
-import type { FindOrder, PreparedBatch } from './batch/batch.js'
+import type { PreparedBatch } from './batch/batch.js'
 import { FrozenArena } from './frozen-arena.js'
 import { imageOf } from './image.js'
 import { treeShape } from './layout.js'
@@ -194,14 +194,13 @@ export class TreeState {
     const arena = this.searchable
     const { keys, payloads } = this.#totals
     if (arena === undefined || keys === 0) return { keys: 0, payloads: 0, release() {} }
-    const { entryExport, findOrder } = this.parts
+    const { entryExport } = this.parts
     const shape = treeShape(this.shape)
     const frozen = await arena.during(() => FrozenArena.of(this.device, shape, arena, true))
-    const order: FindOrder = (recorder, scratch) => findOrder(recorder, scratch, frozen, keys)
     return {
       keys,
       payloads,
-      columns: (firstGroup) => entryExport().columns(frozen, keys, order, firstGroup),
+      columns: (firstGroup) => entryExport().columns(frozen, keys, firstGroup),
       release: () => frozen.destroy(),
     }
   }
@@ -281,11 +280,7 @@ export class TreeState {
     if (keys === 0) {
       this.#arena = undefined
     } else {
-      const { compactor, findOrder } = this.parts
-      const rebuilt = await compactor.compact(arena, keys, (recorder, scratch) =>
-        findOrder(recorder, scratch, arena, keys),
-      )
-      this.own(rebuilt, this.#totals)
+      this.own(await this.parts.compactor.compact(arena, keys), this.#totals)
     }
     arena.destroy()
     this.#totals = compacted(this.#totals)

@@ -71,13 +71,8 @@ export class Primitives {
     words: number,
     live = this.unbounded,
   ): void {
-    const params = { count, liveIndex: live.index, words }
-    recorder.dispatch(
-      this.#moves.gather,
-      { source, indices, live: live.buffer, output },
-      params,
-      count * words,
-    )
+    const buffers = { source, indices, live: live.buffer, output }
+    recorder.dispatch(this.#moves.gather, buffers, { count, liveIndex: live.index, words }, count * words)
   }
 
   /** output[indices[i]] = source[i] for elements of `words` u32 words each; of equal indices any one wins, word by word. */
@@ -90,13 +85,8 @@ export class Primitives {
     words: number,
     live = this.unbounded,
   ): void {
-    const params = { count, liveIndex: live.index, words }
-    recorder.dispatch(
-      this.#moves.scatter,
-      { source, indices, live: live.buffer, output },
-      params,
-      count * words,
-    )
+    const buffers = { source, indices, live: live.buffer, output }
+    recorder.dispatch(this.#moves.scatter, buffers, { count, liveIndex: live.index, words }, count * words)
   }
 
   /** output[i] = multiplier * input[i] + addend modulo 2^32. Any other function of an element is a kernel of its own. */

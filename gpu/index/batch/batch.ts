@@ -1,5 +1,6 @@
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
+import type { ArenaContent } from '../arena.js'
 
 /** How a batch changes what the tree holds. */
 export interface WriteEffect {
@@ -46,5 +47,13 @@ export interface TupleOrder {
   readonly tuples: GPUBuffer
 }
 
-/** Finds the order of a tree's tuples. May submit what is recorded. */
-export type FindOrder = (recorder: Recorder, scratch: Scratch) => Promise<TupleOrder>
+/**
+ * Finds the order of the `count` tuples that are in a tree. May submit what is recorded.
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+ */
+export type FindOrder = (
+  recorder: Recorder,
+  scratch: Scratch,
+  arena: ArenaContent,
+  count: number,
+) => Promise<TupleOrder>

@@ -13,13 +13,13 @@ export class BatchWork {
   /** What to go on recording with. */
   recorder: Recorder
   readonly scratch: Scratch
+  readonly primitives: Primitives
   /** Items, which bound all that follows from them. */
   readonly count: number
   /** Buffers by the names that kernels have for them, those of the tree included. `counts` are there from the start, but for their content. */
   readonly buffers: Record<string, GPUBuffer | undefined> = {}
   /** Parameters that kernels have in common, by their names. */
   readonly params: Record<string, number>
-  readonly #primitives: Primitives
 
   constructor(
     recorder: Recorder,
@@ -32,7 +32,7 @@ export class BatchWork {
     this.scratch = scratch
     this.count = count
     this.params = { ...params, count }
-    this.#primitives = primitives
+    this.primitives = primitives
     this.words('counts', COUNTS)
   }
 
@@ -62,14 +62,14 @@ export class BatchWork {
   scan(name: string, total: keyof typeof Count, count = this.count): void {
     const column = this.column(name)
     const word = { buffer: this.column('counts'), index: Count[total] }
-    this.#primitives.scan(this.recorder, this.scratch, column, column, count, word)
+    this.primitives.scan(this.recorder, this.scratch, column, column, count, word)
   }
 
   /** As `scan`, with the total also behind the column, which has a word more. */
   scanWithTotal(name: string, total: keyof typeof Count): void {
     const column = this.column(name)
     const word = { buffer: column, index: this.count }
-    this.#primitives.scan(this.recorder, this.scratch, column, column, this.count, word)
+    this.primitives.scan(this.recorder, this.scratch, column, column, this.count, word)
     this.countTotal(name, total)
   }
 

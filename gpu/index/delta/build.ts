@@ -1,7 +1,9 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
 import type { Arena } from '../arena.js'
 import type { BatchWork } from '../batch/work.js'
 import type { TreeShape } from '../layout.js'
+import { Neighbours } from './neighbours.js'
 
 /** Builds the part of the tree under which entries hang. */
 export interface Builder {
@@ -17,23 +19,49 @@ export interface Builder {
   record(work: BatchWork, arena: Arena, count: number, firstNode: number): void
 }
 
-/** Builds over keys of fixed width. */
-export class EntryBuilder implements Builder {
-  readonly #kernels: Kernels<'count_nodes' | 'hang_entries'>
+/** What builds trees: the columns that counting nodes leaves, and the kernels that count and hang. */
+const FIXED = {
+  module: 'index/delta/build',
+  columns: ['nodeRanks', 'entrySpans'],
+  entryPoints: ['count_nodes', 'hang_entries'],
+} as const
+/** Over keys of variable length, with nodes only where they part. */
+const BRANCHES = {
+  module: 'index/delta/build-branches',
+  columns: ['nodeRanks', 'lefts', 'parents'],
+  entryPoints: ['find_branches', 'hang_entries'],
+} as const
+/** Over keys of variable length, with a node for every digit of every key. */
+const CHAINS = {
+  module: 'index/partitions/full/build-chains',
+  columns: ['nodeRanks', 'owners'],
+  entryPoints: ['count_chains', 'hang_chains'],
+} as const
 
-  constructor(device: Device, { conditions, full }: TreeShape) {
-    const entryPoints = ['count_nodes', 'hang_entries'] as const
-    this.#kernels = device.kernels('index/delta/build', entryPoints, { ...conditions, full })
+/** Builds trees of all layouts but `coalesced` ones. */
+export class EntryBuilder implements Builder {
+  readonly #columns: readonly string[]
+  readonly #kernels: readonly [count: Kernel, hang: Kernel]
+  /** Only over keys of variable length. */
+  readonly #neighbours: Neighbours | undefined
+
+  constructor(device: Device, { conditions, form, full }: TreeShape) {
+    const variable = full ? CHAINS : BRANCHES
+    const { module, columns, entryPoints } = form === undefined ? FIXED : variable
+    const kernels: Kernels<string> = device.kernels(module, entryPoints, { ...conditions, full })
+    this.#columns = columns
+    this.#kernels = [kernels[entryPoints[0]]!, kernels[entryPoints[1]]!]
+    this.#neighbours = form && new Neighbours(device, conditions)
   }
 
   plan(work: BatchWork, bound: number): undefined {
-    work.words('nodeRanks', bound)
-    work.words('entrySpans', bound)
-    work.dispatch(this.#kernels.count_nodes, bound, { count: bound })
+    this.#neighbours?.record(work, bound)
+    for (const name of this.#columns) work.words(name, bound)
+    work.dispatch(this.#kernels[0], bound, { count: bound })
     work.scan('nodeRanks', 'nodes', bound)
   }
 
   record(work: BatchWork, _arena: Arena, count: number, firstNode: number): void {
-    work.dispatch(this.#kernels.hang_entries, count, { count, firstNode })
+    work.dispatch(this.#kernels[1], count, { count, firstNode })
   }
 }

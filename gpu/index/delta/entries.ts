@@ -1,22 +1,19 @@
 import type { Device, Kernels } from '../../device/device.js'
-import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { BatchWork } from '../batch/work.js'
 import type { TreeShape } from '../layout.js'
 
 /** Lists what is to be hung into the tree for a batch, in key order. */
 export class EntryLister {
-  readonly #primitives: Primitives
   readonly #shape: TreeShape
   readonly #kernels: Kernels<'list_creators' | 'count_entries' | 'write_entries'>
   /** Only where keys have a variable length. */
   readonly #variable: Kernels<'arrange_creators'> | undefined
 
-  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+  constructor(device: Device, shape: TreeShape) {
     const { conditions, form } = shape
     const module = 'index/delta/entries'
     const entryPoints = ['list_creators', 'count_entries', 'write_entries'] as const
-    this.#primitives = primitives
     this.#shape = shape
     this.#kernels = device.kernels(module, entryPoints, conditions)
     this.#variable = form && device.kernels(module, ['arrange_creators'], conditions)
@@ -27,7 +24,7 @@ export class EntryLister {
    * slot are neighbours, with where they do (`keysBySlot`, `placesBySlot`).
    */
   recordCreated(work: BatchWork): void {
-    const { count, recorder, scratch, buffers } = work
+    const { count, recorder, scratch, primitives, buffers } = work
     const { list_creators: listCreators } = this.#kernels
     const createdKeys = work.words('createdKeys', count * this.#shape.keyWords)
     const placesBySlot = work.words('placesBySlot', 2 * count)
@@ -38,9 +35,9 @@ export class EntryLister {
     }
     const slots = work.words('createdSlots')
     // Those past the last created tuple come behind all slots.
-    this.#primitives.fill(recorder, slots, count, 0xffffffff)
+    primitives.fill(recorder, slots, count, 0xffffffff)
     work.dispatch(listCreators)
-    const bySlot = this.#primitives.sort(recorder, scratch, slots, undefined, count, 1)
+    const bySlot = primitives.sort(recorder, scratch, slots, undefined, count, 1)
     Object.assign(buffers, { slots: bySlot.keys, numbers: bySlot.values })
     work.words('keysBySlot', 2 * count)
     work.dispatch(this.#variable.arrange_creators)
@@ -52,13 +49,13 @@ export class EntryLister {
    * @returns upper bound of their number
    */
   record(work: BatchWork, arena: Arena): number {
-    const { count, recorder, buffers } = work
+    const { count, recorder, primitives, buffers } = work
     const firstTuple = arena.tuples.records
     // Each created tuple brings one existing entry at most: a tuple, or a node below skipped digits.
     const existing = firstTuple + (arena.heap === undefined ? 0 : arena.nodes.records)
     if (existing === 0) {
       // Nothing stands in any slot: the entries are the created tuples.
-      this.#primitives.iota(recorder, work.words('entries'), count, TUPLE)
+      primitives.iota(recorder, work.words('entries'), count, TUPLE)
       Object.assign(buffers, { entryKeys: buffers.keysBySlot, entryPlaces: buffers.placesBySlot })
       work.countTotal('createRanks', 'entries')
       return count

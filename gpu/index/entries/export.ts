@@ -19,15 +19,18 @@ export class EntryExport {
   readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
+  readonly #findOrder: FindOrder
   /** Only for keys of variable length. */
   readonly #restorer: KeyRestorer | undefined
   readonly #kernels: Kernels<'write_keys' | 'measure_lists' | 'mark_live' | 'write_entries'>
 
-  constructor(device: Device, primitives: Primitives, shape: IndexShape) {
+  /** @param findOrder finds the order of an index's keys */
+  constructor(device: Device, primitives: Primitives, shape: IndexShape, findOrder: FindOrder) {
     const tree = treeShape(shape)
     this.#device = device
     this.#primitives = primitives
     this.#shape = tree
+    this.#findOrder = findOrder
     this.#restorer = tree.form && new KeyRestorer(device, primitives, tree.form)
     const entryPoints = ['write_keys', 'measure_lists', 'mark_live', 'write_entries'] as const
     this.#kernels = device.kernels('index/entries/export', entryPoints, tree.conditions)
@@ -42,10 +45,9 @@ export class EntryExport {
   async *columns(
     content: ArenaContent,
     keys: number,
-    findOrder: FindOrder,
     firstGroup: number,
   ): AsyncGenerator<NamedColumn, number> {
-    const order = await this.#order(keys, findOrder)
+    const order = await this.#order(content, keys)
     try {
       const size = this.#shape.form === undefined ? GROUP_KEYS : GROUP_VARIABLE_KEYS
       let number = firstGroup
@@ -66,10 +68,10 @@ export class EntryExport {
   }
 
   /** The order by itself: what it takes to find it is several times as large. */
-  async #order(keys: number, findOrder: FindOrder): Promise<GPUBuffer> {
+  async #order(content: ArenaContent, keys: number): Promise<GPUBuffer> {
     const scratch = this.#device.scratch()
     try {
-      const { recorder, tuples } = await findOrder(this.#device.record(), scratch)
+      const { recorder, tuples } = await this.#findOrder(this.#device.record(), scratch, content, keys)
       const order = await this.#device.allocate(4 * keys, 'order of keys')
       recorder.copy(tuples, 0, order, 0, 4 * keys)
       recorder.submit()

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { concatenate, pickRows, type Rows, rowCount, sliceRows } from '../../../protocol/rows.js'
 import { keyWidth, WriteOp } from '../../../protocol/types.js'
 import type { IndexStructure, StructureEntries } from '../../index-structure.js'
-import { needsSpare } from './lists.js'
+import { needsSpare } from './renumber.js'
 
 /** Where the columns of `StructureEntries` are read. */
 export interface EntrySource {

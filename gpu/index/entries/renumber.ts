@@ -4,20 +4,30 @@ import type { PayloadLists } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
 import type { WriteEffect } from '../batch/batch.js'
 import type { ReadContext } from '../read/read-context.js'
-import { needsSpare } from './lists.js'
+
+/**
+ * Whether a key is to be inserted with a further payload, which dies then: only an extent knows a next sequence number that is not the one after
+ * that of the single payload.
+ */
+export function needsSpare(payloads: number, nextSequence: number, sequence: number): boolean {
+  return payloads === 1 && nextSequence !== sequence + 1
+}
+
+/** Words of a range of keys at most; `range.wesl` says which. */
+const MOST_RANGE_WORDS = 6
 
 /** Gives payloads that were inserted anew the sequence numbers that they had (`renumber.wesl`). */
 export class Renumbering {
   readonly #device: Device
   readonly #context: ReadContext
-  readonly #kernels: Kernels<'find_listed'> & Kernels<'renumber'>
+  readonly #kernels: Kernels<'find_tuples'> & Kernels<'renumber'>
 
   constructor(device: Device, context: ReadContext) {
     const { conditions } = context.tree
     this.#device = device
     this.#context = context
     this.#kernels = {
-      ...device.kernels('index/entries/find-listed', ['find_listed'], conditions),
+      ...context.kernels('get-all', ['find_tuples']),
       ...device.kernels('index/entries/renumber', ['renumber'], conditions),
     }
   }
@@ -41,8 +51,11 @@ export class Renumbering {
       const upload = (column: Uint32Array) => this.#context.upload(scratch, asBytes(column), recorder)
       const found = scratch.words(count)
       const tree = { ...arena.bindings, queryHeap: queries.heap }
-      const { find_listed, renumber } = this.#kernels
-      recorder.dispatch(find_listed, { ...tree, queries: queries.keys, found }, { keys: count, shape }, count)
+      const { find_tuples, renumber } = this.#kernels
+      // All that a getAll has beside it.
+      const beside = { length: scratch.words(1), everything: scratch.words(MOST_RANGE_WORDS) }
+      const asked = { ...tree, ...beside, queries: queries.keys, found }
+      recorder.dispatch(find_tuples, asked, { count, shape }, count)
       const listed = { found, lists: upload(lists), starts: upload(starts), sequences: upload(sequences) }
       recorder.dispatch(renumber, { ...tree, ...listed }, { keys: count, payloads, shape }, payloads)
       recorder.submit()

@@ -160,16 +160,11 @@ export class BackgroundMerge {
   }
 
   async #build(): Promise<Arena> {
-    const { compactor, findOrder, directories } = this.#parts
+    const { compactor, directories } = this.#parts
     const frozen = this.#frozen
     const { keys } = this.#totals
     if (frozen === undefined) throw new WarpdexError('INTERNAL', 'a merge begins with a copy')
-    const merged = await compactor.compact(
-      frozen,
-      keys,
-      (recorder, scratch) => findOrder(recorder, scratch, frozen, keys),
-      (recorder) => this.#pace(recorder),
-    )
+    const merged = await compactor.compact(frozen, keys, { pace: (recorder) => this.#pace(recorder) })
     this.#merged = merged
     frozen.destroy()
     this.#frozen = undefined

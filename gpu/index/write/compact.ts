@@ -26,6 +26,7 @@ export class Compactor {
   readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
+  readonly #findOrder: FindOrder
   /** Undefined for CSS-trees, whose tuples all go to the sorted part. */
   readonly #builder: Builder | undefined
   readonly #directories: DirectoryBuilder | undefined
@@ -33,12 +34,14 @@ export class Compactor {
   readonly #linker: OrderLinker | undefined
   readonly #kernels: Kernels<'measure_tuples' | 'copy_tuples' | 'copy_long'>
 
-  constructor(device: Device, primitives: Primitives, shape: TreeShape) {
+  /** @param findOrder finds the order of a tree's keys */
+  constructor(device: Device, primitives: Primitives, shape: TreeShape, findOrder: FindOrder) {
     const { css, linked } = shape.conditions
     const entryPoints = ['measure_tuples', 'copy_tuples', 'copy_long'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
+    this.#findOrder = findOrder
     this.#builder = css ? undefined : createBuilder(device, shape)
     this.#directories = css ? new DirectoryBuilder(device, shape) : undefined
     this.#keys = shape.form && new KeyWriter(device, shape)
@@ -49,15 +52,14 @@ export class Compactor {
   /**
    * A new arena with the live content of `arena`, which is left as it is.
    * @param tuples number of live tuples
-   * @param findOrder finds the order of their keys
-   * @param pace may submit what is recorded and wait, so that others get their turn
+   * @param options `pace` may submit what is recorded and wait, so that others get their turn; `findOrder` finds the order of the tuples in place
+   * of all that the tree has
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async compact(
     arena: ArenaContent,
     tuples: number,
-    findOrder: FindOrder,
-    pace: Pace = together,
+    { findOrder = this.#findOrder, pace = together }: { findOrder?: FindOrder; pace?: Pace } = {},
   ): Promise<Arena> {
     const scratch = this.#device.scratch()
     try {
@@ -80,20 +82,15 @@ export class Compactor {
   }
 
   /** Finds the order of the tuples and what the new arena takes, as counts of a batch that creates all of them. */
-  async #plan(
-    work: BatchWork,
-    { bindings, heap }: ArenaContent,
-    findOrder: FindOrder,
-    pace: Pace,
-  ): Promise<Uint32Array> {
+  async #plan(work: BatchWork, arena: ArenaContent, findOrder: FindOrder, pace: Pace): Promise<Uint32Array> {
     const { count: tuples, scratch } = work
     const counts = work.column('counts')
     this.#device.upload(counts, initialCounts(tuples))
-    const { recorder, tuples: order } = await findOrder(work.recorder, scratch)
+    const { recorder, tuples: order } = await findOrder(work.recorder, scratch, arena, tuples)
     work.recorder = await pace(recorder)
     // All keys lie in the old heap; there are none of a request.
-    const heaps = { sourceHeap: heap?.buffer, queryHeap: scratch.words(1) }
-    Object.assign(work.buffers, bindings, heaps, { order })
+    const heaps = { sourceHeap: arena.heap?.buffer, queryHeap: scratch.words(1) }
+    Object.assign(work.buffers, arena.bindings, heaps, { order })
     work.buffers.createdKeys = work.words('entryKeys', tuples * this.#shape.keyWords)
     work.words('entryPlaces', 2 * tuples)
     work.words('entries')

@@ -1,11 +1,9 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Device, Kernels } from '../../device/device.js'
-import type { IndexShape } from '../../index-structure.js'
+import type { Kernels } from '../../device/device.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena, ArenaContent } from '../arena.js'
 import type { FindOrder } from '../batch/batch.js'
-import { ReadContext } from '../read/read-context.js'
+import type { ReadContext } from '../read/read-context.js'
 import type { Compactor } from './compact.js'
 
 /** Where to cut a tree: before the key number `rank`, or where a wire key belongs. */
@@ -40,16 +38,16 @@ function contentOf({ bindings, tuples, heap, sorted }: Arena): Omit<ArenaContent
 
 /** Cuts trees in two at a key: each part is the compaction of a piece of the tree's order. */
 export class Cutter {
-  readonly #device: Device
   readonly #context: ReadContext
   readonly #compactor: Compactor
+  readonly #findOrder: FindOrder
   readonly #kernels: Kernels<'find_cut' | 'count_before'>
 
-  constructor(device: Device, primitives: Primitives, shape: IndexShape, compactor: Compactor) {
-    const context = new ReadContext(device, primitives, shape)
-    this.#device = device
+  constructor(context: ReadContext, compactor: Compactor, findOrder: FindOrder) {
+    const { device } = context
     this.#context = context
     this.#compactor = compactor
+    this.#findOrder = findOrder
     this.#kernels = device.kernels('index/write/cut', ['find_cut', 'count_before'], context.tree.conditions)
   }
 
@@ -63,11 +61,10 @@ export class Cutter {
     arena: Arena,
     { keys, payloads }: { keys: number; payloads: number },
     place: CutPlace,
-    findOrder: FindOrder,
   ): Promise<CutArenas> {
-    const scratch = this.#device.scratch()
+    const scratch = this.#context.device.scratch()
     try {
-      const found = await this.#find(scratch, arena, keys, place, findOrder)
+      const found = await this.#find(scratch, arena, keys, place)
       const { ordered, before, payloadsBefore, boundary } = found
       const lower = await this.#copy(arena, ordered, 0, before)
       try {
@@ -86,16 +83,10 @@ export class Cutter {
     }
   }
 
-  async #find(
-    scratch: Scratch,
-    arena: Arena,
-    keys: number,
-    place: CutPlace,
-    findOrder: FindOrder,
-  ): Promise<Found> {
-    const { tree, keyBytes, restorer } = this.#context
+  async #find(scratch: Scratch, arena: Arena, keys: number, place: CutPlace): Promise<Found> {
+    const { device, tree, keyBytes, restorer } = this.#context
     const byKey = 'key' in place
-    const { recorder, tuples: ordered } = await findOrder(this.#device.record(), scratch)
+    const { recorder, tuples: ordered } = await this.#findOrder(device.record(), scratch, arena, keys)
     const key = byKey ? place.key : new Uint8Array(keyBytes)
     const ends = new Uint32Array([0, key.byteLength])
     const bound = this.#context.queries(recorder, scratch, { bytes: key, offsets: ends })
@@ -119,7 +110,7 @@ export class Cutter {
       const { offsets, bytes } = restorer.record(recorder, scratch, found, 1, LIMITS.keyBytes)
       columns.push({ buffer: bytes, bytes: LIMITS.keyBytes }, { buffer: offsets, bytes: 8 })
     }
-    const [counts, bytes, offsets] = await this.#device.submitAndRead(recorder, columns)
+    const [counts, bytes, offsets] = await device.submitAndRead(recorder, columns)
     const [before, payloadsBefore] = new Uint32Array(counts.buffer, counts.byteOffset, 2)
     const length =
       offsets === undefined ? keyBytes : new Uint32Array(offsets.buffer, offsets.byteOffset, 2)[1]
@@ -140,10 +131,11 @@ export class Cutter {
     if (count === 0) return undefined
     const bytes = () => arena.allowance.bytes() - takenBytes
     const content = { ...contentOf(arena), allowance: { ...arena.allowance, bytes } }
-    return this.#compactor.compact(content, count, async (recorder, scratch) => {
+    const findOrder: FindOrder = async (recorder, scratch) => {
       const tuples = scratch.words(count)
       recorder.copy(ordered, 4 * first, tuples, 0, 4 * count)
       return { recorder, tuples }
-    })
+    }
+    return this.#compactor.compact(content, count, { findOrder })
   }
 }

@@ -8,12 +8,21 @@ import type { Arena } from '../arena.js'
 import { type PreparedBatch, preparedBatch } from '../batch/batch.js'
 import { COUNTS, Count, effectOf, needOf } from '../batch/counts.js'
 import { type Items, uploadItems } from '../batch/items.js'
+import { BatchSort } from '../batch/sort.js'
 import { BatchWork } from '../batch/work.js'
+import { createBuilder } from '../delta/create-builder.js'
+import { DirectoryKeeper, hasDirectory } from '../delta/directory.js'
+import { EntryLister } from '../delta/entries.js'
 import { type TreeShape, treeShape } from '../layout.js'
+import { BulkBuild } from '../main/bulk-build.js'
+import { DirectoryBuilder } from '../main/directory.js'
 import type { MergeRoom } from '../main/merge-rooms.js'
-import type { PlannedMerge } from '../main/merge-run.js'
+import { type PlannedMerge, RunMerge } from '../main/merge-run.js'
 import type { Locator, TraversalPlan } from '../partitions/locator.js'
-import { createStages, type Stages } from './stages.js'
+import { Applier } from './apply.js'
+import { KeyWriter } from './created-keys.js'
+import { OrderLinker } from './order-links.js'
+import { Settler } from './settle.js'
 
 /** What the first half of a write leaves on the device for the second. */
 interface Settled {
@@ -42,7 +51,7 @@ export class TreeWriter {
   readonly #primitives: Primitives
   readonly #index: IndexShape
   readonly #shape: TreeShape
-  readonly #stages: Stages
+  readonly #stages: ReturnType<typeof createStages>
 
   /** @param locator finds keys by partitions, where trees of the shape have any */
   constructor(device: Device, primitives: Primitives, index: IndexShape, locator?: Locator) {
@@ -196,10 +205,7 @@ export class TreeWriter {
     const { keys, heap, order } = sorted
     const columns = { ops, payloadColumn: payloads, payloadPairs: payloads }
     Object.assign(work.buffers, arena.bindings, columns, { keys, order, queryHeap: heap, sourceHeap: heap })
-    stages.runs.record(work, arena, plan)
-    if (hasPairs) stages.pairs.record(work)
-    stages.resolver.record(work, items)
-    stages.planner.record(work)
+    stages.settler.record(work, arena, items, plan)
     stages.entries.recordCreated(work)
     stages.keys?.recordCount(work)
     const destination = this.#destinationOf(arena, items)
@@ -254,13 +260,13 @@ export class TreeWriter {
     work.recorder = this.#device.record()
     // What was made room for may lie elsewhere.
     Object.assign(work.buffers, arena.bindings)
-    if (items.hasPairs) stages.pairs.recordMarks(work)
+    if (items.hasPairs) stages.settler.recordMarks(work)
     const firstNode = arena.takeNodes(totals[Count.nodes]!)
     arena.takeTuples(creates)
-    stages.payloads.record(work, totals, arena.extents.take(totals[Count.extentWords]!))
+    stages.applier.recordPayloads(work, totals, arena.extents.take(totals[Count.extentWords]!))
     stages.keys?.record(work, arena, creates, totals[Count.keyWords]!)
     if (destination === 'nodes' && entries > 0) stages.builder.record(work, arena, entries, firstNode)
-    if (totals[Count.removes]! > 0) stages.remover.record(work, arena, totals[Count.runs]!)
+    if (totals[Count.removes]! > 0) stages.applier.recordRemovals(work, arena, totals[Count.runs]!)
     stages.linker?.record(work, totals)
     stages.directories?.recordFill(work.recorder, arena)
     if (merge !== undefined) stages.merge?.record(work.recorder, arena, merge)
@@ -273,4 +279,34 @@ function exhausted(): WarpdexError {
     'TOO_LARGE',
     'a key of the batch has been given 2^31 payloads and can take no more; delete the key, or replace its payloads',
   )
+}
+
+/** What writes to trees of one shape are made of. */
+function createStages(
+  device: Device,
+  primitives: Primitives,
+  index: IndexShape,
+  locator: Locator | undefined,
+) {
+  const shape = treeShape(index)
+  const { css, linked, variable } = shape.conditions
+  const merge = css ? new RunMerge(device, shape) : undefined
+  return {
+    sort: new BatchSort(device, primitives, shape),
+    settler: new Settler(device, shape, index.unique, locator),
+    entries: new EntryLister(device, shape),
+    builder: createBuilder(device, shape),
+    applier: new Applier(device, shape, index.payloadBytes, index.unique),
+    /** Only where keys have a variable length. */
+    keys: variable ? new KeyWriter(device, shape) : undefined,
+    /** Only where tuples are linked in key order. */
+    linker: linked ? new OrderLinker(device, shape) : undefined,
+    /** Only where trees may have a directory. */
+    directories: hasDirectory(shape) ? new DirectoryKeeper(device) : undefined,
+    /** Only for CSS-trees. */
+    separators: css ? new DirectoryBuilder(device, shape) : undefined,
+    merge,
+    /** Only for CSS-trees over keys of fixed width. */
+    bulk: merge && !variable ? new BulkBuild(device, primitives, index, merge) : undefined,
+  }
 }
