@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { connect, LIMITS } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { ShardedTree } from '../gpu/index/shards/sharded-tree.js'
-import { asBytes } from '../protocol/columns.js'
+import { asBytes, countOf } from '../protocol/columns.js'
 import type { IndexDefinition } from '../protocol/types.js'
 import { Engine, type StructureFactory } from '../src/engine/index.js'
 import { measureDisk } from './disk-rate.js'
@@ -72,8 +72,8 @@ async function loadInProcess(
     await engine.createIndex(definitionOf(one, 'warm'))
     await engine.createIndex(definitionOf(one, 'loaded'))
     const columns = batches.map(({ keys, payloads }) => ({
-      keys,
-      payloads: { bytes: payloads, offsets: undefined },
+      keys: { bytes: keys, width: 4 * one.words },
+      payloads: { bytes: payloads, width: 4 * one.words },
     }))
     await engine.index('warm').bulkLoad(columns.slice(0, 1), { chunkRows: 1024 * 16 })
     const idle = performance.eventLoopUtilization()
@@ -152,9 +152,8 @@ function definitionOf({ keyType, payloadKind }: Case, name: string): IndexDefini
 const hostOnly: StructureFactory = {
   async create(device, shape) {
     const tree = await ShardedTree.create(device, shape)
-    const width = shape.keyType.endsWith('64') ? 8 : 4
     tree.prepare = async ({ keys }) => ({
-      codes: new Uint8Array(keys.byteLength / width),
+      codes: new Uint8Array(countOf(keys)),
       apply() {},
       discard() {},
     })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { DATA_FILE } from '../persistence/disk/store-files.js'
 import { Store } from '../persistence/store.js'
+import { blankColumn } from '../protocol/columns.js'
 import { WriteOp } from '../protocol/types.js'
 import { measureApart, measureForParent } from './apart.js'
 import type { Row } from './report.js'
@@ -71,7 +72,7 @@ async function fill(directory: string, gibibytes: number): Promise<void> {
   for (let firstRow = 0; firstRow * PAYLOAD_BYTES < gibibytes * 2 ** 30; firstRow += WRITTEN) {
     for (let i = 0; i < WRITTEN; i++) words[(i * PAYLOAD_BYTES) / 4] = firstRow + i
     // The log's record is as good as empty: only the payloads matter.
-    const record = { ops: WriteOp.insert, keys: new Uint8Array(8), payloads: new Uint8Array(8) }
+    const record = { ops: WriteOp.insert, keys: blankColumn(1, 8), payloads: blankColumn(1, 8) }
     await store.log.append(id, { ...record, segment: { firstRow, offsets, bytes } })
   }
   await store.close()

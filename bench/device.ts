@@ -209,10 +209,10 @@ class TreeBench {
     const scratch = device.scratch()
     const batch = {
       ops,
-      keys: scatteredKeys(keyWords, first, count),
-      payloads: numberedPayloads(payloadWords, first, count),
+      keys: { bytes: asBytes(scatteredKeys(keyWords, first, count)), width: 4 * keyWords },
+      payloads: { bytes: numberedPayloads(payloadWords, first, count), width: 4 * payloadWords },
     }
-    const items = uploadItems(device, scratch, this.#shape, batch, count)
+    const items = uploadItems(device, scratch, this.#shape, batch)
     await warmUp(device, this.#primitives)
     let written = 0
     const seconds = await measure(async () => {
@@ -307,7 +307,7 @@ class TreeBench {
       const { offsets } = await this.#reader.scan.run(
         { arena: this.#arena! },
         { ranges, limit },
-        { from: { bytes: keys } },
+        { from: { bytes: keys, width: 4 * keyWords } },
       )
       seconds.push((performance.now() - start) / 1000)
       entries = offsets[ranges]!
@@ -319,12 +319,13 @@ class TreeBench {
   async #writtenScans(ranges: number, limit: number): Promise<number> {
     const { keyWords } = treeShape(this.#shape)
     const { keys } = sampledKeys(keyWords, this.#count, ranges)
+    const from = { bytes: keys, width: 4 * keyWords }
     const seconds: number[] = []
     await warmUp(this.#device, this.#primitives)
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const scratch = this.#device.scratch()
       const recorder = this.#device.record()
-      this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from: { bytes: keys }, limit })
+      this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from, limit })
       await this.#device.gpu.queue.onSubmittedWorkDone()
       const start = performance.now()
       recorder.submit()
@@ -339,12 +340,13 @@ class TreeBench {
   async #scanKernels(ranges: number, limit: number): Promise<number> {
     const { keyWords } = treeShape(this.#shape)
     const { keys } = sampledKeys(keyWords, this.#count, ranges)
+    const from = { bytes: keys, width: 4 * keyWords }
     await warmUp(this.#device, this.#primitives)
     const kernels = await profiled(this.#device, async () => {
       for (let repeat = 0; repeat < REPEATS; repeat++) {
         const scratch = this.#device.scratch()
         const recorder = this.#device.record()
-        this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from: { bytes: keys }, limit })
+        this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from, limit })
         recorder.submit()
         await this.#device.gpu.queue.onSubmittedWorkDone()
         scratch.release()

@@ -29,7 +29,7 @@ export async function benchMerge(device: Device, logarithm: number): Promise<Row
   const { keys } = sampledKeys(1, entries, KEYS)
   const get = async () => {
     const begin = performance.now()
-    await tree.read({ op: 'get' }, { keys: { bytes: keys } })
+    await tree.read({ op: 'get' }, { keys: { bytes: keys, width: 4 } })
     return performance.now() - begin
   }
   const alone: number[] = []
@@ -70,7 +70,7 @@ async function openTree(device: Device, entries: number): Promise<PrefixTree> {
     [0, entries],
     [entries, entries / 8],
   ] as const) {
-    const keys = scatteredKeys(1, first, count)
+    const keys = { bytes: scatteredKeys(1, first, count), width: 4 }
     const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
     prepared.apply()
   }

@@ -2,9 +2,9 @@ import type { Device } from '../gpu/device/device.js'
 import { treeShape } from '../gpu/index/layout.js'
 import type { RangeColumns } from '../gpu/index/read/scan-ranges.js'
 import type { IndexShape } from '../gpu/index-structure.js'
+import { type Column, sliceColumn } from '../protocol/columns.js'
 import { LIMITS } from '../protocol/limits.js'
-import { type Rows, sliceRows } from '../protocol/rows.js'
-import { keyWidth, SEQUENCE_BYTES, WriteOp } from '../protocol/types.js'
+import { SEQUENCE_BYTES, WriteOp } from '../protocol/types.js'
 import { type KeyBlob, pickKeys, sampledKeys, scatteredKeys, urlKeys } from './keys.js'
 import { OrderedTree } from './ordered-tree.js'
 import { median, type Row } from './report.js'
@@ -62,14 +62,14 @@ type Measured = Record<'writes' | 'scans' | 'nexts', Row[]>
 class OrderBench {
   readonly #name: string
   readonly #count: number
-  readonly #keys: Rows
+  readonly #keys: Column
   readonly #trees: Pair
   readonly #scale: (typeof SCALES)[keyof typeof SCALES]
 
   private constructor(
     name: string,
     count: number,
-    keys: Rows,
+    keys: Column,
     trees: Pair,
     scale: (typeof SCALES)[keyof typeof SCALES],
   ) {
@@ -118,8 +118,7 @@ class OrderBench {
 
   #write(ops: WriteOp, batch: number): Promise<[number, number]> {
     const size = this.#count / this.#scale.batches
-    const { keyType } = this.#trees[0].shape
-    const keys = sliceRows(this.#keys, keyWidth(keyType), batch * size, (batch + 1) * size)
+    const keys = sliceColumn(this.#keys, batch * size, (batch + 1) * size)
     return this.#both((tree) => tree.write(ops, keys))
   }
 
@@ -177,22 +176,23 @@ class OrderBench {
   }
 
   /** Some of the tree's keys. */
-  #sample(count: number): Rows {
+  #sample(count: number): Column {
     const { shape } = this.#trees[0]
     const { offsets, bytes } = this.#keys
     if (offsets !== undefined) return pickKeys({ offsets, bytes }, this.#count, count)
-    return { bytes: sampledKeys(treeShape(shape).keyWords, this.#count, count).keys }
+    const { keyWords } = treeShape(shape)
+    return { bytes: sampledKeys(keyWords, this.#count, count).keys, width: 4 * keyWords }
   }
 }
 
-function keysOf(shape: IndexShape, count: number): Rows {
+function keysOf(shape: IndexShape, count: number): Column {
   const { form, keyWords } = treeShape(shape)
   const blob: KeyBlob | undefined = form && urlKeys(count)
-  return blob ?? { bytes: scatteredKeys(keyWords, 0, count) }
+  return blob ?? { bytes: scatteredKeys(keyWords, 0, count), width: 4 * keyWords }
 }
 
 /** Entries that a scan can find without a result that is too large, be they one a range with a token each. */
-function mostEntries({ offsets }: Rows): number {
+function mostEntries({ offsets }: Column): number {
   if (offsets === undefined) return Number.POSITIVE_INFINITY
   const longest = offsets.reduce((most, end, i) => Math.max(most, end - (offsets[i - 1] ?? 0)), 0)
   return LIMITS.frameBytes / (longest + SEQUENCE_BYTES)

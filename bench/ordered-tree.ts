@@ -11,8 +11,8 @@ import { liveOrder } from '../gpu/index/write/live-order.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../gpu/index-structure.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
-import { type Rows, rowCount } from '../protocol/rows.js'
-import { keyWidth, type WriteOp } from '../protocol/types.js'
+import { type Column, countOf } from '../protocol/columns.js'
+import type { WriteOp } from '../protocol/types.js'
 import { numberedPayloads } from './keys.js'
 
 interface Parts {
@@ -75,12 +75,11 @@ export class OrderedTree {
   }
 
   /** Seconds to write a batch of keys that is on the device. */
-  async write(ops: WriteOp, { bytes: keys, offsets: keyOffsets }: Rows): Promise<number> {
+  async write(ops: WriteOp, keys: Column): Promise<number> {
     const { payloadWords } = treeShape(this.shape)
-    const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.shape.keyType))
-    const batch = { ops, keys, keyOffsets, payloads: numberedPayloads(payloadWords, 0, count) }
+    const payloads = { bytes: numberedPayloads(payloadWords, 0, countOf(keys)), width: 4 * payloadWords }
     const scratch = this.#device.scratch()
-    const items = uploadItems(this.#device, scratch, this.shape, batch, count)
+    const items = uploadItems(this.#device, scratch, this.shape, { ops, keys, payloads })
     await this.#device.gpu.queue.onSubmittedWorkDone()
     const start = performance.now()
     const { apply, effect } = await this.#parts.writer.prepareItems(this.#arena, scratch, items)
@@ -120,11 +119,11 @@ export class OrderedTree {
   async scan(request: RangeColumns, form?: SearchForm): Promise<{ seconds: number; keys: Uint8Array }> {
     const start = performance.now()
     const { keys } = await this.#parts.reader.scan.run({ arena: this.#arena }, request, request, form)
-    return { seconds: (performance.now() - start) / 1000, keys }
+    return { seconds: (performance.now() - start) / 1000, keys: keys.bytes }
   }
 
   /** Seconds of a whole getNext, results read back. */
-  async getNext(keys: Rows, reverse: boolean): Promise<number> {
+  async getNext(keys: Column, reverse: boolean): Promise<number> {
     const start = performance.now()
     const tree = { arena: this.#arena, keys: this.#keys, plan: () => undefined }
     await this.#parts.reader.operations.getNext.run(tree, { op: 'getNext', reverse }, { keys })

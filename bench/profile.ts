@@ -105,13 +105,13 @@ async function profileTree(
     const scratch = device.scratch()
     const columns = {
       ops,
-      keys: scatteredKeys(shape.keyWords, first, items),
-      payloads: numberedPayloads(shape.payloadWords, first, items),
+      keys: { bytes: scatteredKeys(shape.keyWords, first, items), width: 4 * shape.keyWords },
+      payloads: { bytes: numberedPayloads(shape.payloadWords, first, items), width: 4 * shape.payloadWords },
     }
     const prepared = await writer.prepareItems(
       arena,
       scratch,
-      uploadItems(device, scratch, indexShape, columns, items),
+      uploadItems(device, scratch, indexShape, columns),
     )
     prepared.apply()
     scratch.release()

@@ -115,8 +115,8 @@ function* batches(name: CaseName, keys: number) {
   for (let first = 0; first < keys; first += BATCH_ROWS) {
     const count = Math.min(BATCH_ROWS, keys - first)
     yield {
-      keys: scatteredKeys(words, first, count),
-      payloads: { bytes: numberedPayloads(words, first, count), offsets: undefined },
+      keys: { bytes: scatteredKeys(words, first, count), width: 4 * words },
+      payloads: { bytes: numberedPayloads(words, first, count), width: 4 * words },
     }
   }
 }
@@ -146,9 +146,11 @@ async function lookUp(engine: Engine, name: CaseName, bound: number, batch: numb
   let begun = performance.now()
   const run = async ({ keys, payloads }: (typeof samples)[number]) => {
     do {
-      const answers = await engine.index(name).read({ op: 'get' }, { keys: { bytes: keys } })
+      const answers = await engine
+        .index(name)
+        .read({ op: 'get' }, { keys: { bytes: keys, width: 4 * words } })
       // By one native comparison: a loop would take the thread of the engine longer than all else.
-      if (Buffer.compare(answers.payloads, payloads) !== 0) throw new Error('an answer is wrong')
+      if (Buffer.compare(answers.payloads.bytes, payloads) !== 0) throw new Error('an answer is wrong')
       lookups += batch
     } while (performance.now() - begun < LOOKUP_SECONDS * 1000)
   }
@@ -167,12 +169,12 @@ async function scan(engine: Engine, name: CaseName, bound: number): Promise<numb
   const begun = performance.now()
   let scans = 0
   do {
-    const result = await engine.index(name).read(request, { from: { bytes: keys } })
+    const result = await engine.index(name).read(request, { from: { bytes: keys, width: 4 * words } })
     for (let i = 0; i < SCANS; i++) {
       const at = result.offsets[i] * 4 * words
       const isFirst = Buffer.compare(
         keys.subarray(4 * words * i, 4 * words * (i + 1)),
-        result.keys.subarray(at, at + 4 * words),
+        result.keys.bytes.subarray(at, at + 4 * words),
       )
       if (isFirst !== 0) throw new Error('a scan does not begin where it should')
     }

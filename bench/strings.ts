@@ -108,10 +108,10 @@ class StringBench {
   }
 
   /** Seconds to insert all keys into an empty tree whose regions need not grow. */
-  async #insert(arena: Arena, { bytes, offsets }: KeyBlob, count: number): Promise<number> {
+  async #insert(arena: Arena, keys: KeyBlob, count: number): Promise<number> {
     const scratch = this.#device.scratch()
-    const columns = { keys: bytes, keyOffsets: offsets, payloads: numberedPayloads(1, 0, count) }
-    const items = uploadItems(this.#device, scratch, this.#shape, { ops: WriteOp.insert, ...columns }, count)
+    const payloads = { bytes: numberedPayloads(1, 0, count), width: 4 }
+    const items = uploadItems(this.#device, scratch, this.#shape, { ops: WriteOp.insert, keys, payloads })
     await warmUp(this.#device, this.#primitives)
     const start = performance.now()
     const prepared = await this.#writer.prepareItems(arena, scratch, items)

@@ -1,4 +1,4 @@
-import type { Rows } from '../protocol/rows.js'
+import type { Column } from '../protocol/columns.js'
 import type { Traversal } from '../protocol/traversal.js'
 import type { Recorder } from './device/recorder.js'
 import type { TraversalPlan } from './index/partitions/locator.js'
@@ -23,7 +23,7 @@ export interface TreeReads {
   /** Whether entries of a range are found side by side, and not by a thread that goes from one to the next. */
   readonly scansWide: boolean
   /** Keys as on the wire, ready to be looked for. */
-  queries(recorder: Recorder, scratch: Scratch, keys: Rows): KeyColumn
+  queries(recorder: Recorder, scratch: Scratch, keys: Column): KeyColumn
   /**
    * How the keys of a batch are to be found; undefined down from the root.
    * @param traversal what the request names

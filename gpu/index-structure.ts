@@ -1,7 +1,8 @@
+import type { Column } from '../protocol/columns.js'
 import type { WarpdexError } from '../protocol/errors.js'
-import type { Rows } from '../protocol/rows.js'
+import type { WriteColumns } from '../protocol/request-columns.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
-import type { KeyType, WriteOp } from '../protocol/types.js'
+import type { KeyType } from '../protocol/types.js'
 import type { DeviceReads } from './device-reads.js'
 import type { ResultMemory } from './memory/result-memory.js'
 
@@ -15,22 +16,17 @@ export interface IndexShape extends TreeLayout {
   readonly matchFrom: number
 }
 
-/** Payloads of a result, all of one width. */
-export interface PayloadColumns {
-  readonly payloads: Uint8Array
-  /** Where an index has put payloads of kind `bytes` in the place of a structure's: payload i is bytes payloadOffsets[i] to payloadOffsets[i + 1]. */
-  readonly payloadOffsets?: Uint32Array | undefined
-}
-
-/** First payload of each key; zeros where there is none. */
-export interface GetResult extends PayloadColumns {
+/** First payload of each key; zeros, or no bytes, where there is none. */
+export interface GetResult {
   /** Bit i of byte i >> 3 is set when key i has a payload. */
   readonly found: Uint8Array
+  readonly payloads: Column
 }
 
-/** All payloads of each key: those of key i are entries offsets[i] to offsets[i + 1] of `payloads`. */
-export interface GetAllResult extends PayloadColumns {
+/** All payloads of each key: those of key i are number offsets[i] to before offsets[i + 1]. */
+export interface GetAllResult {
   readonly offsets: Uint32Array
+  readonly payloads: Column
 }
 
 /**
@@ -39,18 +35,18 @@ export interface GetAllResult extends PayloadColumns {
  */
 export interface ReadColumns {
   /** What to find, of all reads but scans. */
-  readonly keys?: Rows | undefined
+  readonly keys?: Column | undefined
   /** For `getNext`: sequence numbers (u32) to continue after within each key; without them it continues after the whole key. */
-  readonly sequences?: Uint8Array | undefined
+  readonly sequences?: Column | undefined
   /** For scans: one key a range; without the column that end of every range is open. */
-  readonly from?: Rows | undefined
-  readonly to?: Rows | undefined
+  readonly from?: Column | undefined
+  readonly to?: Column | undefined
   /**
    * For scans: positions to continue after, one a range, key bytes then sequence number (u32): they replace `from`, or `to` of a reverse
    * scan. A position of all ones (0xff bytes) is past the end: that range yields nothing. With keys of variable length a
    * position of four bytes, all ones, is.
    */
-  readonly tokens?: Rows | undefined
+  readonly tokens?: Column | undefined
 }
 
 export interface ScanOptions {
@@ -98,33 +94,27 @@ export type ReadOp = keyof ReadOptions
 
 export type ReadRequest<Op extends ReadOp> = { readonly op: Op } & ReadOptions[Op]
 
-export interface ScanResult extends PayloadColumns {
-  /** Entries of range i are offsets[i] to offsets[i + 1] of `keys` and `payloads`. */
+export interface ScanResult {
+  /** Entries of range i are number offsets[i] to before offsets[i + 1] of `keys` and `payloads`. */
   readonly offsets: Uint32Array
-  readonly keys: Uint8Array
-  readonly keyOffsets?: Uint32Array | undefined
+  readonly keys: Column
+  readonly payloads: Column
   /** One byte a range: 1 when the range was cut at the limit. */
   readonly more: Uint8Array
   /** One position a range, of its last entry; zeros, or of no bytes, for a range without entries. */
-  readonly tokens: Uint8Array
-  readonly tokenOffsets?: Uint32Array | undefined
+  readonly tokens: Column
 }
 
-export interface GetNextResult extends PayloadColumns {
+export interface GetNextResult {
   readonly found: Uint8Array
-  readonly keys: Uint8Array
-  readonly keyOffsets?: Uint32Array | undefined
-  readonly sequences: Uint8Array
+  readonly keys: Column
+  readonly payloads: Column
+  /** Place of each entry among its key's payloads, u32. */
+  readonly sequences: Column
 }
 
-/** An ordered batch of inserts and deletes, applied as if one after the other. */
-export interface WriteBatch {
-  /** One kind for all items, or one byte an item. */
-  readonly ops: WriteOp | Uint8Array
-  readonly keys: Uint8Array
-  readonly keyOffsets?: Uint32Array | undefined
-  /** One payload an item; not needed when every item is deleteKey. */
-  readonly payloads?: Uint8Array | undefined
+/** An ordered batch of inserts and deletes, applied as if one after the other; payloads have the width of the shape. */
+export interface WriteBatch extends WriteColumns {
   readonly traversal?: Traversal | undefined
   /** It is one of many such batches, as those of a load are: the structure may put off what only reads need. */
   readonly goesOn?: boolean | undefined
@@ -157,7 +147,7 @@ export interface StructureImage {
   readonly meta: Readonly<Record<string, number | string | boolean>>
   readonly parts: readonly ImagePart[]
   /** Where it is cut into pieces by ranges of keys: the least key of each but the first, and the image of each. */
-  readonly shards?: { readonly boundaries: Rows; readonly images: readonly StructureImage[] } | undefined
+  readonly shards?: { readonly boundaries: Column; readonly images: readonly StructureImage[] } | undefined
 }
 
 /** Bytes under a name, in order. */
@@ -192,7 +182,7 @@ export interface StructureEntries {
 
 /** Payloads of keys, and the sequence numbers that they are to have. */
 export interface PayloadLists {
-  readonly keys: Rows
+  readonly keys: Column
   /** Payloads of each key, and its next sequence number. */
   readonly lists: Uint32Array
   /** One a payload. */
@@ -244,8 +234,8 @@ export interface CompactionOptions {
  * write is prepared. Writes come one at a time: `prepare` is not called again before the last prepared write was applied or
  * discarded. Columns are little-endian bytes.
  *
- * A column of keys of variable length comes with its offsets: key i is bytes offsets[i] to offsets[i + 1]. Strings are UTF-8, tuples
- * are encoded as `protocol/tuple-key.ts` says; structures take both for granted. Columns of fixed-width keys have no offsets.
+ * Keys of variable length come with offsets. Strings are UTF-8, tuples are encoded as `protocol/tuple-key.ts` says; structures take both for
+ * granted.
  *
  * Requests that name a traversal have keys found that way, or as the structure thinks best without one.
  * @throws WarpdexError `BAD_REQUEST` for a traversal that needs partitions where the structure has none

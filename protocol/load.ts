@@ -1,6 +1,6 @@
+import { countOf, joinColumns } from './columns.js'
 import { toWarpdexError, WarpdexError } from './errors.js'
-import { joinRows, rowCount } from './rows.js'
-import { cutPieces, type ItemWidths, itemBytes, type PieceLimits, type WriteItems } from './write-pieces.js'
+import { cutPieces, itemBytes, type PieceLimits, type WriteItems } from './write-pieces.js'
 
 /** What became of rows that were loaded. */
 export interface LoadCounts {
@@ -110,19 +110,18 @@ export async function runLoad<Part>(task: LoadTask<Part>): Promise<LoadResult> {
 /** Rows in parts of about the same size: small batches together, large ones in pieces. */
 export async function* loadParts(
   batches: AsyncIterable<WriteItems> | Iterable<WriteItems>,
-  widths: ItemWidths,
   limits: PieceLimits,
 ): AsyncGenerator<WriteItems, void, undefined> {
   let gathered: WriteItems[] = []
   let rows = 0
   let bytes = 0
   for await (const batch of batches) {
-    for (const piece of cutPieces(batch, widths, limits)) {
-      const count = rowCount(piece.keys, widths.keys)
+    for (const piece of cutPieces(batch, limits)) {
+      const count = countOf(piece.keys)
       if (count === 0) continue
-      const size = itemBytes(piece, widths, 0, count)
+      const size = itemBytes(piece)
       if (rows > 0 && (rows + count > limits.rows || bytes + size > limits.bytes)) {
-        yield joinItems(gathered, widths)
+        yield joinItems(gathered)
         gathered = []
         rows = 0
         bytes = 0
@@ -132,18 +131,15 @@ export async function* loadParts(
       bytes += size
     }
   }
-  if (rows > 0) yield joinItems(gathered, widths)
+  if (rows > 0) yield joinItems(gathered)
 }
 
-function joinItems(parts: readonly WriteItems[], widths: ItemWidths): WriteItems {
+function joinItems(parts: readonly WriteItems[]): WriteItems {
   if (parts.length === 1) return parts[0]
   const payloads = parts.flatMap((part) => (part.payloads === undefined ? [] : [part.payloads]))
   return {
-    keys: joinRows(
-      parts.map(({ keys }) => keys),
-      widths.keys,
-    ),
-    payloads: payloads.length === 0 ? undefined : joinRows(payloads, widths.payloads),
+    keys: joinColumns(parts.map(({ keys }) => keys)),
+    payloads: payloads.length === 0 ? undefined : joinColumns(payloads),
   }
 }
 

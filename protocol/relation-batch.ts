@@ -1,8 +1,7 @@
-import { aligned, asBytes } from './columns.js'
+import { aligned, asBytes, type CutColumn, columnBytes, countOf, NO_VALUES } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { type ColumnDefinition, columnWords, type RelationDefinition, unknownColumn } from './relation.js'
-import { type Rows, rowCount } from './rows.js'
 import { areUtf8 } from './utf8.js'
 
 /** Values of one column, one a row. */
@@ -12,7 +11,7 @@ export interface ColumnValues {
   /** Bit i % 8 of byte i >> 3 is set where row i has a value; absent where all rows have one. */
   readonly validity?: Uint8Array | undefined
   /** Of string columns only: different strings, ascending by their bytes. */
-  readonly strings?: Rows | undefined
+  readonly strings?: CutColumn | undefined
 }
 
 /** Rows in columns. */
@@ -26,7 +25,7 @@ export function batchBytes({ columns }: RelationBatch): number {
   let bytes = 0
   for (const { values, validity, strings } of columns.values()) {
     bytes += values.byteLength + (validity?.byteLength ?? 0)
-    if (strings !== undefined) bytes += strings.bytes.byteLength + (strings.offsets?.byteLength ?? 0)
+    if (strings !== undefined) bytes += columnBytes(strings)
   }
   return bytes
 }
@@ -62,11 +61,9 @@ function absent(column: ColumnDefinition, rows: number): ColumnValues {
   return {
     values: new Uint8Array(rows * columnWords(column.type) * 4),
     validity: new Uint8Array(Math.ceil(rows / 8)),
-    ...(column.type === 'string' ? { strings: NO_STRINGS } : {}),
+    ...(column.type === 'string' ? { strings: NO_VALUES } : {}),
   }
 }
-
-const NO_STRINGS: Rows = { bytes: new Uint8Array(0), offsets: Uint32Array.of(0) }
 
 function settleColumn(given: ColumnValues, column: ColumnDefinition, rows: number): ColumnValues {
   const width = columnWords(column.type) * 4
@@ -82,7 +79,7 @@ function settleColumn(given: ColumnValues, column: ColumnDefinition, rows: numbe
   }
   if (given.strings === undefined) throw badRequest(`${title(column)} needs strings that its values number`)
   checkStrings(given.strings, column)
-  const strings = rowCount(given.strings, undefined)
+  const strings = countOf(given.strings)
   checkNumbers(aligned(values, Uint32Array), strings, validity, column)
   return { values, validity, strings: given.strings }
 }
@@ -129,13 +126,8 @@ function withoutNulls(values: Uint8Array, validity: Uint8Array, rows: number, wi
   return asBytes(words)
 }
 
-function checkStrings({ bytes, offsets }: Rows, column: ColumnDefinition): void {
-  if (
-    offsets === undefined ||
-    offsets.length === 0 ||
-    offsets[0] !== 0 ||
-    offsets.at(-1) !== bytes.byteLength
-  ) {
+function checkStrings({ bytes, offsets }: CutColumn, column: ColumnDefinition): void {
+  if (offsets.length === 0 || offsets[0] !== 0 || offsets.at(-1) !== bytes.byteLength) {
     throw badRequest(`the offsets of ${title(column)} must go from 0 to the end of its strings`)
   }
   for (let i = 1; i < offsets.length; i++) {

@@ -99,7 +99,7 @@ export function sectionsOfBatch(
   for (const [name, { values, validity, strings }] of columns) {
     sections[`${i}.values`] = { type: valuesType(types.get(name) ?? 'u32'), bytes: values }
     if (validity !== undefined) sections[`${i}.validity`] = { type: 'u8', bytes: validity }
-    if (strings?.offsets !== undefined) {
+    if (strings !== undefined) {
       sections[`${i}.strings`] = { type: 'bytes', bytes: strings.bytes }
       sections[`${i}.offsets`] = { type: 'u32', bytes: asBytes(strings.offsets) }
     }

@@ -1,4 +1,4 @@
-import { aligned, asBytes, KEY_ARRAYS, numberColumn } from './columns.js'
+import { aligned, asBytes, columnOf, KEY_ARRAYS, NO_VALUES, numberColumn, valuesOf } from './columns.js'
 import { badRequest, type WarpdexError } from './errors.js'
 import {
   type ColumnDefinition,
@@ -8,7 +8,6 @@ import {
   unknownColumn,
 } from './relation.js'
 import { type ColumnValues, compareBytes, hasValue, type RelationBatch } from './relation-batch.js'
-import { rowCount, rowsOf } from './rows.js'
 import { isIterable, shown } from './shown.js'
 import { hasLoneSurrogate } from './tuple-key.js'
 
@@ -94,7 +93,7 @@ function packStrings(
     ranks[known.get(text) ?? 0] = rank
   })
   for (let row = 0; row < numbers.length; row++) numbers[row] = ranks[numbers[row]] ?? 0
-  return { values: asBytes(numbers), strings: rowsOf(texts.map((text) => encodeText(text, column))) }
+  return { values: asBytes(numbers), strings: columnOf(texts.map((text) => encodeText(text, column))) }
 }
 
 const encoder = new TextEncoder()
@@ -123,10 +122,7 @@ function misfit(value: RelationValue, { name, type }: ColumnDefinition, row: num
 /** The values of a column, one a row. */
 export function unpackColumn({ values, validity, strings }: ColumnValues, type: ColumnType): RelationValue[] {
   if (type === 'string') {
-    const { bytes, offsets = Uint32Array.of(0) } = strings ?? { bytes: new Uint8Array(0) }
-    const texts = Array.from({ length: rowCount({ bytes, offsets }, undefined) }, (_, i) =>
-      decoder.decode(bytes.slice(offsets[i], offsets[i + 1])),
-    )
+    const texts = valuesOf(strings ?? NO_VALUES).map((text) => decoder.decode(text.slice()))
     return Array.from(aligned(values, Uint32Array), (number, row) =>
       hasValue(validity, row) ? (texts[number] ?? null) : null,
     )

@@ -1,18 +1,17 @@
-import { aligned } from './columns.js'
+import { aligned, type Column, countOf, valueAt } from './columns.js'
 import type { DataRequest, WireColumn, WireColumns } from './data-request.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
-import { type Rows, rowAt, rowCount } from './rows.js'
 import { tupleFault } from './tuple-key.js'
 import {
   type IndexDefinition,
-  isFixedKeyType,
   isTupleKeyType,
   type KeyType,
   keyWidth,
   MODE_OPS,
   payloadBytes,
   SEQUENCE_BYTES,
+  tokenWidth,
   tupleParts,
   WriteOp,
   wireKeyType,
@@ -23,27 +22,18 @@ import { areUtf8, isUtf8 } from './utf8.js'
 export interface WriteColumns {
   /** One kind for all items, or one byte an item. */
   readonly ops: WriteOp | Uint8Array
-  readonly keys: Uint8Array
-  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
-  readonly keyOffsets?: Uint32Array | undefined
-  /** One an item; undefined only where every item is deleteKey. */
-  readonly payloads: Rows | undefined
-  /** As far as they are known: whoever gives them answers for them, since they are logged as they are, and a wrong one makes a log unreadable. */
-  readonly checksums?: ColumnChecksums | undefined
-}
-
-/** CRC-32s of the bytes of columns. */
-export interface ColumnChecksums {
-  readonly keys?: number | undefined
-  readonly payloads?: number | undefined
+  /** Whoever gives a checksum of a column answers for it, since it is logged as it is, and a wrong one makes a log unreadable. */
+  readonly keys: Column
+  /** One an item; not needed where every item is deleteKey. */
+  readonly payloads?: Column | undefined
 }
 
 /** Ranges of a scan, checked against their index; an absent column leaves that end of every range open. */
 export interface ScanColumns {
   readonly ranges: number
-  readonly from: Rows | undefined
-  readonly to: Rows | undefined
-  readonly tokens: Rows | undefined
+  readonly from: Column | undefined
+  readonly to: Column | undefined
+  readonly tokens: Column | undefined
 }
 
 /** Positions of a scan: keys, each with a sequence number behind it. */
@@ -61,38 +51,37 @@ const PAYLOAD_RULES = { column: 'payloads', row: 'payload', most: LIMITS.payload
  * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for a payload of kind `bytes` over `payloadBytes`
  */
 function requirePayloads(
-  { bytes, offsets }: WireColumn,
+  { bytes, offsets, checksum }: WireColumn,
   { name, payloadKind }: IndexDefinition,
   count: number,
-): Rows {
+): Column {
   const width = payloadBytes(payloadKind)
   if (width !== undefined) {
     if (offsets !== undefined)
       throw badRequest(`index "${name}" has ${payloadKind} payloads, which take no offsets`)
     requireLength(bytes, 'payloads', count * width, `${count} payloads of ${payloadKind}`)
-    return { bytes }
+    return { bytes, width, checksum }
   }
   if (offsets === undefined)
     throw badRequest(`index "${name}" has payloads of kind bytes, which need offsets`)
   const cuts = requireOffsets(bytes, offsets, PAYLOAD_RULES)
-  if (cuts.length === count + 1) return { bytes, offsets: cuts }
+  if (cuts.length === count + 1) return { bytes, offsets: cuts, checksum }
   throw badRequest(`column "payloads" has ${cuts.length - 1} rows; ${count} are needed, one an item`)
 }
 
 /** The keys of a request, as many as its head says. */
-export function requestKeys(request: DataRequest, definition: IndexDefinition): Rows {
+export function requestKeys(request: DataRequest, definition: IndexDefinition): Column {
   const keys = requireKeys(request.columns, definition)
-  requireCount(request, rowCount(keys, keyWidth(definition.keyType)))
+  requireCount(request, countOf(keys))
   return keys
 }
 
 /** The columns of any write. */
 export function writeColumns(request: DataRequest, definition: IndexDefinition): WriteColumns {
   const { op, columns, count } = request
-  const { bytes: keys, offsets: keyOffsets } = requestKeys(request, definition)
-  const checksums = { keys: columns.keys?.checksum, payloads: columns.payloads?.checksum }
+  const keys = requestKeys(request, definition)
   const payloads = columns.payloads && requirePayloads(columns.payloads, definition, count)
-  const items = { keys, keyOffsets, checksums, payloads }
+  const items = { keys, payloads }
   if (columns.ops !== undefined)
     return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
   if (op === 'delete') {
@@ -113,13 +102,12 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
   }
   const from = columns.from && keyColumn(columns.from, definition, 'from')
   const to = columns.to && keyColumn(columns.to, definition, 'to')
-  const tokens = columns.tokens && cut(columns.tokens, definition.keyType, TOKEN_RULES)
-  const width = keyWidth(definition.keyType)
-  const tokenBytes = width && width + SEQUENCE_BYTES
+  const tokens =
+    columns.tokens && cut(columns.tokens, tokenWidth(definition.keyType), definition.keyType, TOKEN_RULES)
   const ends = from ?? to
-  const ranges = ends ? rowCount(ends, width) : tokens ? Math.floor(rowCount(tokens, tokenBytes)) : 1
-  requireRows(to, width, 'to', ranges)
-  requireRows(tokens, tokenBytes, 'tokens', ranges)
+  const ranges = ends ? countOf(ends) : tokens ? Math.floor(countOf(tokens)) : 1
+  requireRows(to, 'to', ranges)
+  requireRows(tokens, 'tokens', ranges)
   requireCount(request, ranges)
   if (ranges * limit > LIMITS.scanEntries) {
     throw new WarpdexError(
@@ -134,16 +122,17 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
 export function getNextColumns(
   request: DataRequest,
   definition: IndexDefinition,
-): { readonly keys: Rows; readonly sequences: Uint8Array | undefined } {
+): { readonly keys: Column; readonly sequences: Column | undefined } {
   const keys = requestKeys(request, definition)
   const { count } = request
   const sequences = request.columns.sequences?.bytes
-  if (sequences) requireLength(sequences, 'sequences', count * 4, `${count} u32 sequence numbers`)
-  return { keys, sequences }
+  if (sequences)
+    requireLength(sequences, 'sequences', count * SEQUENCE_BYTES, `${count} u32 sequence numbers`)
+  return { keys, sequences: sequences && { bytes: sequences, width: SEQUENCE_BYTES } }
 }
 
 /** The keys whose search is to be explained, one at least. */
-export function explainColumns(request: DataRequest, definition: IndexDefinition): Rows {
+export function explainColumns(request: DataRequest, definition: IndexDefinition): Column {
   if (request.count > 0) return requestKeys(request, definition)
   throw badRequest('explain needs a key at least; send those of the get that is to be explained')
 }
@@ -168,11 +157,11 @@ function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean)
 }
 
 /** One row a range. */
-function requireRows(rows: Rows | undefined, width: number | undefined, name: string, ranges: number): void {
-  if (rows === undefined || rowCount(rows, width) === ranges) return
+function requireRows(rows: Column | undefined, name: string, ranges: number): void {
+  if (rows === undefined || countOf(rows) === ranges) return
+  const { width } = rows
   if (width === undefined) {
-    const count = rowCount(rows, width)
-    throw badRequest(`column "${name}" has ${count} rows; ${ranges} are needed, one a range`)
+    throw badRequest(`column "${name}" has ${countOf(rows)} rows; ${ranges} are needed, one a range`)
   }
   const { byteLength } = rows.bytes
   throw badRequest(`column "${name}" has ${byteLength} bytes; ${ranges * width} are needed, ${width} a range`)
@@ -190,7 +179,7 @@ function requireLength({ byteLength }: Uint8Array, name: string, length: number,
  * @throws WarpdexError `WRONG_KEY_TYPE` when the column's type is not that of the index's keys, `TOO_LARGE` over `batchItems` or
  * `keyBytes`, `BAD_REQUEST`
  */
-export function requireKeys({ keys }: WireColumns, definition: IndexDefinition): Rows {
+export function requireKeys({ keys }: WireColumns, definition: IndexDefinition): Column {
   if (keys === undefined) throw badRequest('a column "keys" is needed')
   const column = keyColumn(keys, definition, 'keys')
   checkKeys(column, definition.keyType)
@@ -198,15 +187,15 @@ export function requireKeys({ keys }: WireColumns, definition: IndexDefinition):
 }
 
 /** A column of keys, or of ends of ranges: those of variable length may be any bytes, as there is one behind all keys with the same beginning. */
-function keyColumn(column: WireColumn, { name, keyType }: IndexDefinition, what: string): Rows {
+function keyColumn(column: WireColumn, { name, keyType }: IndexDefinition, what: string): Column {
   const type = wireKeyType(keyType)
   if (column.type !== type) {
     const right = type === keyType ? keyType : `${keyType}, which are sent as ${type}`
     const message = `column "${what}" is ${column.type}; the keys of index "${name}" are ${right}`
     throw new WarpdexError('WRONG_KEY_TYPE', message)
   }
-  const rows = cut(column, keyType, { column: what, row: 'key', most: LIMITS.keyBytes })
-  const count = rowCount(rows, keyWidth(keyType))
+  const rows = cut(column, keyWidth(keyType), keyType, { column: what, row: 'key', most: LIMITS.keyBytes })
+  const count = countOf(rows)
   if (!Number.isInteger(count)) throw badRequest(`column "${what}" is cut off within a key`)
   if (count > LIMITS.batchItems) {
     throw new WarpdexError('TOO_LARGE', `a request has ${count} ${what}; ${LIMITS.batchItems} are allowed`)
@@ -214,25 +203,31 @@ function keyColumn(column: WireColumn, { name, keyType }: IndexDefinition, what:
   return rows
 }
 
-function cut({ bytes, offsets }: WireColumn, keyType: KeyType, rules: RowRules): Rows {
-  if (isFixedKeyType(keyType)) {
-    if (offsets === undefined) return { bytes }
+/** @param width of keys of that type, or of what they are part of */
+function cut(
+  { bytes, offsets, checksum }: WireColumn,
+  width: number | undefined,
+  keyType: KeyType,
+  rules: RowRules,
+): Column {
+  if (width !== undefined) {
+    if (offsets === undefined) return { bytes, width, checksum }
     throw badRequest(`column "${rules.column}" takes no offsets: keys are of type ${keyType}`)
   }
   if (offsets === undefined) {
     throw badRequest(`column "${rules.column}" needs offsets: keys are of type ${keyType}`)
   }
-  return { bytes, offsets: requireOffsets(bytes, offsets, rules) }
+  return { bytes, offsets: requireOffsets(bytes, offsets, rules), checksum }
 }
 
-function checkKeys(column: Rows, keyType: KeyType): void {
+function checkKeys(column: Column, keyType: KeyType): void {
   const { bytes, offsets } = column
   if (offsets === undefined || keyType === 'bytes') return
   if (keyType === 'string' && areUtf8(bytes, offsets)) return
   const parts = isTupleKeyType(keyType) ? tupleParts(keyType) : undefined
-  const count = rowCount(column, undefined)
+  const count = countOf(column)
   for (let i = 0; i < count; i++) {
-    const key = rowAt(column, undefined, i)
+    const key = valueAt(column, i)
     const fault = parts !== undefined ? tupleFault(parts, key) : isUtf8(key) ? undefined : NO_UTF8
     if (fault !== undefined) throw badRequest(`key ${i} is no ${keyType}: ${fault}`)
   }

@@ -1,6 +1,5 @@
-import { heldBy } from './columns.js'
+import { type CutColumn, heldBy } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
-import type { Rows } from './rows.js'
 import { shown } from './shown.js'
 import type { FixedKeyType, ScalarKeyType } from './types.js'
 import { isUtf8 } from './utf8.js'
@@ -47,7 +46,7 @@ export class TupleEncoder {
   }
 
   /** What was added. */
-  rows(): Rows & { readonly offsets: Uint32Array } {
+  column(): CutColumn {
     if (this.#end > 0xffffffff) throw new WarpdexError('TOO_LARGE', 'a batch has more than 4 GiB of keys')
     return { bytes: this.#bytes.subarray(0, this.#end), offsets: Uint32Array.from(this.#ends) }
   }

@@ -49,6 +49,11 @@ export function wireKeyType(type: KeyType): SectionType {
 /** Bytes of the sequence number that follows the key in a scan's token. */
 export const SEQUENCE_BYTES = 4
 
+/** Bytes of a scan's token, a key and the number behind it, where keys have a width. */
+export function tokenWidth(type: KeyType): number | undefined {
+  return isFixedKeyType(type) ? KEY_BYTES[type] + SEQUENCE_BYTES : undefined
+}
+
 /** The types of a tuple's parts. */
 export function tupleParts(type: TupleKeyType): readonly ScalarKeyType[] {
   // `parseKeyType` lets no other names through.

@@ -1,15 +1,9 @@
-import { type Rows, type RowWidth, rowCount, sliceRows } from './rows.js'
+import { type Column, countOf, sliceColumn } from './columns.js'
 
 /** The columns of a write: a payload for each key, or none. */
 export interface WriteItems {
-  readonly keys: Rows
-  readonly payloads: Rows | undefined
-}
-
-/** Bytes of every key and payload, or undefined where they come with offsets. */
-export interface ItemWidths {
-  readonly keys: RowWidth
-  readonly payloads: RowWidth
+  readonly keys: Column
+  readonly payloads: Column | undefined
 }
 
 /** What a piece of a write may have at most. */
@@ -22,42 +16,27 @@ export interface PieceLimits {
 }
 
 /** The items in order, in pieces within the limits. An item that is over them goes alone: whoever takes it says what is wrong. */
-export function* cutPieces(
-  items: WriteItems,
-  widths: ItemWidths,
-  limits: PieceLimits,
-): Generator<WriteItems> {
+export function* cutPieces(items: WriteItems, limits: PieceLimits): Generator<WriteItems> {
   const { keys, payloads } = items
-  const count = rowCount(keys, widths.keys)
+  const count = countOf(keys)
   let start = 0
   do {
-    const end = pieceEnd(items, widths, limits, start)
-    const cut = (rows: Rows, width: RowWidth) => sliceRows(rows, width, start, end)
+    const end = pieceEnd(items, limits, start)
     if (start === 0 && end === count) yield items
-    else yield { keys: cut(keys, widths.keys), payloads: payloads && cut(payloads, widths.payloads) }
+    else
+      yield { keys: sliceColumn(keys, start, end), payloads: payloads && sliceColumn(payloads, start, end) }
     start = end
   } while (start < count)
 }
 
-/** Bytes that items number `start` to before `end` take as columns. */
-export function itemBytes(
-  { keys, payloads }: WriteItems,
-  widths: ItemWidths,
-  start: number,
-  end: number,
-): number {
-  const payloadColumn = payloads === undefined ? 0 : columnBytes(payloads, widths.payloads, start, end)
-  return columnBytes(keys, widths.keys, start, end) + payloadColumn
+/** Bytes that items number `start` to before `end` take as columns; all of them by default. */
+export function itemBytes({ keys, payloads }: WriteItems, start = 0, end = countOf(keys)): number {
+  return bytesBetween(keys, start, end) + (payloads === undefined ? 0 : bytesBetween(payloads, start, end))
 }
 
-function pieceEnd(
-  items: WriteItems,
-  widths: ItemWidths,
-  { rows, bytes, unit = 1 }: PieceLimits,
-  start: number,
-): number {
-  const count = rowCount(items.keys, widths.keys)
-  const fits = (end: number) => itemBytes(items, widths, start, end) <= bytes
+function pieceEnd(items: WriteItems, { rows, bytes, unit = 1 }: PieceLimits, start: number): number {
+  const count = countOf(items.keys)
+  const fits = (end: number) => itemBytes(items, start, end) <= bytes
   let most = Math.min(count, start + rows)
   if (fits(most)) return most
   let least = start + 1
@@ -69,7 +48,7 @@ function pieceEnd(
   return Math.min(count, start + Math.max(unit, least - start - ((least - start) % unit)))
 }
 
-function columnBytes({ offsets }: Rows, width: RowWidth, start: number, end: number): number {
-  if (offsets === undefined) return (end - start) * (width ?? 0)
+function bytesBetween({ width, offsets }: Column, start: number, end: number): number {
+  if (width !== undefined) return (end - start) * width
   return offsets[end] - offsets[start] + (end - start + 1) * Uint32Array.BYTES_PER_ELEMENT
 }

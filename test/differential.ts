@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { IndexShape, IndexStructure, ScanResult, WriteBatch } from '../gpu/index-structure.js'
-import { type Rows, rowAt, rowCount, rowsOf, sliceRows } from '../protocol/rows.js'
+import type { IndexShape, IndexStructure, WriteBatch } from '../gpu/index-structure.js'
+import { type Column, columnFrom, columnOf, countOf, sliceColumn, valueAt } from '../protocol/columns.js'
 import { LAYOUTS, type Traversal, type TreeLayout } from '../protocol/traversal.js'
-import { FIXED_KEY_TYPES, type KeyType, keyWidth, WriteOp } from '../protocol/types.js'
+import { FIXED_KEY_TYPES, type KeyType, tokenWidth, WriteOp } from '../protocol/types.js'
 import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
-import { concat, ModelStructure } from './model-structure.js'
+import { ModelStructure } from './model-structure.js'
 import type { Random } from './random.js'
-import { reads, type ScanRequest } from './reads.js'
+import { type FlatScan, reads, type ScanRequest } from './reads.js'
 
 /** What a program needs of the structure under test beside its interface. */
 export interface Subject {
@@ -79,7 +79,7 @@ export async function runProgram(
       const traversal = traversals.length === 0 ? undefined : random.pick(traversals)
       const write = { ...randomBatch(random, shape, keySpace, most, inserts), traversal }
       await compareWrite(structure, model, write, `step ${step}: write`)
-      keys += rowCount({ bytes: write.keys, offsets: write.keyOffsets }, keyWidth(shape.keyType))
+      keys += countOf(write.keys)
       if (random.chance(0.15)) await subject.compact(structure, random.chance(0.6))
       else if (random.chance(0.1)) {
         const reloaded = await subject.reload(structure)
@@ -113,12 +113,10 @@ function randomBatch(
 ): WriteBatch {
   const count = random.pick([1, 2, 17, 256, 257, 1000, 3000].filter((size) => size <= most))
   const sameKey = random.chance(0.1)
-  const { bytes: keys, offsets: keyOffsets } = sameKey
-    ? repeat(keySpace.column(1), count)
-    : keySpace.column(count)
+  const keys = sameKey ? repeat(keySpace.column(1), count) : keySpace.column(count)
   // Few distinct payloads, so that pairs are met again.
   const variety = random.pick([2, 10, 1000])
-  const payloads = concat(
+  const payloads = columnOf(
     Array.from({ length: count }, () => {
       const payload = new Uint8Array(shape.payloadBytes)
       const value = random.below(variety)
@@ -126,17 +124,20 @@ function randomBatch(
       if (shape.payloadBytes > 1) payload[shape.payloadBytes - 2] = value >> 8
       return payload
     }),
+    shape.payloadBytes,
   )
   const kinds = Object.values(WriteOp)
-  const columns = { keys, ...(keyOffsets && { keyOffsets }), payloads }
+  const columns = { keys, payloads }
   if (random.chance(inserts)) return { ops: WriteOp.insert, ...columns }
   if (random.chance(0.5)) return { ops: random.pick(kinds), ...columns }
   return { ops: Uint8Array.from({ length: count }, () => random.pick(kinds)), ...columns }
 }
 
-function repeat({ bytes, offsets }: Rows, count: number): Rows {
-  const copies = Array.from({ length: count }, () => bytes)
-  return offsets === undefined ? { bytes: concat(copies) } : rowsOf(copies)
+function repeat({ bytes, width }: Column, count: number): Column {
+  return columnOf(
+    Array.from({ length: count }, () => bytes),
+    width,
+  )
 }
 
 async function compareWrite(
@@ -165,7 +166,7 @@ async function compareReads(
   const { bytes: keys, offsets } = column
   expectEqual(await reads(structure).get(keys, offsets), await model.get(keys, offsets), `${step}: get`)
   expectEqual(await reads(structure).count(keys, offsets), await model.count(keys, offsets), `${step}: count`)
-  const few = sliceRows(column, keyWidth(structure.shape.keyType), 0, Math.min(count, 50))
+  const few = sliceColumn(column, 0, Math.min(count, 50))
   const all = [few.bytes, 1e6, few.offsets] as const
   expectEqual(await reads(structure).getAll(...all), await model.getAll(...all), `${step}: getAll`)
   for (const reverse of [false, true]) {
@@ -235,16 +236,17 @@ async function compareScans(
 
 /** Where the next page goes on; ranges without more entries are taken out of it. */
 function unfinished(
-  { tokens: bytes, tokenOffsets: offsets, more }: ScanResult,
+  { tokens: bytes, tokenOffsets: offsets, more }: FlatScan,
   keyType: KeyType,
 ): Pick<ScanRequest, 'tokens' | 'tokenOffsets'> {
-  const width = keyWidth(keyType)
-  const tokenBytes = width && width + 4
-  const none = new Uint8Array(tokenBytes ?? 4).fill(255)
-  const next = Array.from(more, (flag, i) => (flag === 1 ? rowAt({ bytes, offsets }, tokenBytes, i) : none))
-  if (width !== undefined) return { tokens: concat(next) }
-  const rows = rowsOf(next)
-  return { tokens: rows.bytes, tokenOffsets: rows.offsets }
+  const width = tokenWidth(keyType)
+  const none = new Uint8Array(width ?? 4).fill(255)
+  const tokens = columnFrom(bytes, width, offsets)
+  const next = columnOf(
+    Array.from(more, (flag, i) => (flag === 1 ? valueAt(tokens, i) : none)),
+    width,
+  )
+  return { tokens: next.bytes, tokenOffsets: next.offsets }
 }
 
 /** @throws Error that says where they differ */

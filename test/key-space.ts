@@ -1,4 +1,4 @@
-import { type Rows, rowsOf } from '../protocol/rows.js'
+import { type Column, columnOf } from '../protocol/columns.js'
 import { type ScalarKey, TupleEncoder } from '../protocol/tuple-key.js'
 import {
   type FixedKeyType,
@@ -15,8 +15,8 @@ import type { Random } from './random.js'
 
 /** Columns of random keys that meet each other often, and of ends of ranges over them. */
 export interface KeySpace {
-  column(count: number): Rows
-  bounds(count: number): Rows
+  column(count: number): Column
+  bounds(count: number): Column
 }
 
 /** Key types of variable length that between them have every kind of part, first, last and in the middle. */
@@ -51,12 +51,12 @@ class FixedKeySpace implements KeySpace {
     this.#tailBits = random.pick([4, 8, 12])
   }
 
-  column(count: number): Rows {
-    return { bytes: concat(Array.from({ length: count }, () => this.#key())) }
+  column(count: number): Column {
+    return { bytes: concat(Array.from({ length: count }, () => this.#key())), width: keyBytes(this.#type) }
   }
 
-  bounds(count: number): Rows {
-    return { bytes: numbersOnly(this.column(count).bytes, this.#type) }
+  bounds(count: number): Column {
+    return { bytes: numbersOnly(this.column(count).bytes, this.#type), width: keyBytes(this.#type) }
   }
 
   #key(): Uint8Array {
@@ -113,19 +113,19 @@ class VariableKeySpace implements KeySpace {
     if (isTupleKeyType(type)) {
       const encoder = new TupleEncoder(tupleParts(type))
       for (let i = 0; i < count; i++) encoder.add(tupleParts(type).map((part) => parts.value(part)))
-      const { bytes, offsets } = encoder.rows()
+      const { bytes, offsets } = encoder.column()
       this.#keys = Array.from({ length: count }, (_, i) => bytes.slice(offsets[i], offsets[i + 1]))
     } else {
       this.#keys = Array.from({ length: count }, () => parts.blob(type))
     }
   }
 
-  column(count: number): Rows {
-    return rowsOf(Array.from({ length: count }, () => this.#random.pick(this.#keys)))
+  column(count: number): Column {
+    return columnOf(Array.from({ length: count }, () => this.#random.pick(this.#keys)))
   }
 
   /** Keys, their beginnings, and what follows all keys with a beginning: ends of ranges may be any bytes. */
-  bounds(count: number): Rows {
+  bounds(count: number): Column {
     const random = this.#random
     const bound = () => {
       const key = random.pick(this.#keys)
@@ -137,7 +137,7 @@ class VariableKeySpace implements KeySpace {
         ? concat([cut, new Uint8Array(random.below(5)).fill(random.pick([0, 255]))])
         : cut
     }
-    return rowsOf(Array.from({ length: count }, bound))
+    return columnOf(Array.from({ length: count }, bound))
   }
 }
 

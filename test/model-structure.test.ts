@@ -1,12 +1,13 @@
 import t from 'tap'
 import type { IndexStructure } from '../gpu/index-structure.js'
-import { rowsOf } from '../protocol/rows.js'
+import { columnOf } from '../protocol/columns.js'
 import { FIXED_KEY_TYPES, WriteOp } from '../protocol/types.js'
 import { randomShape, runProgram, type Subject } from './differential.js'
 import { VARIABLE_KEY_TYPES } from './key-space.js'
 import { concat, ModelStructure } from './model-structure.js'
 import { Random, seedOfRun } from './random.js'
 import { withRead } from './reads.js'
+import { prepareBatch } from './writes.js'
 
 const models: Subject = {
   create: async (shape) => new ModelStructure(shape),
@@ -48,13 +49,13 @@ async function modelOf(texts: readonly string[]): Promise<ModelStructure> {
   const model = new ModelStructure({ keyType: 'bytes', payloadBytes: 1, unique: false, matchFrom: 0 })
   const { bytes: keys, offsets: keyOffsets } = column(texts)
   const payloads = Uint8Array.from(texts, (_, i) => i)
-  const prepared = await model.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads })
+  const prepared = await prepareBatch(model, { ops: WriteOp.insert, keys, keyOffsets, payloads })
   prepared.apply()
   return model
 }
 
 function column(texts: readonly string[]) {
-  return rowsOf(texts.map((text) => Buffer.from(text, 'latin1')))
+  return columnOf(texts.map((text) => Buffer.from(text, 'latin1')))
 }
 
 t.test('keys of variable length are in the order of their bytes', async (t) => {

@@ -1,7 +1,4 @@
 import type {
-  GetAllResult,
-  GetNextResult,
-  GetResult,
   IndexShape,
   IndexStructure,
   NamedColumn,
@@ -12,22 +9,29 @@ import type {
   ReadOptions,
   ReadRequest,
   ReadResults,
-  ScanResult,
   StructureEntries,
   StructureImage,
   StructureStats,
   WriteBatch,
 } from '../gpu/index-structure.js'
+import { columnFrom, columnOf, valueAt, valuesOf } from '../protocol/columns.js'
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
-import { type Rows, rowAt, rowCount, rowsOf } from '../protocol/rows.js'
 import type { Explanation, Traversal } from '../protocol/traversal.js'
 import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
 import type { SnapshotContent } from '../src/engine/snapshot-upkeep.js'
 import type { StructureFactory } from '../src/engine/structures.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
 import { modelExplanation } from './model-explanation.js'
-import type { GetNextRequest, ScanRequest } from './reads.js'
+import {
+  type FlatGet,
+  type FlatGetAll,
+  type FlatNext,
+  type FlatScan,
+  type GetNextRequest,
+  type ScanRequest,
+  unflat,
+} from './reads.js'
 
 interface Entry {
   readonly sequence: number
@@ -72,12 +76,13 @@ export class ModelStructure implements IndexStructure {
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     const { bytes = new Uint8Array(0), offsets } = columns.keys ?? {}
     const { from, to, tokens, sequences } = columns
-    const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<ReadResults[Op]> } = {
+    const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<unknown> } = {
       get: ({ traversal }) => this.get(bytes, offsets, traversal),
       getAll: ({ limit }) => this.getAll(bytes, limit, offsets),
       count: () => this.count(bytes, offsets),
       explain: ({ traversal }) => this.explain(bytes, offsets, traversal),
-      getNext: (options) => this.getNext({ ...options, keys: bytes, keyOffsets: offsets, sequences }),
+      getNext: (options) =>
+        this.getNext({ ...options, keys: bytes, keyOffsets: offsets, sequences: sequences?.bytes }),
       scan: (options) =>
         this.scan({
           ...options,
@@ -89,10 +94,12 @@ export class ModelStructure implements IndexStructure {
           tokenOffsets: tokens?.offsets,
         }),
     }
-    return answers[request.op](request)
+    const answer = await answers[request.op](request)
+    const isPlain = request.op === 'count' || request.op === 'explain'
+    return isPlain ? (answer as ReadResults[Op]) : unflat(this.shape, Object(answer))
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array, _traversal?: Traversal): Promise<GetResult> {
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array, _traversal?: Traversal): Promise<FlatGet> {
     const ranks = this.#ranks(keys, keyOffsets)
     const found = new Uint8Array(Math.ceil(ranks.length / 8))
     const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
@@ -105,7 +112,7 @@ export class ModelStructure implements IndexStructure {
     return { found, payloads }
   }
 
-  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<GetAllResult> {
+  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<FlatGetAll> {
     const lists = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank))
     const offsets = offsetsOf(lists)
     if (offsets[lists.length] > limit) throw new WarpdexError('TOO_LARGE', `more than ${limit} payloads`)
@@ -120,13 +127,13 @@ export class ModelStructure implements IndexStructure {
   async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
     const ranks = this.#ranks(keys, keyOffsets)
     const width = keyWidth(this.shape.keyType)
-    const rows = { bytes: keys, offsets: keyOffsets }
-    const digits = Math.max(...ranks.map((_, i) => rowAt(rows, width, i).length * 2))
+    const rows = columnFrom(keys, width, keyOffsets)
+    const digits = Math.max(...valuesOf(rows).map((key) => key.length * 2))
     const hasFirst = this.#entries(ranks[0]).length > 0
     return modelExplanation(this.shape, { keys: ranks.length, digits, hasFirst }, traversal)
   }
 
-  async scan(request: ScanRequest): Promise<ScanResult> {
+  async scan(request: ScanRequest): Promise<FlatScan> {
     const cut = Array.from({ length: request.ranges }, (_, range) => this.#scanRange(request, range))
     const entries = cut.flatMap(({ entries }) => entries)
     const keys = this.#column(entries.map(({ rank }) => this.#key(rank)))
@@ -142,7 +149,7 @@ export class ModelStructure implements IndexStructure {
     }
   }
 
-  async getNext({ keys, keyOffsets, sequences, reverse = false }: GetNextRequest): Promise<GetNextResult> {
+  async getNext({ keys, keyOffsets, sequences, reverse = false }: GetNextRequest): Promise<FlatNext> {
     const ranks = this.#ranks(keys, keyOffsets)
     const past = reverse ? FIRST : LAST
     const given = sequences === undefined ? undefined : wordsOf(sequences)
@@ -167,7 +174,7 @@ export class ModelStructure implements IndexStructure {
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    const ranks = this.#ranks(batch.keys, batch.keyOffsets)
+    const ranks = this.#ranks(batch.keys.bytes, batch.keys.offsets)
     const changed = new Map<Rank, Payloads>()
     const size = this.shape.payloadBytes
     const codes = Uint8Array.from(ranks, (rank, i) => {
@@ -179,7 +186,7 @@ export class ModelStructure implements IndexStructure {
         changed.set(rank, payloads)
       }
       const op = typeof batch.ops === 'number' ? batch.ops : batch.ops[i]
-      return this.#writeItem(payloads, op, batch.payloads?.slice(i * size, (i + 1) * size))
+      return this.#writeItem(payloads, op, batch.payloads?.bytes.slice(i * size, (i + 1) * size))
     })
     return {
       codes,
@@ -319,8 +326,7 @@ export class ModelStructure implements IndexStructure {
   #ranks(keys: Uint8Array, keyOffsets: Uint32Array | undefined): (Rank | undefined)[] {
     const { keyType } = this.shape
     if (isFixedKeyType(keyType)) return ranksOf(keyType, keys)
-    const rows = { bytes: keys, offsets: keyOffsets }
-    return Array.from({ length: rowCount(rows, undefined) }, (_, i) => textRank(rowAt(rows, undefined, i)))
+    return valuesOf(columnFrom(keys, undefined, keyOffsets)).map(textRank)
   }
 
   #rank(key: Uint8Array): Rank | undefined {
@@ -335,8 +341,8 @@ export class ModelStructure implements IndexStructure {
   }
 
   /** Keys or tokens as a column. */
-  #column(rows: readonly Uint8Array[]): Rows {
-    const column: Rows = isFixedKeyType(this.shape.keyType) ? { bytes: concat(rows) } : rowsOf(rows)
+  #column(rows: readonly Uint8Array[]): { readonly bytes: Uint8Array; readonly offsets?: Uint32Array } {
+    const column = isFixedKeyType(this.shape.keyType) ? { bytes: concat(rows) } : columnOf(rows)
     if (column.bytes.byteLength <= LIMITS.frameBytes) return column
     throw new WarpdexError('TOO_LARGE', `more than ${LIMITS.frameBytes} bytes of keys`)
   }
@@ -384,12 +390,11 @@ export class ModelStructure implements IndexStructure {
     const { reverse = false, limit } = request
     const width = keyWidth(this.shape.keyType)
     const token =
-      request.tokens &&
-      rowAt({ bytes: request.tokens, offsets: request.tokenOffsets }, width && width + 4, range)
+      request.tokens && valueAt(columnFrom(request.tokens, width && width + 4, request.tokenOffsets), range)
     const finished = width === undefined ? token?.length === 4 : true
     if (finished && token?.every((byte) => byte === 0xff)) return { entries: [], more: false }
     const bound = (bytes: Uint8Array | undefined, offsets: Uint32Array | undefined) =>
-      bytes && this.#rank(rowAt({ bytes, offsets }, width, range))
+      bytes && this.#rank(valueAt(columnFrom(bytes, width, offsets), range))
     const low = bound(request.from, request.fromOffsets)
     const high = bound(request.to, request.toOffsets)
     const before = ({ rank }: Place) =>

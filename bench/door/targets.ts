@@ -109,11 +109,8 @@ async function openEngine(
   const index = (await engine).index(INDEX)
   return {
     async ask(keys, numbers) {
-      const { payloads } = await index.read(
-        { op: 'get' },
-        { keys: { bytes: asBytes(keys), offsets: undefined } },
-      )
-      const view = new DataView(payloads.buffer, payloads.byteOffset)
+      const { payloads } = await index.read({ op: 'get' }, { keys: { bytes: asBytes(keys), width: 4 } })
+      const view = new DataView(payloads.bytes.buffer, payloads.bytes.byteOffset)
       check(keys, numbers, (i) => view.getUint32(4 * i, true))
     },
     close: async () => {},
@@ -127,8 +124,8 @@ async function loadEngine(directory: string, adapter: AdapterChoice, bound: numb
   const batches = function* () {
     for (const { first, count } of pieces(bound)) {
       yield {
-        keys: scatteredKeys(1, first, count),
-        payloads: { bytes: numberedPayloads(1, first, count), offsets: undefined },
+        keys: { bytes: scatteredKeys(1, first, count), width: 4 },
+        payloads: { bytes: numberedPayloads(1, first, count), width: 4 },
       }
     }
   }

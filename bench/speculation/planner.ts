@@ -1,7 +1,8 @@
 import type { Arena } from '../../gpu/index/arena.js'
-import { keyLengths, treeShape } from '../../gpu/index/layout.js'
+import { treeShape } from '../../gpu/index/layout.js'
 import { calibrate } from '../../gpu/index/partitions/calibration.js'
 import { GetTimer } from '../../gpu/index/partitions/get-timer.js'
+import { batchOf } from '../../gpu/index/partitions/traversal-costs.js'
 import { type Parts, partsFor } from '../../gpu/index/parts.js'
 import { LAYOUTS, TRAVERSALS, type Traversal } from '../../protocol/traversal.js'
 import { type KeyBlob, pickKeys } from '../keys.js'
@@ -62,8 +63,7 @@ async function measureChoice(
   queries: KeyBlob,
 ): Promise<FigureRow> {
   const batch = queries.offsets.length - 1
-  const { longest, mean } = keyLengths(treeShape(SHAPE), queries.offsets)
-  const described = { count: batch, digits: longest, meanDigits: mean }
+  const described = batchOf(treeShape(SHAPE), queries)
   const chosen = await traversals!.explain(arena, keys, described, undefined)
   const table = await locator!.partitions(arena)
   const timed = TRAVERSALS.filter(({ strategy }) => {

@@ -102,18 +102,13 @@ export async function insertedArena(
   device: Device,
   shape: IndexShape,
   writer: TreeWriter,
-  { bytes, offsets }: KeyBlob,
+  keys: KeyBlob,
 ): Promise<Arena> {
   const room = { nodes: 1, tuples: 1, extentWords: 1, keyWords: 1 }
   const arena = await Arena.create(device, treeShape(shape), room)
   try {
-    const payloads = numberedPayloads(1, 0, offsets.length - 1)
-    const prepared = await writer.prepare(arena, {
-      ops: WriteOp.insert,
-      keys: bytes,
-      keyOffsets: offsets,
-      payloads,
-    })
+    const payloads = { bytes: numberedPayloads(1, 0, keys.offsets.length - 1), width: 4 }
+    const prepared = await writer.prepare(arena, { ops: WriteOp.insert, keys, payloads })
     prepared.apply()
     return arena
   } catch (error) {

@@ -1,3 +1,4 @@
+import { countOf } from '../../protocol/columns.js'
 import { wireColumn } from '../../protocol/data-request.js'
 import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -9,7 +10,6 @@ import {
   NO_ROWS,
   runLoad,
 } from '../../protocol/load.js'
-import { rowCount } from '../../protocol/rows.js'
 import { shown } from '../../protocol/shown.js'
 import { INSERT_MODES, type IndexDefinition, type InsertMode, type KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
@@ -18,7 +18,7 @@ import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { type Reply, readNumbers } from './reply.js'
-import { itemWidths, writeColumns } from './writes.js'
+import { writeColumns } from './writes.js'
 
 /** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
 export interface LoadBatch<K extends KeyType = KeyType> {
@@ -68,18 +68,16 @@ export async function bulkLoad<K extends KeyType>(
   const { connection } = calls
   const { mode, deadline, onProgress, signal } = options
   const definition = await calls.latest(connection.bounds({ signal }))
-  const widths = itemWidths(definition)
-  const bytesOf = (part: WriteItems) => itemBytes(part, widths, 0, rowCount(part.keys, widths.keys))
   let after: number | undefined
   const load = () =>
     runLoad({
-      parts: loadParts(items(source, definition), widths, PART_LIMITS),
-      share: (part) => Math.max(bytesOf(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
+      parts: loadParts(items(source, definition), PART_LIMITS),
+      share: (part) => Math.max(itemBytes(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
       send: async (part) => {
         const writeId = connection.newWriteId()
         const behind = after === undefined ? undefined : wireColumn('u64', BigUint64Array.of(BigInt(after)))
         after = writeId
-        const count = rowCount(part.keys, widths.keys)
+        const count = countOf(part.keys)
         const columns = { ...writeColumns(part, definition), after: behind }
         const call = { op: 'load', mode, writeId, count, columns } as const
         // The signal ends the load between its parts, so that it is known which ones are stored.
@@ -113,12 +111,11 @@ async function* items<K extends KeyType>(
   source: LoadSource<K>,
   definition: IndexDefinition,
 ): AsyncGenerator<WriteItems> {
-  const widths = itemWidths(definition)
   for await (const batch of batchesOf(source)) {
     if (!isBatch(batch)) throw noBatch(batch)
     const { keys, payloads } = batch
     const column = keyColumn(keys, definition)
-    yield { keys: column, payloads: payloadColumn(payloads, definition, rowCount(column, widths.keys)) }
+    yield { keys: column, payloads: payloadColumn(payloads, definition, countOf(column)) }
   }
 }
 

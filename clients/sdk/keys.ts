@@ -1,15 +1,19 @@
 import {
   asBytes,
+  type Column,
   type ColumnConstructor,
+  type CutColumn,
+  columnOf,
+  countOf,
   KEY_ARRAYS,
   type KeyArray,
   type KeyArrays,
   numberColumn,
+  sliceColumn,
 } from '../../protocol/columns.js'
 import { type WireColumn, wireColumn } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type Rows, rowsOf, sliceRows } from '../../protocol/rows.js'
 import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
 import { hasLoneSurrogate, type ScalarKey, TupleEncoder } from '../../protocol/tuple-key.js'
 import {
@@ -18,6 +22,7 @@ import {
   isFixedKeyType,
   isTupleKeyType,
   type KeyType,
+  keyBytes,
   type ScalarKeyType,
   type TupleKeyType,
   tupleParts,
@@ -72,9 +77,11 @@ export type AnyKey = ScalarKey | readonly ScalarKey[]
  * @throws WarpdexError `WRONG_KEY_TYPE` for a column of another type, `BAD_REQUEST` for a key that the type cannot hold,
  * `TOO_LARGE` for one over `keyBytes`
  */
-export function keyColumn(keys: AnyKeys, definition: IndexDefinition, areEnds = false): Rows {
+export function keyColumn(keys: AnyKeys, definition: IndexDefinition, areEnds = false): Column {
   const { keyType } = definition
-  if (isFixedKeyType(keyType)) return { bytes: asBytes(fixedColumn(keys, keyType, definition)) }
+  if (isFixedKeyType(keyType)) {
+    return { bytes: asBytes(fixedColumn(keys, keyType, definition)), width: keyBytes(keyType) }
+  }
   const rows = isList(keys) ? listRows(keys, definition, areEnds) : blobRows(keys, definition)
   for (let i = 1; i < rows.offsets.length; i++) {
     const length = rows.offsets[i] - rows.offsets[i - 1]
@@ -99,7 +106,7 @@ export function checkKey(key: AnyKey, definition: IndexDefinition): void {
 }
 
 /** Keys, or ends of ranges, as they travel. */
-export function wireKeys({ bytes, offsets }: Rows, { keyType }: IndexDefinition): WireColumn {
+export function wireKeys({ bytes, offsets }: Column, { keyType }: IndexDefinition): WireColumn {
   return wireColumn(wireKeyType(keyType), bytes, offsets)
 }
 
@@ -110,16 +117,13 @@ function fixedColumn(keys: AnyKeys, keyType: FixedKeyType, definition: IndexDefi
   return numberColumn(keyType, keys, (i) => unfit(keys, i, definition))
 }
 
-type CutRows = Rows & { readonly offsets: Uint32Array }
-
-function blobRows(keys: KeyArray | Blob, definition: IndexDefinition): CutRows {
+function blobRows(keys: KeyArray | Blob, definition: IndexDefinition): CutColumn {
   if (!isBlob(keys)) throw wrongColumn(keys, definition, '{bytes, offsets}')
   // Keys that came back may be a part of a longer column.
-  const { bytes, offsets = keys.offsets } = sliceRows(keys, undefined, 0, keys.offsets.length - 1)
-  return { bytes, offsets }
+  return sliceColumn(keys, 0, countOf(keys))
 }
 
-function listRows(keys: readonly AnyKey[], definition: IndexDefinition, areEnds: boolean): CutRows {
+function listRows(keys: readonly AnyKey[], definition: IndexDefinition, areEnds: boolean): CutColumn {
   const { keyType } = definition
   if (keyType === 'string') return textRows(keys, definition)
   if (isTupleKeyType(keyType)) {
@@ -130,9 +134,9 @@ function listRows(keys: readonly AnyKey[], definition: IndexDefinition, areEnds:
       if (!isList(key) || (key.length < parts.length && !areEnds)) throw unfit(keys, i, definition)
       encoder.add(key)
     }
-    return encoder.rows()
+    return encoder.column()
   }
-  return rowsOf(
+  return columnOf(
     Array.from(keys, (key, i) => {
       if (key instanceof Uint8Array) return key
       throw unfit(keys, i, definition)
@@ -140,7 +144,7 @@ function listRows(keys: readonly AnyKey[], definition: IndexDefinition, areEnds:
   )
 }
 
-function textRows(keys: readonly AnyKey[], definition: IndexDefinition): CutRows {
+function textRows(keys: readonly AnyKey[], definition: IndexDefinition): CutColumn {
   let units = 0
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]

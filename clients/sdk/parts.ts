@@ -1,7 +1,6 @@
+import { type Column, columnBytes, countOf } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type Rows, type RowWidth, rowCount } from '../../protocol/rows.js'
-import { SEQUENCE_BYTES } from '../../protocol/types.js'
 import { cutPieces } from '../../protocol/write-pieces.js'
 
 /** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between columns. */
@@ -52,10 +51,9 @@ export function askInParts<B, R, T>(
 /** Keys to ask for. */
 export interface KeyBatch {
   readonly count: number
-  readonly keys: Rows
-  readonly keyWidth: RowWidth
+  readonly keys: Column
   /** The place within the payloads of each from which to go on, where there is one. */
-  readonly places?: Rows | undefined
+  readonly places?: Column | undefined
 }
 
 /** Parts are multiples of this, so that their bitmaps can be put one after the other. */
@@ -63,7 +61,7 @@ const PART_UNIT = 8
 
 export const KEY_PARTS: Cutter<KeyBatch> = {
   fitting: (batch) => {
-    const bytes = bytesOf(batch.keys) + (batch.places === undefined ? 0 : bytesOf(batch.places))
+    const bytes = columnBytes(batch.keys) + (batch.places === undefined ? 0 : columnBytes(batch.places))
     const fits = batch.count <= LIMITS.batchItems && bytes <= COLUMN_BYTES
     return fits || batch.count <= PART_UNIT ? undefined : cutKeys(batch, LIMITS.batchItems)
   },
@@ -73,14 +71,9 @@ export const KEY_PARTS: Cutter<KeyBatch> = {
   },
 }
 
-function bytesOf({ bytes, offsets }: Rows): number {
-  return bytes.byteLength + (offsets?.byteLength ?? 0)
-}
-
-function cutKeys({ keys, keyWidth, places }: KeyBatch, rows: number): KeyBatch[] {
-  const widths = { keys: keyWidth, payloads: SEQUENCE_BYTES }
-  const pieces = cutPieces({ keys, payloads: places }, widths, { rows, bytes: COLUMN_BYTES, unit: PART_UNIT })
+function cutKeys({ keys, places }: KeyBatch, rows: number): KeyBatch[] {
+  const pieces = cutPieces({ keys, payloads: places }, { rows, bytes: COLUMN_BYTES, unit: PART_UNIT })
   return Array.from(pieces, ({ keys, payloads: places }) => {
-    return { count: rowCount(keys, keyWidth), keys, keyWidth, places }
+    return { count: countOf(keys), keys, places }
   })
 }

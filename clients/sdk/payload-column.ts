@@ -1,6 +1,5 @@
-import { asBytes, KEY_ARRAYS, numberColumn } from '../../protocol/columns.js'
+import { asBytes, type Column, columnOf, countOf, KEY_ARRAYS, numberColumn } from '../../protocol/columns.js'
 import { badRequest, type WarpdexError } from '../../protocol/errors.js'
-import { concatenate, type Rows, rowsOf } from '../../protocol/rows.js'
 import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 
@@ -19,23 +18,23 @@ export type PayloadInput = number | bigint | string | Uint8Array
  *
  * @throws WarpdexError `BAD_REQUEST` for payloads that are not of the index's kind, or not one for each of `count` keys
  */
-export function payloadColumn(payloads: PayloadsInput, definition: IndexDefinition, count: number): Rows {
+export function payloadColumn(payloads: PayloadsInput, definition: IndexDefinition, count: number): Column {
   const column = readInput(payloads, definition)
-  const width = payloadBytes(definition.payloadKind)
-  const found = width === undefined ? (column.offsets?.length ?? 0) - 1 : column.bytes.length / width
+  const found = countOf(column)
   if (found === count) return column
   throw badRequest(`${count} keys came with ${found} payloads; each needs one`)
 }
 
-function readInput(payloads: PayloadsInput, definition: IndexDefinition): Rows {
+function readInput(payloads: PayloadsInput, definition: IndexDefinition): Column {
   if (isList(payloads)) return listColumn(payloads, definition)
   const { payloadKind } = definition
-  if (payloadKind === 'bytes') {
-    if (isBlob(payloads)) return payloads
+  const width = payloadBytes(payloadKind)
+  if (width === undefined) {
+    if (isBlob(payloads)) return { bytes: payloads.bytes, offsets: payloads.offsets }
   } else {
     const Column = payloadKind === 'u32' || payloadKind === 'u64' ? KEY_ARRAYS[payloadKind] : Uint8Array
     if (ArrayBuffer.isView(payloads) && payloads instanceof Object(Column))
-      return { bytes: asBytes(payloads) }
+      return { bytes: asBytes(payloads), width }
   }
   throw wrongColumn(payloads, definition)
 }
@@ -49,19 +48,20 @@ export function isBlob(column: unknown): column is Blob {
   return bytes instanceof Uint8Array && offsets instanceof Uint32Array && offsets.length > 0
 }
 
-function listColumn(payloads: readonly PayloadInput[], definition: IndexDefinition): Rows {
+function listColumn(payloads: readonly PayloadInput[], definition: IndexDefinition): Column {
   const { payloadKind } = definition
-  if (payloadKind === 'u32' || payloadKind === 'u64') {
-    return { bytes: asBytes(numberColumn(payloadKind, payloads, (i) => unfit(payloads[i], i, definition))) }
-  }
   const width = payloadBytes(payloadKind)
+  if (payloadKind === 'u32' || payloadKind === 'u64') {
+    const numbers = numberColumn(payloadKind, payloads, (i) => unfit(payloads[i], i, definition))
+    return { bytes: asBytes(numbers), width: numbers.BYTES_PER_ELEMENT }
+  }
   const encoder = new TextEncoder()
   const rows = Array.from(payloads, (payload, i) => {
     const row = typeof payload === 'string' ? encoder.encode(payload) : payload
     if (row instanceof Uint8Array && (width === undefined || row.length === width)) return row
     throw unfit(payload, i, definition)
   })
-  return width === undefined ? rowsOf(rows) : { bytes: concatenate(rows) }
+  return columnOf(rows, width)
 }
 
 function wrongColumn(payloads: unknown, definition: IndexDefinition): WarpdexError {

@@ -1,23 +1,8 @@
+import { type Column, columnOf, countOf, pickValues, sliceColumn, valueAt } from '../../protocol/columns.js'
 import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
 import { badRequest } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import {
-  pickRows,
-  type Rows,
-  type RowWidth,
-  rowAt,
-  rowCount,
-  rowsOf,
-  sliceRows,
-} from '../../protocol/rows.js'
-import {
-  type IndexDefinition,
-  isFixedKeyType,
-  isTupleKeyType,
-  keyWidth,
-  SEQUENCE_BYTES,
-  tupleParts,
-} from '../../protocol/types.js'
+import { type IndexDefinition, isFixedKeyType, isTupleKeyType, tupleParts } from '../../protocol/types.js'
 import type { Bounds } from './call-options.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import { type AnyKey, type AnyKeys, keyColumn, wireKeys } from './keys.js'
@@ -49,25 +34,23 @@ export interface Ranges extends RangeOrder {
   readonly count: number
   /** Entries at most of each. */
   readonly limit: number
-  readonly keyWidth: RowWidth
-  readonly from: Rows | undefined
-  readonly to: Rows | undefined
+  readonly from: Column | undefined
+  readonly to: Column | undefined
   /** Where to continue; absent at the start. */
-  readonly tokens?: Rows | undefined
+  readonly tokens?: Column | undefined
 }
 
 /** @throws WarpdexError `BAD_REQUEST` for ends of different numbers, `WRONG_KEY_TYPE` */
 export function rangesOf(ranges: RangesInput, limit: number, definition: IndexDefinition): Ranges {
   const { reverse, fromExclusive, toExclusive } = ranges
-  const width = keyWidth(definition.keyType)
   const from = ranges.from === undefined ? undefined : ends(ranges.from, fromExclusive === true, definition)
   const to = ranges.to === undefined ? undefined : ends(ranges.to, toExclusive !== true, definition)
   const counted = from ?? to
-  const count = counted === undefined ? 1 : rowCount(counted, width)
-  if (to !== undefined && rowCount(to, width) !== count) {
-    throw badRequest(`${count} from keys came with ${rowCount(to, width)} to keys; a range has one of each`)
+  const count = counted === undefined ? 1 : countOf(counted)
+  if (to !== undefined && countOf(to) !== count) {
+    throw badRequest(`${count} from keys came with ${countOf(to)} to keys; a range has one of each`)
   }
-  return { count, limit, keyWidth: width, from, to, reverse, fromExclusive, toExclusive }
+  return { count, limit, from, to, reverse, fromExclusive, toExclusive }
 }
 
 /**
@@ -90,12 +73,12 @@ export function rangeOf(range: RangeInput, limit: number, definition: IndexDefin
   }
   const whole = rangesOf({ from: [prefix], reverse: range.reverse }, limit, definition)
   const end = whole.from && successor(whole.from.bytes)
-  return { ...whole, to: end && rowsOf([end]), fromExclusive: false, toExclusive: true }
+  return { ...whole, to: end && columnOf([end]), fromExclusive: false, toExclusive: true }
 }
 
 /** The ranges with these numbers. */
 export function pickRanges(ranges: Ranges, numbers: Uint32Array): Ranges {
-  return mapColumns(ranges, numbers.length, (column, width) => pickRows(column, width, numbers))
+  return mapColumns(ranges, numbers.length, (column) => pickValues(column, numbers))
 }
 
 /**
@@ -134,19 +117,13 @@ function cutRanges(ranges: Ranges, size: number): Ranges[] {
   return Array.from({ length: Math.ceil(ranges.count / size) }, (_, i) => {
     const start = i * size
     const end = Math.min(start + size, ranges.count)
-    return mapColumns(ranges, end - start, (column, width) => sliceRows(column, width, start, end))
+    return mapColumns(ranges, end - start, (column) => sliceColumn(column, start, end))
   })
 }
 
-function mapColumns(ranges: Ranges, count: number, map: (column: Rows, width: RowWidth) => Rows): Ranges {
-  const { keyWidth, from, to, tokens } = ranges
-  return {
-    ...ranges,
-    count,
-    from: from && map(from, keyWidth),
-    to: to && map(to, keyWidth),
-    tokens: tokens && map(tokens, keyWidth && keyWidth + SEQUENCE_BYTES),
-  }
+function mapColumns(ranges: Ranges, count: number, map: (column: Column) => Column): Ranges {
+  const { from, to, tokens } = ranges
+  return { ...ranges, count, from: from && map(from), to: to && map(to), tokens: tokens && map(tokens) }
 }
 
 function scanColumns({ from, to, tokens }: Ranges, definition: IndexDefinition): WireColumns {
@@ -161,7 +138,7 @@ function scanColumns({ from, to, tokens }: Ranges, definition: IndexDefinition):
 const BEHIND_ALL = new Uint8Array(LIMITS.keyBytes).fill(0xff)
 
 /** Ends of ranges as a column; `behind` all keys that begin with them, where they are leading parts of tuples. */
-function ends(keys: AnyKeys, behind: boolean, definition: IndexDefinition): Rows {
+function ends(keys: AnyKeys, behind: boolean, definition: IndexDefinition): Column {
   const column = keyColumn(keys, definition, true)
   return behind ? behindPartial(keys, column, definition) : column
 }
@@ -180,14 +157,14 @@ function successor(prefix: Uint8Array): Uint8Array | undefined {
  * The ends, with leading parts of tuples put behind all tuples that begin with them; as they are encoded they stand before
  * these. No tuple is equal to such an end, so it does not matter whether it is excluded.
  */
-function behindPartial(keys: AnyKeys, column: Rows, { keyType }: IndexDefinition): Rows {
+function behindPartial(keys: AnyKeys, column: Column, { keyType }: IndexDefinition): Column {
   if (!isTupleKeyType(keyType) || !Array.isArray(keys)) return column
   const parts = tupleParts(keyType).length
   const isPartial = (key: AnyKey) => Array.isArray(key) && key.length < parts
   if (!keys.some(isPartial)) return column
   const ends = keys.map((key: AnyKey, i) => {
-    const end = rowAt(column, undefined, i)
+    const end = valueAt(column, i)
     return isPartial(key) ? (successor(end) ?? BEHIND_ALL) : end
   })
-  return rowsOf(ends)
+  return columnOf(ends)
 }

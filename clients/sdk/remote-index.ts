@@ -1,12 +1,11 @@
-import { asBytes } from '../../protocol/columns.js'
+import { asBytes, countOf } from '../../protocol/columns.js'
 import { wireColumn } from '../../protocol/data-request.js'
 import { badRequest } from '../../protocol/errors.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
-import { rowCount } from '../../protocol/rows.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
-import { type IndexDefinition, type KeyType, keyWidth, type PayloadKind } from '../../protocol/types.js'
+import { type IndexDefinition, type KeyType, type PayloadKind, SEQUENCE_BYTES } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions, checkOptions, withinBounds } from './call-options.js'
@@ -135,7 +134,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       if (sequences !== undefined && sequences.length !== count) {
         throw badRequest(`${count} keys came with ${sequences.length} sequences; each has one`)
       }
-      const places = sequences && { bytes: asBytes(sequences) }
+      const places = sequences && { bytes: asBytes(sequences), width: SEQUENCE_BYTES }
       const call = { op: 'getNext', reverse, traversal: traversalOf(options) } as const
       return this.#ask(call, { ...batch, places }, known, bounds, (parts) => {
         return new NextResult<K, P>(
@@ -221,7 +220,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     checkMixedWrite(batch)
     return this.#calls.begin('write', options, FIND_OPTIONS, (known, bounds) => {
       const keys = keyColumn(batch.keys, known)
-      const count = rowCount(keys, keyWidth(known.keyType))
+      const count = countOf(keys)
       const ops = opColumn(batch.ops, count)
       const payloads = filledPayloads(batch.payloads, ops, known)
       const items = { keys, payloads: payloads && payloadColumn(payloads, known, count) }
@@ -307,8 +306,7 @@ function callOf<O extends ReadOp>(
 
 function keyBatch<K extends KeyType>(keys: Keys<K>, definition: IndexDefinition): KeyBatch {
   const column = keyColumn(keys, definition)
-  const width = keyWidth(definition.keyType)
-  return { count: rowCount(column, width), keys: column, keyWidth: width }
+  return { count: countOf(column), keys: column }
 }
 
 function writeItems<K extends KeyType>(
@@ -317,6 +315,5 @@ function writeItems<K extends KeyType>(
   definition: IndexDefinition,
 ): WriteItems {
   const column = keyColumn(keys, definition)
-  const count = rowCount(column, keyWidth(definition.keyType))
-  return { keys: column, payloads: payloadColumn(payloads, definition, count) }
+  return { keys: column, payloads: payloadColumn(payloads, definition, countOf(column)) }
 }

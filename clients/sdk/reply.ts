@@ -1,4 +1,4 @@
-import { aligned } from '../../protocol/columns.js'
+import { aligned, type Column, joinColumns } from '../../protocol/columns.js'
 import { decodeDataReply } from '../../protocol/data-frame.js'
 import type { ColumnName, DataOp, WireColumns } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
@@ -6,7 +6,6 @@ import { decodeFrame, isControlFrame, type Section } from '../../protocol/frame.
 import { LIMITS } from '../../protocol/limits.js'
 import type { Op } from '../../protocol/messages.js'
 import { type ReplyFields, replyError, replyFields } from '../../protocol/replies.js'
-import { joinRows, type Rows, type RowWidth } from '../../protocol/rows.js'
 import type { Explanation } from '../../protocol/traversal.js'
 import {
   type IndexDefinition,
@@ -14,7 +13,7 @@ import {
   keyWidth,
   type PayloadKind,
   payloadBytes,
-  SEQUENCE_BYTES,
+  tokenWidth,
 } from '../../protocol/types.js'
 import { type KeyVector, keyVector, Payloads } from './results.js'
 
@@ -82,17 +81,17 @@ export const eachEntry: Count = (part) => groupsOf(part)[part.asked.count]
 
 /** One bit for each key. */
 export function readBitmap(parts: readonly Part[], name: ColumnName): Uint8Array {
-  return readRows(parts, name, 1, ({ asked }) => Math.ceil(asked.count / 8)).bytes
+  return readColumn(parts, name, 1, ({ asked }) => Math.ceil(asked.count / 8)).bytes
 }
 
 /** One byte for each key, or range. */
 export function readBytes(parts: readonly Part[], name: ColumnName): Uint8Array {
-  return readRows(parts, name, 1, each).bytes
+  return readColumn(parts, name, 1, each).bytes
 }
 
 /** One u32 for each key. */
 export function readNumbers(parts: readonly Part[], name: ColumnName): Uint32Array {
-  return aligned(readRows(parts, name, 4, each).bytes, Uint32Array)
+  return aligned(readColumn(parts, name, 4, each).bytes, Uint32Array)
 }
 
 /** Where the entries of each key, or range, begin. */
@@ -112,13 +111,12 @@ export function readKeys<K extends KeyType>(
   rows: Count,
 ): KeyVector<K> {
   // K is what the caller said of the index.
-  return keyVector(keyType, readRows(parts, 'keys', keyWidth(keyType), rows)) as KeyVector<K>
+  return keyVector(keyType, readColumn(parts, 'keys', keyWidth(keyType), rows)) as KeyVector<K>
 }
 
 /** One token for each range. */
-export function readTokens(parts: readonly Part[], { keyType }: IndexDefinition): Rows {
-  const width = keyWidth(keyType)
-  return readRows(parts, 'tokens', width && width + SEQUENCE_BYTES, each)
+export function readTokens(parts: readonly Part[], { keyType }: IndexDefinition): Column {
+  return readColumn(parts, 'tokens', tokenWidth(keyType), each)
 }
 
 export function readPayloads<P extends PayloadKind>(
@@ -127,26 +125,29 @@ export function readPayloads<P extends PayloadKind>(
   rows: Count,
 ): Payloads<P> {
   const width = payloadBytes(payloadKind)
-  return new Payloads<P>(payloadKind, readRows(parts, 'payloads', width, rows))
+  return new Payloads<P>(payloadKind, readColumn(parts, 'payloads', width, rows))
 }
 
-function readRows(parts: readonly Part[], name: ColumnName, width: RowWidth, rows: Count): Rows {
-  if (parts.length === 1) return rowsIn(parts[0], name, width, rows(parts[0]))
-  const columns = parts.map((part) => rowsIn(part, name, width, rows(part)))
-  return joinRows(columns, width)
+function readColumn(
+  parts: readonly Part[],
+  name: ColumnName,
+  width: number | undefined,
+  rows: Count,
+): Column {
+  return joinColumns(parts.map((part) => columnIn(part, name, width, rows(part))))
 }
 
-function rowsIn(part: Part, name: ColumnName, width: RowWidth, count: number): Rows {
-  if (width !== undefined) return { bytes: columnOf(part, name, width * count) }
+function columnIn(part: Part, name: ColumnName, width: number | undefined, count: number): Column {
+  if (width !== undefined) return { bytes: bytesIn(part, name, width * count), width }
   const cuts = part.reply.columns[name]?.offsets
   if (cuts?.byteLength !== 4 * (count + 1)) throw misfit(part, `"${name}" is not cut into ${count} rows`)
   const offsets = aligned(cuts, Uint32Array)
   checkOffsets(part, name, offsets)
-  return { bytes: columnOf(part, name, offsets[count]), offsets }
+  return { bytes: bytesIn(part, name, offsets[count]), offsets }
 }
 
 function groupsOf(part: Part): Uint32Array {
-  return aligned(columnOf(part, 'offsets', 4 * (part.asked.count + 1)), Uint32Array)
+  return aligned(bytesIn(part, 'offsets', 4 * (part.asked.count + 1)), Uint32Array)
 }
 
 /** Groups one after the other: each part continues where the one before it ended. */
@@ -173,7 +174,7 @@ function checkOffsets(part: Part, name: ColumnName, offsets: Uint32Array, most =
   }
 }
 
-function columnOf(part: Part, name: ColumnName, bytes: number): Uint8Array {
+function bytesIn(part: Part, name: ColumnName, bytes: number): Uint8Array {
   const column = part.reply.columns[name]
   if (column?.bytes.byteLength === bytes) return column.bytes
   throw misfit(part, `"${name}" has ${column?.bytes.byteLength ?? 'no'} bytes, not ${bytes}`)

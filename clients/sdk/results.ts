@@ -1,5 +1,13 @@
-import { aligned, asBytes, KEY_ARRAYS, type KeyArray, type KeyArrays } from '../../protocol/columns.js'
-import { type Rows, rowAt, rowCount } from '../../protocol/rows.js'
+import {
+  aligned,
+  type Column,
+  countOf,
+  KEY_ARRAYS,
+  type KeyArray,
+  type KeyArrays,
+  sliceColumn,
+  valueAt,
+} from '../../protocol/columns.js'
 import { decodeTuple, type ScalarKey } from '../../protocol/tuple-key.js'
 import {
   type FixedKeyType,
@@ -7,7 +15,6 @@ import {
   isTupleKeyType,
   type KeyType,
   type PayloadKind,
-  payloadBytes,
   tupleParts,
   type VariableKeyType,
 } from '../../protocol/types.js'
@@ -41,7 +48,7 @@ export class StoredKeys<K extends VariableKeyType> implements Iterable<Key<K>> {
   /** Key number i. */
   at(i: number): Key<K> {
     // K is what the caller said of the index.
-    return this.#decode(rowAt(this, undefined, i)) as Key<K>
+    return this.#decode(valueAt(this, i)) as Key<K>
   }
 
   /** Keys number `first` to before `end`, as views of the same memory. */
@@ -55,7 +62,7 @@ export class StoredKeys<K extends VariableKeyType> implements Iterable<Key<K>> {
 }
 
 /** A column of keys as callers get it. */
-export function keyVector(type: KeyType, { bytes, offsets }: Rows): KeyArray | StoredKeys<VariableKeyType> {
+export function keyVector(type: KeyType, { bytes, offsets }: Column): KeyArray | StoredKeys<VariableKeyType> {
   if (!isFixedKeyType(type)) return new StoredKeys(type, bytes, offsets ?? Uint32Array.of(0))
   return aligned<KeyArray>(bytes, KEY_ARRAYS[type])
 }
@@ -89,30 +96,31 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
   /** Payload number i. */
   readonly at: (i: number) => Payload<P>
   readonly #kind: PayloadKind
+  readonly #column: Column
 
   /** @throws WarpdexError `INTERNAL` when the column does not fit together */
-  constructor(kind: PayloadKind, column: Rows) {
+  constructor(kind: PayloadKind, column: Column) {
     const { bytes, offsets } = column
-    const width = payloadBytes(kind)
     const Numbers = kind === 'u32' ? Uint32Array : kind === 'u64' ? BigUint64Array : undefined
     const numbers = Numbers && aligned<Uint32Array | BigUint64Array>(bytes, Numbers)
-    const at = numbers ? (i: number) => numbers[i] : (i: number) => rowAt(column, width, i)
-    this.length = rowCount(column, width)
+    const at = numbers ? (i: number) => numbers[i] : (i: number) => valueAt(column, i)
+    this.length = countOf(column)
     // The kind is known only now; P is what the caller said of the index.
     this.array = (numbers ?? bytes) as PayloadArray<P>
     this.at = at as (i: number) => Payload<P>
     this.offsets = offsets
     this.#kind = kind
+    this.#column = column
   }
 
   /** Payloads number `first` to before `end`, as views of the same memory. */
   part(first: number, end: number): Payloads<P> {
-    const { array, offsets } = this
-    const width = payloadBytes(this.#kind)
-    const bytes = asBytes(array)
-    if (width === undefined)
-      return new Payloads<P>(this.#kind, { bytes, offsets: offsets?.subarray(first, end + 1) })
-    return new Payloads<P>(this.#kind, { bytes: bytes.subarray(first * width, end * width) })
+    const { bytes, offsets } = this.#column
+    const part =
+      offsets === undefined
+        ? sliceColumn(this.#column, first, end)
+        : { bytes, offsets: offsets.subarray(first, end + 1) }
+    return new Payloads<P>(this.#kind, part)
   }
 
   *[Symbol.iterator](): Iterator<Payload<P>> {

@@ -1,7 +1,7 @@
+import { columnOf } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { rowsOf } from '../../protocol/rows.js'
-import { isFixedKeyType, type KeyType, type PayloadKind } from '../../protocol/types.js'
+import { type KeyType, type PayloadKind, tokenWidth } from '../../protocol/types.js'
 import {
   ANYTHING,
   type Bounds,
@@ -118,7 +118,7 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
     known: KnownIndex,
     bounds: Bounds,
   ): Promise<FetchedPage<K, P>> {
-    const tokens = after && (isFixedKeyType(known.keyType) ? { bytes: after } : rowsOf([after]))
+    const tokens = after && columnOf([after], tokenWidth(known.keyType))
     const range = { ...rangeOf(this.#options, limit, known), tokens }
     const parts = await askForRanges(this.#calls, known, range, bounds)
     readGroups(parts)

@@ -1,9 +1,9 @@
+import { concatenate, countOf } from '../../protocol/columns.js'
 import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { concatenate, rowCount } from '../../protocol/rows.js'
-import { type IndexDefinition, keyWidth, payloadBytes } from '../../protocol/types.js'
-import { cutPieces, type ItemWidths, type WriteItems } from '../../protocol/write-pieces.js'
+import type { IndexDefinition } from '../../protocol/types.js'
+import { cutPieces, type WriteItems } from '../../protocol/write-pieces.js'
 import type { Bounds } from './call-options.js'
 import type { DataCall } from './connection.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
@@ -49,7 +49,7 @@ export function sendWrite(
   ops?: Uint8Array,
 ): Promise<Uint8Array> {
   const limits = { rows: LIMITS.batchItems, bytes: COLUMN_BYTES }
-  const pieces = ops === undefined ? [...cutPieces(items, itemWidths(known), limits)] : [items]
+  const pieces = ops === undefined ? [...cutPieces(items, limits)] : [items]
   if (pieces.length > 1) return sendPieces(calls, write, pieces, known, bounds)
   const call = callOf(write, items, known, ops)
   const send = (known: KnownIndex) => calls.request(known, withId(call, calls), bounds)
@@ -94,16 +94,12 @@ function withId<C extends object>(call: C, { connection }: IndexCalls): C & { re
 
 function callOf(write: Write, items: WriteItems, known: IndexDefinition, ops?: Uint8Array) {
   const columns = writeColumns(items, known)
-  const count = rowCount(items.keys, keyWidth(known.keyType))
+  const count = countOf(items.keys)
   return {
     ...write,
     count,
     columns: ops === undefined ? columns : { ops: wireColumn('u8', ops), ...columns },
   }
-}
-
-export function itemWidths({ keyType, payloadKind }: IndexDefinition): ItemWidths {
-  return { keys: keyWidth(keyType), payloads: payloadBytes(payloadKind) }
 }
 
 /** The columns of a write. */

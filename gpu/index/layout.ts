@@ -127,25 +127,6 @@ function normalForm(type: KeyType): NormalForm | undefined {
   return isTupleKeyType(type) ? 'raw' : 'terminated'
 }
 
-/** How long the keys of a column are, in digits, as far as the host can tell: bytes that are escaped in the normal form add more. */
-export interface KeyLengths {
-  readonly longest: number
-  readonly mean: number
-}
-
-export function keyLengths({ form, levels }: TreeShape, keyOffsets: Uint32Array | undefined): KeyLengths {
-  if (form === undefined || keyOffsets === undefined) return { longest: levels, mean: levels }
-  let longest = 0
-  for (let i = 1; i < keyOffsets.length; i++) longest = Math.max(longest, keyOffsets[i] - keyOffsets[i - 1])
-  const count = Math.max(1, keyOffsets.length - 1)
-  const mean = (keyOffsets[keyOffsets.length - 1] - keyOffsets[0]) / count
-  const added = form === 'terminated' ? TERMINATOR_BYTES : 0
-  return { longest: 2 * (longest + added), mean: 2 * (mean + added) }
-}
-
-/** Bytes that end a key in the normal form. */
-const TERMINATOR_BYTES = 2
-
 /** Conditions of kernels that write tuples by `batch/new-tuple.wesl`. */
 export function newTupleConditions(
   { conditions, tupleStride, keyWords }: TreeShape,

@@ -28,7 +28,7 @@ import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
 import { TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
-import { columnBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
+import { batchBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
 
 /** Reads of a tree, whose content stays until whoever holds it lets go of it. */
 export interface HeldTree extends TreeReads {
@@ -110,13 +110,12 @@ export class PrefixTree extends TreeState implements IndexStructure {
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
     checkTraversal(this.parts.reads.context.tree, batch.traversal)
-    const { keys: bytes, keyOffsets: offsets, traversal } = batch
-    const keys = { bytes, offsets }
+    const { keys, traversal } = batch
     if (keyCount(this.shape.keyType, keys) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const { reads, writer } = this.parts
     return this.prepareWrite({
-      bytes: columnBytes(batch),
+      bytes: batchBytes(batch),
       prepare: async (arena) => {
         const plan = await this.#plan(arena, () => reads.context.batch(keys), traversal)
         return writer.prepare(arena, batch, plan)

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
+import type { Column } from '../../protocol/columns.js'
 
 /** Bytes of a column that are gone through at a time: a fifth of a millisecond, where a core is slow. */
 const PIECE_BYTES = 256 * 1024
@@ -42,12 +43,12 @@ export function joinedChecksum(first: number, second: number, secondBytes: numbe
 
 /** The CRC-32 of several rows of bytes one behind the other; undefined where that of one is not known. */
 export function checksumOfAll(
-  parts: readonly { readonly checksum: number | undefined; readonly bytes: number }[],
+  parts: readonly (Pick<Column, 'checksum' | 'bytes'> | undefined)[],
 ): number | undefined {
   let all = 0
-  for (const { checksum, bytes } of parts) {
-    if (checksum === undefined) return undefined
-    all = joinedChecksum(all, checksum, bytes)
+  for (const part of parts) {
+    if (part?.checksum === undefined) return undefined
+    all = joinedChecksum(all, part.checksum, part.bytes.byteLength)
   }
   return all
 }

@@ -1,36 +1,31 @@
-import { aligned, asBytes } from '../../protocol/columns.js'
+import { aligned, asBytes, type Column, type CutColumn } from '../../protocol/columns.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
-import type { ColumnChecksums } from '../../protocol/request-columns.js'
+import type { WriteColumns } from '../../protocol/request-columns.js'
 import type { WriteOp } from '../../protocol/types.js'
 import { decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
-/** A write batch in columns, as it came off the wire. */
-export interface LogBatch {
-  /** One kind for all items, or one byte an item. */
-  readonly ops: WriteOp | Uint8Array
-  readonly keys: Uint8Array
-  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
-  readonly keyOffsets?: Uint32Array | undefined
-  /** One payload an item as the device holds it: for payloads of kind `bytes` row id and content hash, so replay needs no bytes. */
-  readonly payloads?: Uint8Array | undefined
-}
-
-/** The bytes of the payloads of one batch: row firstRow + i is bytes offsets[i] to offsets[i + 1]. */
-export interface PayloadSegment {
+/** The payloads of one batch: row firstRow + i is number i. */
+export interface PayloadSegment extends CutColumn {
   /** The next row of the index: rows are dense, ascending and never used again. */
   readonly firstRow: number
-  readonly offsets: Uint32Array
-  readonly bytes: Uint8Array
 }
 
-/** All that becomes durable with a batch, together or not at all. */
-export interface LogRecord extends LogBatch {
+/**
+ * A write batch, and all that becomes durable with it, together or not at all. Its payloads are as the device holds them: those of kind `bytes`
+ * row id and content hash, so that replay needs no bytes. Checksums of columns (`checksums.ts`) are a record's longest step where they are not known.
+ */
+export interface LogRecord extends WriteColumns {
   readonly segment?: PayloadSegment | undefined
-  /** Of its columns, as far as they were made before (`checksums.ts`): they are a record's longest step. */
-  readonly checksums?: ColumnChecksums | undefined
   /** Outcomes of the clients' writes that the batch is made of. */
   readonly outcomes?: readonly WriteOutcome[] | undefined
+}
+
+/** A write batch as it is stored: without the widths of its values, which the log does not know. */
+export interface StoredBatch {
+  readonly ops: WriteOp | Uint8Array
+  readonly keys: Pick<Column, 'bytes' | 'offsets'>
+  readonly payloads: Uint8Array | undefined
 }
 
 /** Rows that are appended to a relation, and the outcomes of the clients' writes that become durable with them. */
@@ -52,34 +47,30 @@ interface BatchMeta {
 /** @param allocate gives the record's buffer, of so many bytes */
 export function encodeBatch(
   key: Buffer,
-  { ops, keys, keyOffsets, payloads, checksums }: LogRecord,
+  { ops, keys, payloads }: LogRecord,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const isMixed = typeof ops !== 'number'
   const meta: BatchMeta = {
     ...(isMixed ? {} : { op: ops }),
     payloads: payloads !== undefined,
-    ...(keyOffsets && { keyOffsets: true }),
+    ...(keys.offsets && { keyOffsets: true }),
   }
-  const sections = [...(isMixed ? [ops] : []), keys]
-  const known = [...(isMixed ? [undefined] : []), checksums?.keys]
-  if (payloads !== undefined) {
-    sections.push(payloads)
-    known.push(checksums?.payloads)
-  }
-  if (keyOffsets !== undefined) sections.push(asBytes(keyOffsets))
+  const columns = [...(isMixed ? [{ bytes: ops }] : []), keys, ...(payloads ? [payloads] : [])]
+  const sections = columns.map(({ bytes }) => bytes)
+  if (keys.offsets !== undefined) sections.push(asBytes(keys.offsets))
+  const known = columns.map(({ checksum }: Partial<Column>) => checksum)
   return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
 }
 
 /** @throws WarpdexError `DAMAGED_FILE` */
-export function decodeBatch(key: Buffer, value: Buffer, what: string): LogBatch {
+export function decodeBatch(key: Buffer, value: Buffer, what: string): StoredBatch {
   const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
   const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
   return {
     ops: meta.op ?? sections[0],
-    keys,
-    keyOffsets: keyOffsets && aligned(keyOffsets, Uint32Array),
+    keys: { bytes: keys, offsets: keyOffsets && aligned(keyOffsets, Uint32Array) },
     payloads: meta.payloads ? others[0] : undefined,
   }
 }
@@ -107,7 +98,7 @@ export function encodeAppend(
   const described = [...columns].map(([name, { values, validity, strings }]) => {
     sections.push(values)
     if (validity !== undefined) sections.push(validity)
-    if (strings?.offsets !== undefined) sections.push(strings.bytes, asBytes(strings.offsets))
+    if (strings !== undefined) sections.push(strings.bytes, asBytes(strings.offsets))
     return { name, validity: validity !== undefined, strings: strings !== undefined }
   })
   const meta: AppendMeta = { rows, columns: described }

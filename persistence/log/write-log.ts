@@ -9,8 +9,8 @@ import {
   decodeBatch,
   encodeAppend,
   encodeBatch,
-  type LogBatch,
   type LogRecord,
+  type StoredBatch,
 } from './log-records.js'
 import { SpareBuffers } from './spare-buffers.js'
 import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
@@ -24,7 +24,7 @@ export interface LogPosition {
 }
 
 /** A batch as read back; its columns of bytes are views into one buffer, at any alignment. */
-export type LogEntry = LogBatch & LogPosition
+export type LogEntry = StoredBatch & LogPosition
 
 /** Appended rows as read back; columns are views into one buffer, at any alignment. */
 export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition

@@ -1,3 +1,4 @@
+import type { CutColumn } from '../../protocol/columns.js'
 import { damaged } from '../disk/record.js'
 import { type LocatedRows, NOT_HERE, type PayloadArena, type SegmentTable } from './payload-arena.js'
 import { bodyBytes, findSegment, type Segment, type SegmentBody } from './segment.js'
@@ -12,12 +13,6 @@ export interface GatherRequest {
   readonly present?: Uint8Array | undefined
   /** Only the leading rows whose payloads fit in so many bytes are gathered. */
   readonly maxBytes?: number
-}
-
-/** Payload i is bytes offsets[i] to offsets[i + 1]; empty for a row that was left out. */
-export interface GatheredPayloads {
-  readonly offsets: Uint32Array
-  readonly bytes: Uint8Array
 }
 
 /** What lies where, and how it is read. */
@@ -47,7 +42,7 @@ export interface ColdSource extends SegmentSource {
  *
  * @throws WarpdexError `DAMAGED_FILE` when a row does not exist or its segment is damaged
  */
-export async function gather(source: ColdSource, request: GatherRequest): Promise<GatheredPayloads> {
+export async function gather(source: ColdSource, request: GatherRequest): Promise<CutColumn> {
   const count = request.rows.length / (request.stride ?? 2)
   const starts = new Uint32Array(count)
   const lengths = new Uint32Array(count)
@@ -166,7 +161,7 @@ export interface WarmSource extends SegmentSource {
 export async function gatherWarm(
   { arena, table, segments, prefetch, load, isCurrent }: WarmSource,
   { rows, stride = 2, present, maxBytes = 2 ** 32 - 1 }: GatherRequest,
-): Promise<GatheredPayloads | undefined> {
+): Promise<CutColumn | undefined> {
   let fewest = Number.POSITIVE_INFINITY
   for (;;) {
     const located = arena.locate(table, segments, rows, stride, present)

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
+import type { CutColumn } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Committer, Keyspace } from '../disk/committer.js'
 import { damaged, keysOfIndex } from '../disk/record.js'
 import type { PayloadSegment } from '../log/log-records.js'
 import { type CompactionStep, compact, type RowFilter } from './compaction.js'
-import { type GatheredPayloads, type GatherRequest, gather, gatherWarm } from './gather.js'
+import { type GatherRequest, gather, gatherWarm } from './gather.js'
 import { HeldRows } from './held-rows.js'
 import { PayloadArena, type SegmentTable } from './payload-arena.js'
 import {
@@ -142,7 +143,7 @@ export class PayloadStore {
    *
    * @throws WarpdexError `DAMAGED_FILE` when a row does not exist or its segment is damaged
    */
-  async gather(index: number, request: GatherRequest): Promise<GatheredPayloads> {
+  async gather(index: number, request: GatherRequest): Promise<CutColumn> {
     const payloads = this.#of(index)
     const { segments } = payloads
     const rows = `of index ${index}`

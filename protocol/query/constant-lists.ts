@@ -1,9 +1,8 @@
-import { aligned, asBytes } from '../columns.js'
+import { aligned, asBytes, columnOf } from '../columns.js'
 import { WarpdexError } from '../errors.js'
 import type { Section, Sections } from '../frame.js'
 import { LIMITS } from '../limits.js'
 import type { RequestReader } from '../request-reader.js'
-import { rowsOf } from '../rows.js'
 import { titleOf } from '../shown.js'
 import { hasLoneSurrogate } from '../tuple-key.js'
 import { areUtf8 } from '../utf8.js'
@@ -199,7 +198,7 @@ function numbers(type: 'i64' | 'u64' | 'f64', values: ArrayBufferView): Constant
 
 function texts(values: readonly string[]): ConstantList {
   const encoder = new TextEncoder()
-  const { bytes, offsets = Uint32Array.of(0) } = rowsOf(values.map((value) => encoder.encode(value)))
+  const { bytes, offsets = Uint32Array.of(0) } = columnOf(values.map((value) => encoder.encode(value)))
   return { texts: { type: 'bytes', bytes }, offsets: { type: 'u32', bytes: asBytes(offsets) } }
 }
 

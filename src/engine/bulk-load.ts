@@ -1,23 +1,15 @@
+import { type Column, countOf } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
-import { type Rows, rowCount } from '../../protocol/rows.js'
-import {
-  type IndexDefinition,
-  type InsertMode,
-  keyWidth,
-  MODE_OPS,
-  payloadBytes,
-} from '../../protocol/types.js'
+import { type IndexDefinition, type InsertMode, MODE_OPS } from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
 
 /** Rows to load, in columns: a payload for each key. They must not be changed before the load is over. */
 export interface LoadBatch {
-  readonly keys: Uint8Array
-  /** For keys of variable length only: key i is bytes keyOffsets[i] to keyOffsets[i + 1]. */
-  readonly keyOffsets?: Uint32Array | undefined
-  readonly payloads: Rows
+  readonly keys: Column
+  readonly payloads: Column
 }
 
 /** Batches of any size, in the order in which their rows count. */
@@ -49,8 +41,6 @@ export function bulkLoad(
   source: LoadSource,
   options: LoadOptions,
 ): Promise<LoadResult> {
-  const { definition } = index
-  const widths = { keys: keyWidth(definition.keyType), payloads: payloadBytes(definition.payloadKind) }
   const { loadItems, loadBytes } = LIMITS
   const limits = {
     rows: Math.max(1, Math.min(options.chunkRows ?? loadItems, loadItems)),
@@ -60,20 +50,16 @@ export function bulkLoad(
   const course = { failed: false }
   return runLoad({
     ...options,
-    parts: loadParts(items(source, definition), widths, limits),
+    parts: loadParts(items(source), limits),
     share: () => 1 / CHUNKS_UNDER_WAY,
-    send: ({ keys, payloads }) => {
-      const column = payloads && { bytes: payloads.bytes, offsets: payloads.offsets }
-      return index.load({ ops, keys: keys.bytes, keyOffsets: keys.offsets, payloads: column }, { course })
-    },
+    send: (items) => index.load({ ops, ...items }, { course }),
   })
 }
 
-async function* items(source: LoadSource, definition: IndexDefinition): AsyncGenerator<WriteItems> {
-  for await (const { keys, keyOffsets, payloads } of 'payloads' in source ? [source] : source) {
-    const batch = { keys: { bytes: keys, offsets: keyOffsets }, payloads }
-    const count = rowCount(batch.keys, keyWidth(definition.keyType))
-    const found = rowCount(payloads, payloadBytes(definition.payloadKind))
+async function* items(source: LoadSource): AsyncGenerator<WriteItems> {
+  for await (const batch of 'payloads' in source ? [source] : source) {
+    const count = countOf(batch.keys)
+    const found = countOf(batch.payloads)
     if (!Number.isInteger(count) || found !== count) {
       throw new WarpdexError('BAD_REQUEST', `${count} keys came with ${found} payloads; each needs one`)
     }

@@ -1,6 +1,5 @@
-import type { GetResult, IndexShape } from '../../gpu/index-structure.js'
-import { joinRows, type Rows, rowCount } from '../../protocol/rows.js'
-import { keyWidth } from '../../protocol/types.js'
+import type { GetResult } from '../../gpu/index-structure.js'
+import { type Column, countOf, joinColumns, sliceColumn } from '../../protocol/columns.js'
 
 /** What one call asks for. */
 interface Waiting<Asked, Answer> {
@@ -95,24 +94,21 @@ const DISPATCHES = 3
  * @param onDispatch told how many gets went together, and how long the first of them waited for that
  */
 export function getCoalescer(
-  run: (keys: Rows) => Promise<GetResult>,
-  { keyType, payloadBytes }: Pick<IndexShape, 'keyType' | 'payloadBytes'>,
-  onDispatch?: CoalescerOptions<Rows, GetResult>['onLeave'],
-): Coalescer<Rows, GetResult> {
-  const width = keyWidth(keyType)
+  run: (keys: Column) => Promise<GetResult>,
+  onDispatch?: CoalescerOptions<Column, GetResult>['onLeave'],
+): Coalescer<Column, GetResult> {
   return new Coalescer({
     underWay: DISPATCHES,
-    share: (keys) =>
-      Math.max(paddedCount(rowCount(keys, width)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
+    share: (keys) => Math.max(paddedCount(countOf(keys)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
     onLeave: onDispatch,
     ask: async (gets) => {
       const [first] = gets
       if (gets.length === 1 && first !== undefined) return [await run(first)]
-      const counts = gets.map((keys) => rowCount(keys, width))
-      const { found, payloads } = await run(joinRows(gets, width, counts.map(paddedCount)))
+      const counts = gets.map(countOf)
+      const { found, payloads } = await run(joinColumns(gets, counts.map(paddedCount)))
       return cutShared(found, counts, (ownFound, start, count) => ({
         found: ownFound,
-        payloads: payloads.subarray(start * payloadBytes, (start + count) * payloadBytes),
+        payloads: sliceColumn(payloads, start, start + count),
       }))
     },
   })

@@ -1,13 +1,13 @@
+import type { CutColumn } from '../../protocol/columns.js'
 /**
  * Writes the 64-bit HalfSipHash-1-3 of every payload into the last two words (low, high) of its row of four; the first two are
  * left alone. Equal hashes stand for equal payloads, so the hash is keyed by the index's secret seed: who does not know it
  * cannot make two payloads collide (Aumasson and Bernstein, "SipHash: a fast short-input PRF", in its 32-bit variant).
  *
- * @param offsets payload i is bytes offsets[i] to offsets[i + 1] of `bytes`
+ * @param rows receives them
  */
 export function hashPayloads(
-  bytes: Uint8Array,
-  offsets: Uint32Array,
+  { bytes, offsets }: CutColumn,
   seed: readonly [low: number, high: number],
   rows: Uint32Array,
 ): void {

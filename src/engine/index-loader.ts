@@ -1,10 +1,9 @@
 import type { Device } from '../../gpu/device/device.js'
 import { type EntrySource, loadEntries } from '../../gpu/index/entries/load.js'
-import type { IndexShape, IndexStructure, StructureEntries } from '../../gpu/index-structure.js'
-import type { LogEntry } from '../../persistence/log/write-log.js'
+import type { IndexShape, IndexStructure, StructureEntries, WriteBatch } from '../../gpu/index-structure.js'
 import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.js'
+import { columnFrom, countOf } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { rowCount } from '../../protocol/rows.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { PagedStructure } from './paged-structure.js'
@@ -118,31 +117,34 @@ function entrySource(reader: SnapshotReader): EntrySource {
  */
 async function replay(structure: IndexStructure, after: number, options: IndexLoadOptions): Promise<number> {
   const { store, id, definition, onProgress, stop } = options
-  const { keyType, payloadBytes } = structure.shape
-  const width = keyWidth(keyType)
+  const { keyType, payloadBytes: width } = structure.shape
   const total = store.log.last(id) - after
-  let gathered: LogEntry[] = []
+  let gathered: WriteBatch[] = []
   let items = 0
+  let position = after
   let gatheredBytes = 0
   let bytes = 0
   const apply = async (): Promise<void> => {
     if (gathered.length === 0) return
     stop?.throwIfAborted()
-    const batch = joinBatches(gathered, width, payloadBytes)
-    const prepared = await structure.prepare({ ...batch, goesOn: true })
+    const prepared = await structure.prepare({ ...joinBatches(gathered), goesOn: true })
     prepared.apply()
     await structure.compactIfWorthwhile({ inBackground: false, goesOn: true })
-    onProgress({ index: definition.name, done: gathered[gathered.length - 1].position - after, total })
+    onProgress({ index: definition.name, done: position - after, total })
     gathered = []
     items = 0
     gatheredBytes = 0
   }
   for await (const entry of store.log.read(id, after)) {
-    const count = rowCount({ bytes: entry.keys, offsets: entry.keyOffsets }, width)
-    const joins = gathered.length === 0 || (mayJoin(gathered[0], definition) && mayJoin(entry, definition))
+    const { ops, keys: stored, payloads } = entry
+    const keys = columnFrom(stored.bytes, keyWidth(keyType), stored.offsets)
+    const batch = { ops, keys, payloads: payloads && { bytes: payloads, width } }
+    const count = countOf(keys)
+    const joins = gathered.length === 0 || (mayJoin(gathered[0], definition) && mayJoin(batch, definition))
     const fits = items + count <= LIMITS.batchItems && gatheredBytes + entry.bytes <= LIMITS.frameBytes
     if (!joins || !fits) await apply()
-    gathered.push(entry)
+    gathered.push(batch)
+    position = entry.position
     items += count
     gatheredBytes += entry.bytes
     bytes += entry.bytes
@@ -156,6 +158,6 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
  * Payloads get their sequence numbers, which clients hold in tokens, batch by batch: those that die within their batch get none.
  * So only batches in which none dies go together, and those of unique indexes, where every number is 0.
  */
-function mayJoin({ ops }: LogEntry, { unique }: IndexDefinition): boolean {
+function mayJoin({ ops }: WriteBatch, { unique }: IndexDefinition): boolean {
   return unique || ops === WriteOp.insert
 }

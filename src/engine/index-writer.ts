@@ -5,17 +5,22 @@ import type { StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { LogRecord } from '../../persistence/log/log-records.js'
 import type { Answer, WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
-import { aligned } from '../../protocol/columns.js'
+import {
+  aligned,
+  blankColumn,
+  type Column,
+  type CutColumn,
+  columnBytes,
+  countOf,
+} from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { ColumnChecksums } from '../../protocol/request-columns.js'
-import { rowCount } from '../../protocol/rows.js'
-import { keyWidth } from '../../protocol/types.js'
+import type { WriteColumns } from '../../protocol/request-columns.js'
 import { hashPayloads } from './content-hash.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
 import { JoinedMemory } from './joined-memory.js'
 import { countCodes } from './load-counts.js'
-import { type Blob, joinBatches, joinBlobs, numberRows, storedPayloads } from './write-batch.js'
+import { joinBatches, joinPayloads, numberRows, storedPayloads } from './write-batch.js'
 import { answerWrites, type IdentifiedWrite, nameOf, rememberedOutcome, unsound } from './write-identity.js'
 
 export interface PendingWrite extends IdentifiedWrite {
@@ -27,13 +32,10 @@ export interface PendingWrite extends IdentifiedWrite {
 /** What a writer needs of a structure. */
 type WritableStructure = Pick<IndexStructure, 'prepare'>
 
-/** A write as the device takes it, and the bytes that it leaves on the host. */
+/** A write as the device takes it, and the payloads that it leaves on the host. */
 interface DeviceWrite {
   readonly batch: WriteBatch
-  readonly blob: Blob | undefined
-  readonly count: number
-  /** Of the batch's columns, as far as they are known. */
-  readonly checksums: ColumnChecksums | undefined
+  readonly hosted: CutColumn | undefined
 }
 
 /** Told of the bytes of each log record, of how many writes are in it, and how long it took until it was synced. */
@@ -137,28 +139,30 @@ export class IndexWriter {
     { arrival, goesOn }: Pace,
   ): Promise<boolean> {
     const parts = writes.map(({ columns }) => this.#deviceWrite(columns))
-    const { keyType, payloadBytes } = this.#shape
+    const counts = parts.map(({ batch }) => countOf(batch.keys))
     const memory = new JoinedMemory()
     const batch = joinBatches(
       parts.map((part) => part.batch),
-      keyWidth(keyType),
-      payloadBytes,
       (bytes) => memory.take(bytes),
     )
+    const hosted = joinPayloads(
+      parts.map((part) => part.hosted),
+      counts,
+    )
     const firstRow = this.#store.payloads.nextRow(this.#index.id)
-    const withBlob = parts.some(({ blob }) => blob !== undefined)
-    if (withBlob && batch.payloads !== undefined) numberRows(aligned(batch.payloads, Uint32Array), firstRow)
+    if (hosted !== undefined && batch.payloads !== undefined)
+      numberRows(aligned(batch.payloads.bytes, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0].columns
     const preparing = structure.prepare({ ...batch, traversal, goesOn })
     // While the device works; the record needs them next.
-    const [prepared, checksums] = await Promise.all([preparing, checksumsOf(batch, parts)])
-    const answers = answersOf(prepared.codes, parts, writes)
+    const [prepared, columns] = await Promise.all([preparing, withChecksums(batch, parts)])
+    const answers = answersOf(prepared.codes, counts, writes)
     try {
       if (this.#ahead) throw unsound()
-      const stored = withBlob ? storedPayloads(joinBlobs(parts), prepared.codes) : undefined
+      const stored = hosted?.offsets && storedPayloads(hosted, prepared.codes)
       const segment = stored && { firstRow, ...stored }
-      const record = { ...batch, segment, checksums, outcomes: outcomesOf(writes, answers) }
+      const record = { ...columns, segment, outcomes: outcomesOf(writes, answers) }
       const logging = this.#log(record, writes.length)
       const isLoad = writes[0].load !== undefined
       if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
@@ -216,57 +220,42 @@ export class IndexWriter {
     }
   }
 
-  #deviceWrite({ ops, keys, keyOffsets, payloads, checksums }: IndexWrite): DeviceWrite {
-    const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.#shape.keyType))
-    const items = { ops, keys, keyOffsets }
-    if (payloads?.offsets === undefined) {
-      return { batch: { ...items, payloads: payloads?.bytes }, blob: undefined, count, checksums }
-    }
-    const blob = { bytes: payloads.bytes, offsets: payloads.offsets }
-    const rows = new Uint32Array(count * 4)
-    hashPayloads(blob.bytes, blob.offsets, this.#index.seed, rows)
-    const batch = { ...items, payloads: new Uint8Array(rows.buffer) }
-    return { batch, blob, count, checksums: { keys: checksums?.keys } }
+  #deviceWrite({ ops, keys, payloads }: IndexWrite): DeviceWrite {
+    if (payloads?.offsets === undefined) return { batch: { ops, keys, payloads }, hosted: undefined }
+    const rows = blankColumn(countOf(keys), this.#shape.payloadBytes)
+    hashPayloads(payloads, this.#index.seed, aligned(rows.bytes, Uint32Array))
+    return { batch: { ops, keys, payloads: rows }, hosted: payloads }
   }
 }
 
-/** Those of a batch that is made of parts. A part that lacks a column, which is filled up with zeros then, has no checksum of it. */
-async function checksumsOf(
-  { keys, payloads }: WriteBatch,
-  parts: readonly DeviceWrite[],
-): Promise<ColumnChecksums> {
-  const known = (column: 'keys' | 'payloads') =>
-    checksumOfAll(
-      parts.map(({ batch, checksums }) => ({
-        checksum: checksums?.[column],
-        bytes: batch[column]?.byteLength ?? 0,
-      })),
-    )
+/** A batch that is made of parts with the checksums of its columns. A part that lacks a column, which is filled up with zeros then, has none of it. */
+async function withChecksums(batch: WriteBatch, parts: readonly DeviceWrite[]): Promise<WriteColumns> {
+  const withChecksum = async (column: Column, name: 'keys' | 'payloads') => {
+    const known = checksumOfAll(parts.map((part) => part.batch[name]))
+    return { ...column, checksum: known ?? (await checksumInPieces(column.bytes)) }
+  }
+  const { ops, keys, payloads } = batch
   return {
-    keys: known('keys') ?? (await checksumInPieces(keys)),
-    payloads: payloads && (known('payloads') ?? (await checksumInPieces(payloads))),
+    ops,
+    keys: await withChecksum(keys, 'keys'),
+    payloads: payloads && (await withChecksum(payloads, 'payloads')),
   }
 }
 
 /** The share that a write takes of a group of them. One that names a traversal, or is a chunk already, goes alone. */
 export function weigh({ columns, load }: PendingWrite, shape: IndexShape): number {
-  const { keys, keyOffsets, payloads, traversal } = columns
+  const { keys, payloads, traversal } = columns
   if (traversal !== undefined || load?.course !== undefined) return Number.POSITIVE_INFINITY
-  const items = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(shape.keyType))
-  const keyBytes = keys.byteLength + (keyOffsets?.byteLength ?? 0)
-  const bytes = keyBytes + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
+  const items = countOf(keys)
+  const bytes = columnBytes(keys) + items * shape.payloadBytes + (payloads?.bytes.byteLength ?? 0)
   if (load !== undefined) return Math.max(items / LIMITS.loadItems, bytes / LIMITS.loadBytes)
   return Math.max(items / LIMITS.groupItems, bytes / LIMITS.groupBytes)
 }
 
 /** The answer of each write. */
-function answersOf(
-  codes: Uint8Array,
-  parts: readonly DeviceWrite[],
-  writes: readonly PendingWrite[],
-): Answer[] {
+function answersOf(codes: Uint8Array, counts: readonly number[], writes: readonly PendingWrite[]): Answer[] {
   let end = 0
-  return parts.map(({ count }, i) => {
+  return counts.map((count, i) => {
     end += count
     const own = codes.subarray(end - count, end)
     return writes[i].load === undefined ? { codes: own } : { counts: countCodes(own) }

@@ -1,7 +1,6 @@
 /** The in-process API: the engine without a server. */
 
 export type {
-  PayloadColumns,
   ReadColumns,
   ReadOp,
   ReadOptions,
@@ -9,6 +8,7 @@ export type {
   ReadResults,
 } from '../../gpu/index-structure.js'
 export type { DeviceRelation } from '../../gpu/relational/device-relation.js'
+export type { Column } from '../../protocol/columns.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type { ColumnDefinition, RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 export type { AppendedRows, ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'

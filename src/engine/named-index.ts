@@ -12,12 +12,12 @@ import type {
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
+import { countOf } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
-import { rowCount } from '../../protocol/rows.js'
-import { type IndexDefinition, keyWidth } from '../../protocol/types.js'
+import type { IndexDefinition } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { getCoalescer } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
@@ -99,7 +99,6 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     this.#fill = fill
     this.#gets = getCoalescer(
       (keys) => this.#timed(performance.now(), this.live().structure.current.read({ op: 'get' }, { keys })),
-      shape,
       (gets, milliseconds) => host.meter?.dispatched(gets, milliseconds),
     )
   }
@@ -324,7 +323,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   #weight(request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
     if (request.op === 'explain') return 1
     if ('ranges' in request) return request.ranges * request.limit
-    return keys === undefined ? 0 : rowCount(keys, keyWidth(this.definition.keyType))
+    return keys === undefined ? 0 : countOf(keys)
   }
 
   #derived(what: string): WarpdexError {

@@ -1,6 +1,6 @@
 import type { ReadOp, ReadRequest, ReadResults } from '../../gpu/index-structure.js'
 import type { PayloadStore } from '../../persistence/payloads/payload-store.js'
-import { aligned } from '../../protocol/columns.js'
+import { aligned, countOf } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 
@@ -30,17 +30,16 @@ export class PayloadReader {
     const result: ReadResults[ReadOp] = await readRows({ ...request, memory: undefined })
     // What is cast here has the type of the result, with other payloads.
     if (!('payloads' in result)) return result as ReadResults[Op]
-    const { payloads: rows } = result
-    const { offsets, bytes } = await this.#store.gather(this.#index, {
+    const { bytes: rows } = result.payloads
+    const payloads = await this.#store.gather(this.#index, {
       rows: aligned(rows, Uint32Array),
       stride: 4,
       // As many leading rows as fit, of those that count.
       present: 'found' in result ? result.found : undefined,
       maxBytes: PAYLOAD_BYTES,
     })
-    const fitting = offsets.length - 1
-    if (fitting === rows.byteLength / 16)
-      return { ...result, payloads: bytes, payloadOffsets: offsets } as ReadResults[Op]
+    const fitting = countOf(payloads)
+    if (fitting === countOf(result.payloads)) return { ...result, payloads } as ReadResults[Op]
     const limit = !('ranges' in request) ? 0 : request.ranges === 1 ? fitting : request.limit >> 1
     if (limit > 0) return this.read(readRows, { ...request, limit })
     throw new WarpdexError(

@@ -1,9 +1,8 @@
 import type { IndexStructure } from '../../gpu/index-structure.js'
 import type { RowFilter } from '../../persistence/payloads/compaction.js'
 import type { Store } from '../../persistence/store.js'
-import { aligned } from '../../protocol/columns.js'
+import { aligned, type Column } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { Rows } from '../../protocol/rows.js'
 import { isFixedKeyType, type KeyType } from '../../protocol/types.js'
 import type { InTurn } from './snapshot-upkeep.js'
 
@@ -69,16 +68,16 @@ export class PayloadReclaimer {
       return rows.size > 2 * structure.stats().payloads ? rows : undefined
     })
     if (held === undefined) return undefined
-    let tokens: Rows | undefined
+    let tokens: Column | undefined
     for (let more = true; more; ) {
       const page = await inTurn((paged) =>
         paged.use((structure) =>
           structure.read({ op: 'scan', ranges: 1, limit: pageEntries(structure.shape.keyType) }, { tokens }),
         ),
       )
-      const words = aligned(page.payloads, Uint32Array)
+      const words = aligned(page.payloads.bytes, Uint32Array)
       for (let i = 0; i < words.length; i += PAYLOAD_WORDS) held.mark(words[i] + words[i + 1] * 2 ** 32)
-      tokens = { bytes: page.tokens, offsets: page.tokenOffsets }
+      tokens = page.tokens
       more = page.more[0] === 1
     }
     // Rows that came meanwhile are not held yet, and nobody knows of their entries.

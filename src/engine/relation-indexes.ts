@@ -1,13 +1,10 @@
 import type { IndexStructure, PreparedWrite } from '../../gpu/index-structure.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import type { RelationBatch } from '../../protocol/relation-batch.js'
-import { type IndexDefinition, keyWidth, WriteOp } from '../../protocol/types.js'
+import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import type { HeldIndex } from './named-index.js'
 import { keysOfRows } from './relation-keys.js'
 import { joinBatches } from './write-batch.js'
-
-/** Bytes of a payload, the number of a row. */
-const ROW_BYTES = 4
 
 /** Rows that are put into an index at a time when it is made. */
 const FILL_ROWS = 2 ** 18
@@ -57,7 +54,7 @@ export async function prepareIndexes(
         row += batch.rows
         return { ops: WriteOp.insert, ...keys }
       })
-      prepared.push(await prepare(joinBatches(parts, keyWidth(definition.keyType), ROW_BYTES)))
+      prepared.push(await prepare(joinBatches(parts)))
     }
     return prepared
   } catch (error) {

@@ -1,19 +1,25 @@
-import { aligned, asBytes } from '../../protocol/columns.js'
+import {
+  aligned,
+  asBytes,
+  type Column,
+  type CutColumn,
+  columnOf,
+  NO_VALUES,
+  valueAt,
+} from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type ColumnDefinition, columnWords } from '../../protocol/relation.js'
 import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
 import { unpackColumn } from '../../protocol/relation-values.js'
-import { type Rows, rowCount } from '../../protocol/rows.js'
 import { TupleEncoder } from '../../protocol/tuple-key.js'
 import type { KeyType } from '../../protocol/types.js'
 
 /** Keys of an index over columns, and as their payloads the numbers of the rows that have them. */
 export interface RowKeys {
-  readonly keys: Uint8Array
-  readonly keyOffsets?: Uint32Array | undefined
+  readonly keys: Column
   /** u32. */
-  readonly payloads: Uint8Array
+  readonly payloads: Column
 }
 
 /** A column and its values. */
@@ -44,10 +50,11 @@ export function keysOfRows(
     return values === undefined ? [] : [{ column, values }]
   })
   const live = rowsWithKeys(parts, rows)
-  const payloads = asBytes(live.map((row) => first + row))
+  const payloads = { bytes: asBytes(live.map((row) => first + row)), width: 4 }
   const [part] = parts
-  if (parts.length > 1) return { ...variable(tupleKeys(parts, live), columns), payloads }
-  if (part.column.type === 'string') return { ...variable(stringKeys(part.values, live), columns), payloads }
+  if (parts.length > 1) return { keys: checked(tupleKeys(parts, live), columns), payloads }
+  if (part.column.type === 'string')
+    return { keys: checked(stringKeys(part.values, live), columns), payloads }
   return { keys: fixedKeys(part, live, rows), payloads }
 }
 
@@ -69,46 +76,34 @@ function rowsWithKeys(parts: readonly KeyPart[], rows: number): Uint32Array {
   return live.subarray(0, count)
 }
 
-function fixedKeys({ column, values: { values } }: KeyPart, live: Uint32Array, rows: number): Uint8Array {
-  if (live.length === rows) return values
+function fixedKeys({ column, values: { values } }: KeyPart, live: Uint32Array, rows: number): Column {
   const words = columnWords(column.type)
+  if (live.length === rows) return { bytes: values, width: 4 * words }
   const source = aligned(values, Uint32Array)
   const keys = new Uint32Array(live.length * words)
   for (let i = 0; i < live.length; i++) {
     for (let word = 0; word < words; word++) keys[i * words + word] = source[live[i] * words + word]
   }
-  return asBytes(keys)
+  return { bytes: asBytes(keys), width: 4 * words }
 }
 
-function stringKeys({ values, strings }: ColumnValues, live: Uint32Array): Required<Rows> {
+function stringKeys({ values, strings }: ColumnValues, live: Uint32Array): CutColumn {
   const numbers = aligned(values, Uint32Array)
-  const { bytes, offsets = Uint32Array.of(0) } = strings ?? { bytes: new Uint8Array(0) }
-  const keyOffsets = new Uint32Array(live.length + 1)
-  live.forEach((row, i) => {
-    const number = numbers[row]
-    keyOffsets[i + 1] = keyOffsets[i] + offsets[number + 1] - offsets[number]
-  })
-  const keys = new Uint8Array(keyOffsets[live.length])
-  live.forEach((row, i) => {
-    const number = numbers[row]
-    keys.set(bytes.subarray(offsets[number], offsets[number + 1]), keyOffsets[i])
-  })
-  return { bytes: keys, offsets: keyOffsets }
+  return columnOf(Array.from(live, (row) => valueAt(strings ?? NO_VALUES, numbers[row])))
 }
 
-function tupleKeys(parts: readonly KeyPart[], live: Uint32Array): Rows {
+function tupleKeys(parts: readonly KeyPart[], live: Uint32Array): CutColumn {
   const encoder = new TupleEncoder(parts.map(({ column }) => column.type))
   const columns = parts.map(({ column, values }) => unpackColumn(values, column.type))
   // Rows in which any column is null are not among them.
   for (const row of live) encoder.add(columns.map((values) => values[row] ?? 0))
-  return encoder.rows()
+  return encoder.column()
 }
 
-function variable(rows: Rows, columns: readonly ColumnDefinition[]): Omit<RowKeys, 'payloads'> {
-  const { bytes: keys, offsets: keyOffsets = Uint32Array.of(0) } = rows
-  const count = rowCount({ bytes: keys, offsets: keyOffsets }, undefined)
-  for (let i = 0; i < count; i++) {
-    const length = keyOffsets[i + 1] - keyOffsets[i]
+function checked(keys: CutColumn, columns: readonly ColumnDefinition[]): CutColumn {
+  const { offsets } = keys
+  for (let i = 1; i < offsets.length; i++) {
+    const length = offsets[i] - offsets[i - 1]
     if (length <= LIMITS.keyBytes) continue
     const names = columns.map(({ name }) => JSON.stringify(name)).join(', ')
     throw new WarpdexError(
@@ -116,5 +111,5 @@ function variable(rows: Rows, columns: readonly ColumnDefinition[]): Omit<RowKey
       `an index over ${names} takes keys of up to ${LIMITS.keyBytes} bytes, and a row has one of ${length}`,
     )
   }
-  return { keys, keyOffsets }
+  return keys
 }

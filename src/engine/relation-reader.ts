@@ -4,7 +4,7 @@ import type {
   DeviceRelation,
   StringDictionary,
 } from '../../gpu/relational/device-relation.js'
-import { aligned, asBytes } from '../../protocol/columns.js'
+import { aligned, asBytes, columnOf } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import {
@@ -14,7 +14,6 @@ import {
   type RelationDefinition,
 } from '../../protocol/relation.js'
 import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
-import { rowsOf } from '../../protocol/rows.js'
 
 /** Which rows to read. */
 export interface RowsToRead {
@@ -143,6 +142,6 @@ function withOwnStrings({ values, validity }: ColumnValues, dictionary: StringDi
   for (let row = 0; row < codes.length; row++) if (hasValue(validity, row)) used.add(codes[row])
   const ascending = Uint32Array.from(used).sort()
   const numbers = new Map(Array.from(ascending, (code, number) => [code, number]))
-  const strings = rowsOf(Array.from(ascending, (code) => encoder.encode(dictionary.at(code))))
+  const strings = columnOf(Array.from(ascending, (code) => encoder.encode(dictionary.at(code))))
   return { values: asBytes(codes.map((code) => numbers.get(code) ?? 0)), validity, strings }
 }

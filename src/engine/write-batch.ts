@@ -1,12 +1,13 @@
 import type { WriteBatch } from '../../gpu/index-structure.js'
-import { joinRows, type RowWidth, rowCount } from '../../protocol/rows.js'
+import {
+  blankColumn,
+  type Column,
+  type CutColumn,
+  countOf,
+  joinColumns,
+  valueAt,
+} from '../../protocol/columns.js'
 import { ResultCode, type WriteOp } from '../../protocol/types.js'
-
-/** Payloads of kind `bytes`: payload i is bytes offsets[i] to offsets[i + 1]. */
-export interface Blob {
-  readonly bytes: Uint8Array
-  readonly offsets: Uint32Array
-}
 
 /**
  * One batch that does what the given ones do one after the other. A batch without payloads among others gets zeros.
@@ -14,28 +15,41 @@ export interface Blob {
  */
 export function joinBatches(
   batches: readonly WriteBatch[],
-  keyWidth: RowWidth,
-  payloadBytes: number,
-  allocate = (bytes: number): Uint8Array => new Uint8Array(bytes),
+  allocate?: (bytes: number) => Uint8Array,
 ): WriteBatch {
   if (batches.length === 1) return batches[0]
-  const columns = batches.map(({ keys, keyOffsets }) => ({ bytes: keys, offsets: keyOffsets }))
-  const counts = columns.map((column) => rowCount(column, keyWidth))
-  const total = counts.reduce((sum, count) => sum + count, 0)
-  const keys = joinRows(columns, keyWidth, counts, allocate)
-  const withPayloads = batches.some(({ payloads }) => payloads !== undefined)
-  const payloads = withPayloads ? allocate(total * payloadBytes) : undefined
-  const ops = new Uint8Array(total)
+  const columns = batches.map(({ keys }) => keys)
+  const counts = columns.map(countOf)
+  const keys = joinColumns(columns, counts, allocate)
+  const payloads = joinPayloads(
+    batches.map(({ payloads }) => payloads),
+    counts,
+    allocate,
+  )
+  const ops = new Uint8Array(countOf(keys))
   let start = 0
   batches.forEach((batch, i) => {
     const end = start + counts[i]
-    if (batch.payloads !== undefined) payloads?.set(batch.payloads, start * payloadBytes)
-    else payloads?.fill(0, start * payloadBytes, end * payloadBytes)
     if (typeof batch.ops === 'number') ops.fill(batch.ops, start, end)
     else ops.set(batch.ops, start)
     start = end
   })
-  return { ops: commonOp(batches) ?? ops, keys: keys.bytes, keyOffsets: keys.offsets, payloads }
+  return { ops: commonOp(batches) ?? ops, keys, payloads }
+}
+
+/** The payloads of writes of `counts` items each; those of a write without any are zeros, or of no bytes. */
+export function joinPayloads(
+  columns: readonly (Column | undefined)[],
+  counts: readonly number[],
+  allocate?: (bytes: number) => Uint8Array,
+): Column | undefined {
+  const given = columns.find((column) => column !== undefined)
+  if (given === undefined) return undefined
+  return joinColumns(
+    columns.map((column = blankColumn(0, given.width)) => column),
+    counts,
+    allocate,
+  )
 }
 
 function commonOp(batches: readonly WriteBatch[]): WriteOp | undefined {
@@ -43,41 +57,18 @@ function commonOp(batches: readonly WriteBatch[]): WriteOp | undefined {
   return typeof ops === 'number' && batches.every((batch) => batch.ops === ops) ? ops : undefined
 }
 
-/** One blob with the payloads of all; a batch without payloads has `count` empty ones. */
-export function joinBlobs(
-  blobs: readonly { readonly blob: Blob | undefined; readonly count: number }[],
-): Blob {
-  const only = blobs.length === 1 ? blobs[0].blob : undefined
-  if (only !== undefined) return only
-  const bytes = new Uint8Array(blobs.reduce((sum, { blob }) => sum + (blob?.bytes.byteLength ?? 0), 0))
-  const offsets = new Uint32Array(blobs.reduce((sum, { count }) => sum + count, 1))
-  let item = 1
-  let end = 0
-  for (const { blob, count } of blobs) {
-    for (let i = 1; i <= count; i++) offsets[item++] = end + (blob?.offsets[i] ?? 0)
-    if (blob === undefined) continue
-    bytes.set(blob.bytes, end)
-    end += blob.bytes.byteLength
-  }
-  return { bytes, offsets }
-}
-
-/** The blob with empty payloads for the items that store none, or `undefined` when none stores any. */
-export function storedPayloads(blob: Blob, codes: Uint8Array): Blob | undefined {
-  if (codes.every(isStored)) return blob
+/** The payloads, empty ones for the items that store none; `undefined` when none stores any. */
+export function storedPayloads(payloads: CutColumn, codes: Uint8Array): CutColumn | undefined {
+  if (codes.every(isStored)) return payloads
   if (!codes.some(isStored)) return undefined
-  const bytes = new Uint8Array(blob.bytes.byteLength)
-  const offsets = new Uint32Array(blob.offsets.length)
-  let end = 0
+  const bytes = new Uint8Array(payloads.bytes.byteLength)
+  const offsets = new Uint32Array(payloads.offsets.length)
   for (let i = 0; i < codes.length; i++) {
-    if (isStored(codes[i])) {
-      const payload = blob.bytes.subarray(blob.offsets[i], blob.offsets[i + 1])
-      bytes.set(payload, end)
-      end += payload.byteLength
-    }
-    offsets[i + 1] = end
+    const payload = isStored(codes[i]) ? valueAt(payloads, i) : undefined
+    if (payload !== undefined) bytes.set(payload, offsets[i])
+    offsets[i + 1] = offsets[i] + (payload?.byteLength ?? 0)
   }
-  return { bytes: bytes.subarray(0, end), offsets }
+  return { bytes: bytes.subarray(0, offsets[codes.length]), offsets }
 }
 
 function isStored(code: number): boolean {

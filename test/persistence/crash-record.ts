@@ -11,7 +11,7 @@ export function crashRecord(
   for (let i = 0; i < count; i++) offsets[i + 1] = offsets[i] + ((position * 31 + i) % 120)
   return {
     ops: new Uint8Array(count).fill(position % 5),
-    keys: new Uint8Array(count * 8).fill(position),
+    keys: { bytes: new Uint8Array(count * 8).fill(position), width: 8 },
     segment: { firstRow, offsets, bytes: new Uint8Array(offsets[count]).fill(position) },
     outcomes: [{ client: 'crash', write: position, codes: new Uint8Array(count).fill(position % 3) }],
   }

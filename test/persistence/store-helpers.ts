@@ -6,6 +6,7 @@ import { open } from 'lmdb'
 import type { Test } from 'tap'
 import type { LogRecord, PayloadSegment } from '../../persistence/log/log-records.js'
 import type { LogEntry } from '../../persistence/log/write-log.js'
+import type { Column } from '../../protocol/columns.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 
 /** A new directory that is removed after the test. The dot in its name is there on purpose. */
@@ -38,10 +39,15 @@ export function segmentOf(firstRow: number, payloads: readonly Uint8Array[]): Pa
   return { firstRow, offsets, bytes: new Uint8Array(Buffer.concat(payloads)) }
 }
 
+/** A column of single bytes. */
+export function bytesOf(bytes: Uint8Array): Column {
+  return { bytes, width: 1 }
+}
+
 /** A batch whose content follows from a number. */
 export function batch(number: number, items = 10): LogRecord {
   const keys = new Uint8Array(items * 8).map((_, i) => number * 7 + i)
-  return { ops: 0, keys, payloads: keys.map((byte) => byte ^ 0xff) }
+  return { ops: 0, keys: bytesOf(keys), payloads: bytesOf(keys.map((byte) => byte ^ 0xff)) }
 }
 
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -51,12 +57,12 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** The columns of an entry as values that are quick to compare. */
-export function plain({ ops, keys, keyOffsets, payloads }: LogEntry | LogRecord): unknown {
+export function plain({ ops, keys, payloads }: LogEntry | LogRecord): unknown {
   return {
     ops: typeof ops === 'number' ? ops : hex(ops),
-    keys: hex(keys),
-    keyOffsets: keyOffsets && [...keyOffsets],
-    payloads: payloads === undefined ? undefined : hex(payloads),
+    keys: hex(keys.bytes),
+    keyOffsets: keys.offsets && [...keys.offsets],
+    payloads: payloads && hex(payloads instanceof Uint8Array ? payloads : payloads.bytes),
   }
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { countOf } from '../../protocol/columns.js'
 import { LoadError, loadParts, NO_ROWS, runLoad } from '../../protocol/load.js'
-import { rowCount } from '../../protocol/rows.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import { Random, seedOfRun } from '../random.js'
 
@@ -9,7 +9,8 @@ const FIXED = { keys: 4, payloads: 2 }
 const VARIABLE = { keys: undefined, payloads: undefined }
 
 function column(rows: readonly number[], width: number | undefined): WriteItems['keys'] {
-  if (width !== undefined) return { bytes: Uint8Array.from(rows.flatMap((row) => Array(width).fill(row))) }
+  if (width !== undefined)
+    return { bytes: Uint8Array.from(rows.flatMap((row) => Array(width).fill(row))), width }
   const offsets = new Uint32Array(rows.length + 1)
   for (const [i, row] of rows.entries()) offsets[i + 1] = offsets[i] + row
   return { bytes: Uint8Array.from(rows.flatMap((row) => Array(row).fill(row))), offsets }
@@ -32,12 +33,12 @@ t.test('batches become parts within the limits, with the same rows', async (t) =
       return { keys: column(rows, widths.keys), payloads: column(rows, widths.payloads) }
     })
     const parts: WriteItems[] = []
-    for await (const part of loadParts(batches, widths, limits)) parts.push(part)
+    for await (const part of loadParts(batches, limits)) parts.push(part)
     const all = (items: readonly WriteItems[], which: 'keys' | 'payloads') =>
       items.flatMap((one) => [...(one[which]?.bytes ?? [])])
     for (const which of ['keys', 'payloads'] as const) t.same(all(parts, which), all(batches, which))
     for (const part of parts) {
-      const rows = rowCount(part.keys, widths.keys)
+      const rows = countOf(part.keys)
       t.ok(rows === 1 || (rows <= limits.rows && bytesOf(part) <= limits.bytes), `${rows} rows`)
       t.ok(rows > 0)
     }

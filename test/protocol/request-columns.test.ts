@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asBytes } from '../../protocol/columns.js'
+import { asBytes, columnOf } from '../../protocol/columns.js'
 import type { DataOp, DataRequest, WireColumn, WireColumns } from '../../protocol/data-request.js'
 import type { SectionType } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -11,7 +11,6 @@ import {
   scanColumns,
   writeColumns,
 } from '../../protocol/request-columns.js'
-import { rowsOf } from '../../protocol/rows.js'
 import { TupleEncoder } from '../../protocol/tuple-key.js'
 import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 
@@ -125,7 +124,7 @@ t.test('getNext continues at one sequence number a key', async (t) => {
   const next = (columns: WireColumns) =>
     getNextColumns(request('getNext', { keys: column('u32', 8), ...columns }), numbers)
   t.match(next({}), { sequences: undefined })
-  t.equal(next({ sequences: column('u32', 8) }).sequences?.byteLength, 8)
+  t.equal(next({ sequences: column('u32', 8) }).sequences?.bytes.byteLength, 8)
   t.throws(() => next({ sequences: column('u32', 4) }), { message: /4 bytes; 8 are needed/ })
 })
 
@@ -135,7 +134,7 @@ const pairs: IndexDefinition = { name: 'p', keyType: 'tuple(u32,string)', payloa
 
 /** Rows of any length as they travel. */
 function rows(...values: readonly (string | Uint8Array)[]): WireColumn {
-  const { bytes, offsets } = rowsOf(
+  const { bytes, offsets } = columnOf(
     values.map((value) => (typeof value === 'string' ? Buffer.from(value) : value)),
   )
   return column('bytes', bytes, [...offsets])
@@ -193,7 +192,7 @@ t.test('strings are UTF-8, each by itself', async (t) => {
 t.test('tuples are whole', async (t) => {
   const encoder = new TupleEncoder(['u32', 'string'])
   encoder.add([7, 'ab'])
-  const { bytes } = encoder.rows()
+  const { bytes } = encoder.column()
   t.ok(requireKeys(keys(bytes, bytes), pairs))
   t.throws(() => requireKeys(keys(bytes, bytes.subarray(0, -1)), pairs), {
     code: 'BAD_REQUEST',

@@ -6,7 +6,7 @@ import { Random, seedOfRun } from '../random.js'
 function encode(parts: readonly ScalarKeyType[], ...values: ScalarKey[]): Uint8Array {
   const encoder = new TupleEncoder(parts)
   encoder.add(values)
-  return encoder.rows().bytes
+  return encoder.column().bytes
 }
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -140,7 +140,7 @@ t.test('encoded tuples are in the order of the tuples, and are decoded to what t
     const tuples = Array.from({ length: 400 }, () => parts.map((part) => randomPart(random, part)))
     const encoder = new TupleEncoder(parts)
     for (const tuple of tuples) encoder.add(tuple)
-    const { bytes, offsets } = encoder.rows()
+    const { bytes, offsets } = encoder.column()
     const encoded = tuples.map((_, i) => bytes.subarray(offsets[i], offsets[i + 1]))
     for (let i = 1; i < tuples.length; i++) {
       const order = parts.reduce(

@@ -6,6 +6,7 @@ import type { Engine, EngineOptions, Index } from '../../src/engine/index.js'
 import { usedBytes } from '../persistence/used-bytes.js'
 import type { Random } from '../random.js'
 import { reads } from '../reads.js'
+import { writeTo } from '../writes.js'
 
 const DEFINITIONS: readonly IndexDefinition[] = [
   { name: 'texts', keyType: 'u32', payloadKind: 'bytes', unique: false },
@@ -138,7 +139,7 @@ async function write(index: Index, batch: number, random: Random): Promise<void>
     payloadKind === 'bytes'
       ? { bytes: new Uint8Array(Buffer.concat(texts)), offsets }
       : { bytes: bytesOf(numbers), offsets: undefined }
-  await index.write({ ops, keys: bytesOf(keys), payloads }, { client: name, number: batch })
+  await writeTo(index, { ops, keys: bytesOf(keys), payloads }, { client: name, number: batch })
 }
 
 async function ask(engine: Engine): Promise<Answers> {
@@ -161,7 +162,7 @@ async function ask(engine: Engine): Promise<Answers> {
       .join(' ')
     for (let number = 0; number < BATCHES; number++) {
       const none = { ops: WriteOp.deleteKey, keys: new Uint8Array(), payloads: undefined }
-      outcomes.push(Buffer.from(await index.write(none, { client: name, number })).toString('hex'))
+      outcomes.push(Buffer.from(await writeTo(index, none, { client: name, number })).toString('hex'))
     }
   }
   return { entries, outcomes }

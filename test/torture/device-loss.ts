@@ -5,6 +5,7 @@ import { Engine } from '../../src/engine/index.js'
 import { modelStructures } from '../model-structure.js'
 import type { Random } from '../random.js'
 import { reads } from '../reads.js'
+import { writeTo } from '../writes.js'
 
 const WRITERS = 4
 const BATCH = 32
@@ -49,9 +50,9 @@ export async function loseDevices(
         const columns = {
           ops: WriteOp.insert,
           keys: keysOf(batch),
-          payloads: { bytes: keysOf(batch), offsets: undefined },
+          payloads: keysOf(batch),
         }
-        await index.write(columns, { client: 'loss', number: batch })
+        await writeTo(index, columns, { client: 'loss', number: batch })
         acknowledged++
         batch += WRITERS
       } catch (error) {

@@ -21,7 +21,7 @@ export async function overwrite(directory: string, random: Random, records = REC
     const firstRow = store.payloads.nextRow(id)
     const offsets = Uint32Array.from({ length: ITEMS + 1 }, (_, item) => item * 40)
     const segment = { firstRow, offsets, bytes: random.bytes(ITEMS * 40) }
-    await store.log.append(id, { ops: 0, keys: random.bytes(ITEMS * 8), segment })
+    await store.log.append(id, { ops: 0, keys: { bytes: random.bytes(ITEMS * 8), width: 8 }, segment })
     if (i % 20 !== 0) continue
     const reader = store.log.read(id, store.log.first(id) - 1)[Symbol.asyncIterator]()
     await reader.next()

@@ -1,8 +1,7 @@
 import type { RecordBatch } from 'apache-arrow'
-import { aligned, asBytes } from '../../../protocol/columns.js'
+import { aligned, asBytes, columnOf } from '../../../protocol/columns.js'
 import type { BatchColumn, ResultBatch } from '../../../protocol/query/result.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
-import { rowsOf } from '../../../protocol/rows.js'
 import { toArrow } from '../arrow.js'
 
 const ENCODER = new TextEncoder()
@@ -73,7 +72,7 @@ export class QueryBatch {
   /** As an Arrow record batch, in which strings are dictionaries. Needs the package `apache-arrow`. */
   toArrow(): Promise<RecordBatch> {
     const columns = this.columns.map(({ name, values, validity, texts }) => {
-      const strings = texts && rowsOf(texts.map((text) => ENCODER.encode(text)))
+      const strings = texts && columnOf(texts.map((text) => ENCODER.encode(text)))
       return [name, { values: asBytes(values), validity, strings }] as const
     })
     return toArrow(this.columns, { rows: this.length, columns: new Map(columns) })

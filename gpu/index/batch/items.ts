@@ -1,4 +1,4 @@
-import { asBytes } from '../../../protocol/columns.js'
+import { asBytes, countOf } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
@@ -51,25 +51,21 @@ export interface KeyRecords {
 }
 
 /** Uploads a batch. */
-export function uploadItems(
-  device: Device,
-  scratch: Scratch,
-  shape: IndexShape,
-  batch: WriteBatch,
-  count: number,
-): Items {
+export function uploadItems(device: Device, scratch: Scratch, shape: IndexShape, batch: WriteBatch): Items {
   const upload = (column: Uint8Array | undefined): GPUBuffer => {
     const buffer = scratch.bytes(column?.byteLength ?? 0)
     if (column !== undefined) device.upload(buffer, column)
     return buffer
   }
-  const { ops, keyOffsets } = batch
-  const bytes = upload(batch.keys)
+  const { ops } = batch
+  const { bytes: all, offsets } = batch.keys
+  const count = countOf(batch.keys)
+  const bytes = upload(all)
   const keys =
-    keyOffsets === undefined
+    offsets === undefined
       ? { fixed: bytes }
-      : { bytes, offsets: upload(asBytes(keyOffsets)), count, byteLength: batch.keys.byteLength }
-  const payloads = upload(batch.payloads)
+      : { bytes, offsets: upload(asBytes(offsets)), count, byteLength: all.byteLength }
+  const payloads = upload(batch.payloads?.bytes)
   const kinds = upload(typeof ops === 'number' ? undefined : ops)
   return { ...itemKinds(shape, batch), count, ops: kinds, keys, payloads }
 }
@@ -87,6 +83,6 @@ export function itemKinds(shape: IndexShape, batch: WriteBatch): ItemKinds {
     goesOn: batch.goesOn ?? false,
     coming: batch.coming ?? 0,
     isSorted: batch.isSorted ?? false,
-    leading: shape.keyType.endsWith('64') && !batch.isSorted ? leadingBits(batch.keys) : undefined,
+    leading: shape.keyType.endsWith('64') && !batch.isSorted ? leadingBits(batch.keys.bytes) : undefined,
   }
 }

@@ -1,7 +1,15 @@
-import { aligned, asBytes } from '../../../protocol/columns.js'
+import {
+  aligned,
+  asBytes,
+  type Column,
+  columnFrom,
+  concatenate,
+  countOf,
+  pickValues,
+  sliceColumn,
+} from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { concatenate, pickRows, type Rows, rowCount, sliceRows } from '../../../protocol/rows.js'
 import { keyWidth, WriteOp } from '../../../protocol/types.js'
 import type { IndexStructure, StructureEntries } from '../../index-structure.js'
 import { needsSpare } from './renumber.js'
@@ -45,30 +53,29 @@ export async function loadEntries(structure: IndexStructure, source: EntrySource
   )
 }
 
-type Column = 'keys' | 'keyOffsets' | 'payloads' | 'lists' | 'entries'
+type ColumnName = 'keys' | 'keyOffsets' | 'payloads' | 'lists' | 'entries'
 
 /** @param coming keys that the group and those behind it have; returns those of the group */
 async function loadGroup(
   structure: IndexStructure,
-  columns: Readonly<Record<Column, Uint8Array | undefined>>,
+  columns: Readonly<Record<ColumnName, Uint8Array | undefined>>,
   coming: number,
 ): Promise<number> {
   const { keys: bytes = new Uint8Array(0), keyOffsets, payloads, lists, entries } = columns
   const { keyType, payloadBytes } = structure.shape
-  const width = keyWidth(keyType)
-  const keys: Rows = { bytes, offsets: keyOffsets && aligned(keyOffsets, Uint32Array) }
+  const keys = columnFrom(bytes, keyWidth(keyType), keyOffsets && aligned(keyOffsets, Uint32Array))
   const words = Math.ceil(payloadBytes / 4)
   const firsts = aligned(payloads ?? new Uint8Array(0), Uint32Array)
   const all = Uint32Array.from({ length: payloadBytes % 4 === 0 ? 0 : firsts.length / words }, (_, i) => i)
   await insert(structure, keys, payloadColumn(firsts, words, 0, all, payloadBytes), coming)
-  const count = rowCount(keys, width)
+  const count = countOf(keys)
   if (lists === undefined || entries === undefined) return count
   const padded = aligned(entries, Uint32Array)
   const odd = oddKeys(aligned(lists, Uint32Array), padded, 1 + words)
   const further = payloadColumn(padded, 1 + words, 1, odd.further.entries, payloadBytes)
-  await insert(structure, pickRows(keys, width, odd.further.keys), further)
+  await insert(structure, pickValues(keys, odd.further.keys), further)
   await structure.renumber({
-    keys: pickRows(keys, width, odd.numbers),
+    keys: pickValues(keys, odd.numbers),
     lists: odd.lists,
     sequences: odd.sequences,
   })
@@ -79,23 +86,14 @@ async function loadGroup(
  * Inserts rows in key order, as many at a time as a batch may have.
  * @param coming new keys that these rows and those to come have, where that is known
  */
-async function insert(
-  structure: IndexStructure,
-  keys: Rows,
-  payloads: Uint8Array,
-  coming = 0,
-): Promise<void> {
-  const { keyType, payloadBytes } = structure.shape
-  const width = keyWidth(keyType)
-  const count = rowCount(keys, width)
+async function insert(structure: IndexStructure, keys: Column, payloads: Column, coming = 0): Promise<void> {
+  const count = countOf(keys)
   for (let start = 0; start < count; start += LIMITS.batchItems) {
     const end = Math.min(count, start + LIMITS.batchItems)
-    const slice = sliceRows(keys, width, start, end)
     const prepared = await structure.prepare({
       ops: WriteOp.insert,
-      keys: slice.bytes,
-      keyOffsets: slice.offsets,
-      payloads: payloads.subarray(start * payloadBytes, end * payloadBytes),
+      keys: sliceColumn(keys, start, end),
+      payloads: sliceColumn(payloads, start, end),
       goesOn: true,
       coming: Math.max(0, coming - end),
       isSorted: true,
@@ -160,16 +158,16 @@ function payloadColumn(
   offset: number,
   numbers: Uint32Array,
   payloadBytes: number,
-): Uint8Array {
+): Column {
   const source = asBytes(words)
-  if (offset === 0 && stride * 4 === payloadBytes) return source
+  if (offset === 0 && stride * 4 === payloadBytes) return { bytes: source, width: payloadBytes }
   const column = new Uint8Array(numbers.length * payloadBytes)
   for (let i = 0; i < numbers.length; i++) {
     if (numbers[i] === NO_ENTRY) continue
     const start = (numbers[i]! * stride + offset) * 4
     for (let b = 0; b < payloadBytes; b++) column[i * payloadBytes + b] = source[start + b]!
   }
-  return column
+  return { bytes: column, width: payloadBytes }
 }
 
 async function readWhole(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

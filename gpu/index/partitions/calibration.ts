@@ -1,3 +1,4 @@
+import { blankColumn, type CutColumn, countOf } from '../../../protocol/columns.js'
 import { TRAVERSALS, type Traversal } from '../../../protocol/traversal.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
@@ -8,7 +9,7 @@ import { Arena } from '../arena.js'
 import { treeShape } from '../layout.js'
 import { type Parts, partsFor } from '../parts.js'
 import { fitCosts, type Measurement } from './fit-costs.js'
-import { GetTimer, type KeyBlob } from './get-timer.js'
+import { GetTimer } from './get-timer.js'
 import { situationOf, type TraversalCosts } from './traversal-costs.js'
 
 /** A tree over random keys of printable characters. */
@@ -129,11 +130,12 @@ async function measureBatch(
   }
 }
 
-async function insert({ writer }: Parts, arena: Arena, { bytes, offsets }: KeyBlob): Promise<void> {
-  const count = offsets.length - 1
-  const payloads = new Uint8Array(4 * count)
-  const batch = { ops: WriteOp.insert, keys: bytes, keyOffsets: offsets, payloads }
-  const prepared = await writer.prepare(arena, batch)
+async function insert({ writer }: Parts, arena: Arena, keys: CutColumn): Promise<void> {
+  const prepared = await writer.prepare(arena, {
+    ops: WriteOp.insert,
+    keys,
+    payloads: blankColumn(countOf(keys), 4),
+  })
   prepared.apply()
 }
 
@@ -145,7 +147,7 @@ function randomKeys(
   count: number,
   { keyBytes, sharedBytes = 0 }: Sample,
   number: (i: number) => number = (i) => i,
-): KeyBlob {
+): CutColumn {
   const bytes = new Uint8Array(count * keyBytes)
   const offsets = Uint32Array.from({ length: count + 1 }, (_, i) => i * keyBytes)
   for (let i = 0; i < count; i++) {

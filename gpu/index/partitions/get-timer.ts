@@ -1,3 +1,4 @@
+import type { CutColumn } from '../../../protocol/columns.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import type { Clock } from '../../device/clock.js'
 import type { Device } from '../../device/device.js'
@@ -7,12 +8,6 @@ import type { WarmDevice } from '../../primitives/warm-device.js'
 import type { Arena } from '../arena.js'
 import type { Reads } from '../read/reads.js'
 import type { Locator, TraversalPlan } from './locator.js'
-
-/** A column of keys of variable length. */
-export interface KeyBlob {
-  readonly bytes: Uint8Array
-  readonly offsets: Uint32Array
-}
 
 /** Times gets of one batch of keys, which lie on the device in their normal form, with unique payloads of one word. */
 export class GetTimer {
@@ -25,7 +20,7 @@ export class GetTimer {
   readonly #queries: KeyColumn
   readonly #clock: Clock | undefined
 
-  constructor(warm: WarmDevice, reads: Reads, keys: KeyBlob) {
+  constructor(warm: WarmDevice, reads: Reads, keys: CutColumn) {
     const { device } = reads.context
     this.#device = device
     this.#warm = warm

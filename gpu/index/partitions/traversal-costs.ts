@@ -1,5 +1,7 @@
+import { type Column, countOf } from '../../../protocol/columns.js'
 import { TRAVERSALS, type Traversal, type TraversalCost } from '../../../protocol/traversal.js'
 import type { Arena } from '../arena.js'
+import type { TreeShape } from '../layout.js'
 import type { PartitionTable } from './partitions.js'
 
 /**
@@ -35,6 +37,21 @@ export interface Batch {
   readonly digits: number
   readonly meanDigits: number
 }
+
+/** A column as a batch, as far as the host can tell: bytes that are escaped in the normal form add digits. */
+export function batchOf({ form, levels }: TreeShape, keys: Column): Batch {
+  const count = countOf(keys)
+  const { offsets } = keys
+  if (form === undefined || offsets === undefined) return { count, digits: levels, meanDigits: levels }
+  let longest = 0
+  for (let i = 1; i < offsets.length; i++) longest = Math.max(longest, offsets[i] - offsets[i - 1])
+  const mean = keys.bytes.byteLength / Math.max(1, count)
+  const added = form === 'terminated' ? TERMINATOR_BYTES : 0
+  return { count, digits: 2 * (longest + added), meanDigits: 2 * (mean + added) }
+}
+
+/** Bytes that end a key in the normal form. */
+const TERMINATOR_BYTES = 2
 
 /** What finding a batch in a tree with partitions depends on. */
 export function situationOf(

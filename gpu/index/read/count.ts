@@ -1,3 +1,4 @@
+import { countOf } from '../../../protocol/columns.js'
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ReadColumns, ReadRequest } from '../../index-structure.js'
@@ -36,7 +37,7 @@ export class Count implements ReadOperation<'count'> {
     columns: ReadColumns,
   ): Promise<Uint8Array> {
     const keys = keysOf(columns)
-    const count = this.#context.count(keys)
+    const count = countOf(keys)
     const [counts] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
       const counts = scratch.words(count)
@@ -47,6 +48,6 @@ export class Count implements ReadOperation<'count'> {
   }
 
   none(_request: ReadRequest<'count'>, columns: ReadColumns): Uint8Array {
-    return new Uint8Array(4 * this.#context.count(keysOf(columns)))
+    return new Uint8Array(4 * countOf(keysOf(columns)))
   }
 }

@@ -1,4 +1,4 @@
-import type { Rows } from '../../../protocol/rows.js'
+import { type Column, sliceColumn } from '../../../protocol/columns.js'
 import type { Explanation, ResultTables } from '../../../protocol/traversal.js'
 import type { ReadColumns, ReadRequest } from '../../index-structure.js'
 import { explainSequential, type Traversals } from '../partitions/traversals.js'
@@ -35,11 +35,10 @@ export class Explain implements ReadOperation<'explain'> {
     return explainSequential(this.#context.batch(keysOf(columns)), undefined)
   }
 
-  async #tables(tree: SearchedTree, keys: Rows): Promise<ResultTables | null> {
+  async #tables(tree: SearchedTree, keys: Column): Promise<ResultTables | null> {
     const { locator, device } = this.#context
     if (locator === undefined) return null
-    const offsets = keys.offsets?.subarray(0, 2)
-    const first = { bytes: keys.bytes.subarray(0, offsets?.[1] ?? this.#context.keyBytes), offsets }
+    const first = sliceColumn(keys, 0, 1)
     const { found } = await this.#get.run({ ...tree, plan: () => undefined }, { op: 'get' }, { keys: first })
     const scratch = device.scratch()
     try {

@@ -1,3 +1,4 @@
+import { blankColumn, countOf } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -41,7 +42,7 @@ export class GetAll implements ReadOperation<'getAll'> {
   ): Promise<GetAllResult> {
     const limit = Math.min(request.limit, this.#context.mostEntries)
     const keys = keysOf(columns)
-    const count = this.#context.count(keys)
+    const count = countOf(keys)
     const scratch = this.#context.device.scratch()
     try {
       const recorder = this.#context.device.record()
@@ -62,15 +63,16 @@ export class GetAll implements ReadOperation<'getAll'> {
         limit,
         total,
       )
-      return { offsets: words(read[0]), payloads: entries[0] }
+      const { payloadBytes: width } = this.#context
+      return { offsets: words(read[0]), payloads: { bytes: entries[0], width } }
     } finally {
       scratch.release()
     }
   }
 
   none(_request: ReadRequest<'getAll'>, columns: ReadColumns): GetAllResult {
-    const count = this.#context.count(keysOf(columns))
-    return { offsets: new Uint32Array(count + 1), payloads: new Uint8Array(0) }
+    const count = countOf(keysOf(columns))
+    return { offsets: new Uint32Array(count + 1), payloads: blankColumn(0, this.#context.payloadBytes) }
   }
 
   /** Records it for `count` keys that are on the device, up to `limit` payloads altogether. */

@@ -1,13 +1,15 @@
+import { blankColumn, type Column, countOf } from '../../../protocol/columns.js'
+import { keyWidth, SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { DeviceColumn, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetNextResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { TraversalPlan } from '../partitions/locator.js'
-import { keyColumns, recordKeys } from './key-columns.js'
+import { recordKeys, restoredKeys } from './key-columns.js'
 import type { NarrowPayloads } from './narrow-payloads.js'
 import { bitmapBytes, type ReadContext } from './read-context.js'
-import { keysOf, noKeys, type ReadOperation, type SearchedTree } from './read-operation.js'
+import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The entry after, or before, each position (Volk §2.1). */
 export class GetNext implements ReadOperation<'getNext'> {
@@ -34,12 +36,13 @@ export class GetNext implements ReadOperation<'getNext'> {
   }
 
   none(_request: ReadRequest<'getNext'>, columns: ReadColumns): GetNextResult {
-    const count = this.#context.count(keysOf(columns))
+    const { keyType, payloadBytes } = this.#context
+    const count = countOf(keysOf(columns))
     return {
       found: new Uint8Array(bitmapBytes(count)),
-      ...noKeys(this.#context.keyType, count),
-      payloads: new Uint8Array(count * this.#context.payloadBytes),
-      sequences: new Uint8Array(4 * count),
+      keys: blankColumn(count, keyWidth(keyType)),
+      payloads: blankColumn(count, payloadBytes),
+      sequences: blankColumn(count, SEQUENCE_BYTES),
     }
   }
 
@@ -50,27 +53,28 @@ export class GetNext implements ReadOperation<'getNext'> {
     given: ReadColumns,
     plan: TraversalPlan | undefined,
   ): Promise<GetNextResult> {
-    const { restorer } = this.#context
-    const count = this.#context.count(keysOf(given))
-    const scratch = this.#context.device.scratch()
+    const { restorer, device, keyBytes, payloadBytes: width } = this.#context
+    const count = countOf(keysOf(given))
+    const resultOf = (keys: Column, [found, payloads, sequences]: readonly Uint8Array[]) => {
+      const places = { bytes: sequences!, width: SEQUENCE_BYTES }
+      return { found: found!, keys, payloads: { bytes: payloads!, width }, sequences: places }
+    }
+    const scratch = device.scratch()
     try {
-      const recorder = this.#context.device.record()
+      const recorder = device.record()
       const { known, records } = this.#record(recorder, scratch, arena, request, given, count, plan)
       if (restorer === undefined || arena.heap === undefined) {
-        const keys = { buffer: records, bytes: count * this.#context.keyBytes }
-        return resultOf(await this.#context.device.submitAndRead(recorder, [...known, keys]))
+        const keys = { buffer: records, bytes: count * keyBytes }
+        const columns = await device.submitAndRead(recorder, [...known, keys])
+        return resultOf({ bytes: columns[3]!, width: keyBytes }, columns)
       }
       const found = { restorer, heap: arena.heap.buffer, records, most: count, live: undefined }
       const recorded = recordKeys(recorder, scratch, found)
       const starts = { buffer: recorded.starts.buffer, bytes: 4 * count }
-      const columns = await this.#context.device.submitAndRead(recorder, [
-        ...known,
-        ...recorded.known,
-        starts,
-      ])
-      const [bits, payloads, sequences, length, first, begins] = columns
-      const { keys, keyOffsets } = await keyColumns(this.#context, scratch, found, [length!, first!], begins!)
-      return { ...resultOf([bits!, payloads!, sequences!, keys]), keyOffsets }
+      const columns = await device.submitAndRead(recorder, [...known, ...recorded.known, starts])
+      const [, , , length, first, begins] = columns
+      const keys = await restoredKeys(this.#context, scratch, found, [length!, first!], begins!)
+      return resultOf(keys, columns)
     } finally {
       scratch.release()
     }
@@ -91,7 +95,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     const padded = scratch.bytes(count * paddedBytes)
     // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
-    if (columns.sequences !== undefined) device.upload(sequences, columns.sequences)
+    if (columns.sequences !== undefined) device.upload(sequences, columns.sequences.bytes)
     const located = plan && locator?.record(recorder, scratch, arena, plan, queries, { count })
     const kernels = located === undefined ? this.#fromRoot : (this.#located ?? this.#fromRoot)
     recorder.dispatch(
@@ -121,8 +125,4 @@ export class GetNext implements ReadOperation<'getNext'> {
     ]
     return { known, records }
   }
-}
-
-function resultOf([found, payloads, sequences, keys]: readonly Uint8Array[]): GetNextResult {
-  return { found: found!, keys: keys!, payloads: payloads!, sequences: sequences! }
 }

@@ -1,3 +1,4 @@
+import { blankColumn, countOf } from '../../../protocol/columns.js'
 import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
@@ -112,7 +113,7 @@ export class Get implements ReadOperation<'get'> {
   ): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
     const keys = keysOf(columns)
-    const count = this.#context.count(keys)
+    const count = countOf(keys)
     const coming = tree.plan(keys, traversal)
     const plan = coming && (await coming)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
@@ -126,14 +127,12 @@ export class Get implements ReadOperation<'get'> {
         { buffer: column, bytes: count * payloadBytes },
       ]
     }, memory)
-    return { found, payloads }
+    return { found, payloads: { bytes: payloads, width: payloadBytes } }
   }
 
   none(_request: ReadRequest<'get'>, columns: ReadColumns): GetResult {
-    const count = this.#context.count(keysOf(columns))
-    return {
-      found: new Uint8Array(bitmapBytes(count)),
-      payloads: new Uint8Array(count * this.#context.payloadBytes),
-    }
+    const count = countOf(keysOf(columns))
+    const payloads = blankColumn(count, this.#context.payloadBytes)
+    return { found: new Uint8Array(bitmapBytes(count)), payloads }
   }
 }

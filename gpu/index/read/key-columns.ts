@@ -1,3 +1,4 @@
+import type { CutColumn } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { DeviceColumn } from '../../device/device.js'
@@ -21,7 +22,7 @@ export interface FoundKeys {
   readonly live: DeviceWord | undefined
 }
 
-/** The columns that `keyColumns` takes once they are read. */
+/** The columns that `restoredKeys` takes once they are read. */
 export interface RecordedKeys {
   /** Bytes of all keys, and the first of them. */
   readonly known: readonly [DeviceColumn, DeviceColumn]
@@ -43,17 +44,17 @@ export function recordKeys(recorder: Recorder, scratch: Scratch, found: FoundKey
 }
 
 /**
- * The keys as a column and its offsets. Where they are longer than what came with the rest, the heap is read once more, so it
+ * The keys as a column. Where they are longer than what came with the rest, the heap is read once more, so it
  * must be as it was until this settles.
  * @throws WarpdexError `TOO_LARGE`
  */
-export async function keyColumns(
+export async function restoredKeys(
   { device }: ReadContext,
   scratch: Scratch,
   found: FoundKeys,
   [length, first]: readonly [Uint8Array, Uint8Array],
   starts: Uint8Array,
-): Promise<{ keys: Uint8Array; keyOffsets: Uint32Array }> {
+): Promise<CutColumn> {
   const begins = words(starts)
   const bytes = words(length)[0]!
   // The sum of all lengths may also have wrapped around, be it at the last key.
@@ -64,12 +65,12 @@ export async function keyColumns(
       `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,
     )
   }
-  const keyOffsets = new Uint32Array(starts.byteLength / 4 + 1)
-  keyOffsets.set(begins)
-  keyOffsets[keyOffsets.length - 1] = bytes
-  if (bytes <= EAGER_BYTES) return { keys: first.subarray(0, bytes), keyOffsets }
+  const offsets = new Uint32Array(starts.byteLength / 4 + 1)
+  offsets.set(begins)
+  offsets[offsets.length - 1] = bytes
+  if (bytes <= EAGER_BYTES) return { bytes: first.subarray(0, bytes), offsets }
   const recorder = device.record()
   const { bytes: buffer } = found.restorer.record(recorder, scratch, found, found.most, bytes, found.live)
   const [keys] = await device.submitAndRead(recorder, [{ buffer, bytes }])
-  return { keys: keys!, keyOffsets }
+  return { bytes: keys!, offsets }
 }

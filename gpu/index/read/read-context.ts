@@ -1,5 +1,4 @@
-import { asBytes } from '../../../protocol/columns.js'
-import type { Rows } from '../../../protocol/rows.js'
+import { asBytes, type Column, countOf } from '../../../protocol/columns.js'
 import type { KeyType } from '../../../protocol/types.js'
 import type { Device, DeviceColumn, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -11,9 +10,9 @@ import { KeyRestorer } from '../../keys/restore.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { keyLengths, type TreeShape, treeShape } from '../layout.js'
+import { type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../partitions/locator.js'
-import type { Batch } from '../partitions/traversal-costs.js'
+import { type Batch, batchOf } from '../partitions/traversal-costs.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
@@ -74,26 +73,21 @@ export class ReadContext {
     return this.device.kernels(`index/read/${name}`, entryPoints, { ...this.tree.conditions, ...conditions })
   }
 
-  /** The number of keys in a column. */
-  count({ bytes, offsets }: Rows): number {
-    return offsets === undefined ? bytes.byteLength / this.keyBytes : offsets.length - 1
-  }
-
   /** How many keys a column has, and how long they are. */
-  batch(keys: Rows): Batch {
-    const { longest, mean } = keyLengths(this.tree, keys.offsets)
-    return { count: this.count(keys), digits: longest, meanDigits: mean }
+  batch(keys: Column): Batch {
+    return batchOf(this.tree, keys)
   }
 
   /** Keys as they came off the wire, ready for kernels. */
-  queries(recorder: Recorder, scratch: Scratch, { bytes, offsets }: Rows): KeyColumn {
+  queries(recorder: Recorder, scratch: Scratch, keys: Column): KeyColumn {
+    const { bytes, offsets } = keys
     if (this.#normaliser === undefined || offsets === undefined) {
       return { keys: this.upload(scratch, bytes, recorder), heap: undefined }
     }
     const wire = {
       offsets: this.upload(scratch, asBytes(offsets), recorder),
       bytes: this.upload(scratch, bytes, recorder),
-      count: offsets.length - 1,
+      count: countOf(keys),
       byteLength: bytes.byteLength,
     }
     const { records, heap } = this.#normaliser.record(recorder, scratch, wire)

@@ -1,7 +1,7 @@
+import { type Column, countOf } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Rows } from '../../../protocol/rows.js'
 import type { Traversal } from '../../../protocol/traversal.js'
-import { isFixedKeyType, type KeyType, keyBytes } from '../../../protocol/types.js'
+import { type KeyType, keyWidth } from '../../../protocol/types.js'
 import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
 import type { TraversalPlan } from '../partitions/locator.js'
@@ -14,7 +14,7 @@ export interface SearchedTree {
    * Plans how keys are to be found; undefined at once where there is nothing to plan, so that the read is submitted when it is called:
    * keys go down from the root then.
    */
-  plan(keys: Rows, traversal: Traversal | undefined): Promise<TraversalPlan | undefined> | undefined
+  plan(keys: Column, traversal: Traversal | undefined): Promise<TraversalPlan | undefined> | undefined
 }
 
 /**
@@ -29,7 +29,7 @@ export interface ReadOperation<Op extends ReadOp> {
 }
 
 /** The column of keys that a read comes with. */
-export function keysOf({ keys }: ReadColumns): Rows {
+export function keysOf({ keys }: ReadColumns): Column {
   if (keys === undefined) throw new WarpdexError('INTERNAL', 'the read needs a column of keys')
   return keys
 }
@@ -38,17 +38,13 @@ export function keysOf({ keys }: ReadColumns): Rows {
  * Keys of a column, by its length or its offsets.
  * @throws WarpdexError `WRONG_KEY_TYPE`
  */
-export function keyCount(keyType: KeyType, { bytes, offsets }: Rows): number {
-  if (!isFixedKeyType(keyType)) {
-    if (offsets !== undefined && offsets.length > 0) return offsets.length - 1
-    throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys needs its offsets`)
-  }
-  const size = keyBytes(keyType)
-  if (bytes.byteLength % size === 0) return bytes.byteLength / size
-  throw new WarpdexError(
-    'WRONG_KEY_TYPE',
-    `${bytes.byteLength} bytes are no column of ${keyType} keys, which take ${size} bytes each`,
-  )
+export function keyCount(keyType: KeyType, keys: Column): number {
+  const width = keyWidth(keyType)
+  const count = countOf(keys)
+  if (keys.width === width && Number.isInteger(count)) return count
+  const right = width === undefined ? 'needs its offsets' : `takes ${width} bytes a key`
+  const { byteLength } = keys.bytes
+  throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys ${right}; it has ${byteLength} bytes`)
 }
 
 /** How many keys, or ranges, a read asks for. */
@@ -59,18 +55,4 @@ export function askedFor<Op extends ReadOp>(
 ): number {
   if ('ranges' in request) return request.limit === 0 ? 0 : request.ranges
   return keyCount(keyType, keysOf(columns))
-}
-
-/** What comes in the place of keys that were not found. */
-export function noKeys(keyType: KeyType, count: number): { keys: Uint8Array; keyOffsets?: Uint32Array } {
-  if (isFixedKeyType(keyType)) return { keys: new Uint8Array(count * keyBytes(keyType)) }
-  return { keys: new Uint8Array(0), keyOffsets: new Uint32Array(count + 1) }
-}
-
-export function noTokens(
-  keyType: KeyType,
-  ranges: number,
-): { tokens: Uint8Array; tokenOffsets?: Uint32Array } {
-  if (isFixedKeyType(keyType)) return { tokens: new Uint8Array(ranges * (keyBytes(keyType) + 4)) }
-  return { tokens: new Uint8Array(0), tokenOffsets: new Uint32Array(ranges + 1) }
 }

@@ -1,5 +1,13 @@
-import { asBytes } from '../../../protocol/columns.js'
-import { joinRows, type Rows, rowCount, rowsOf } from '../../../protocol/rows.js'
+import {
+  asBytes,
+  type Column,
+  columnOf,
+  countOf,
+  joinColumns,
+  NO_VALUES,
+  valuesOf,
+} from '../../../protocol/columns.js'
+import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ReadColumns, ScanOptions } from '../../index-structure.js'
@@ -34,7 +42,7 @@ export class ScanRanges {
     const ranges = scratch.words(request.ranges * (2 * tree.keyWords + 2))
     const common = { count: request.ranges, shape: tree.word, flags: flags(request) }
     if (tree.form === undefined) {
-      const upload = (column: Rows | undefined) => this.#context.upload(scratch, column?.bytes)
+      const upload = (column: Column | undefined) => this.#context.upload(scratch, column?.bytes)
       const columns = {
         fromKeys: upload(request.from),
         toKeys: upload(request.to),
@@ -53,38 +61,21 @@ export class ScanRanges {
   }
 }
 
-/** The ends of ranges as one column: those of `from`, then those of `to`, then the keys of `tokens`. */
-function variableEnds({ from = NO_KEYS, to = NO_KEYS, tokens }: RangeColumns): {
-  keys: Rows
+/** The ends of ranges as one column: those of `from`, then those of `to`, then the keys of `tokens`; and the sequence numbers of `tokens`. */
+function variableEnds({ from = NO_VALUES, to = NO_VALUES, tokens = NO_VALUES }: RangeColumns): {
+  keys: Column
   toBegin: number
   tokensBegin: number
   sequences: Uint32Array
 } {
-  const { sequences, ...keysOfTokens } = splitTokens(tokens)
-  const toBegin = rowCount(from, undefined)
-  return {
-    keys: joinRows([from, to, keysOfTokens], undefined),
-    toBegin,
-    tokensBegin: toBegin + rowCount(to, undefined),
-    sequences,
-  }
-}
-
-const NO_KEYS: Rows = { bytes: new Uint8Array(0), offsets: new Uint32Array(1) }
-const SEQUENCE_BYTES = 4
-
-/** Tokens of keys of variable length: their keys as a column, and their sequence numbers. */
-function splitTokens({
-  bytes,
-  offsets = new Uint32Array(1),
-}: Rows = NO_KEYS): Rows & { sequences: Uint32Array } {
-  const count = offsets.length - 1
-  const keys = Array.from({ length: count }, (_, i) =>
-    bytes.subarray(offsets[i], offsets[i + 1]! - SEQUENCE_BYTES),
+  const toBegin = countOf(from)
+  const positions = valuesOf(tokens)
+  const sequences = Uint32Array.from(positions, ({ buffer, byteOffset, byteLength }) =>
+    new DataView(buffer, byteOffset + byteLength - SEQUENCE_BYTES).getUint32(0, true),
   )
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const sequences = Uint32Array.from(keys, (_, i) => view.getUint32(offsets[i + 1]! - SEQUENCE_BYTES, true))
-  return { ...rowsOf(keys), sequences }
+  const keysOfTokens = columnOf(positions.map((position) => position.subarray(0, -SEQUENCE_BYTES)))
+  const keys = joinColumns([from, to, keysOfTokens])
+  return { keys, toBegin, tokensBegin: toBegin + countOf(to), sequences }
 }
 
 function flags(request: RangeColumns): number {

@@ -1,4 +1,6 @@
+import { blankColumn, type CutColumn, valueAt } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { keyWidth, SEQUENCE_BYTES, tokenWidth } from '../../../protocol/types.js'
 import type { AdapterFacts, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { InclusiveRanges } from '../../device-reads.js'
@@ -9,10 +11,10 @@ import type { TreeShape } from '../layout.js'
 import type { BreadthFirst } from './breadth-first.js'
 import { ContiguousScan, isContiguous } from './contiguous-scan.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
-import { keyColumns, recordKeys } from './key-columns.js'
+import { recordKeys, restoredKeys } from './key-columns.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type ReadContext, words } from './read-context.js'
-import { noKeys, noTokens, type ReadOperation, type SearchedTree } from './read-operation.js'
+import type { ReadOperation, SearchedTree } from './read-operation.js'
 import { type RangeColumns, ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
 
@@ -88,13 +90,13 @@ export class Scan implements ReadOperation<'scan'> {
   }
 
   none({ ranges }: ScanOptions): ScanResult {
-    const { keyType } = this.#context
+    const { keyType, payloadBytes } = this.#context
     return {
       offsets: new Uint32Array(ranges + 1),
-      ...noKeys(keyType, 0),
-      payloads: new Uint8Array(0),
+      keys: blankColumn(0, keyWidth(keyType)),
+      payloads: blankColumn(0, payloadBytes),
       more: new Uint8Array(ranges),
-      ...noTokens(keyType, ranges),
+      tokens: blankColumn(ranges, tokenWidth(keyType)),
     }
   }
 
@@ -204,7 +206,7 @@ export class Scan implements ReadOperation<'scan'> {
     const known = [
       { buffer: columns.offsets, bytes: 4 * (ranges + 1) },
       { buffer: columns.more, bytes: ranges },
-      { buffer: columns.tokens, bytes: ranges * (keyBytes + 4) },
+      { buffer: columns.tokens, bytes: ranges * (keyBytes + SEQUENCE_BYTES) },
     ]
     const payloads = { buffer: columns.payloads, entryBytes: payloadBytes }
     const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
@@ -214,51 +216,53 @@ export class Scan implements ReadOperation<'scan'> {
       const [offsets, more, tokens] = read.known
       return {
         offsets: words(offsets!),
-        keys: read.entries[0]!,
-        payloads: read.entries[1]!,
+        keys: { bytes: read.entries[0]!, width: keyBytes },
+        payloads: { bytes: read.entries[1]!, width: payloadBytes },
         more: more!,
-        tokens: tokens!,
+        tokens: { bytes: tokens!, width: keyBytes + SEQUENCE_BYTES },
       }
     }
     const live = { buffer: columns.offsets, index: ranges }
     const found = { restorer, heap: arena.heap.buffer, records: columns.keys, most, live }
-    const keys = recordKeys(recorder, scratch, found)
+    const restoring = recordKeys(recorder, scratch, found)
     const read = await this.#context.readEntries(
       recorder,
-      [...known, ...keys.known],
-      [keys.starts, payloads],
+      [...known, ...restoring.known],
+      [restoring.starts, payloads],
       most,
       total,
       memory,
     )
     const [offsets, more, positions, length, first] = read.known
-    const restored = await keyColumns(this.#context, scratch, found, [length!, first!], read.entries[0]!)
-    const result = { offsets: words(offsets!), ...restored, payloads: read.entries[1]!, more: more! }
-    return { ...result, ...variableTokens(result, words(positions!)) }
+    const keys = await restoredKeys(this.#context, scratch, found, [length!, first!], read.entries[0]!)
+    const ends = words(offsets!)
+    return {
+      offsets: ends,
+      keys,
+      payloads: { bytes: read.entries[1]!, width: payloadBytes },
+      more: more!,
+      tokens: variableTokens(ends, keys, words(positions!)),
+    }
   }
 }
 
 /** The token of each range: the key of its last entry, and the sequence number that follows the record of that key. */
-function variableTokens(
-  { offsets, keys, keyOffsets }: { offsets: Uint32Array; keys: Uint8Array; keyOffsets: Uint32Array },
-  positions: Uint32Array,
-): { tokens: Uint8Array; tokenOffsets: Uint32Array } {
+function variableTokens(offsets: Uint32Array, keys: CutColumn, positions: Uint32Array): CutColumn {
   const ranges = offsets.length - 1
-  const tokenOffsets = new Uint32Array(ranges + 1)
+  const ends = new Uint32Array(ranges + 1)
   const last = (range: number) =>
-    offsets[range + 1]! > offsets[range]! ? offsets[range + 1]! - 1 : undefined
+    offsets[range + 1]! > offsets[range]! ? valueAt(keys, offsets[range + 1]! - 1) : undefined
   for (let range = 0; range < ranges; range++) {
-    const entry = last(range)
-    const bytes = entry === undefined ? 0 : keyOffsets[entry + 1]! - keyOffsets[entry]! + 4
-    tokenOffsets[range + 1] = tokenOffsets[range]! + bytes
+    const key = last(range)
+    ends[range + 1] = ends[range]! + (key === undefined ? 0 : key.byteLength + SEQUENCE_BYTES)
   }
-  const tokens = new Uint8Array(tokenOffsets[ranges]!)
-  const view = new DataView(tokens.buffer)
+  const bytes = new Uint8Array(ends[ranges]!)
+  const view = new DataView(bytes.buffer)
   for (let range = 0; range < ranges; range++) {
-    const entry = last(range)
-    if (entry === undefined) continue
-    tokens.set(keys.subarray(keyOffsets[entry], keyOffsets[entry + 1]), tokenOffsets[range])
-    view.setUint32(tokenOffsets[range + 1]! - 4, positions[3 * range + 2]!, true)
+    const key = last(range)
+    if (key === undefined) continue
+    bytes.set(key, ends[range])
+    view.setUint32(ends[range + 1]! - SEQUENCE_BYTES, positions[3 * range + 2]!, true)
   }
-  return { tokens, tokenOffsets }
+  return { bytes, offsets: ends }
 }

@@ -1,5 +1,4 @@
-import { type Rows, rowCount } from '../../../protocol/rows.js'
-import { keyWidth } from '../../../protocol/types.js'
+import { type Column, countOf } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
@@ -7,7 +6,6 @@ import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { ReadContext } from '../read/read-context.js'
-import type { Boundaries } from './shards.js'
 
 /** A batch's keys on the device, in the order of the shards that they belong to; those of one shard in the order of the batch. */
 export interface Division {
@@ -22,7 +20,6 @@ export interface Division {
 /** Divides batches among shards (`route.wesl`; the split of He §3.1.4): shard numbers, a sort of them, and the keys in their order. */
 export class Divider {
   readonly #context: ReadContext
-  readonly #shape: IndexShape
   readonly #primitives: Primitives
   readonly #kernels: Kernels<'route' | 'divide'>
 
@@ -30,14 +27,13 @@ export class Divider {
     const context = new ReadContext(device, primitives, shape)
     const { conditions } = context.tree
     this.#context = context
-    this.#shape = shape
     this.#primitives = primitives
     this.#kernels = device.kernels('index/shards/route', ['route', 'divide'], conditions)
   }
 
   /** The shard of each key, on the host. */
-  async route(boundaries: Boundaries, keys: Rows): Promise<Uint32Array> {
-    const count = this.#count(keys)
+  async route(boundaries: Column, keys: Column): Promise<Uint32Array> {
+    const count = countOf(keys)
     const [parts] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
       const parts = this.#record(recorder, scratch, boundaries, queries, count)
@@ -47,30 +43,30 @@ export class Divider {
   }
 
   /** Divides a batch; its columns are scratch buffers. */
-  async divide(scratch: Scratch, boundaries: Boundaries, keys: Rows): Promise<Division> {
+  async divide(scratch: Scratch, boundaries: Column, keys: Column): Promise<Division> {
     const recorder = this.#context.device.record()
     const queries = this.#context.queries(recorder, scratch, keys)
-    return this.divideQueries(recorder, scratch, boundaries, queries, this.#count(keys))
+    return this.divideQueries(recorder, scratch, boundaries, queries, countOf(keys))
   }
 
   /** As `divide`, of `count` keys that are on the device; submits what was recorded. */
   async divideQueries(
     recorder: Recorder,
     scratch: Scratch,
-    boundaries: Boundaries,
+    boundaries: Column,
     queries: KeyColumn,
     count: number,
   ): Promise<Division> {
     const { device, tree, keyBytes } = this.#context
-    const { shards } = boundaries
+    const shards = countOf(boundaries) + 1
     const parts = this.#record(recorder, scratch, boundaries, queries, count)
-    const bits = Math.max(1, 32 - Math.clz32(boundaries.count))
+    const bits = Math.max(1, 32 - Math.clz32(countOf(boundaries)))
     const sorted = this.#primitives.sort(recorder, scratch, parts, undefined, count, 1, { bits })
     const positions = sorted.values
     const keys = scratch.bytes(count * keyBytes)
     const startsOnDevice = scratch.words(shards + 1)
     const divided = { sortedParts: sorted.keys, positions, dividedKeys: keys, starts: startsOnDevice }
-    const params = { count, shape: tree.word, boundaries: boundaries.count }
+    const params = { count, shape: tree.word, boundaries: countOf(boundaries) }
     recorder.dispatch(this.#kernels.divide, { queries: queries.keys, ...divided }, params, count + 1)
     const [starts] = await device.submitAndRead(recorder, [
       { buffer: startsOnDevice, bytes: 4 * (shards + 1) },
@@ -101,21 +97,17 @@ export class Divider {
   #record(
     recorder: Recorder,
     scratch: Scratch,
-    boundaries: Boundaries,
+    boundaries: Column,
     queries: KeyColumn,
     count: number,
   ): GPUBuffer {
     const { tree } = this.#context
-    const bounds = this.#context.queries(recorder, scratch, boundaries.rows)
+    const bounds = this.#context.queries(recorder, scratch, boundaries)
     const parts = scratch.words(count)
     const heaps = { heap: bounds.heap, queryHeap: queries.heap }
     const buffers = { queries: queries.keys, boundaries: bounds.keys, parts, ...heaps }
-    const params = { count, shape: tree.word, boundaries: boundaries.count }
+    const params = { count, shape: tree.word, boundaries: countOf(boundaries) }
     recorder.dispatch(this.#kernels.route, buffers, params, count)
     return parts
-  }
-
-  #count(keys: Rows): number {
-    return rowCount(keys, keyWidth(this.#shape.keyType))
   }
 }

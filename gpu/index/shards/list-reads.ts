@@ -1,6 +1,13 @@
+import {
+  type Column,
+  columnOf,
+  pickValues,
+  sliceColumn,
+  valueAt,
+  valuesOf,
+} from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { pickRows, type Rows, type RowWidth, rowAt, rowsOf, sliceRows } from '../../../protocol/rows.js'
-import { keyWidth } from '../../../protocol/types.js'
+import { keyWidth, SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type {
   GetAllResult,
   GetNextResult,
@@ -14,7 +21,7 @@ import { bitmapBytes } from '../read/read-context.js'
 import { keysOf } from '../read/read-operation.js'
 import type { Divider } from './divider.js'
 import { RangeAnswers } from './range-answers.js'
-import { SEQUENCE_BYTES, type Shards } from './shards.js'
+import type { Shards } from './shards.js'
 
 /**
  * Reads that answer a key or a range by a list, or may go on in the next shard. The device says which shard each belongs to; the
@@ -22,18 +29,16 @@ import { SEQUENCE_BYTES, type Shards } from './shards.js'
  */
 export class ListReads {
   readonly #shape: IndexShape
-  readonly #width: RowWidth
   readonly #divider: Divider
 
   constructor(shape: IndexShape, divider: Divider) {
     this.#shape = shape
-    this.#width = keyWidth(shape.keyType)
     this.#divider = divider
   }
 
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
-  async getAll(shards: Shards, keys: Rows, limit: number): Promise<GetAllResult> {
-    const { payloadBytes } = this.#shape
+  async getAll(shards: Shards, keys: Column, limit: number): Promise<GetAllResult> {
+    const { payloadBytes: width } = this.#shape
     const parts = await this.#divider.route(shards.boundaries, keys)
     const lists = new Array<Uint8Array>(parts.length)
     let total = 0
@@ -42,18 +47,18 @@ export class ListReads {
       (number) => parts[number],
       async (numbers) => {
         const tree = shards.trees[parts[numbers[0]]]
-        const result = await tree.read({ op: 'getAll', limit }, { keys: this.#pick(keys, numbers) })
-        const { offsets, payloads: bytes } = result
+        const result = await tree.read({ op: 'getAll', limit }, { keys: pickValues(keys, numbers) })
+        const { offsets, payloads } = result
         numbers.forEach((number, i) => {
-          lists[number] = sliceRows({ bytes }, payloadBytes, offsets[i], offsets[i + 1]).bytes
+          lists[number] = sliceColumn(payloads, offsets[i], offsets[i + 1]).bytes
         })
         total += offsets[numbers.length]
         if (total <= limit) return
         throw new WarpdexError('TOO_LARGE', `the keys have more than ${limit} payloads; ask for fewer keys`)
       },
     )
-    const { bytes: payloads, offsets } = rowsOf(lists)
-    return { offsets: offsets.map((offset) => offset / payloadBytes), payloads }
+    const { bytes, offsets } = columnOf(lists)
+    return { offsets: offsets.map((offset) => offset / width), payloads: { bytes, width } }
   }
 
   /** Where nothing follows a position in its shard, the next shard's first entry does. */
@@ -62,12 +67,12 @@ export class ListReads {
     request: ReadRequest<'getNext'>,
     columns: ReadColumns,
   ): Promise<GetNextResult> {
-    const width = this.#width
-    const { payloadBytes } = this.#shape
+    const { keyType, payloadBytes } = this.#shape
     const { sequences } = columns
     const keys = keysOf(columns)
     let parts = await this.#divider.route(shards.boundaries, keys)
-    const nothing = [width ?? 0, payloadBytes, SEQUENCE_BYTES].map((bytes) => new Uint8Array(bytes))
+    const widths = [keyWidth(keyType), payloadBytes, SEQUENCE_BYTES]
+    const nothing = widths.map((width) => new Uint8Array(width ?? 0))
     const entries = new Array(parts.length).fill(nothing)
     const found = new Uint8Array(bitmapBytes(parts.length))
     const step = request.reverse ? -1 : 1
@@ -78,34 +83,27 @@ export class ListReads {
         (number) => parts[number],
         async (numbers) => {
           const own = {
-            keys: this.#pick(keys, numbers),
-            sequences: sequences && pickRows({ bytes: sequences }, SEQUENCE_BYTES, numbers).bytes,
+            keys: pickValues(keys, numbers),
+            sequences: sequences && pickValues(sequences, numbers),
           }
           const next = await shards.trees[parts[numbers[0]]].read(request, own)
           numbers.forEach((number, i) => {
             if (!isSet(next.found, i)) return
             found[number >> 3] |= 1 << (number & 7)
-            entries[number] = [
-              rowAt({ bytes: next.keys, offsets: next.keyOffsets }, width, i),
-              rowAt({ bytes: next.payloads }, payloadBytes, i),
-              rowAt({ bytes: next.sequences }, SEQUENCE_BYTES, i),
-            ]
+            entries[number] = [next.keys, next.payloads, next.sequences].map((column) => valueAt(column, i))
           })
         },
       )
       parts = parts.map((part) => part + step)
       open = open.filter((number) => !isSet(found, number) && shards.trees[parts[number]] !== undefined)
     }
-    const [nextKeys, payloads, nextSequences] = nothing.map((_, column) =>
-      rowsOf(entries.map((entry) => entry[column])),
+    const [nextKeys, payloads, nextSequences] = widths.map((width, column) =>
+      columnOf(
+        entries.map((entry) => entry[column]),
+        width,
+      ),
     )
-    return {
-      found,
-      keys: nextKeys.bytes,
-      ...(width === undefined && { keyOffsets: nextKeys.offsets }),
-      payloads: payloads.bytes,
-      sequences: nextSequences.bytes,
-    }
+    return { found, keys: nextKeys, payloads, sequences: nextSequences }
   }
 
   /** Ranges begin in the shard of their near end, and go on until they are full or at their far end. */
@@ -123,7 +121,7 @@ export class ListReads {
       await forEachGroup(open, groupOf, async (numbers) => {
         const tree = shards.trees[parts[numbers[0]]]
         const own = { ...request, ranges: numbers.length, limit: wanted(numbers[0]) }
-        answers.add(numbers, await tree.read(own, this.#pickRanges(columns, numbers)))
+        answers.add(numbers, await tree.read(own, pickRanges(columns, numbers)))
       })
       open = open.filter((range) => !answers.isCut(range) && parts[range] !== far[range])
       parts = parts.map((part) => part + step)
@@ -139,8 +137,8 @@ export class ListReads {
   ): Promise<{ near: Uint32Array; far: Uint32Array }> {
     const top = shards.trees.length - 1
     const { from: low, to: high } = columns
-    const tokens = this.#tokenKeys(ranges, columns.tokens)
-    const route = async (keys: Rows | undefined, open: number): Promise<Uint32Array> => {
+    const tokens = columns.tokens && this.#tokenKeys(columns.tokens)
+    const route = async (keys: Column | undefined, open: number): Promise<Uint32Array> => {
       if (keys === undefined) return new Uint32Array(ranges).fill(open)
       return this.#divider.route(shards.boundaries, keys)
     }
@@ -155,29 +153,17 @@ export class ListReads {
   }
 
   /** The keys of a request's tokens, without the sequence numbers behind them. */
-  #tokenKeys(ranges: number, tokens: Rows | undefined): Rows | undefined {
-    if (tokens === undefined) return undefined
-    const keys: Uint8Array[] = []
-    const width = this.#width
-    for (let range = 0; range < ranges; range++) {
-      const token = rowAt(tokens, width && width + SEQUENCE_BYTES, range)
-      keys.push(token.subarray(0, -SEQUENCE_BYTES))
-    }
-    const { bytes, offsets } = rowsOf(keys)
-    return width === undefined ? { bytes, offsets } : { bytes }
+  #tokenKeys(tokens: Column): Column {
+    const keys = valuesOf(tokens).map((token) => token.subarray(0, -SEQUENCE_BYTES))
+    return columnOf(keys, keyWidth(this.#shape.keyType))
   }
+}
 
-  #pickRanges({ from, to, tokens }: ReadColumns, numbers: Uint32Array): ReadColumns {
-    const width = this.#width
-    return {
-      from: from && pickRows(from, width, numbers),
-      to: to && pickRows(to, width, numbers),
-      tokens: tokens && pickRows(tokens, width && width + SEQUENCE_BYTES, numbers),
-    }
-  }
-
-  #pick(keys: Rows, numbers: Uint32Array): Rows {
-    return pickRows(keys, this.#width, numbers)
+function pickRanges({ from, to, tokens }: ReadColumns, numbers: Uint32Array): ReadColumns {
+  return {
+    from: from && pickValues(from, numbers),
+    to: to && pickValues(to, numbers),
+    tokens: tokens && pickValues(tokens, numbers),
   }
 }
 

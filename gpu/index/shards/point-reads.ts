@@ -1,9 +1,8 @@
-import type { Rows } from '../../../protocol/rows.js'
+import { type Column, countOf } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { GetResult, IndexShape, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
-import { keyLengths } from '../layout.js'
 import { checkTraversal } from '../partitions/traversals.js'
 import { type HeldTree, holdAll } from '../prefix-tree.js'
 import { NarrowPayloads } from '../read/narrow-payloads.js'
@@ -39,14 +38,14 @@ export class PointReads {
   }
 
   /** The first payload of each key. */
-  get(shards: Shards, { traversal, memory }: ReadRequest<'get'>, keys: Rows): Promise<GetResult> {
+  get(shards: Shards, { traversal, memory }: ReadRequest<'get'>, keys: Column): Promise<GetResult> {
     const { payloadBytes, paddedBytes, tree: shape } = this.#context
     checkTraversal(shape, traversal)
-    const count = this.#context.count(keys)
-    const { longest: digits, mean: meanDigits } = keyLengths(shape, keys.offsets)
+    const count = countOf(keys)
+    const batch = this.#context.batch(keys)
     return this.#divided(shards, keys, async (scratch, division, shares) => {
       const plans = await Promise.all(
-        shares.map(({ tree, count }) => tree?.plan({ count, digits, meanDigits }, traversal)),
+        shares.map(({ tree, count }) => tree?.plan({ ...batch, count }, traversal)),
       )
       const recorder = this.#device.record()
       const { keys: queries, positions, startsOnDevice: starts } = division
@@ -73,14 +72,14 @@ export class PointReads {
         { buffer: column, bytes: count * payloadBytes },
       ]
       const [bits, bytes] = await this.#device.submitAndRead(recorder, columns, memory)
-      return { found: bits, payloads: bytes }
+      return { found: bits, payloads: { bytes, width: payloadBytes } }
     })
   }
 
   /** The number of payloads of each key, u32. */
-  count(shards: Shards, keys: Rows): Promise<Uint8Array> {
+  count(shards: Shards, keys: Column): Promise<Uint8Array> {
     const { primitives } = this.#context
-    const count = this.#context.count(keys)
+    const count = countOf(keys)
     return this.#divided(shards, keys, async (scratch, { keys: queries, positions }, shares) => {
       const recorder = this.#device.record()
       const [counts, all] = [scratch.words(count), scratch.words(count)]
@@ -97,7 +96,7 @@ export class PointReads {
   /** Answers with what the shards hold meanwhile. */
   #divided<T>(
     { boundaries, trees }: Shards,
-    keys: Rows,
+    keys: Column,
     answer: (scratch: Scratch, division: Division, shares: readonly Share[]) => Promise<T>,
   ): Promise<T> {
     return holdAll(trees, async (held) => {

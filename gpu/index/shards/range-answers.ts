@@ -1,9 +1,15 @@
+import {
+  blankColumn,
+  type Column,
+  columnOf,
+  joinColumns,
+  sliceColumn,
+  valueAt,
+} from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { concatenate, joinRows, rowAt, rowsOf, sliceRows } from '../../../protocol/rows.js'
-import { keyWidth } from '../../../protocol/types.js'
+import { keyWidth, tokenWidth } from '../../../protocol/types.js'
 import type { IndexShape, ScanResult } from '../../index-structure.js'
-import { SEQUENCE_BYTES } from './shards.js'
 
 /** What one shard has of a range. */
 interface Piece {
@@ -60,15 +66,15 @@ export class RangeAnswers {
   /** @throws WarpdexError `TOO_LARGE` when keys of variable length have more bytes than a frame */
   result(): ScanResult {
     const { keyType, payloadBytes } = this.#shape
-    const width = keyWidth(keyType)
+    const width = tokenWidth(keyType)
     const pieces = this.#pieces.flat()
-    const ends = ({ result: { offsets }, range }: Piece) => [offsets[range], offsets[range + 1]] as const
-    const keys = pieces.map((piece) =>
-      sliceRows({ bytes: piece.result.keys, offsets: piece.result.keyOffsets }, width, ...ends(piece)),
-    )
-    const payloads = pieces.map(
-      (piece) => sliceRows({ bytes: piece.result.payloads }, payloadBytes, ...ends(piece)).bytes,
-    )
+    const slices = (name: 'keys' | 'payloads') =>
+      pieces.map(({ result, range }) =>
+        sliceColumn(result[name], result.offsets[range], result.offsets[range + 1]),
+      )
+    const joined = (columns: readonly Column[], width: number | undefined) =>
+      columns.length === 0 ? blankColumn(0, width) : joinColumns(columns)
+    const keys = slices('keys')
     const keyBytes = keys.reduce((sum, { bytes }) => sum + bytes.byteLength, 0)
     if (width === undefined && keyBytes > LIMITS.frameBytes) {
       throw new WarpdexError(
@@ -76,15 +82,17 @@ export class RangeAnswers {
         `the keys of the result have more than ${LIMITS.frameBytes} bytes; ask for fewer at a time`,
       )
     }
-    const joined = joinRows(keys, width)
-    const tokens = rowsOf(this.#pieces.map((own) => this.#token(own[own.length - 1])))
+    // The position of the last entry of a range's last piece.
+    const tokens = this.#pieces.map((own) => {
+      const piece = own.at(-1)
+      return piece === undefined ? new Uint8Array(width ?? 0) : valueAt(piece.result.tokens, piece.range)
+    })
     return {
       offsets: this.#offsets(),
-      keys: joined.bytes,
-      payloads: concatenate(payloads),
+      keys: joined(keys, keyWidth(keyType)),
+      payloads: joined(slices('payloads'), payloadBytes),
       more: this.#more,
-      tokens: tokens.bytes,
-      ...(width === undefined && { keyOffsets: joined.offsets, tokenOffsets: tokens.offsets }),
+      tokens: columnOf(tokens, width),
     }
   }
 
@@ -95,14 +103,5 @@ export class RangeAnswers {
       offsets[range + 1] = offsets[range] + entries
     })
     return offsets
-  }
-
-  /** The position of the last entry of a range's last piece. */
-  #token(piece: Piece | undefined): Uint8Array {
-    const width = keyWidth(this.#shape.keyType)
-    const tokenWidth = width === undefined ? undefined : width + SEQUENCE_BYTES
-    if (piece === undefined) return new Uint8Array(tokenWidth ?? 0)
-    const { tokens, tokenOffsets } = piece.result
-    return rowAt({ bytes: tokens, offsets: tokenOffsets }, tokenWidth, piece.range)
   }
 }

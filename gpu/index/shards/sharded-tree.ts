@@ -1,6 +1,6 @@
+import { blankColumn, columnOf, pickValues, valuesOf } from '../../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { pickRows, type Rows } from '../../../protocol/rows.js'
 import { keyWidth } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceReads } from '../../device-reads.js'
@@ -27,10 +27,7 @@ import { joinRegions } from '../region-stats.js'
 import type { FrozenEntries } from '../tree-state.js'
 import type { CutPlace } from '../write/cut.js'
 import { type ShardParts, type ShardRead, shardPartsFor } from './parts.js'
-import { Boundaries, type Shards } from './shards.js'
-
-/** Of an index of one shard. */
-const NO_ROWS: Rows = { bytes: new Uint8Array(0) }
+import type { Shards } from './shards.js'
 
 /** A cut that finds no room has done half of its work by then. */
 const GROWTH_BEFORE_NEXT_CUT = 1.02
@@ -59,7 +56,7 @@ export class ShardedTree implements IndexStructure {
   /** An empty index. */
   static async create(device: Device, shape: IndexShape): Promise<ShardedTree> {
     const trees = [await PrefixTree.create(device, shape)]
-    return new ShardedTree(device, shape, { boundaries: Boundaries.of(shape, NO_ROWS, 0), trees })
+    return new ShardedTree(device, shape, { boundaries: blankColumn(0, keyWidth(shape.keyType)), trees })
   }
 
   /**
@@ -67,7 +64,10 @@ export class ShardedTree implements IndexStructure {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async restore(device: Device, shape: IndexShape, image: StructureImage): Promise<ShardedTree> {
-    const { boundaries: rows, images } = image.shards ?? { boundaries: NO_ROWS, images: [image] }
+    const { boundaries, images } = image.shards ?? {
+      boundaries: blankColumn(0, keyWidth(shape.keyType)),
+      images: [image],
+    }
     const trees: PrefixTree[] = []
     try {
       for (const own of images) {
@@ -78,7 +78,7 @@ export class ShardedTree implements IndexStructure {
       for (const tree of trees) tree.destroy()
       throw error
     }
-    return new ShardedTree(device, shape, { boundaries: Boundaries.of(shape, rows, trees.length - 1), trees })
+    return new ShardedTree(device, shape, { boundaries, trees })
   }
 
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
@@ -109,8 +109,7 @@ export class ShardedTree implements IndexStructure {
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
     const { trees } = this.#shards
-    const keys = { bytes: batch.keys, offsets: batch.keyOffsets }
-    if (trees.length === 1 || keyCount(this.shape.keyType, keys) === 0) {
+    if (trees.length === 1 || keyCount(this.shape.keyType, batch.keys) === 0) {
       try {
         return await trees[0].prepare(batch)
       } catch (error) {
@@ -144,7 +143,7 @@ export class ShardedTree implements IndexStructure {
     const images: StructureImage[] = []
     for (const tree of trees) images.push(await tree.image())
     const parts = images.flatMap(({ parts }) => parts)
-    return { meta: {}, parts, shards: { boundaries: boundaries.rows, images } }
+    return { meta: {}, parts, shards: { boundaries, images } }
   }
 
   async entries(): Promise<StructureEntries> {
@@ -164,7 +163,7 @@ export class ShardedTree implements IndexStructure {
     const { divider } = await this.#parts()
     const shards = await divider.route(boundaries, lists.keys)
     for (const [shard, tree] of trees.entries()) {
-      const own = listsOf(lists, keyWidth(this.shape.keyType), (key) => shards[key] === shard)
+      const own = listsOf(lists, (key) => shards[key] === shard)
       if (own.lists.length > 0) await tree.renumber(own)
     }
   }
@@ -235,7 +234,7 @@ export class ShardedTree implements IndexStructure {
     const shard = trees.indexOf(tree)
     const { lower, upper, boundary } = await tree.cut(place)
     this.#shards = {
-      boundaries: boundaries.cut(shard, boundary),
+      boundaries: columnOf(valuesOf(boundaries).toSpliced(shard, 0, boundary), boundaries.width),
       trees: trees.toSpliced(shard, 1, lower, upper),
     }
     this.#share(this.#shards)
@@ -276,11 +275,7 @@ function joinCounts(all: readonly Readonly<Record<string, number>>[]): Readonly<
 }
 
 /** The lists of some of the keys. */
-function listsOf(
-  { keys, lists, sequences }: PayloadLists,
-  width: number | undefined,
-  isIn: (key: number) => boolean,
-): PayloadLists {
+function listsOf({ keys, lists, sequences }: PayloadLists, isIn: (key: number) => boolean): PayloadLists {
   const numbers: number[] = []
   const taken: number[] = []
   const ofKeys: number[] = []
@@ -294,7 +289,7 @@ function listsOf(
     start = end
   }
   return {
-    keys: pickRows(keys, width, Uint32Array.from(numbers)),
+    keys: pickValues(keys, Uint32Array.from(numbers)),
     lists: Uint32Array.from(ofKeys),
     sequences: Uint32Array.from(taken),
   }

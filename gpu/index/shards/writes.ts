@@ -1,19 +1,19 @@
-import { type Rows, rowAt, rowCount } from '../../../protocol/rows.js'
-import { keyWidth } from '../../../protocol/types.js'
+import { type Column, countOf, valueAt } from '../../../protocol/columns.js'
 import { uniformCode } from '../../../protocol/uniform-code.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, PreparedWrite, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { ArenaFull } from '../arena.js'
 import { type ItemKinds, type Items, itemKinds, MIXED } from '../batch/items.js'
-import { keyLengths, treeShape } from '../layout.js'
+import { treeShape } from '../layout.js'
+import { batchOf } from '../partitions/traversal-costs.js'
 import type { PrefixTree } from '../prefix-tree.js'
 import type { CutPlace } from '../write/cut.js'
-import { columnBytes, type ItemSource } from '../write/remembered-write.js'
+import { batchBytes, type ItemSource } from '../write/remembered-write.js'
 import type { Divider, Division } from './divider.js'
 import { GatherRows } from './gather-rows.js'
 import { PivotFinder } from './pivot.js'
-import type { Boundaries, ShardPlaces, Shards } from './shards.js'
+import type { ShardPlaces, Shards } from './shards.js'
 
 /** A batch on the device, divided among the shards. */
 interface DividedBatch {
@@ -88,10 +88,9 @@ export class ShardWrites {
       })
       const settled = await Promise.allSettled(
         shares.map(async ({ tree, shard, places }) => {
-          const { longest, mean } = keyLengths(treeShape(this.#shape), batch.keyOffsets)
-          const lengths = { count: places.count, digits: longest, meanDigits: mean }
+          const share = { ...batchOf(treeShape(this.#shape), batch.keys), count: places.count }
           const source = this.#source(divided, shard, places)
-          return { places, prepared: await tree.prepareItems(source, lengths, batch.traversal) }
+          return { places, prepared: await tree.prepareItems(source, share, batch.traversal) }
         }),
       )
       const prepared = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -118,27 +117,25 @@ export class ShardWrites {
   /** One shard's share, which lasts as long as the batch is held. */
   #source(divided: DividedBatch, shard: number, places: ShardPlaces): ItemSource {
     const { batch, held } = divided
-    const all = rowCount({ bytes: batch.keys, offsets: batch.keyOffsets }, keyWidth(this.#shape.keyType))
     return {
-      bytes: Math.ceil((columnBytes(batch) * places.count) / all),
+      bytes: Math.ceil((batchBytes(batch) * places.count) / countOf(batch.keys)),
       provide: (scratch) => this.#share(scratch, divided, shard, places),
       hold: () => held.hold(),
       release: () => held.release(),
     }
   }
 
-  async #divide(held: HeldScratch, boundaries: Boundaries, batch: WriteBatch): Promise<DividedBatch> {
+  async #divide(held: HeldScratch, boundaries: Column, batch: WriteBatch): Promise<DividedBatch> {
     const { scratch } = held
     const upload = (column: Uint8Array | undefined): GPUBuffer => {
       const buffer = scratch.bytes(column?.byteLength ?? 0)
       if (column !== undefined) this.#device.upload(buffer, column)
       return buffer
     }
-    const payloads = upload(batch.payloads)
+    const payloads = upload(batch.payloads?.bytes)
     const ops = upload(typeof batch.ops === 'number' ? undefined : batch.ops)
-    const keys = { bytes: batch.keys, offsets: batch.keyOffsets }
     const kinds = itemKinds(this.#shape, batch)
-    const division = await this.#divider.divide(scratch, boundaries, keys)
+    const division = await this.#divider.divide(scratch, boundaries, batch.keys)
     return { held, batch, kinds, division, payloads, ops }
   }
 
@@ -221,8 +218,7 @@ export class ShardWrites {
       const pivot = await this.#pivots.find(own, count)
       if (pivot === undefined) return undefined
       const [number] = await this.#device.readWords(positions, 1, 4 * (first + pivot))
-      const column: Rows = { bytes: batch.keys, offsets: batch.keyOffsets }
-      return { key: new Uint8Array(rowAt(column, keyWidth(this.#shape.keyType), number)) }
+      return { key: new Uint8Array(valueAt(batch.keys, number)) }
     } finally {
       scratch.release()
     }

@@ -1,3 +1,4 @@
+import { columnBytes, copyColumn } from '../../../protocol/columns.js'
 import type { WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
@@ -17,16 +18,15 @@ export interface RememberedWrite {
 
 /** Copies a batch's columns. A traversal that it names is left out: keys are found as the writer thinks best. */
 export function rememberColumns(writer: TreeWriter, batch: WriteBatch): RememberedWrite {
-  const { ops, keys, keyOffsets, payloads, goesOn, isSorted } = batch
+  const { ops, keys, payloads, goesOn, isSorted } = batch
   const copy: WriteBatch = {
     ops: typeof ops === 'number' ? ops : new Uint8Array(ops),
-    keys: new Uint8Array(keys),
-    keyOffsets: keyOffsets && new Uint32Array(keyOffsets),
-    payloads: payloads && new Uint8Array(payloads),
+    keys: copyColumn(keys),
+    payloads: payloads && copyColumn(payloads),
     goesOn,
     isSorted,
   }
-  return { bytes: columnBytes(batch), prepare: (arena) => writer.prepare(arena, copy), release: () => {} }
+  return { bytes: batchBytes(batch), prepare: (arena) => writer.prepare(arena, copy), release: () => {} }
 }
 
 /** A batch that is on the device, in memory that lasts as long as somebody holds it. */
@@ -50,7 +50,7 @@ export function rememberItems(writer: TreeWriter, source: ItemSource): Remembere
 }
 
 /** Bytes of a batch's columns. */
-export function columnBytes({ ops, keys, keyOffsets, payloads }: WriteBatch): number {
+export function batchBytes({ ops, keys, payloads }: WriteBatch): number {
   const kinds = typeof ops === 'number' ? 0 : ops.byteLength
-  return kinds + keys.byteLength + (keyOffsets?.byteLength ?? 0) + (payloads?.byteLength ?? 0)
+  return kinds + columnBytes(keys) + (payloads === undefined ? 0 : columnBytes(payloads))
 }

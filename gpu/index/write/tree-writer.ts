@@ -68,10 +68,7 @@ export class TreeWriter {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, or `TOO_LARGE` when a key has no sequence numbers left; nothing is changed then
    */
   async prepare(arena: Arena, batch: WriteBatch, plan?: TraversalPlan): Promise<PreparedBatch> {
-    const { keys, keyOffsets } = batch
-    const count =
-      keyOffsets === undefined ? keys.byteLength / (4 * this.#shape.keyWords) : keyOffsets.length - 1
-    const provide = (scratch: Scratch) => uploadItems(this.#device, scratch, this.#index, batch, count)
+    const provide = (scratch: Scratch) => uploadItems(this.#device, scratch, this.#index, batch)
     return this.prepareSource(arena, { provide }, plan)
   }
 

@@ -1,4 +1,4 @@
-import type { Rows } from '../../../protocol/rows.js'
+import type { Column } from '../../../protocol/columns.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { DeviceReads, DividedKeys, TreeReads } from '../../device-reads.js'
@@ -16,7 +16,7 @@ export interface TreeProbe {
   /** The row number of each probe; their positions if absent. */
   readonly rows?: GPUBuffer
   /** The keys of probes, each once, where they have a variable length: the index is asked for each of these. */
-  readonly strings?: { readonly keys: Rows; readonly count: number } | undefined
+  readonly strings?: { readonly keys: Column; readonly count: number } | undefined
 }
 
 /** What indexes of the server are looked into with. */

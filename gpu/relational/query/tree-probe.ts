@@ -1,5 +1,5 @@
+import type { Column } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Rows } from '../../../protocol/rows.js'
 import type { StringDictionary } from '../device-relation.js'
 import type { TreeProbe } from '../joins/tree-index.js'
 import type { DeviceWork } from './device-work.js'
@@ -47,7 +47,9 @@ function paysByStrings(dictionary: StringDictionary | undefined, rows: number): 
 }
 
 /** The strings of a dictionary as keys; undefined where one is longer than keys may be. */
-function encoded(dictionary: StringDictionary): { readonly keys: Rows; readonly count: number } | undefined {
+function encoded(
+  dictionary: StringDictionary,
+): { readonly keys: Column; readonly count: number } | undefined {
   const { bytes, offsets } = dictionary.utf8()
   const count = dictionary.size
   for (let code = 0; code < count; code++) {

@@ -1,6 +1,6 @@
+import { type Column, columnOf, concatenate, valueAt } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { ColumnType } from '../../../protocol/relation.js'
-import { concatenate, type Rows, rowAt, rowsOf } from '../../../protocol/rows.js'
 import { type ScalarKey, TupleEncoder } from '../../../protocol/tuple-key.js'
 import type { StringDictionary } from '../device-relation.js'
 import type { Interval, ValueSet } from './selection-types.js'
@@ -15,11 +15,11 @@ export interface KeyCondition {
 /** What is asked of an index, as on the wire. */
 export interface IndexKeys {
   /** Keys, each once. */
-  readonly points: Rows
+  readonly points: Column
   readonly pointCount: number
   /** Ranges that do not meet each other or a point; what is at their ends belongs to them. */
-  readonly from: Rows
-  readonly to: Rows
+  readonly from: Column
+  readonly to: Column
   readonly rangeCount: number
 }
 
@@ -63,7 +63,7 @@ export function indexKeys(conditions: readonly KeyCondition[], columns: number):
     points: tuples(asked.map(({ low }) => low)),
     pointCount: asked.length,
     from: tuples(spans.map(({ low }) => low)),
-    to: isWhole ? to : rowsOf(spans.map((_, i) => behind(rowAt(to, undefined, i)))),
+    to: isWhole ? to : columnOf(spans.map((_, i) => behind(valueAt(to, i)))),
     rangeCount: spans.length,
   }
 }
@@ -90,10 +90,10 @@ function numbersOf(interval: Interval, type: ColumnType): readonly Interval[] {
 }
 
 /** Keys of an index over one column. */
-function singleKeys({ type, dictionary }: KeyCondition, numbers: readonly bigint[]): Rows {
+function singleKeys({ type, dictionary }: KeyCondition, numbers: readonly bigint[]): Column {
   if (type === 'string') {
     const encoder = new TextEncoder()
-    return rowsOf(numbers.map((number) => encoder.encode(dictionary?.at(Number(number)) ?? '')))
+    return columnOf(numbers.map((number) => encoder.encode(dictionary?.at(Number(number)) ?? '')))
   }
   const width = type === 'u64' || type === 'i64' ? 8 : 4
   const bytes = new Uint8Array(numbers.length * width)
@@ -102,7 +102,7 @@ function singleKeys({ type, dictionary }: KeyCondition, numbers: readonly bigint
     if (width === 8) view.setBigUint64(i * 8, type === 'i64' ? number ^ (SIGN << 32n) : number, true)
     else view.setUint32(i * 4, Number(wireWord(number, type)), true)
   })
-  return { bytes }
+  return { bytes, width }
 }
 
 function wireWord(number: bigint, type: ColumnType): bigint {
@@ -116,10 +116,10 @@ function tupleKeys(
   conditions: readonly KeyCondition[],
   leading: readonly ScalarKey[],
   numbers: readonly bigint[],
-): Rows {
+): Column {
   const encoder = new TupleEncoder(conditions.map(({ type }) => type))
   for (const number of numbers) encoder.add([...leading, scalarOf(conditions.at(-1)!, number)])
-  return encoder.rows()
+  return encoder.column()
 }
 
 function scalarOf({ type, dictionary }: KeyCondition, number: bigint): ScalarKey {

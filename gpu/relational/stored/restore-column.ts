@@ -1,7 +1,6 @@
-import { aligned } from '../../../protocol/columns.js'
+import { aligned, concatenate } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ColumnDefinition } from '../../../protocol/relation.js'
-import { concatenate } from '../../../protocol/rows.js'
 import type { Device } from '../../device/device.js'
 import type { StructureImage } from '../../index-structure.js'
 import { fillRegion, type ReadPart } from '../../memory/image-parts.js'

@@ -1,7 +1,7 @@
+import type { CutColumn } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { compareBytes } from '../../../protocol/relation-batch.js'
-import type { Rows } from '../../../protocol/rows.js'
 import type { StringBytes, StringDictionary } from '../device-relation.js'
 
 /** What becomes of two lists of strings when they are one: the number that each string has then. */
@@ -58,7 +58,7 @@ export class SortedStrings implements StringDictionary {
    * @param others ascending too
    * @throws WarpdexError `TOO_LARGE` over `columnStringBytes`
    */
-  merge(others: Rows & { readonly offsets: Uint32Array }): MergedStrings {
+  merge(others: CutColumn): MergedStrings {
     const added = new Uint32Array(others.offsets.length - 1)
     const places = this.#placesOf(others, added)
     const fresh = places.filter(({ isNew }) => isNew)
@@ -75,7 +75,7 @@ export class SortedStrings implements StringDictionary {
   }
 
   /** For each of the others how many of these come before it, and whether it is not here; `added` gets the former. */
-  #placesOf(others: Rows & { readonly offsets: Uint32Array }, added: Uint32Array): Place[] {
+  #placesOf(others: CutColumn, added: Uint32Array): Place[] {
     const { bytes, offsets } = others
     const places: Place[] = []
     let low = 0
@@ -110,7 +110,7 @@ export class SortedStrings implements StringDictionary {
     return compareBytes(this.bytes, this.offsets[code], this.offsets[code + 1], bytes, from, to)
   }
 
-  #with(others: Rows & { readonly offsets: Uint32Array }, fresh: readonly Place[]): SortedStrings {
+  #with(others: CutColumn, fresh: readonly Place[]): SortedStrings {
     const length = fresh.reduce(
       (sum, { number }) => sum + others.offsets[number + 1] - others.offsets[number],
       this.bytes.length,
@@ -125,7 +125,7 @@ export class SortedStrings implements StringDictionary {
     const offsets = new Uint32Array(this.size + fresh.length + 1)
     let count = 0
     let end = 0
-    const take = (source: Rows & { readonly offsets: Uint32Array }, first: number, after: number) => {
+    const take = (source: CutColumn, first: number, after: number) => {
       const start = source.offsets[first]
       bytes.set(source.bytes.subarray(start, source.offsets[after]), end)
       for (let i = first + 1; i <= after; i++) offsets[++count] = end + source.offsets[i] - start

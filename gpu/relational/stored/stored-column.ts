@@ -1,8 +1,7 @@
-import { aligned, asBytes } from '../../../protocol/columns.js'
+import { aligned, asBytes, NO_VALUES } from '../../../protocol/columns.js'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
-import type { Rows } from '../../../protocol/rows.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import { Region } from '../../memory/region.js'
@@ -268,17 +267,17 @@ async function giveBack(region: Region): Promise<void> {
 
 /** Batches have the columns of their relation, which `settleBatch` sees to. */
 function columnOf(columns: RelationBatch['columns'], { name, type }: ColumnDefinition): ColumnValues {
-  return columns.get(name) ?? { values: new Uint8Array(0), ...(type === 'string' ? { strings: NONE } : {}) }
+  return (
+    columns.get(name) ?? { values: new Uint8Array(0), ...(type === 'string' ? { strings: NO_VALUES } : {}) }
+  )
 }
-
-const NONE = { bytes: new Uint8Array(0), offsets: Uint32Array.of(0) }
 
 function mergeAll(known: SortedStrings, batches: readonly ColumnValues[]): PreparedStrings {
   let strings = known
   let moved: Uint32Array | undefined
   const added: Uint32Array[] = []
   for (const batch of batches) {
-    const merged = strings.merge(requireOffsets(batch.strings ?? NONE))
+    const merged = strings.merge(batch.strings ?? NO_VALUES)
     strings = merged.strings
     const { moved: next } = merged
     if (next !== undefined) {
@@ -288,11 +287,4 @@ function mergeAll(known: SortedStrings, batches: readonly ColumnValues[]): Prepa
     added.push(merged.added)
   }
   return { strings, moved, added }
-}
-
-function requireOffsets({
-  bytes,
-  offsets = Uint32Array.of(0),
-}: Rows): Rows & { readonly offsets: Uint32Array } {
-  return { bytes, offsets }
 }

@@ -1,6 +1,5 @@
-import { aligned } from '../../../protocol/columns.js'
+import { aligned, columnOf } from '../../../protocol/columns.js'
 import { hasValue } from '../../../protocol/relation-batch.js'
-import { rowsOf } from '../../../protocol/rows.js'
 import type { StringDictionary } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { SortedStrings } from './sorted-strings.js'
@@ -34,7 +33,7 @@ export async function usedStrings(
     dictionary.size <= rows
       ? Uint32Array.from({ length: dictionary.size }, (_, number) => number)
       : await usedNumbers(work, column, rows)
-  const { bytes, offsets } = rowsOf(Array.from(numbers, (number) => encoder.encode(dictionary.at(number))))
+  const { bytes, offsets } = columnOf(Array.from(numbers, (number) => encoder.encode(dictionary.at(number))))
   return { strings: new SortedStrings(bytes, offsets), numbers }
 }
 

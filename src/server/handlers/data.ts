@@ -1,4 +1,4 @@
-import type { PayloadColumns } from '../../../gpu/index-structure.js'
+import type { Column } from '../../../protocol/columns.js'
 import { numberIn } from '../../../protocol/data-frame.js'
 import {
   type DataRequest,
@@ -7,6 +7,7 @@ import {
   wireColumn,
 } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { SectionType } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import {
   explainColumns,
@@ -15,7 +16,7 @@ import {
   scanColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
-import { type IndexDefinition, wireKeyType } from '../../../protocol/types.js'
+import { wireKeyType } from '../../../protocol/types.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Index } from '../../engine/named-index.js'
 import { authoriseData } from '../access/rights.js'
@@ -35,13 +36,13 @@ export async function handleData(
   const keys = () => ({ keys: requestKeys(request, definition) })
   switch (request.op) {
     case 'get': {
-      const { found, ...payloads } = await index.read({ op: 'get', traversal, memory }, keys(), call)
-      return { columns: { found: wireColumn('u8', found), payloads: payloadColumn(payloads) } }
+      const { found, payloads } = await index.read({ op: 'get', traversal, memory }, keys(), call)
+      return { columns: { found: wireColumn('u8', found), payloads: sent('bytes', payloads) } }
     }
     case 'getAll': {
       const all = { op: 'getAll', limit: LIMITS.scanEntries } as const
-      const { offsets, ...payloads } = await index.read(all, keys(), call)
-      return { columns: { offsets: wireColumn('u32', offsets), payloads: payloadColumn(payloads) } }
+      const { offsets, payloads } = await index.read(all, keys(), call)
+      return { columns: { offsets: wireColumn('u32', offsets), payloads: sent('bytes', payloads) } }
     }
     case 'count':
       return { columns: { counts: wireColumn('u32', await index.read({ op: 'count' }, keys(), call)) } }
@@ -53,13 +54,13 @@ export async function handleData(
       const { ranges, ...ends } = scanColumns(request, definition)
       const scan = { op: 'scan', ranges, limit, reverse, fromExclusive, toExclusive, memory } as const
       const page = await index.read(scan, ends, call)
-      const { offsets, more, tokens, tokenOffsets } = page
       return {
         columns: {
-          offsets: wireColumn('u32', offsets),
-          ...entryColumns(page, definition),
-          more: wireColumn('u8', more),
-          tokens: wireColumn('bytes', tokens, tokenOffsets),
+          offsets: wireColumn('u32', page.offsets),
+          keys: sent(wireKeyType(definition.keyType), page.keys),
+          payloads: sent('bytes', page.payloads),
+          more: wireColumn('u8', page.more),
+          tokens: sent('bytes', page.tokens),
         },
       }
     }
@@ -69,8 +70,9 @@ export async function handleData(
       return {
         columns: {
           found: wireColumn('u8', next.found),
-          ...entryColumns(next, definition),
-          sequences: wireColumn('u32', next.sequences),
+          keys: sent(wireKeyType(definition.keyType), next.keys),
+          payloads: sent('bytes', next.payloads),
+          sequences: sent('u32', next.sequences),
         },
       }
     }
@@ -96,15 +98,6 @@ async function load(index: Index, request: DataRequest, context: RequestContext)
   return { counts: wireColumn('u32', Uint32Array.of(rows, inserted, replaced, existing, refused)) }
 }
 
-/** Keys with a payload each. */
-function entryColumns(
-  entries: PayloadColumns & { readonly keys: Uint8Array; readonly keyOffsets?: Uint32Array | undefined },
-  { keyType }: IndexDefinition,
-): WireColumns {
-  const keys = wireColumn(wireKeyType(keyType), entries.keys, entries.keyOffsets)
-  return { keys, payloads: payloadColumn(entries) }
-}
-
-function payloadColumn({ payloads, payloadOffsets }: PayloadColumns): WireColumn {
-  return wireColumn('bytes', payloads, payloadOffsets)
+function sent(type: SectionType, { bytes, offsets }: Column): WireColumn {
+  return wireColumn(type, bytes, offsets)
 }

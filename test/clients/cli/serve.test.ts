@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WriteOp } from '../../../protocol/types.js'
 import { openEngine, u32 } from '../../src/engine/open-engine.js'
+import { writeTo } from '../../writes.js'
 import { cliOf, serve, spawnServer } from './run-cli.js'
 
 const directory = t.testdir()
@@ -24,7 +25,7 @@ t.test('a server that is told to stop while it starts leaves everything as it wa
   await engine.createIndex({ name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false })
   const index = engine.index('numbers')
   for (let i = 0; i < batches; i++) {
-    await index.write({ ops: WriteOp.replace, keys: u32(i), payloads: { bytes: u32(i), offsets: undefined } })
+    await writeTo(index, { ops: WriteOp.replace, keys: u32(i), payloads: u32(i) })
   }
   await engine.close()
 

@@ -6,8 +6,10 @@ import {
   aligned,
   asBytes,
   type ColumnConstructor,
+  columnOf,
   KEY_ARRAYS,
   type KeyArray,
+  valueAt,
 } from '../../../protocol/columns.js'
 import { encodeDataReply, numberIn } from '../../../protocol/data-frame.js'
 import {
@@ -30,7 +32,6 @@ import {
   type WriteColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
-import { rowsOf } from '../../../protocol/rows.js'
 import {
   type IndexDefinition,
   isFixedKeyType,
@@ -274,7 +275,7 @@ function getNext(index: ModelIndex, request: DataRequest): WireColumns {
   const { definition } = index
   const { reverse = false } = request
   const { keys: asked, sequences } = getNextColumns(request, definition)
-  const places = sequences && aligned(sequences, Uint32Array)
+  const places = sequences && aligned(sequences.bytes, Uint32Array)
   const keys = readKeys(asked.bytes, definition)
   const next = keys.map((key, i) => {
     const whole = reverse ? -1 : Number.POSITIVE_INFINITY
@@ -343,13 +344,13 @@ function keyColumn(keys: readonly ModelKey[], { definition: { keyType } }: Model
 
 function payloadColumn(entries: readonly (ModelEntry | undefined)[], { definition }: ModelIndex): WireColumn {
   const width = payloadBytes(definition.payloadKind)
-  const { bytes, offsets } = rowsOf(entries.map((entry) => entry?.payload ?? new Uint8Array(width ?? 0)))
+  const { bytes, offsets } = columnOf(entries.map((entry) => entry?.payload ?? new Uint8Array(width ?? 0)))
   return wireColumn('bytes', bytes, width === undefined ? offsets : undefined)
 }
 
 /** Where each list begins in all of them together. */
 function groupColumn(lists: readonly (readonly ModelEntry[])[]): WireColumn {
-  return wireColumn('u32', rowsOf(lists.map(({ length }) => new Uint8Array(length))).offsets)
+  return wireColumn('u32', columnOf(lists.map(({ length }) => new Uint8Array(length))).offsets)
 }
 
 function bitmap(entries: readonly (ModelEntry | undefined)[]): WireColumn {
@@ -362,14 +363,9 @@ function bitmap(entries: readonly (ModelEntry | undefined)[]): WireColumn {
 
 function write(index: ModelIndex, { ops, keys, payloads }: WriteColumns): Uint8Array {
   const { definition } = index
-  const width = payloadBytes(definition.payloadKind) ?? 0
-  const payloadAt = (i: number) => {
-    if (payloads === undefined) return new Uint8Array()
-    const { bytes, offsets } = payloads
-    return offsets ? bytes.subarray(offsets[i], offsets[i + 1]) : bytes.subarray(i * width, (i + 1) * width)
-  }
+  const payloadAt = (i: number) => (payloads ? valueAt(payloads, i) : new Uint8Array())
   const opAt = (i: number) => (typeof ops === 'number' ? ops : ops[i])
-  const codes = readKeys(keys, definition).map((key, i) => {
+  const codes = readKeys(keys.bytes, definition).map((key, i) => {
     const op = opAt(i) as Parameters<ModelIndex['write']>[0]
     return index.write(op, key, payloadAt(i))
   })

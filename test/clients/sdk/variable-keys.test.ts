@@ -227,7 +227,7 @@ function orderOf(keyType: VariableKeyType, key: Key<VariableKeyType>): string {
   if (key instanceof Uint8Array) return Buffer.from(key).toString('latin1')
   const encoder = new TupleEncoder(isTupleKeyType(keyType) ? tupleParts(keyType) : [])
   encoder.add(key)
-  return Buffer.from(encoder.rows().bytes).toString('latin1')
+  return Buffer.from(encoder.column().bytes).toString('latin1')
 }
 
 function randomKey(random: Random, keyType: VariableKeyType): Key<VariableKeyType> {

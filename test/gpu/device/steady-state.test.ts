@@ -2,8 +2,7 @@ import t, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexShape } from '../../../gpu/index-structure.js'
-import { asBytes } from '../../../protocol/columns.js'
-import { pickRows, type Rows, rowsOf } from '../../../protocol/rows.js'
+import { asBytes, type Column, columnOf, countOf, pickValues } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
@@ -60,10 +59,10 @@ async function createsNothing(
 
 class Index {
   readonly tree: PrefixTree
-  readonly #keys: Rows
+  readonly #keys: Column
   readonly #random: Random
 
-  private constructor(tree: PrefixTree, keys: Rows, random: Random) {
+  private constructor(tree: PrefixTree, keys: Column, random: Random) {
     this.tree = tree
     this.#keys = keys
     this.#random = random
@@ -77,12 +76,12 @@ class Index {
     return index
   }
 
-  someKeys(count: number): Rows {
+  someKeys(count: number): Column {
     return this.#keysFrom(this.#random.below(KEYS - count), count)
   }
 
   /** Every operation, one after the other; the index is as large afterwards as before. */
-  async useAll(written: Rows): Promise<void> {
+  async useAll(written: Column): Promise<void> {
     await this.#write(WriteOp.replace, written)
     await this.#write(WriteOp.deleteKey, written)
     await this.#write(WriteOp.insert, written)
@@ -115,31 +114,28 @@ class Index {
     return reads(this.tree).get(bytes, offsets)
   }
 
-  #keysFrom(first: number, count: number): Rows {
-    const width = this.tree.shape.keyType === 'u64' ? 8 : undefined
-    return pickRows(
+  #keysFrom(first: number, count: number): Column {
+    return pickValues(
       this.#keys,
-      width,
       Uint32Array.from({ length: count }, (_, i) => first + i),
     )
   }
 
   /** @param payload the last byte of all payloads */
-  async #write(ops: WriteOp, { bytes: keys, offsets: keyOffsets }: Rows, payload = 0): Promise<void> {
-    const { keyType, payloadBytes } = this.tree.shape
-    const count = keyType === 'u64' ? keys.byteLength / 8 : keyOffsets!.length - 1
-    const payloads = new Uint8Array(count * payloadBytes).fill(payload)
-    const prepared = await this.tree.prepare({ ops, keys, keyOffsets, payloads })
+  async #write(ops: WriteOp, keys: Column, payload = 0): Promise<void> {
+    const { payloadBytes: width } = this.tree.shape
+    const payloads = { bytes: new Uint8Array(countOf(keys) * width).fill(payload), width }
+    const prepared = await this.tree.prepare({ ops, keys, payloads })
     prepared.apply()
   }
 }
 
 /** URLs of one site, or numbers. */
-function distinctKeys({ keyType }: IndexShape, random: Random): Rows {
+function distinctKeys({ keyType }: IndexShape, random: Random): Column {
   const numbers = new Set<number>()
   while (numbers.size < KEYS) numbers.add(random.word())
   if (keyType === 'u64') {
-    return { bytes: asBytes(BigUint64Array.from(numbers, (number) => BigInt(number) << 20n)) }
+    return { bytes: asBytes(BigUint64Array.from(numbers, (number) => BigInt(number) << 20n)), width: 8 }
   }
-  return rowsOf(Array.from(numbers, (number) => Buffer.from(`https://warpdex.example/pages/${number}`)))
+  return columnOf(Array.from(numbers, (number) => Buffer.from(`https://warpdex.example/pages/${number}`)))
 }

@@ -4,13 +4,13 @@ import type { Device } from '../../../gpu/device/device.js'
 import { DeviceFull } from '../../../gpu/device/device-full.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexShape, StructureImage } from '../../../gpu/index-structure.js'
-import { asBytes } from '../../../protocol/columns.js'
+import { asBytes, columnOf } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { expectEqual } from '../../differential.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 import { HeldPasses, Ledger } from './held-passes.js'
 import { MergeSubject } from './merge-subject.js'
@@ -117,7 +117,7 @@ function numbers(from: number, count: number): Uint8Array {
 }
 
 async function write(tree: PrefixTree, ops: WriteOp, keys: Uint8Array): Promise<void> {
-  const prepared = await tree.prepare({ ops, keys, payloads: keys })
+  const prepared = await prepareBatch(tree, { ops, keys, payloads: keys })
   prepared.apply()
 }
 
@@ -175,7 +175,7 @@ t.test('columns of a write may be used again once it is applied', async (t) => {
 t.test('a write that is discarded, or refused, is not repeated', async (t) => {
   const tree = await openTree(100)
   await tree.compact({ inBackground: true })
-  const discarded = await tree.prepare({
+  const discarded = await prepareBatch(tree, {
     ops: WriteOp.insert,
     keys: numbers(100, 5),
     payloads: numbers(0, 5),
@@ -196,8 +196,13 @@ t.test('a read that has begun on the old arena ends on it', async (t) => {
   // More keys than come with the rest of a result.
   const texts = Array.from({ length: 8000 }, (_, i) => Buffer.from(`a key of some length ${i}`))
   for (const part of [texts.slice(0, 4000), texts.slice(4000)]) {
-    const { bytes: keys, offsets: keyOffsets } = rowsOf(part)
-    const prepared = await tree.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads: numbers(0, 4000) })
+    const { bytes: keys, offsets: keyOffsets } = columnOf(part)
+    const prepared = await prepareBatch(tree, {
+      ops: WriteOp.insert,
+      keys,
+      keyOffsets,
+      payloads: numbers(0, 4000),
+    })
     prepared.apply()
   }
   const all = { ranges: 1, limit: 10_000 }
@@ -225,7 +230,11 @@ t.test('a read that has begun on the old arena ends on it', async (t) => {
   })
   while ((await metaOf(tree)).sorted !== 8000) await new Promise(setImmediate)
   const { keys, keyOffsets } = expected
-  const prepared = await tree.prepare({ ops: WriteOp.deleteKey, keys, ...(keyOffsets && { keyOffsets }) })
+  const prepared = await prepareBatch(tree, {
+    ops: WriteOp.deleteKey,
+    keys,
+    ...(keyOffsets && { keyOffsets }),
+  })
   prepared.apply()
   t.notOk(isOver, 'the merge waits for the read')
   t.equal(tree.stats().deviceBytes, ledger.bytes, 'and what it holds counts')
@@ -249,7 +258,11 @@ t.test('an image that is taken during a merge is one of the moment', async (t) =
     passes.free()
     await tree.background
     const { keys, keyOffsets } = await reads(tree).scan({ ranges: 1, limit: 100 })
-    const later = await tree.prepare({ ops: WriteOp.deleteKey, keys, ...(keyOffsets && { keyOffsets }) })
+    const later = await prepareBatch(tree, {
+      ops: WriteOp.deleteKey,
+      keys,
+      ...(keyOffsets && { keyOffsets }),
+    })
     later.apply()
     const copy = await PrefixTree.restore(device, tree.shape, image)
     await subject.compare(t, name(shape), copy)

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexShape } from '../../../gpu/index-structure.js'
-import { type Rows, rowCount, rowsOf } from '../../../protocol/rows.js'
+import { blankColumn, type Column, columnOf, countOf } from '../../../protocol/columns.js'
 import { TRAVERSALS } from '../../../protocol/traversal.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { runProgram } from '../../differential.js'
@@ -110,13 +110,8 @@ function addLane(groups: Map<number, Set<number>>, node: number): void {
   groups.set(root, (groups.get(root) ?? new Set()).add(node % LANES))
 }
 
-async function write(
-  tree: PrefixTree,
-  op: WriteOp,
-  { bytes: keys, offsets: keyOffsets }: Rows,
-): Promise<void> {
-  const payloads = new Uint8Array(4 * rowCount({ bytes: keys, offsets: keyOffsets }, undefined))
-  const prepared = await tree.prepare({ ops: op, keys, ...(keyOffsets && { keyOffsets }), payloads })
+async function write(tree: PrefixTree, op: WriteOp, keys: Column): Promise<void> {
+  const prepared = await tree.prepare({ ops: op, keys, payloads: blankColumn(countOf(keys), 4) })
   prepared.apply()
 }
 
@@ -158,11 +153,11 @@ t.test('a tuple in one lane where others have a node', async (t) => {
     const steps = [...order, [WriteOp.deleteKey, [ends!]], [WriteOp.insert, [ends!, other!]]] as const
     const present = new Set<Uint8Array>()
     for (const [op, keys] of steps) {
-      await write(tree, op, rowsOf(keys))
+      await write(tree, op, columnOf(keys))
       t.strictSame((await Nodes.of(tree, 4)).faults(), [])
       for (const key of keys) op === WriteOp.insert ? present.add(key) : present.delete(key)
       const all = [ends!, goesOn!, other!]
-      const { bytes, offsets } = rowsOf(all)
+      const { bytes, offsets } = columnOf(all)
       const { found } = await reads(tree).get(bytes, offsets)
       const bits = all.map((key, i) => (present.has(key) ? 1 << i : 0))
       t.equal(

@@ -9,6 +9,7 @@ import { TreeWriter } from '../../../gpu/index/write/tree-writer.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
+import { batchOf } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 
 const KEYS = 3000
@@ -37,10 +38,10 @@ t.test('lookups that start at a directory of any number of digits find what is t
       keys: new Uint8Array(known.slice().buffer),
       payloads: new Uint8Array(payloads.buffer),
     }
-    ;(await writer.prepare(arena, insert)).apply()
+    ;(await writer.prepare(arena, batchOf(shape, insert))).apply()
     const queries = new Uint8Array(keys.buffer)
     const tree = { arena, keys: 1, plan: () => undefined }
-    const answers = () => get.run(tree, { op: 'get' }, { keys: { bytes: queries } })
+    const answers = () => get.run(tree, { op: 'get' }, { keys: { bytes: queries, width: 4 * keyWords } })
     const expected = await answers()
     for (const digits of [2, 4]) {
       arena.directory = { digits, buffer: await device.allocate(4 * 16 ** digits, 'tree directory') }

@@ -3,10 +3,11 @@ import { Device } from '../../../gpu/device/device.js'
 import { loadEntries } from '../../../gpu/index/entries/load.js'
 import { ShardedTree } from '../../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape, IndexStructure, StructureEntries } from '../../../gpu/index-structure.js'
-import { rowsOf } from '../../../protocol/rows.js'
+import { columnOf } from '../../../protocol/columns.js'
 import { keyWidth, WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 
 const KEYS = 700
@@ -55,7 +56,7 @@ function batch(shape: IndexShape, random: Random, count = ITEMS) {
   const numbers = Array.from({ length: count }, () => random.below(KEYS))
   const keys =
     width === undefined
-      ? rowsOf(numbers.map((number) => Buffer.from(`key ${number} ${'x'.repeat(number % 50)}`)))
+      ? columnOf(numbers.map((number) => Buffer.from(`key ${number} ${'x'.repeat(number % 50)}`)))
       : { bytes: fixedKeys(numbers, shape), offsets: undefined }
   const ops = Uint8Array.from(numbers, () =>
     random.pick([WriteOp.insert, WriteOp.insert, WriteOp.replace, WriteOp.deleteKey, WriteOp.deletePair]),
@@ -79,7 +80,7 @@ function fixedKeys(numbers: readonly number[], { keyType }: IndexShape): Uint8Ar
 
 async function write(structures: readonly IndexStructure[], given: ReturnType<typeof batch>): Promise<void> {
   for (const structure of structures) {
-    const prepared = await structure.prepare(given)
+    const prepared = await prepareBatch(structure, given)
     prepared.apply()
   }
 }

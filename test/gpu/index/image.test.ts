@@ -5,6 +5,7 @@ import type { IndexStructure, StructureImage } from '../../../gpu/index-structur
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 
 const SHAPE = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 } as const
@@ -31,7 +32,7 @@ function restore(device: Device, { meta, bytes }: Awaited<ReturnType<typeof read
 
 async function write(tree: IndexStructure, random: Random, ops: WriteOp, count: number): Promise<void> {
   const column = () => new Uint8Array(Uint32Array.from({ length: count }, () => random.below(KEYS)).buffer)
-  const prepared = await tree.prepare({ ops, keys: column(), payloads: column() })
+  const prepared = await prepareBatch(tree, { ops, keys: column(), payloads: column() })
   prepared.apply()
 }
 

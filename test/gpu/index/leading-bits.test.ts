@@ -4,6 +4,7 @@ import { leadingBits } from '../../../gpu/primitives/primitives.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 
 const KEYS = 2 ** 16
@@ -27,7 +28,7 @@ t.test('batches that are not as their sample are written all the same', async (t
     const bytes = new Uint8Array(keys.buffer)
     t.equal(leadingBits(bytes), 32)
     const payloads = Buffer.from(Uint32Array.from({ length: KEYS }, (_, i) => i).buffer)
-    ;(await tree.prepare({ ops: WriteOp.insert, keys: bytes, payloads })).apply()
+    ;(await prepareBatch(tree, { ops: WriteOp.insert, keys: bytes, payloads })).apply()
     const answers = await reads(tree).get(bytes)
     t.ok(Buffer.alloc(KEYS / 8, 255).equals(answers.found))
     t.ok(payloads.equals(answers.payloads), `${structure}, ${alike} alike`)

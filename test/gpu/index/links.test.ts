@@ -3,13 +3,22 @@ import type { Device } from '../../../gpu/device/device.js'
 import { SLOTS, treeShape } from '../../../gpu/index/layout.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexShape, IndexStructure, WriteBatch } from '../../../gpu/index-structure.js'
-import { concatenate, type Rows, rowAt, rowCount, rowsOf } from '../../../protocol/rows.js'
+import {
+  blankColumn,
+  type Column,
+  columnFrom,
+  columnOf,
+  concatenate,
+  countOf,
+  valuesOf,
+} from '../../../protocol/columns.js'
 import { isFixedKeyType, type KeyType, keyWidth, WriteOp } from '../../../protocol/types.js'
 import { ranksOf } from '../../fixed-keys.js'
 import { openKeySpace } from '../../key-space.js'
 import { ModelStructure } from '../../model-structure.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 import { orderedBits } from './host-tree.js'
 import { treeSubject } from './tree-subject.js'
@@ -54,10 +63,8 @@ class LinkedTree {
     return new LinkedTree(await PrefixTree.create(device, shape))
   }
 
-  async write(ops: WriteBatch['ops'], { bytes: keys, offsets: keyOffsets }: Rows): Promise<void> {
-    const count = rowCount({ bytes: keys, offsets: keyOffsets }, keyWidth(this.shape.keyType))
-    const payloads = new Uint8Array(count * this.shape.payloadBytes)
-    const batch = { ops, keys, keyOffsets, payloads }
+  async write(ops: WriteBatch['ops'], keys: Column): Promise<void> {
+    const batch = { ops, keys, payloads: blankColumn(countOf(keys), this.shape.payloadBytes) }
     for (const structure of [this.#tree, this.#model]) (await structure.prepare(batch)).apply()
   }
 
@@ -79,8 +86,7 @@ class LinkedTree {
   async keys(): Promise<Uint8Array[]> {
     const width = keyWidth(this.shape.keyType)
     const { keys: bytes, keyOffsets: offsets } = await this.#model.scan({ ranges: 1, limit: 1e6 })
-    const rows = { bytes, offsets }
-    const all = Array.from({ length: rowCount(rows, width) }, (_, i) => rowAt(rows, width, i))
+    const all = valuesOf(columnFrom(bytes, width, offsets))
     return all.filter((key, i) => i === 0 || Buffer.compare(key, all[i - 1]!) !== 0)
   }
 
@@ -172,10 +178,6 @@ function readable(type: KeyType, key: Uint8Array): string {
   return orderedBits(type, ranksOf(type, key)[0]!).toString(16)
 }
 
-function columnOf(type: KeyType, keys: readonly Uint8Array[]): Rows {
-  return keyWidth(type) === undefined ? rowsOf(keys) : { bytes: concatenate(keys) }
-}
-
 for (const shape of SHAPES) {
   const { keyType } = shape
   const name = `${shape.layout ?? 'compact'} over ${keyType}`
@@ -194,7 +196,7 @@ for (const shape of SHAPES) {
 
     const sorted = await linked.keys()
     const write = (ops: WriteBatch['ops'], keys: readonly Uint8Array[]) =>
-      linked.write(ops, columnOf(keyType, keys))
+      linked.write(ops, columnOf(keys, keyWidth(keyType)))
     const middle = sorted.slice(sorted.length >> 2, sorted.length >> 1)
     await write(WriteOp.deleteKey, middle)
     await linked.check(t, 'neighbours deleted')
@@ -254,7 +256,7 @@ t.test('links take memory only where they are asked for', async (t) => {
   for (const linked of [false, true]) {
     const tree = await PrefixTree.create(device, { ...plain, keyType: 'u32', unique: true, linked })
     const keys = new Uint8Array(Uint32Array.from({ length: 1000 }, (_, i) => i * 7919).buffer)
-    const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
+    const prepared = await prepareBatch(tree, { ops: WriteOp.insert, keys, payloads: keys })
     prepared.apply()
     bytes.push(tree.stats().usedBytes)
     tree.destroy()

@@ -2,8 +2,7 @@ import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexShape, WriteBatch } from '../../../gpu/index-structure.js'
-import { asBytes } from '../../../protocol/columns.js'
-import { type Rows, rowsOf } from '../../../protocol/rows.js'
+import { asBytes, type Column, columnOf } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { expectEqual } from '../../differential.js'
 import { ModelStructure } from '../../model-structure.js'
@@ -53,17 +52,17 @@ export class MergeSubject {
   }
 
   #batch(count: number, ops: WriteBatch['ops']): WriteBatch {
-    const { bytes: keys, offsets } = this.#column(count)
+    const { payloadBytes: width } = this.tree.shape
     // Few distinct payloads, so that pairs are met again.
-    const payloads = new Uint8Array(count * this.tree.shape.payloadBytes).map(() => this.#random.below(2))
-    return { ops, keys, ...(offsets && { keyOffsets: offsets }), payloads }
+    const payloads = new Uint8Array(count * width).map(() => this.#random.below(2))
+    return { ops, keys: this.#column(count), payloads: { bytes: payloads, width } }
   }
 
-  #column(count: number): Rows {
+  #column(count: number): Column {
     const keys = Array.from({ length: count }, () => this.#random.below(KEYS))
     const { keyType } = this.tree.shape
-    if (keyType === 'string') return rowsOf(keys.map((key) => Buffer.from(`${key % 7} of ${key}`)))
-    return { bytes: asBytes(Uint32Array.from(keys, (key) => key * 2_400_007)) }
+    if (keyType === 'string') return columnOf(keys.map((key) => Buffer.from(`${key % 7} of ${key}`)))
+    return { bytes: asBytes(Uint32Array.from(keys, (key) => key * 2_400_007)), width: 4 }
   }
 
   /** Compares answers with the model's, also those of another structure with the same content. */

@@ -6,6 +6,7 @@ import type { RegionStats } from '../../../gpu/index-structure.js'
 import type { Structure } from '../../../protocol/traversal.js'
 import { type KeyType, ResultCode, WriteOp } from '../../../protocol/types.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 
 /** Where the number of a key's next payload lies in its extent. */
@@ -30,7 +31,7 @@ async function write(
   keys: Uint8Array,
   payloads = keys,
 ): Promise<number[]> {
-  const prepared = await tree.prepare({
+  const prepared = await prepareBatch(tree, {
     ops: typeof ops === 'number' ? ops : Uint8Array.from(ops),
     keys,
     payloads,
@@ -251,7 +252,7 @@ export function testCases(structure: Structure): void {
   t.test('a prepared write that is discarded leaves no trace', async (t) => {
     const tree = await openTree()
     await write(tree, WriteOp.insert, u32(1, 2))
-    const prepared = await tree.prepare({ ops: WriteOp.deleteKey, keys: u32(1, 3) })
+    const prepared = await prepareBatch(tree, { ops: WriteOp.deleteKey, keys: u32(1, 3) })
     t.same([...prepared.codes], [deleted, notFound])
     prepared.discard()
     t.same(await scanAll(tree), [1, 2])

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
-import { asBytes } from '../../../protocol/columns.js'
-import { type Rows, rowsOf } from '../../../protocol/rows.js'
+import { asBytes, type Column, columnFrom, columnOf } from '../../../protocol/columns.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import { reads } from '../../reads.js'
+import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
 
 let device: Device
@@ -17,9 +17,9 @@ function openTree(): Promise<PrefixTree> {
 }
 
 async function insert(t: Test, tree: PrefixTree, keys: readonly Uint8Array[]): Promise<void> {
-  const { bytes, offsets } = rowsOf(keys)
+  const { bytes, offsets } = columnOf(keys)
   const payloads = asBytes(Uint32Array.from(keys, (_, i) => i))
-  const prepared = await tree.prepare({
+  const prepared = await prepareBatch(tree, {
     ops: WriteOp.insert,
     keys: bytes,
     keyOffsets: offsets,
@@ -32,19 +32,19 @@ async function insert(t: Test, tree: PrefixTree, keys: readonly Uint8Array[]): P
 
 /** The payloads of keys, or undefined where there is none. */
 async function lookUp(tree: PrefixTree, keys: readonly Uint8Array[]): Promise<(number | undefined)[]> {
-  const { bytes, offsets } = rowsOf(keys)
+  const { bytes, offsets } = columnOf(keys)
   const { found, payloads } = await reads(tree).get(bytes, offsets)
   const words = new Uint32Array(payloads.slice().buffer)
   return keys.map((_, i) => ((found[i >> 3]! >> (i & 7)) & 1 ? words[i] : undefined))
 }
 
-async function scanAll(tree: PrefixTree, reverse = false): Promise<Rows> {
+async function scanAll(tree: PrefixTree, reverse = false): Promise<Column> {
   const { keys, keyOffsets } = await reads(tree).scan({ ranges: 1, limit: 200_000, reverse })
-  return { bytes: keys, offsets: keyOffsets }
+  return columnFrom(keys, undefined, keyOffsets)
 }
 
-function sorted(keys: readonly Uint8Array[]): Rows {
-  return rowsOf(keys.toSorted(Buffer.compare))
+function sorted(keys: readonly Uint8Array[]): Column {
+  return columnOf(keys.toSorted(Buffer.compare))
 }
 
 t.test('keys that are prefixes of others, empty ones, and zeros', async (t) => {
@@ -107,8 +107,8 @@ t.test('a chain of keys, each a prefix of the next, deeper than any stack', asyn
   await insert(t, tree, odd.toReversed())
   await insert(t, tree, even)
   t.same(await scanAll(tree), sorted(keys))
-  const { bytes, offsets } = rowsOf(odd)
-  const removed = await tree.prepare({ ops: WriteOp.deleteKey, keys: bytes, keyOffsets: offsets })
+  const { bytes, offsets } = columnOf(odd)
+  const removed = await prepareBatch(tree, { ops: WriteOp.deleteKey, keys: bytes, keyOffsets: offsets })
   removed.apply()
   t.same(await scanAll(tree), sorted(even))
   await tree.compact()

@@ -7,7 +7,15 @@ import type { Change } from '../../../persistence/disk/committer.js'
 import { FileRoom } from '../../../persistence/disk/file-room.js'
 import { Store } from '../../../persistence/store.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { batch, collect, definition, plain, segmentOf, temporaryDirectory } from '../store-helpers.js'
+import {
+  batch,
+  bytesOf,
+  collect,
+  definition,
+  plain,
+  segmentOf,
+  temporaryDirectory,
+} from '../store-helpers.js'
 
 t.test('records come back in order, also after the store was closed', async (t) => {
   const directory = temporaryDirectory(t)
@@ -17,19 +25,18 @@ t.test('records come back in order, also after the store was closed', async (t) 
     batch(1),
     {
       ops: new Uint8Array([0, 3, 4]),
-      keys: new Uint8Array(24).fill(9),
-      payloads: new Uint8Array(48).fill(7),
+      keys: bytesOf(new Uint8Array(24).fill(9)),
+      payloads: bytesOf(new Uint8Array(48).fill(7)),
     },
-    { ops: 3 as const, keys: new Uint8Array(8).fill(1) },
+    { ops: 3 as const, keys: bytesOf(new Uint8Array(8).fill(1)) },
     batch(4, 50_000),
-    { ops: 0 as const, keys: new Uint8Array(0) },
+    { ops: 0 as const, keys: bytesOf(new Uint8Array(0)) },
     {
       ops: new Uint8Array([0, 3]),
-      keys: new Uint8Array(5).fill(9),
-      keyOffsets: Uint32Array.of(0, 5, 5),
-      payloads: new Uint8Array(3).fill(7),
+      keys: { bytes: new Uint8Array(5).fill(9), offsets: Uint32Array.of(0, 5, 5) },
+      payloads: bytesOf(new Uint8Array(3).fill(7)),
     },
-    { ops: 3 as const, keys: new Uint8Array(2).fill(1), keyOffsets: Uint32Array.of(0, 0, 2) },
+    { ops: 3 as const, keys: { bytes: new Uint8Array(2).fill(1), offsets: Uint32Array.of(0, 0, 2) } },
   ]
   const positions = await Promise.all(records.map((record) => store.log.append(id, record)))
   t.same(
@@ -92,7 +99,7 @@ t.test('trimming keeps what follows, and the last record always', async (t) => {
 t.test('a record too large for a transaction changes nothing', async (t) => {
   const store = await Store.open(temporaryDirectory(t))
   const { id } = await store.createIndex(definition('a'))
-  const keys = new Uint8Array(LIMITS.transactionBytes)
+  const keys = bytesOf(new Uint8Array(LIMITS.transactionBytes))
   await t.rejects(store.log.append(id, { ops: 0, keys }), { code: 'TOO_LARGE' })
   t.equal((await store.log.append(id, batch(1))).position, 1)
   await store.close()
@@ -102,7 +109,7 @@ t.test('a flipped byte is found and named', async (t) => {
   const directory = temporaryDirectory(t)
   const store = await Store.open(directory)
   const { id } = await store.createIndex(definition('a'))
-  const marked = (mark: string) => ({ ops: 0 as const, keys: Buffer.from(mark.repeat(400)) })
+  const marked = (mark: string) => ({ ops: 0 as const, keys: bytesOf(Buffer.from(mark.repeat(400))) })
   await store.log.append(id, marked('AAAAAAAA'))
   await store.log.append(id, marked('BBBBBBBB'))
   await store.log.append(id, marked('CCCCCCCC'))

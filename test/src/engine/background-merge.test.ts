@@ -11,6 +11,7 @@ import { pagedIndex } from '../../../src/engine/index-loader.js'
 import { prefixTrees, type StructureFactory } from '../../../src/engine/structures.js'
 import { HeldPasses } from '../../gpu/index/held-passes.js'
 import { reads } from '../../reads.js'
+import { prepareBatch, writeTo } from '../../writes.js'
 import { openEngine } from './open-engine.js'
 
 // All that these tests insert goes to a delta first.
@@ -75,7 +76,7 @@ function numbers(from: number, count: number): Uint8Array {
 }
 
 function write(engine: Engine, ops: WriteOp, keys: Uint8Array): Promise<Uint8Array> {
-  return engine.index(DEFINITION.name).write({ ops, keys, payloads: { bytes: keys, offsets: undefined } })
+  return writeTo(engine.index(DEFINITION.name), { ops, keys, payloads: keys })
 }
 
 async function count(engine: Engine, keys: Uint8Array): Promise<number> {
@@ -135,9 +136,7 @@ t.test('an index is paged out in the middle of a merge', async (t) => {
   const imaged = called('image')
   await engine.createIndex({ ...DEFINITION, name: 'other' })
   const keys = numbers(0, 250_000)
-  const writing = engine
-    .index('other')
-    .write({ ops: WriteOp.insert, keys, payloads: { bytes: keys, offsets: undefined } })
+  const writing = writeTo(engine.index('other'), { ops: WriteOp.insert, keys, payloads: keys })
   await imaged
   passes.free()
   await writing
@@ -157,7 +156,7 @@ t.test('what a merge takes counts until it is over', async (t) => {
   await paged.change(async () => {
     for (const first of [0, MANY]) {
       const keys = numbers(first, MANY)
-      const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
+      const prepared = await prepareBatch(tree, { ops: WriteOp.insert, keys, payloads: keys })
       prepared.apply()
     }
   })

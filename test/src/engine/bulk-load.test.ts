@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ShardedTree } from '../../../gpu/index/shards/sharded-tree.js'
 import { WriteLog } from '../../../persistence/log/write-log.js'
+import { blankColumn, countOf } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { LoadError, type LoadResult } from '../../../protocol/load.js'
 import { INSERT_MODES, MODE_OPS, ResultCode } from '../../../protocol/types.js'
@@ -13,8 +14,10 @@ import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NUMBERS = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
 
+const column = (...numbers: number[]) => ({ bytes: u32(...numbers), width: 4 })
+
 function batch(keys: readonly number[], payloads: readonly number[] = keys): LoadBatch {
-  return { keys: u32(...keys), payloads: { bytes: u32(...payloads), offsets: undefined } }
+  return { keys: column(...keys), payloads: column(...payloads) }
 }
 
 /** Keys of which many come twice, in batches of any size. */
@@ -77,8 +80,8 @@ t.test('one batch, no rows, and rows that are refused', async (t) => {
   t.match(await numbers.bulkLoad([]), { rows: 0, inserted: 0 })
   t.match(await numbers.bulkLoad(batch([])), { rows: 0, inserted: 0 })
   await engine.createIndex({ ...NUMBERS, name: 'floats', keyType: 'f32' })
-  const keys = new Uint8Array(Float32Array.of(1, Number.NaN, 2).buffer)
-  const payloads = { bytes: u32(1, 2, 3), offsets: undefined }
+  const keys = { bytes: new Uint8Array(Float32Array.of(1, Number.NaN, 2).buffer), width: 4 }
+  const payloads = column(1, 2, 3)
   t.match(await engine.index('floats').bulkLoad({ keys, payloads }), { rows: 3, inserted: 2, refused: 1 })
 })
 
@@ -90,7 +93,7 @@ t.test('variable keys and payloads of kind bytes', async (t) => {
   const words = ['pear', '', 'fig', 'apple', 'fig', 'plum', 'quince']
   const load = words.map((word, i) => {
     const key = blobs(word)
-    return { keys: key.bytes, keyOffsets: key.offsets, payloads: blobs(`${i} ${word}`) }
+    return { keys: key, payloads: blobs(`${i} ${word}`) }
   })
   t.match(await index.bulkLoad(load, { mode: 'ifAbsent', chunkRows: 3 }), {
     rows: 7,
@@ -133,8 +136,8 @@ t.test('a load that fails stores its first chunks and says which', async (t) => 
   const prepared: number[] = []
   class Failing extends ModelStructure {
     override prepare(batch: Parameters<ModelStructure['prepare']>[0]) {
-      prepared.push(batch.keys.byteLength / 4)
-      if (values(batch.keys).includes(666)) throw new Error('on purpose')
+      prepared.push(countOf(batch.keys))
+      if (values(batch.keys.bytes).includes(666)) throw new Error('on purpose')
       return super.prepare(batch)
     }
   }
@@ -164,7 +167,7 @@ t.test('a load that fails stores its first chunks and says which', async (t) => 
   }
   t.match(await stored(index.bulkLoad(broken(), { chunkRows: 2 })), { rows: 2, message: /the source broke/ })
 
-  const uneven = { keys: u32(1, 2), payloads: { bytes: u32(1), offsets: undefined } }
+  const uneven = { keys: column(1, 2), payloads: column(1) }
   t.match(await stored(index.bulkLoad(uneven)), {
     rows: 0,
     code: 'BAD_REQUEST',
@@ -301,8 +304,8 @@ t.test('parts that wait share a record, up to the size of a chunk', async (t) =>
   await engine.createIndex(NUMBERS)
   const index = engine.index('numbers')
   const part = (count: number) => {
-    const keys = new Uint8Array(count * 4)
-    return index.load({ ops: 0, keys, payloads: { bytes: keys, offsets: undefined } }, {})
+    const keys = blankColumn(count, 4)
+    return index.load({ ops: 0, keys, payloads: keys }, {})
   }
   const first = part(1)
   const others = Array.from({ length: 5 }, () => part(3))
@@ -353,9 +356,9 @@ t.test(
       if (number === 2) await reads(engine.index('numbers')).count(u32(7919))
       t.match(await loading, { refused: 0 })
       for (const { keys, payloads } of share) {
-        const column = values(payloads.bytes)
-        values(keys).forEach((key, i) => {
-          expected.set(key, [...(expected.get(key) ?? []), column[i]])
+        const own = values(payloads.bytes)
+        values(keys.bytes).forEach((key, i) => {
+          expected.set(key, [...(expected.get(key) ?? []), own[i]])
         })
       }
       await check(`load ${number}`)

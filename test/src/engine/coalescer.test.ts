@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { type Rows, rowAt, rowCount, rowsOf } from '../../../protocol/rows.js'
+import { blankColumn, type Column, columnOf, countOf, valueAt } from '../../../protocol/columns.js'
 import { getCoalescer } from '../../../src/engine/coalescer.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { openEngine } from './open-engine.js'
@@ -14,13 +14,12 @@ function openCoalescer() {
         const count = keys.byteLength / 4
         const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
         const end = (error?: Error) => {
-          if (error === undefined) resolve({ found, payloads: keys.slice() })
+          if (error === undefined) resolve({ found, payloads: { bytes: keys.slice(), width: 4 } })
           else reject(error)
           return setImmediate()
         }
         dispatches.push({ keys: count, end })
       }),
-    { keyType: 'u32', payloadBytes: 4 },
   )
   return { coalescer, dispatches }
 }
@@ -47,7 +46,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
     column(14),
     column(),
   ]
-  const answers = await askApart(asked, (bytes) => coalescer.call({ bytes }))
+  const answers = await askApart(asked, (bytes) => coalescer.call({ bytes, width: 4 }))
   t.same(
     dispatches.map(({ keys }) => keys),
     [1, 2, 1],
@@ -58,7 +57,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
   for (const { end } of dispatches.slice(1)) await end()
   for (const [i, answer] of answers.entries()) {
     const { found, payloads } = await answer
-    t.same(payloads, asked[i])
+    t.same(payloads.bytes, asked[i])
     const count = asked[i].byteLength / 4
     t.equal(found.byteLength, Math.ceil(count / 8))
     t.equal(
@@ -70,7 +69,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
 
 t.test('gets that come at once share a dispatch, also where the device is idle', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = [1, 2, 3].map((key) => coalescer.call({ bytes: column(key) }))
+  const answers = [1, 2, 3].map((key) => coalescer.call({ bytes: column(key), width: 4 }))
   await setImmediate()
   t.same(
     dispatches.map(({ keys }) => keys),
@@ -78,14 +77,14 @@ t.test('gets that come at once share a dispatch, also where the device is idle',
   )
   await dispatches[0].end()
   t.same(
-    (await Promise.all(answers)).map(({ payloads }) => payloads[0]),
+    (await Promise.all(answers)).map(({ payloads }) => payloads.bytes[0]),
     [1, 2, 3],
   )
 })
 
 t.test('a failure reaches every get that shared the dispatch, and no other', async (t) => {
   const { coalescer, dispatches } = openCoalescer()
-  const answers = await askApart([1, 2, 3, 4, 5], (key) => coalescer.call({ bytes: column(key) }))
+  const answers = await askApart([1, 2, 3, 4, 5], (key) => coalescer.call({ bytes: column(key), width: 4 }))
   const settled = Promise.allSettled(answers)
   await dispatches[0].end()
   await dispatches[3].end(new Error('on purpose'))
@@ -112,9 +111,9 @@ t.test('large gets, and those of long keys, go at once', async (t) => {
   const common = { payloadKind: 'u32', unique: false } as const
   await engine.createIndex({ name: 'numbers', keyType: 'u32', ...common })
   await engine.createIndex({ name: 'texts', keyType: 'string', ...common })
-  const long = rowsOf(Array.from({ length: 100 }, () => new Uint8Array(4096)))
+  const long = columnOf(Array.from({ length: 100 }, () => new Uint8Array(4096)))
   for (const [name, keys] of [
-    ['numbers', { bytes: new Uint8Array(5000 * 4) }],
+    ['numbers', blankColumn(5000, 4)],
     ['texts', long],
   ] as const) {
     const before = reads
@@ -126,30 +125,29 @@ t.test('large gets, and those of long keys, go at once', async (t) => {
 })
 
 t.test('keys of variable length are padded with empty ones', async (t) => {
-  const dispatches: Rows[] = []
+  const dispatches: Column[] = []
   const ends: (() => void)[] = []
-  const coalescer = getCoalescer(
-    (keys) => {
-      dispatches.push(keys)
-      const count = rowCount(keys, undefined)
-      const payloads = Uint8Array.from({ length: count }, (_, i) => rowAt(keys, undefined, i).length)
-      const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
-      return new Promise((resolve) => ends.push(() => resolve({ found, payloads })))
-    },
-    { keyType: 'string', payloadBytes: 1 },
-  )
+  const coalescer = getCoalescer((keys) => {
+    dispatches.push(keys)
+    const count = countOf(keys)
+    const payloads = Uint8Array.from({ length: count }, (_, i) => valueAt(keys, i).length)
+    const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
+    return new Promise((resolve) =>
+      ends.push(() => resolve({ found, payloads: { bytes: payloads, width: 1 } })),
+    )
+  })
   const asked = [['a'], ['bb'], [''], ['ccc', '', 'd'], Array.from({ length: 9 }, (_, i) => 'e'.repeat(i))]
   const answers = await askApart(asked, (texts) =>
-    coalescer.call(rowsOf(texts.map((text) => Buffer.from(text)))),
+    coalescer.call(columnOf(texts.map((text) => Buffer.from(text)))),
   )
   ends[0]()
   await setImmediate()
-  t.equal(rowCount(dispatches[3], undefined), 8 + 16)
+  t.equal(countOf(dispatches[3]), 8 + 16)
   t.equal(dispatches[3].bytes.byteLength, 4 + 36)
   for (const end of ends.slice(1)) end()
   for (const [i, answer] of answers.entries()) {
     t.same(
-      [...(await answer).payloads],
+      [...(await answer).payloads.bytes],
       asked[i].map(({ length }) => length),
     )
   }

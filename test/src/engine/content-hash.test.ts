@@ -48,7 +48,7 @@ t.test('payloads of every length and alignment hash as described', async (t) => 
   for (let i = 0; i < payloads.length; i++) offsets[i + 1] = offsets[i] + payloads[i].length
   const seed = [0x12345678, 0xfedcba98] as const
   const rows = new Uint32Array(payloads.length * 4).fill(9)
-  hashPayloads(bytes, offsets, seed, rows)
+  hashPayloads({ bytes, offsets }, seed, rows)
   payloads.forEach((payload, i) => {
     t.same([...rows.subarray(i * 4, i * 4 + 4)], [9, 9, ...halfSipHash(payload, seed)])
   })
@@ -57,7 +57,7 @@ t.test('payloads of every length and alignment hash as described', async (t) => 
 t.test('the seed matters', async (t) => {
   const hash = (seed: readonly [number, number]) => {
     const rows = new Uint32Array(4)
-    hashPayloads(Buffer.from('payload'), new Uint32Array([0, 7]), seed, rows)
+    hashPayloads({ bytes: Buffer.from('payload'), offsets: new Uint32Array([0, 7]) }, seed, rows)
     return rows.join()
   }
   t.not(hash([1, 2]), hash([2, 1]))

@@ -8,6 +8,7 @@ import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Index } from '../../../src/engine/index.js'
 import { usedBytes } from '../../persistence/used-bytes.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NAMES = ['one', 'two']
@@ -38,7 +39,7 @@ function definitionOf(name: string): IndexDefinition {
 function writeBatch(index: Index, n: number): Promise<Uint8Array> {
   const keys = u32(...Array.from({ length: BATCH }, (_, i) => n * BATCH + i))
   const payloads = blobs(...Array.from({ length: BATCH }, (_, i) => textOf(n, i)))
-  return index.write({ ops: WriteOp.insert, keys, payloads }, { client: index.definition.name, number: n })
+  return writeTo(index, { ops: WriteOp.insert, keys, payloads }, { client: index.definition.name, number: n })
 }
 
 function textOf(n: number, i: number): string {

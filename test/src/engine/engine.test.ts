@@ -6,6 +6,7 @@ import type { Index } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { modelStructures } from '../../model-structure.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const numbers: IndexDefinition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
@@ -14,11 +15,11 @@ const cities: IndexDefinition = { name: 'cities', keyType: 'u32', payloadKind: '
 const { inserted, replaced, exists, deleted, notFound } = ResultCode
 
 const put = (index: Index, keys: number[], payloads: number[], ops: WriteOp | Uint8Array = WriteOp.insert) =>
-  index.write({ ops, keys: u32(...keys), payloads: { bytes: u32(...payloads), offsets: undefined } })
+  writeTo(index, { ops, keys: u32(...keys), payloads: u32(...payloads) })
 const putTexts = (index: Index, keys: number[], payloads: string[], ops: WriteOp = WriteOp.insert) =>
-  index.write({ ops, keys: u32(...keys), payloads: blobs(...payloads) })
+  writeTo(index, { ops, keys: u32(...keys), payloads: blobs(...payloads) })
 const remove = (index: Index, ...keys: number[]) =>
-  index.write({ ops: WriteOp.deleteKey, keys: u32(...keys), payloads: undefined })
+  writeTo(index, { ops: WriteOp.deleteKey, keys: u32(...keys), payloads: undefined })
 const everything = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 100 }
 
 t.test('every operation on an index with payloads on the device', async (t) => {
@@ -115,8 +116,8 @@ t.test('a write with an id is applied once', async (t) => {
   await first.createIndex(numbers)
   await first.createIndex(unique)
   const write = (index: Index, number: number, key: number) => {
-    const columns = { ops: WriteOp.insert, keys: u32(key), payloads: { bytes: u32(1), offsets: undefined } }
-    return index.write(columns, { client: 'me', number })
+    const columns = { ops: WriteOp.insert, keys: u32(key), payloads: u32(1) }
+    return writeTo(index, columns, { client: 'me', number })
   }
   const index = first.index('numbers')
   // The first three share a batch or wait for each other; the last comes when all is done.
@@ -143,7 +144,7 @@ t.test('a write that the device has no room for fails alone', async (t) => {
         const structure = await modelStructures.create(device, shape)
         const prepare = structure.prepare.bind(structure)
         structure.prepare = async (batch) => {
-          if (full && batch.keys.byteLength > 8) throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'full')
+          if (full && batch.keys.bytes.byteLength > 8) throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'full')
           return prepare(batch)
         }
         return structure
@@ -172,8 +173,8 @@ t.test('what was cancelled before its turn is dropped', async (t) => {
   const index = engine.index('numbers')
   const cancelled = { cancelled: true }
   await t.rejects(reads(index, cancelled).get(u32(1)), { code: 'CANCELLED' })
-  const columns = { ops: WriteOp.insert, keys: u32(1), payloads: { bytes: u32(1), offsets: undefined } }
-  await t.rejects(index.write(columns, undefined, cancelled), { code: 'CANCELLED' })
+  const columns = { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) }
+  await t.rejects(writeTo(index, columns, undefined, cancelled), { code: 'CANCELLED' })
   t.same(values(await reads(index).count(u32(1))), [0])
 })
 

@@ -8,6 +8,7 @@ import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
 import { temporaryDirectory } from '../../persistence/store-helpers.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { fill, INDEXES, itemsOf, RELATION } from './format-2.js'
 import { openEngine } from './open-engine.js'
 
@@ -39,7 +40,7 @@ t.test('a data directory of format 2 that was made once opens, with all that is 
   t.same(await contentOf(stored), await contentOf(fresh), 'the same entries and rows')
   for (let batch = 0; batch < codes.length / INDEXES.length; batch++) {
     for (const [i, { name }] of INDEXES.entries()) {
-      const again = await stored.index(name).write(itemsOf(name, batch), { client: name, number: batch })
+      const again = await writeTo(stored.index(name), itemsOf(name, batch), { client: name, number: batch })
       t.same([...again], [...codes[batch * INDEXES.length + i]], 'what became of a write is known')
     }
   }

@@ -2,6 +2,7 @@ import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
+import { writeTo } from '../../writes.js'
 import { blobs, u32 } from './open-engine.js'
 
 export const INDEXES: readonly IndexDefinition[] = [
@@ -43,7 +44,7 @@ export async function fill(engine: Engine): Promise<Uint8Array[]> {
   await engine.createRelation(RELATION)
   for (let batch = 0; batch < BATCHES; batch++) {
     for (const { name } of INDEXES) {
-      codes.push(await engine.index(name).write(itemsOf(name, batch), { client: name, number: batch }))
+      codes.push(await writeTo(engine.index(name), itemsOf(name, batch), { client: name, number: batch }))
     }
     await engine.relation(RELATION.name).append(rowsOf(batch))
     if (batch === SNAPSHOT_AFTER) await engine.snapshot()
@@ -64,14 +65,14 @@ export function itemsOf(name: string, batch: number) {
     return {
       ops,
       keys: u32(...numbers),
-      payloads: { bytes: u32(...numbers.map((_, i) => batch * ITEMS + i)), offsets: undefined },
+      payloads: u32(...numbers.map((_, i) => batch * ITEMS + i)),
     }
   const keys = BigInt64Array.from(numbers, (number) => BigInt(number - 45) * 1_000_000_007n)
   const payloads = Buffer.concat(texts.map((text) => Buffer.from(text.padEnd(6, '.'))))
   return {
     ops,
     keys: new Uint8Array(keys.buffer),
-    payloads: { bytes: new Uint8Array(payloads), offsets: undefined },
+    payloads: new Uint8Array(payloads),
   }
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Store } from '../../../persistence/store.js'
-import { asBytes } from '../../../protocol/columns.js'
+import { asBytes, countOf } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
 import { IndexWriter, type PendingWrite } from '../../../src/engine/index-writer.js'
@@ -24,9 +24,8 @@ async function openWriter(t: Test) {
     const answers = lists.map(
       (keys) =>
         new Promise<Uint8Array>((resolve, reject) => {
-          const column = asBytes(Uint32Array.from(keys))
-          const payloads = { bytes: column, offsets: undefined }
-          const columns = { ops: WriteOp.insert, keys: column, payloads }
+          const column = { bytes: asBytes(Uint32Array.from(keys)), width: 4 }
+          const columns = { ops: WriteOp.insert, keys: column, payloads: column }
           pending.push({
             columns,
             id: undefined,
@@ -84,10 +83,10 @@ t.test('no write is settled by a structure that lacks a logged one', async (t) =
   const prepare = structure.prepare.bind(structure)
   structure.prepare = async (batch) => {
     // Together they fail, alone the second does where it must not.
-    if (batch.keys.byteLength > 4) throw new Error('on purpose')
+    if (countOf(batch.keys) > 1) throw new Error('on purpose')
     const prepared = await prepare(batch)
     const apply = () => {
-      if (batch.keys[0] === 2) throw new Error('on purpose')
+      if (batch.keys.bytes[0] === 2) throw new Error('on purpose')
       prepared.apply()
     }
     return { ...prepared, apply }
@@ -154,10 +153,10 @@ t.test(
     const seen: Buffer[] = []
     structure.prepare = async ({ keys, payloads }) => {
       await setImmediate()
-      memory.push(keys.buffer)
+      memory.push(keys.bytes.buffer)
       return {
-        codes: new Uint8Array(keys.length / 4),
-        apply: () => seen.push(Buffer.from(keys), Buffer.from(payloads!)),
+        codes: new Uint8Array(countOf(keys)),
+        apply: () => seen.push(Buffer.from(keys.bytes), Buffer.from(payloads!.bytes)),
         discard: () => {},
       }
     }
@@ -174,7 +173,7 @@ t.test(
     const expected = groups.map((group) => Buffer.from(Uint32Array.from(group.flat()).buffer))
     let record = 0
     for await (const { keys, payloads } of store.log.read(index.id, 0)) {
-      for (const column of [keys, payloads!, seen[2 * record], seen[2 * record + 1]]) {
+      for (const column of [keys.bytes, payloads!, seen[2 * record], seen[2 * record + 1]]) {
         t.ok(expected[record].equals(column))
       }
       record++

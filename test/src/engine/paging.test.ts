@@ -8,6 +8,7 @@ import type { Engine, Index, StructureFactory } from '../../../src/engine/index.
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { blobs, openEngine, u32, values } from './open-engine.js'
 
 const INDEXES = 16
@@ -63,7 +64,7 @@ function randomWrite(random: Random, definition: IndexDefinition, count: number)
     definition.payloadKind === 'u32'
       ? u32(...numbers)
       : new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer)
-  return { ops, keys, payloads: { bytes, offsets: undefined } }
+  return { ops, keys, payloads: { bytes } }
 }
 
 /** One request at random, as a function so that it can be sent to several engines. */
@@ -72,7 +73,7 @@ function randomRequest(random: Random, definition: IndexDefinition): (engine: En
   const at = (run: (index: Index) => Promise<unknown>) => (engine: Engine) => run(engine.index(name))
   if (random.chance(0.4)) {
     const write = randomWrite(random, definition, random.pick([1, 20, 500]))
-    return at((index) => index.write(write))
+    return at((index) => writeTo(index, write))
   }
   const keys = keyColumn(random, definition, random.pick([1, 20, 500]))
   const reverse = random.chance(0.5)
@@ -104,7 +105,7 @@ async function openBoth(t: Test, random: Random) {
     const write = { ...randomWrite(random, definition, KEYS), ops: WriteOp.insert }
     for (const engine of [unlimited, model]) {
       await engine.createIndex(definition)
-      await engine.index(definition.name).write(write)
+      await writeTo(engine.index(definition.name), write)
     }
   }
   const deviceMemory = Math.floor(unlimited.stats().server.deviceBytes / 4)
@@ -133,9 +134,7 @@ t.test('tables that reads make for themselves count', async (t) => {
   const unlimited = await openEngine(t, { directory, structures })
   for (const name of names) {
     await unlimited.createIndex({ ...NUMBERS, name, partitionLevels: 2 })
-    await unlimited
-      .index(name)
-      .write({ ops: WriteOp.insert, keys, payloads: { bytes: keys, offsets: undefined } })
+    await writeTo(unlimited.index(name), { ops: WriteOp.insert, keys, payloads: keys })
   }
   await unlimited.snapshot()
   const deviceMemory = unlimited.stats().server.deviceBytes
@@ -341,8 +340,8 @@ function scarce(device: Device, bytes: number): Device {
 }
 
 function put(engine: Engine, name: string, keys: number[], payloads: number[]): Promise<Uint8Array> {
-  const columns = { keys: u32(...keys), payloads: { bytes: u32(...payloads), offsets: undefined } }
-  return engine.index(name).write({ ops: WriteOp.insert, ...columns })
+  const columns = { keys: u32(...keys), payloads: u32(...payloads) }
+  return writeTo(engine.index(name), { ops: WriteOp.insert, ...columns })
 }
 
 /** Whether two answers have the same columns, but for sequence numbers, which models give otherwise. */

@@ -4,6 +4,7 @@ import { WriteOp } from '../../../protocol/types.js'
 import { PayloadReclaimer } from '../../../src/engine/payload-reclaimer.js'
 import { ModelStructure } from '../../model-structure.js'
 import { reads } from '../../reads.js'
+import { batchOf } from '../../writes.js'
 import { blobs, u32 } from './open-engine.js'
 
 const SHAPE = { keyType: 'u32', payloadBytes: 16, unique: true, matchFrom: 2 } as const
@@ -31,7 +32,7 @@ t.test('payloads that no entry refers to any more leave the disk, all others sta
     const firstRow = store.payloads.nextRow(id)
     const rows = u32(...keys.flatMap((i) => [firstRow + i, 0, i, round]))
     const segment = { firstRow, ...blobs(...keys.map((key) => textOf(key, round))) }
-    const batch = { ops: WriteOp.replace, keys: u32(...keys), payloads: rows }
+    const batch = batchOf(SHAPE, { ops: WriteOp.replace, keys: u32(...keys), payloads: rows })
     const prepared = await structure.prepare(batch)
     await store.log.append(id, { ...batch, segment })
     prepared.apply()

@@ -14,6 +14,7 @@ import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 type Rows = Record<string, RelationValue[]>
@@ -254,7 +255,7 @@ const hexOf = {
       if (city === null || price === null) return null
       const encoder = new TupleEncoder(['string', 'i64'])
       encoder.add([city, price])
-      return Buffer.from(encoder.rows().bytes).toString('hex')
+      return Buffer.from(encoder.column().bytes).toString('hex')
     }),
 }
 
@@ -297,8 +298,8 @@ void t.test('indexes over columns follow their relation', async (t) => {
     of: { relation: 'orders', columns: ['city', 'price'] },
   })
   t.match(engine.relations(), [{ indexes: [{ name: 'by id' }, { name: 'by city' }, { name: 'by both' }] }])
-  const write = { ops: WriteOp.insert, keys: u32(1), payloads: { bytes: u32(1), offsets: undefined } }
-  await t.rejects(engine.index('by id').write(write), {
+  const write = { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) }
+  await t.rejects(writeTo(engine.index('by id'), write), {
     code: 'BAD_REQUEST',
     message: /append to relation "orders"/,
   })

@@ -3,6 +3,7 @@ import { Store } from '../../../persistence/store.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { SnapshotUpkeep } from '../../../src/engine/snapshot-upkeep.js'
 import { ModelStructure } from '../../model-structure.js'
+import { batchOf, prepareBatch } from '../../writes.js'
 import { u32 } from './open-engine.js'
 
 t.test('a snapshot that failed is not tried again with every write', async (t) => {
@@ -12,7 +13,10 @@ t.test('a snapshot that failed is not tried again with every write', async (t) =
   const { id } = await store.createIndex(definition)
   const structure = new ModelStructure({ keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 })
   const snapshots = snapshotsOf(store, id, structure, 1000)
-  await store.log.append(id, { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) })
+  await store.log.append(
+    id,
+    batchOf(structure.shape, { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) }),
+  )
 
   snapshots.logged(1000)
   t.equal(snapshots.due, true)
@@ -43,8 +47,11 @@ t.test('a large index is not written again for a little log', async (t) => {
   const structure = new ModelStructure({ keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0 })
   const snapshots = snapshotsOf(store, id, structure, 100)
   const numbers = u32(...Array.from({ length: 1000 }, (_, i) => i))
-  await store.log.append(id, { ops: WriteOp.insert, keys: numbers, payloads: numbers })
-  const prepared = await structure.prepare({ ops: WriteOp.insert, keys: numbers, payloads: numbers })
+  await store.log.append(
+    id,
+    batchOf(structure.shape, { ops: WriteOp.insert, keys: numbers, payloads: numbers }),
+  )
+  const prepared = await prepareBatch(structure, { ops: WriteOp.insert, keys: numbers, payloads: numbers })
   prepared.apply()
   const { bytes } = await snapshots.takeSnapshot()
   t.ok(bytes > 8000)

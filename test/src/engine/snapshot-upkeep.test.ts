@@ -5,6 +5,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { SnapshotUpkeep } from '../../../src/engine/snapshot-upkeep.js'
 import { ModelStructure } from '../../model-structure.js'
+import { batchOf, writeTo } from '../../writes.js'
 import { openEngine, u32 } from './open-engine.js'
 
 const { snapshotWaitSeconds } = LIMITS
@@ -35,7 +36,8 @@ async function openUpkeep(t: Test) {
       onTaken()
     },
   })
-  const log = () => store.log.append(id, { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) })
+  const log = () =>
+    store.log.append(id, batchOf(DEFINITION, { ops: WriteOp.insert, keys: u32(1), payloads: u32(1) }))
   /** Counts so many bytes of log, as after a write. */
   const count = (bytes: number) => {
     upkeep.logged(bytes)
@@ -145,7 +147,7 @@ t.test('an index goes while its snapshot is written', async (t) => {
   for (let i = 0; i < 12; i++) {
     const name = `payloads ${i}`
     await engine.createIndex({ name, keyType: 'u32', payloadKind: 'bytes', unique: false })
-    await engine.index(name).write({ ops: WriteOp.insert, keys, payloads })
+    await writeTo(engine.index(name), { ops: WriteOp.insert, keys, payloads })
     await setTimeout(i / 2)
     await engine.dropIndex(name)
   }
@@ -169,13 +171,13 @@ t.test('indexes and relations get theirs in a pause, and at the end', async (t) 
   await engine.createRelation(relation)
   const index = engine.index('i')
   const rows = { bytes: u32(...Array.from({ length: 600 }, (_, i) => i)), offsets: undefined }
-  await index.write({ ops: WriteOp.insert, keys: rows.bytes, payloads: rows })
+  await writeTo(index, { ops: WriteOp.insert, keys: rows.bytes, payloads: rows })
   const columns = new Map([['c', { values: rows.bytes }]])
   await engine.relation('r').append({ rows: 600, columns })
   const positions = () => [index, engine.relation('r')].map((each) => each.stats().snapshotPosition)
   for (let tries = 0; positions().includes(0) && tries < 2000; tries++) await setTimeout(5)
   t.same(positions(), [1, 1])
-  await index.write({ ops: WriteOp.insert, keys: rows.bytes, payloads: rows })
+  await writeTo(index, { ops: WriteOp.insert, keys: rows.bytes, payloads: rows })
   await setImmediate()
   t.same(positions(), [1, 1])
   await engine.close()

@@ -2,6 +2,7 @@ import t from 'tap'
 import { Engine } from '../../../src/engine/engine.js'
 import { settleStructure, structureReason } from '../../../src/engine/structure-choice.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 
 t.test('the structure of new indexes', async (t) => {
   t.strictSame(settleStructure({}, undefined), { structure: 'css' })
@@ -34,7 +35,7 @@ t.test('an index says which structure it has, and why', async (t) => {
   t.match(a, { structure: 'css', structureReason: /unless something else/ })
   t.match(b, { structure: 'prefix', structureReason: /it was asked for/ })
   const keys = new Uint8Array(Uint32Array.from([3, 1, 2]).buffer)
-  await engine.index('a').write({ ops: 0, keys, payloads: { bytes: keys, offsets: undefined } })
+  await writeTo(engine.index('a'), { ops: 0, keys, payloads: keys })
   t.match(await reads(engine.index('a')).explain(keys), {
     strategy: 'sequential',
     reason: /CSS-tree: .* 3 sorted keys/,

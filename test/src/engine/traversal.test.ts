@@ -7,6 +7,7 @@ import type { StructureFactory } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { ModelStructure, modelStructures } from '../../model-structure.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 const numbers: IndexDefinition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
@@ -31,7 +32,7 @@ function watchedModels() {
     }
 
     override prepare(batch: WriteBatch) {
-      seen.push(['prepare', values(batch.keys), batch.traversal])
+      seen.push(['prepare', values(batch.keys.bytes), batch.traversal])
       return super.prepare(batch)
     }
   }
@@ -45,7 +46,7 @@ function watchedModels() {
 const write = (traversal: Traversal | undefined, ...keys: number[]) => ({
   ops: WriteOp.insert,
   keys: u32(...keys),
-  payloads: { bytes: u32(...keys), offsets: undefined },
+  payloads: u32(...keys),
   traversal,
 })
 
@@ -54,7 +55,7 @@ t.test('a get that names a traversal shares no dispatch', async (t) => {
   const engine = await openEngine(t, { structures })
   await engine.createIndex(numbers)
   const index = engine.index('numbers')
-  await index.write(write(undefined, 1, 2, 3))
+  await writeTo(index, write(undefined, 1, 2, 3))
   seen.length = 0
   // Those without one come at once, so they share a dispatch, each padded to eight keys.
   const gets = [
@@ -100,7 +101,7 @@ t.test('a write that names a traversal goes alone, in its turn', async (t) => {
     write(undefined),
     write(undefined, 7),
   ]
-  await Promise.all(writes.map((columns) => index.write(columns)))
+  await Promise.all(writes.map((columns) => writeTo(index, columns)))
   t.strictSame(seen, [
     ['prepare', [1], undefined],
     ['prepare', [2, 3], undefined],
@@ -208,7 +209,7 @@ t.test('explanations and traversals on the device', async (t) => {
   const engine = await openEngine(t, { structures: prefixTrees })
   await engine.createIndex(numbers)
   const index = engine.index('numbers')
-  await index.write(write(sequential, 1, 2))
+  await writeTo(index, write(sequential, 1, 2))
   t.same(values((await reads(index).get(u32(2, 3), undefined, sequential)).payloads), [2, 0])
   t.same(values((await reads(index).getNext({ keys: u32(1), traversal: sequential })).keys), [2])
   t.match(await reads(index).explain(u32(1, 2, 3)), { strategy: 'sequential', batch: 3, partitions: null })
@@ -216,7 +217,7 @@ t.test('explanations and traversals on the device', async (t) => {
   await t.rejects(reads(index).get(u32(1), undefined, directed), refusal)
   await t.rejects(reads(index).getNext({ keys: u32(1), traversal: directed }), refusal)
   await t.rejects(reads(index).explain(u32(1), undefined, directed), refusal)
-  await t.rejects(index.write(write(directed, 5)), refusal)
+  await t.rejects(writeTo(index, write(directed, 5)), refusal)
   t.same(values(await reads(index).count(u32(5))), [0], 'a write that is refused changes nothing')
 })
 
@@ -224,7 +225,7 @@ t.test('an explanation can be cancelled, and ends with its index', async (t) => 
   const engine = await openEngine(t)
   await engine.createIndex({ ...numbers, partitionLevels: 2 })
   const index = engine.index('numbers')
-  await index.write(write(undefined, 1))
+  await writeTo(index, write(undefined, 1))
   t.match(await reads(index).explain(u32(1), undefined, directed), { ...directed, tables: { answer: 4 } })
   await t.rejects(reads(index, { cancelled: true }).explain(u32(1)), { code: 'CANCELLED' })
   await engine.dropIndex('numbers')

@@ -1,26 +1,27 @@
 import t from 'tap'
+import { columnFrom, columnOf, valueAt } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { rowAt, rowsOf } from '../../../protocol/rows.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Index } from '../../../src/engine/index.js'
 import { prefixTrees as structures } from '../../../src/engine/structures.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
 
 const NUMBERS = { name: 'numbers', keyType: 'string', payloadKind: 'u32', unique: false } as const
 const TEXTS = { name: 'texts', keyType: 'bytes', payloadKind: 'bytes', unique: true } as const
 
 function column(...keys: string[]) {
-  return rowsOf(keys.map((key) => Buffer.from(key)))
+  return columnOf(keys.map((key) => Buffer.from(key)))
 }
 
 function put(
   index: Index,
   keys: string[],
-  payloads: { bytes: Uint8Array; offsets: Uint32Array | undefined },
+  payloads: { bytes: Uint8Array; offsets?: Uint32Array | undefined },
 ) {
   const { bytes, offsets } = column(...keys)
-  return index.write({ ops: WriteOp.insert, keys: bytes, keyOffsets: offsets, payloads })
+  return writeTo(index, { ops: WriteOp.insert, keys: bytes, keyOffsets: offsets, payloads })
 }
 
 const numbers = (...list: number[]) => ({ bytes: u32(...list), offsets: undefined })
@@ -29,7 +30,7 @@ async function scanned(index: Index): Promise<string[]> {
   const scan = { ranges: 1, from: undefined, to: undefined, tokens: undefined, limit: 100 }
   const { keys, keyOffsets } = await reads(index).scan(scan)
   return Array.from({ length: keyOffsets!.length - 1 }, (_, i) =>
-    Buffer.from(rowAt({ bytes: keys, offsets: keyOffsets }, undefined, i)).toString(),
+    Buffer.from(valueAt(columnFrom(keys, undefined, keyOffsets), i)).toString(),
   )
 }
 
@@ -51,7 +52,7 @@ t.test('writes that wait together are joined, logged and replayed', async (t) =>
   await index.snapshot()
   const ops = Uint8Array.of(WriteOp.deleteKey, WriteOp.replace)
   const { bytes, offsets } = column('abc', 'a')
-  await index.write({ ops, keys: bytes, keyOffsets: offsets, payloads: numbers(0, 9) })
+  await writeTo(index, { ops, keys: bytes, keyOffsets: offsets, payloads: numbers(0, 9) })
   await put(index, ['c', 'a\0'], numbers(7, 8))
   const expected = ['', '', 'a', 'a\0', 'b', 'b', 'c']
   t.same(await scanned(index), expected)
@@ -95,7 +96,7 @@ t.test('payloads of kind bytes under keys of variable length', async (t) => {
   ])
   for (let round = 0; round < 4; round++) {
     const { bytes, offsets } = column('k', '')
-    await index.write({
+    await writeTo(index, {
       ops: WriteOp.replace,
       keys: bytes,
       keyOffsets: offsets,

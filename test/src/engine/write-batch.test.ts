@@ -1,53 +1,54 @@
 import t from 'tap'
-import { rowsOf } from '../../../protocol/rows.js'
+import { columnOf } from '../../../protocol/columns.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
-import { joinBatches, joinBlobs, numberRows, storedPayloads } from '../../../src/engine/write-batch.js'
+import { joinBatches, joinPayloads, numberRows, storedPayloads } from '../../../src/engine/write-batch.js'
 
 const bytes = (...values: number[]) => Uint8Array.from(values)
 
+const keys = (...values: number[]) => ({ bytes: bytes(...values), width: 2 })
+const payloads = (...values: number[]) => ({ bytes: bytes(...values), width: 1 })
+
 t.test('batches are joined in order', async (t) => {
-  const one = { ops: WriteOp.insert, keys: bytes(1, 1), payloads: bytes(5) }
-  t.equal(joinBatches([one], 2, 1), one)
-  t.same(joinBatches([one, { ...one, keys: bytes(2, 2) }], 2, 1), {
+  const one = { ops: WriteOp.insert, keys: keys(1, 1), payloads: payloads(5) }
+  t.equal(joinBatches([one]), one)
+  t.same(joinBatches([one, { ...one, keys: keys(2, 2) }]), {
     ops: WriteOp.insert,
-    keys: bytes(1, 1, 2, 2),
-    payloads: bytes(5, 5),
+    keys: keys(1, 1, 2, 2),
+    payloads: payloads(5, 5),
   })
-  const deletes = { ops: WriteOp.deleteKey, keys: bytes(3, 3, 4, 4) }
-  const mixed = { ops: bytes(WriteOp.replace), keys: bytes(6, 6), payloads: bytes(7) }
+  const deletes = { ops: WriteOp.deleteKey, keys: keys(3, 3, 4, 4) }
+  const mixed = { ops: bytes(WriteOp.replace), keys: keys(6, 6), payloads: payloads(7) }
   const used = (length: number) => new Uint8Array(length).fill(9)
   for (const allocate of [undefined, used]) {
-    t.same(joinBatches([one, deletes, mixed], 2, 1, allocate), {
+    t.same(joinBatches([one, deletes, mixed], allocate), {
       ops: bytes(WriteOp.insert, WriteOp.deleteKey, WriteOp.deleteKey, WriteOp.replace),
-      keys: bytes(1, 1, 3, 3, 4, 4, 6, 6),
-      payloads: bytes(5, 0, 0, 7),
+      keys: keys(1, 1, 3, 3, 4, 4, 6, 6),
+      payloads: payloads(5, 0, 0, 7),
     })
   }
-  t.equal(joinBatches([deletes, deletes], 2, 1).payloads, undefined)
+  t.equal(joinBatches([deletes, deletes]).payloads, undefined)
 })
 
 t.test('keys of variable length are joined with their offsets', async (t) => {
   const batch = (...texts: string[]) => {
-    const { bytes: keys, offsets: keyOffsets } = rowsOf(texts.map((text) => Buffer.from(text)))
-    return { ops: WriteOp.deleteKey, keys, keyOffsets }
+    return { ops: WriteOp.deleteKey, keys: columnOf(texts.map((text) => Buffer.from(text))) }
   }
-  const joined = joinBatches([batch('a', ''), batch(), batch('', 'bcd', 'e')], undefined, 1)
-  t.match(joined, { ops: WriteOp.deleteKey, payloads: undefined, keys: Buffer.from('abcde') })
-  t.same(joined.keyOffsets, Uint32Array.of(0, 1, 1, 1, 4, 5))
+  const joined = joinBatches([batch('a', ''), batch(), batch('', 'bcd', 'e')])
+  t.match(joined, { ops: WriteOp.deleteKey, payloads: undefined, keys: { bytes: Buffer.from('abcde') } })
+  t.same(joined.keys.offsets, Uint32Array.of(0, 1, 1, 1, 4, 5))
 })
 
-t.test('blobs are joined in order, with empty payloads for batches that have none', async (t) => {
-  const blob = { bytes: bytes(1, 2, 3), offsets: Uint32Array.of(0, 2, 3) }
-  t.equal(joinBlobs([{ blob, count: 2 }]), blob)
-  t.same(
-    joinBlobs([
-      { blob, count: 2 },
-      { blob: undefined, count: 2 },
-      { blob, count: 2 },
-    ]),
-    { bytes: bytes(1, 2, 3, 1, 2, 3), offsets: Uint32Array.of(0, 2, 3, 3, 3, 5, 6) },
-  )
-})
+t.test(
+  'payloads of any length are joined in order, with empty ones for batches that have none',
+  async (t) => {
+    const own = { bytes: bytes(1, 2, 3), offsets: Uint32Array.of(0, 2, 3) }
+    t.equal(joinPayloads([own], [2]), own)
+    t.same(joinPayloads([own, undefined, own], [2, 2, 2]), {
+      bytes: bytes(1, 2, 3, 1, 2, 3),
+      offsets: Uint32Array.of(0, 2, 3, 3, 3, 5, 6),
+    })
+  },
+)
 
 t.test('only what was inserted or replaced is stored', async (t) => {
   const blob = { bytes: bytes(1, 2, 3, 4), offsets: Uint32Array.of(0, 2, 3, 4) }

@@ -1,8 +1,10 @@
 import t from 'tap'
+import { blankColumn } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { weigh } from '../../../src/engine/index-writer.js'
 import { reads } from '../../reads.js'
+import { writeTo } from '../../writes.js'
 import { openEngine, u32 } from './open-engine.js'
 
 const { groupItems, groupBytes } = LIMITS
@@ -17,7 +19,7 @@ t.test('writes that wait share records up to the size of a group, and a larger o
   let next = 0
   const insert = (count: number) => {
     const keys = u32(...Array.from({ length: count }, () => next++))
-    return index.write({ ops: WriteOp.insert, keys, payloads: { bytes: keys, offsets: undefined } })
+    return writeTo(index, { ops: WriteOp.insert, keys, payloads: keys })
   }
   // The first one is under way before others wait.
   const codes = await Promise.all([1, 3, 3, 3, 3, 30, 5, 5].map(insert))
@@ -36,8 +38,8 @@ t.test('a write fills its share of a group by rows or by bytes', async (t) => {
   const write = (rows: number, payloads: number) => {
     const columns = {
       ops: WriteOp.insert,
-      keys: new Uint8Array(8 * rows),
-      payloads: { bytes: new Uint8Array(payloads), offsets: undefined },
+      keys: blankColumn(rows, 8),
+      payloads: blankColumn(payloads, 1),
     }
     const settle = () => {}
     return { columns, id: undefined, cancellation: undefined, resolve: settle, reject: settle }

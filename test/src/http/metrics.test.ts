@@ -3,6 +3,7 @@ import type { Section } from '../../../protocol/frame.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { METERED_MEMBERS } from '../../../src/http/member-gauges.js'
 import { LISTED } from '../../../src/http/status.js'
+import { writeTo } from '../../writes.js'
 import { u32 } from '../engine/open-engine.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
@@ -72,9 +73,7 @@ t.test('however many indexes there are, series are bounded, and nothing is left 
     const name = i === 0 ? 'a "quoted\\" name' : `index ${i}`
     await engine.createIndex({ name, keyType: 'u32', payloadKind: 'u32', unique: true })
     const keys = u32(...Array.from({ length: i + 1 }, (_, key) => key))
-    await engine
-      .index(name)
-      .write({ ops: WriteOp.insert, keys, payloads: { bytes: keys, offsets: undefined } })
+    await writeTo(engine.index(name), { ops: WriteOp.insert, keys, payloads: keys })
   }
   const metrics = await scrape(url)
   t.equal(total(metrics, 'warpdex_indexes'), count)

@@ -1,6 +1,6 @@
 import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
+import { columnOf } from '../../../protocol/columns.js'
 import type { ColumnValues } from '../../../protocol/relation-batch.js'
-import { rowsOf } from '../../../protocol/rows.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { columnBytes, type HostColumn, type HostRelation, validityBytes } from './host-relation.js'
 
@@ -26,6 +26,6 @@ function columnValues({ type, nullable, cells }: HostColumn): ColumnValues {
   const texts = [...new Set(cells.filter((cell) => typeof cell === 'string'))].sort(compareStrings)
   const codes = new Map(texts.map((text, code) => [text, code]))
   const values = cells.map((cell) => (typeof cell === 'string' ? codes.get(cell)! : null))
-  const strings = rowsOf(texts.map((text) => new TextEncoder().encode(text)))
+  const strings = columnOf(texts.map((text) => new TextEncoder().encode(text)))
   return { values: columnBytes('u32', values), strings, ...validity }
 }

@@ -47,7 +47,7 @@ t.test('a request whose turn comes after its deadline says so', async (t) => {
     const until = performance.now() + 5
     while (performance.now() < until);
     if (reader.cancelled) throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
-    return { found: new Uint8Array(1), payloads: new Uint8Array(4) }
+    return { found: new Uint8Array(1), payloads: { bytes: new Uint8Array(4), width: 4 } }
   })
   await t.rejects(call(1), { code: 'DEADLINE_EXCEEDED' })
   t.match(await call(60_000), { result: { columns: {} } })

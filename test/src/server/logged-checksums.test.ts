@@ -40,8 +40,8 @@ t.test('records are sound whose checksums were made by threads that listen', asy
   const store = await Store.open(flags.directory)
   for (const { id, definition } of store.indexes()) {
     let items = 0
-    for await (const { keys, keyOffsets } of store.log.read(id, 0)) {
-      items += keyOffsets === undefined ? keys.byteLength / 8 : keyOffsets.length - 1
+    for await (const { keys } of store.log.read(id, 0)) {
+      items += keys.offsets === undefined ? keys.bytes.byteLength / 8 : keys.offsets.length - 1
     }
     const few = definition.name === 'texts' ? 0 : (WRITES / 3) * 10 + (WRITES / 4) * (ROWS / 2)
     t.equal(items, WRITES * ROWS + few, `${definition.name}: every record matches its checksum`)

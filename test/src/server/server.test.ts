@@ -3,9 +3,9 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket } from 'ws'
+import { columnOf } from '../../../protocol/columns.js'
 import { PROTOCOL_VERSION, type Section } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import { rowsOf } from '../../../protocol/rows.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
 import { banner, loadConfig } from '../../../src/server/index.js'
 import { modelStructures } from '../../model-structure.js'
@@ -75,7 +75,7 @@ t.test('keys of variable length, frame by frame', async (t) => {
   const created = await client.ask({ ...numbers, id: 1, index: 'pairs', keyType })
   t.match(created.header, { ok: true, definition: { keyType: 'tuple(u32,string)' } })
   const keys = (name: string, offsets: string, ...digits: string[]) => {
-    const rows = rowsOf(digits.map((key) => Buffer.from(key, 'hex')))
+    const rows = columnOf(digits.map((key) => Buffer.from(key, 'hex')))
     return { [name]: blob(rows.bytes), [offsets]: column(...rows.offsets) }
   }
   const [one, two] = ['0000000161620000', '000000020000']

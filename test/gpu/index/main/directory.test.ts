@@ -4,6 +4,7 @@ import type { IndexShape } from '../../../../gpu/index-structure.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { reads } from '../../../reads.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 
 const U32: IndexShape = { keyType: 'u32', payloadBytes: 4, unique: false, matchFrom: 0, structure: 'css' }
@@ -49,7 +50,7 @@ t.test('keys, and what lies beside them, are found whatever their spread', async
     for (const [name, spread] of Object.entries(spreads)) {
       const keys = [...new Set(spread(random))].filter((key) => key <= top)
       const tree = await PrefixTree.create(device, shape)
-      const prepared = await tree.prepare({
+      const prepared = await prepareBatch(tree, {
         ops: WriteOp.insert,
         keys: column(shape, keys),
         payloads: column(shape, keys),

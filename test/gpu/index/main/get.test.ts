@@ -8,8 +8,10 @@ import { ReadContext } from '../../../../gpu/index/read/read-context.js'
 import { TreeWriter } from '../../../../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
 import { Primitives } from '../../../../gpu/primitives/primitives.js'
-import { WriteOp } from '../../../../protocol/types.js'
+import { columnFrom } from '../../../../protocol/columns.js'
+import { keyWidth, WriteOp } from '../../../../protocol/types.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { batchOf } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 
 /** Shapes whose leaves have 8, 4, 2 tuples and one. */
@@ -52,7 +54,10 @@ async function compare(
     numbers.forEach((_, i) => {
       payloads.writeUInt32LE(payload + i, i * shape.payloadBytes)
     })
-    const prepared = await writer.prepare(arena, { ops, keys: column(shape, numbers), payloads })
+    const prepared = await writer.prepare(
+      arena,
+      batchOf(shape, { ops, keys: column(shape, numbers), payloads }),
+    )
     prepared.apply()
   }
   const distinct = (count: number) => [
@@ -76,8 +81,9 @@ async function compare(
   for (const serial of [true, false]) {
     const get = new Get(context, narrow, serial)
     const tree = { arena, keys: 1, plan: () => undefined }
-    const { payloads } = await get.run(tree, { op: 'get' }, { keys: { bytes: column(shape, asked) } })
-    const view = Buffer.from(payloads)
+    const keys = columnFrom(column(shape, asked), keyWidth(shape.keyType))
+    const { payloads } = await get.run(tree, { op: 'get' }, { keys })
+    const view = Buffer.from(payloads.bytes)
     const found = asked.map((_, i) => view.readUInt32LE(i * shape.payloadBytes))
     t.strictSame(found, expected, `${shape.keyType}, ${shape.payloadBytes} B, ${size} keys, serial ${serial}`)
   }

@@ -6,6 +6,7 @@ import { WriteOp } from '../../../../protocol/types.js'
 import { expectEqual } from '../../../differential.js'
 import { ModelStructure } from '../../../model-structure.js'
 import { reads } from '../../../reads.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 
 const CSS = { unique: false, matchFrom: 0, structure: 'css' } as const
@@ -39,9 +40,9 @@ for (const shape of SHAPES) {
       const payloads = new Uint8Array((keys.byteLength / width) * shape.payloadBytes).map((_, i) => i % 251)
       const batch = { ops: WriteOp.insert, keys, payloads, goesOn: true, ...options }
       for (const structure of [tree, model]) {
-        const givenUp = await structure.prepare(batch)
+        const givenUp = await prepareBatch(structure, batch)
         givenUp.discard()
-        const prepared = await structure.prepare(batch)
+        const prepared = await prepareBatch(structure, batch)
         prepared.apply()
       }
       const all = { ranges: 1, limit: 10_000 }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { Device } from '../../../../gpu/device/device.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { WriteOp } from '../../../../protocol/types.js'
+import { prepareBatch } from '../../../writes.js'
 
 const SHAPE = { keyType: 'u32', payloadBytes: 4, unique: true, matchFrom: 0, structure: 'css' } as const
 
@@ -15,7 +16,7 @@ async function write(tree: PrefixTree, ops: WriteOp, numbers: readonly number[])
   const keys = new Uint8Array(Uint32Array.from(numbers).buffer)
   const { payloadBytes } = tree.shape
   const payloads = new Uint8Array(numbers.length * payloadBytes)
-  const prepared = await tree.prepare({ ops, keys, payloads })
+  const prepared = await prepareBatch(tree, { ops, keys, payloads })
   prepared.apply()
 }
 

@@ -14,6 +14,7 @@ import { expectEqual, MERGED_TUPLES, runProgram } from '../../../differential.js
 import { ModelStructure } from '../../../model-structure.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { reads } from '../../../reads.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 import { treeSubject } from '../tree-subject.js'
 
@@ -131,7 +132,7 @@ async function write(
   ops: WriteOp = WriteOp.insert,
   goesOn = false,
 ): Promise<Uint8Array> {
-  const prepared = await tree.prepare({ ops, keys, payloads: keys, goesOn })
+  const prepared = await prepareBatch(tree, { ops, keys, payloads: keys, goesOn })
   prepared.apply()
   return prepared.codes
 }
@@ -188,11 +189,11 @@ t.test('keys that come again, in one batch or in the index, and batches that are
     ] as const) {
       const keys = Buffer.concat([numbers(from, count), numbers(random.below(from + count), again)])
       const batch = { ops: mode, keys, payloads: keys, goesOn: true }
-      const expected = await model.prepare(batch)
+      const expected = await prepareBatch(model, batch)
       expected.apply()
-      const givenUp = await tree.prepare(batch)
+      const givenUp = await prepareBatch(tree, batch)
       givenUp.discard()
-      const prepared = await tree.prepare(batch)
+      const prepared = await prepareBatch(tree, batch)
       prepared.apply()
       t.same(prepared.codes, expected.codes)
     }
@@ -258,7 +259,7 @@ t.test('many batches take turns in two regions, of which one is left in the end'
     // Enough beside all that came before to be merged at once on any adapter.
     const added = 400 + random.below(400)
     const column = numbers(count, added)
-    const prepared = await tree.prepare({ ops: 0, keys: column, payloads: column, goesOn: true })
+    const prepared = await prepareBatch(tree, { ops: 0, keys: column, payloads: column, goesOn: true })
     if (random.chance(0.3)) {
       prepared.discard()
       continue
@@ -293,12 +294,12 @@ t.test('of many batches most find the room that one before them has made', async
     for (let batch = 0; batch < 16; batch++) {
       const keys = clumps(1000 * batch, 1000)
       const write = { ops: WriteOp.insert, keys, payloads: keys, goesOn: true }
-      const givenUp = await tree.prepare(write)
+      const givenUp = await prepareBatch(tree, write)
       givenUp.discard()
       const before = Buffer.concat(all)
       // Built, and built again, in buffers that the next part is going to have.
       if (batch % 3 === 1) t.same((await reads(tree).get(before)).payloads, before, `${batch} batches`)
-      const prepared = await tree.prepare(write)
+      const prepared = await prepareBatch(tree, write)
       prepared.apply()
       all.push(keys)
     }

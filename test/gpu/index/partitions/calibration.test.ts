@@ -6,6 +6,7 @@ import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { reads } from '../../../reads.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 
 const FEW: Situation = {
@@ -47,7 +48,7 @@ t.test('measures a device, after which trees choose by themselves', async (t) =>
   const tree = await PrefixTree.create(device, shape)
   t.teardown(() => tree.destroy())
   const keys = new Uint8Array(Uint32Array.from({ length: 1000 }, (_, i) => i * 7).buffer)
-  const prepared = await tree.prepare({ ops: WriteOp.insert, keys, payloads: keys })
+  const prepared = await prepareBatch(tree, { ops: WriteOp.insert, keys, payloads: keys })
   prepared.apply()
   const { payloads } = await reads(tree).get(keys)
   t.same(payloads, keys)

@@ -1,10 +1,11 @@
 import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
-import { rowsOf } from '../../../../protocol/rows.js'
+import { columnOf } from '../../../../protocol/columns.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { reads } from '../../../reads.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 
 /** The digits of 12-bit keys, 3 bits each, as digits of 4 bits: slots 8 to 15 of every node stay empty. */
@@ -32,14 +33,14 @@ let tree: PrefixTree
 t.before(async () => {
   device = await openDevice(t)
   tree = await PrefixTree.create(device, SHAPE)
-  const { bytes: keys, offsets: keyOffsets } = rowsOf(KEYS.map(octalKey))
+  const { bytes: keys, offsets: keyOffsets } = columnOf(KEYS.map(octalKey))
   const payloads = new Uint8Array(Uint32Array.from(KEYS).buffer)
-  const prepared = await tree.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads })
+  const prepared = await prepareBatch(tree, { ops: WriteOp.insert, keys, keyOffsets, payloads })
   prepared.apply()
 })
 
 t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
-  const { bytes, offsets } = rowsOf([octalKey(3569)])
+  const { bytes, offsets } = columnOf([octalKey(3569)])
   const { tables, partitions } = await reads(tree).explain(bytes, offsets)
   t.same(partitions, { count: 4, levels: 2 })
   t.same(tables, {
@@ -60,7 +61,7 @@ t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
 })
 
 t.test('a key that is not there has results and no answer', async (t) => {
-  const { bytes, offsets } = rowsOf([octalKey(0o6762)])
+  const { bytes, offsets } = columnOf([octalKey(0o6762)])
   const { tables } = await reads(tree).explain(bytes, offsets, {
     strategy: 'directed',
     resolution: 'reversed',
@@ -73,7 +74,7 @@ t.test('a key that is not there has results and no answer', async (t) => {
 })
 
 t.test('says what is taken and why', async (t) => {
-  const { bytes, offsets } = rowsOf([octalKey(3569)])
+  const { bytes, offsets } = columnOf([octalKey(3569)])
   const named = await reads(tree).explain(bytes, offsets, { strategy: 'speculative', resolution: 'serial' })
   t.match(named, { strategy: 'speculative', resolution: 'serial', reason: 'the request names it', batch: 1 })
   t.match((await reads(tree).explain(bytes, offsets)).reason, /has not been measured/)

@@ -12,7 +12,7 @@ import { type KeyType, keyWidth } from '../../../../protocol/types.js'
 import { keyOf, ranksOf } from '../../../fixed-keys.js'
 import { concat, type ModelStructure } from '../../../model-structure.js'
 import { Random, seedOfRun } from '../../../random.js'
-import { type GetNextRequest, reads, type ScanRequest, scanOf } from '../../../reads.js'
+import { type FlatScan, flat, type GetNextRequest, reads, type ScanRequest, scanOf } from '../../../reads.js'
 import { type HostEntry, type HostKey, modelOf, uploadTree } from '../host-tree.js'
 
 /** The reads of trees of one shape, each a method. */
@@ -40,8 +40,8 @@ class ArenaReader {
   }
 
   scan(arena: Arena, request: ScanRequest, form?: SearchForm) {
-    const { options, columns } = scanOf(request)
-    return this.#reads.scan.run({ arena }, options, columns, form)
+    const { options, columns } = scanOf(request, this.#reads.context.keyType)
+    return this.#reads.scan.run({ arena }, options, columns, form).then(flat<FlatScan>)
   }
 
   order(...given: Parameters<BreadthFirst['order']>): GPUBuffer {
@@ -52,6 +52,7 @@ class ArenaReader {
     const tree = { arena, keys: 1, plan: () => undefined }
     const { operations } = this.#reads
     return reads({
+      shape: this.#reads.context,
       read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns) {
         const operation: ReadOperation<Op> = operations[request.op]
         return operation.run(tree, request, columns)

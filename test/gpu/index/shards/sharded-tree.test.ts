@@ -2,11 +2,12 @@ import t, { type Test } from 'tap'
 import { Device } from '../../../../gpu/device/device.js'
 import { ShardedTree } from '../../../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape, IndexStructure } from '../../../../gpu/index-structure.js'
-import { rowsOf } from '../../../../protocol/rows.js'
+import { columnOf } from '../../../../protocol/columns.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { randomContent, runProgram } from '../../../differential.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { reads } from '../../../reads.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 import { shardSubject } from './shard-subject.js'
 
@@ -53,7 +54,7 @@ async function insert(tree: IndexStructure, keys: Uint32Array): Promise<void> {
   for (let at = 0; at < keys.length; at += BATCH) {
     const batch = keys.subarray(at, at + BATCH)
     const columns = { keys: bytes(batch), payloads: payloadsOf(tree.shape, batch) }
-    ;(await tree.prepare({ ops: WriteOp.insert, ...columns })).apply()
+    ;(await prepareBatch(tree, { ops: WriteOp.insert, ...columns })).apply()
     await tree.compactIfWorthwhile()
   }
 }
@@ -180,7 +181,7 @@ t.test('an index larger than a binding is dozens of shards, and answers as one',
   await checkReads(t, tree, count, () => true)
 
   const gone = Uint32Array.from({ length: count / 20 }, (_, i) => 140 * (i + 1))
-  ;(await tree.prepare({ ops: WriteOp.deleteKey, keys: bytes(gone) })).apply()
+  ;(await prepareBatch(tree, { ops: WriteOp.deleteKey, keys: bytes(gone) })).apply()
   const other = await openSmallDevice(t)
   const restored = await ShardedTree.restore(other, WIDE, await tree.image())
   t.equal(restored.stats().shards, tree.stats().shards)
@@ -231,10 +232,10 @@ t.test('random programs on small shards against an ordered map', async (t) => {
 t.test('a batch that is larger than a shard is shared out', async (t) => {
   device.regionBytes = 32 * 1024
   const strings = Array.from({ length: 8000 }, (_, i) => `key ${(i * 7919) % 8000}`)
-  const { bytes: keys, offsets: keyOffsets } = rowsOf(strings.map((text) => Buffer.from(text)))
+  const { bytes: keys, offsets: keyOffsets } = columnOf(strings.map((text) => Buffer.from(text)))
   const payloads = bytes(strings.map((_, i) => i))
   const tree = await ShardedTree.create(device, { ...SHAPE, keyType: 'string' })
-  ;(await tree.prepare({ ops: WriteOp.insert, keys, keyOffsets, payloads })).apply()
+  ;(await prepareBatch(tree, { ops: WriteOp.insert, keys, keyOffsets, payloads })).apply()
   t.equal(tree.stats().keys, strings.length)
   t.ok(tree.stats().shards > 4, `${tree.stats().shards} shards`)
   t.ok(Buffer.from((await reads(tree).get(keys, keyOffsets)).payloads).equals(payloads), 'all are found')
@@ -258,7 +259,9 @@ t.test('the memory of a batch is used again, and shards part where they did', as
     for (const column of columns) {
       const shards = tree.stats().shards
       memory.set(column)
-      ;(await tree.prepare({ ops: WriteOp.insert, keys: memory, keyOffsets: offsets, payloads })).apply()
+      ;(
+        await prepareBatch(tree, { ops: WriteOp.insert, keys: memory, keyOffsets: offsets, payloads })
+      ).apply()
       memory.fill(0)
       t.ok(tree.stats().shards > shards, `${tree.stats().shards} shards of ${keyType}`)
     }
@@ -276,7 +279,7 @@ t.test('payloads of one key that no shard has room for are refused, and nothing 
   await insert(tree, Uint32Array.of(1, 2, 3))
   const same = new Uint32Array(4000).fill(2)
   const batch = { ops: WriteOp.insert, keys: bytes(same), payloads: bytes(same) }
-  await t.rejects(tree.prepare(batch), { code: 'OUT_OF_DEVICE_MEMORY', message: /16384/ })
+  await t.rejects(prepareBatch(tree, batch), { code: 'OUT_OF_DEVICE_MEMORY', message: /16384/ })
   t.same(numbers((await reads(tree).get(bytes([1, 2, 3]))).payloads), Uint32Array.of(2, 3, 4))
   t.same(numbers(await reads(tree).count(bytes([1, 2, 3]))), Uint32Array.of(1, 1, 1))
   tree.destroy()

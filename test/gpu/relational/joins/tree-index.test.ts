@@ -4,10 +4,10 @@ import { ShardedTree } from '../../../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
 import { JOIN_KINDS, type JoinKind, type SideName } from '../../../../gpu/relational/joins/join-types.js'
 import { TreeIndex, type TreeProbe } from '../../../../gpu/relational/joins/tree-index.js'
-import { asBytes } from '../../../../protocol/columns.js'
-import { type Rows, rowsOf } from '../../../../protocol/rows.js'
-import { WriteOp } from '../../../../protocol/types.js'
+import { asBytes, type Column, columnFrom, columnOf } from '../../../../protocol/columns.js'
+import { keyWidth, WriteOp } from '../../../../protocol/types.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { prepareBatch } from '../../../writes.js'
 import { joinOnHost, openJoins, readResult, samePairs, uploadSide } from './join-bed.js'
 
 const seed = seedOfRun()
@@ -32,8 +32,8 @@ function wireKeys(type: Type, numbers: readonly number[]): Uint8Array {
   return asBytes(type === 'f32' ? Float32Array.from(keys) : Int32Array.from(keys, (key) => key * 8))
 }
 
-function stringKeys(numbers: readonly number[]): Rows {
-  return rowsOf(numbers.map((number) => new TextEncoder().encode(number === 0 ? '' : `key ${number}\0`)))
+function stringKeys(numbers: readonly number[]): Column {
+  return columnOf(numbers.map((number) => new TextEncoder().encode(number === 0 ? '' : `key ${number}\0`)))
 }
 
 const shapeOf = (keyType: IndexShape['keyType'], structure: 'css' | 'prefix'): IndexShape => ({
@@ -44,9 +44,9 @@ const shapeOf = (keyType: IndexShape['keyType'], structure: 'css' | 'prefix'): I
   structure,
 })
 
-async function fill(tree: ShardedTree, { bytes, offsets }: Rows, rows: readonly number[]): Promise<void> {
-  const columns = { keys: bytes, keyOffsets: offsets, payloads: asBytes(Uint32Array.from(rows)) }
-  ;(await tree.prepare({ ops: WriteOp.insert, ...columns })).apply()
+async function fill(tree: ShardedTree, keys: Column, rows: readonly number[]): Promise<void> {
+  const columns = { keys, payloads: asBytes(Uint32Array.from(rows)) }
+  ;(await prepareBatch(tree, { ops: WriteOp.insert, ...columns })).apply()
   await tree.compactIfWorthwhile()
 }
 
@@ -92,7 +92,7 @@ t.test('joins with trees of the server over every type of number', async (t) => 
     const indexed = someNumbers(700, 200)
     const probe = await uploadProbe(type, someNumbers(300, 250), buffers)
     const tree = await ShardedTree.create(device, shapeOf(type, structure))
-    await fill(tree, { bytes: wireKeys(type, indexed), offsets: undefined }, [...indexed.keys()])
+    await fill(tree, columnFrom(wireKeys(type, indexed), keyWidth(type)), [...indexed.keys()])
     for (const build of ['left', 'right'] as const) {
       const kinds = JOIN_KINDS.filter((kind) => build === 'right' || (kind !== 'semi' && kind !== 'anti'))
       for (const kind of type === 'u32' ? kinds : ['inner' as const, random.pick(kinds)]) {
@@ -148,7 +148,7 @@ t.test('joins with an index of several shards', async (t) => {
   for (const type of [random.pick(['i32', 'u64'] as const)]) {
     device.regionBytes = 32 * 1024
     const tree = await ShardedTree.create(device, shapeOf(type, structureOf(type)))
-    await fill(tree, { bytes: wireKeys(type, indexed), offsets: undefined }, [...indexed.keys()])
+    await fill(tree, columnFrom(wireKeys(type, indexed), keyWidth(type)), [...indexed.keys()])
     device.regionBytes = regionBytes
     t.ok(tree.stats().shards > 1, `${tree.stats().shards} shards`)
     const probe = await uploadProbe(type, someNumbers(500, 5000), buffers)
@@ -176,7 +176,7 @@ t.test('where the same rows come again and again the index is not used', async (
   const buffers: GPUBuffer[] = []
   const same = Array.from({ length: 1000 }, () => 7)
   const tree = await ShardedTree.create(device, shapeOf('u32', 'css'))
-  await fill(tree, { bytes: wireKeys('u32', same), offsets: undefined }, [...same.keys()])
+  await fill(tree, { bytes: wireKeys('u32', same), width: 4 }, [...same.keys()])
   const { column } = await uploadProbe('u32', same, buffers)
   const request = { build: 'right', buildRows: 1000, probe: column, passBytes: 2 ** 20 } as const
   const result = await tree.duringReads((reads) =>

@@ -13,6 +13,7 @@ import { packBatch } from '../../../../protocol/relation-values.js'
 import { parseKeyType, WriteOp } from '../../../../protocol/types.js'
 import { keysOfRows, keyTypeOf } from '../../../../src/engine/relation-keys.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { prepareBatch } from '../../../writes.js'
 import { openDevice } from '../../open-device.js'
 
 const seed = seedOfRun()
@@ -252,7 +253,7 @@ t.test('indexes of several shards, and of none', async (t) => {
   const keys = Uint32Array.from({ length: 4000 }, () => random.below(3000))
   const payloads = asBytes(Uint32Array.from(keys.keys()))
   each.columns[0]!.push(...Array.from(keys, BigInt))
-  ;(await each.tree.prepare({ ops: WriteOp.insert, keys: asBytes(keys), payloads })).apply()
+  ;(await prepareBatch(each.tree, { ops: WriteOp.insert, keys: asBytes(keys), payloads })).apply()
   device.regionBytes = regionBytes
   t.ok(each.tree.stats().shards > 1, `${each.tree.stats().shards} shards`)
   const intervals = [
