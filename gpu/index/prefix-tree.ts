@@ -80,11 +80,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
     tree.own(arena, totals)
     try {
       await parts.directories?.provide(arena, totals.keys)
-      if (parts.separators !== undefined) {
-        const recorder = device.record()
-        parts.separators.record(recorder, arena)
-        recorder.submit()
-      }
+      parts.separators?.provide(arena)
       return tree
     } catch (error) {
       tree.destroy()

@@ -20,7 +20,7 @@ export interface DirectoryPlan {
   readonly levels: readonly Level[]
   /** The table of buckets: its first word, and the logarithm of their number; undefined where there is none. */
   readonly buckets:
-    | { readonly firstWord: number; readonly bits: number; readonly gapBytes: number }
+    | { readonly firstWord: number; readonly bits: number; readonly gapWords: number }
     | undefined
   readonly bytes: number
 }
@@ -51,6 +51,6 @@ export function planDirectory(shape: TreeShape, tuples: number): DirectoryPlan {
   // One more than there are buckets, and whole quads.
   const words = 2 ** bits + 4
   // A count, and a word for each long gap: there cannot be more of them than fit beside each other.
-  const gapBytes = 4 * (Math.ceil(2 ** bits / LONG_GAP) + 2)
-  return { levels, buckets: { firstWord: 4 * quads, bits, gapBytes }, bytes: bytes + 4 * words }
+  const gapWords = Math.ceil(2 ** bits / LONG_GAP) + 2
+  return { levels, buckets: { firstWord: 4 * quads, bits, gapWords }, bytes: bytes + 4 * words }
 }

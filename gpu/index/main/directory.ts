@@ -1,9 +1,11 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { Scratch } from '../../memory/scratch.js'
 import { groupsFor, kernelsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import { FANOUT, planDirectory } from './directory-plan.js'
+import type { SortedPart } from './sorted-part.js'
 
 /** Builds the directories of CSS-trees (`directory.wesl`; He §4.1). */
 export class DirectoryBuilder {
@@ -30,25 +32,32 @@ export class DirectoryBuilder {
     }
   }
 
-  /** Builds the directory of an arena's sorted part if that was put off. */
+  /**
+   * Builds the directory of an arena's sorted part, unless it is there.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
   provide(arena: Arena | undefined): void {
-    if (arena?.sorted === undefined || arena.sorted.isSearchable) return
-    const recorder = this.#device.record()
-    this.record(recorder, arena)
-    recorder.submit()
+    const sorted = arena?.sorted
+    if (arena === undefined || sorted === undefined || sorted.isSearchable) return
+    const scratch = this.#device.scratch()
+    try {
+      const recorder = this.#device.record()
+      this.#record(recorder, scratch, arena, sorted)
+      recorder.submit()
+      sorted.isSearchable = true
+    } finally {
+      scratch.release()
+    }
   }
 
-  /** Builds the directory of an arena's sorted part, which is new. */
-  record(recorder: Recorder, arena: Arena): void {
-    const { heap, sorted } = arena
-    if (sorted === undefined) return
-    sorted.isSearchable = true
+  #record(recorder: Recorder, scratch: Scratch, { bindings, heap }: Arena, sorted: SortedPart): void {
     const { levels, buckets } = planDirectory(this.#shape, sorted.tuples)
+    const gaps = buckets && scratch.words(buckets.gapWords)
     const common = { tuples: sorted.tuples, shape: this.#shape.word }
     const buffers = {
-      ...arena.bindings,
+      ...bindings,
       newDirectory: sorted.directory,
-      gaps: sorted.gaps,
+      gaps,
       // No key of a request is looked at.
       queryHeap: heap?.buffer,
     }
@@ -57,12 +66,11 @@ export class DirectoryBuilder {
       const params = { ...common, levels: levels.length, level: i + 1, firstQuad, places }
       recorder.dispatch(this.#kernels.build_level, buffers, params, threads)
     })
-    if (buckets === undefined || this.#buckets === undefined || sorted.gaps === undefined) return
+    if (buckets === undefined || this.#buckets === undefined || gaps === undefined) return
     const { fill_buckets: fill, fill_gaps: fillGaps } = this.#buckets
     const params = { ...common, buckets: buckets.firstWord, bucketBits: buckets.bits }
     const places = sorted.tuples + 1
-    // There is a count in it where the part is another one's successor.
-    recorder.clear(sorted.gaps, 0, 4)
+    recorder.clear(gaps, 0, 4)
     if (this.#strategy === 'serial') {
       recorder.dispatchGroups(fill, buffers, params, groupsFor('serial', Math.ceil(places / SERIAL_TILE)))
     } else {

@@ -141,7 +141,7 @@ export class MergeRooms {
 }
 
 /** What a task makes, or undefined where there is no room for that. */
-async function roomOr<T>(task: () => Promise<T>): Promise<T | undefined> {
+export async function roomOr<T>(task: () => Promise<T>): Promise<T | undefined> {
   try {
     return await task()
   } catch (error) {

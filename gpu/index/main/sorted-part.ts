@@ -15,30 +15,21 @@ export class SortedPart {
   readonly tuples: number
   /** Separators over the tuples; see `directory.wesl`. */
   readonly directory: GPUBuffer
-  /** Long gaps between keys, while the directory is built; only over keys of fixed width. */
-  readonly gaps: GPUBuffer | undefined
   /** A bit a tuple that has left; keys of variable length have it in their records. */
   readonly removed: Region | undefined
   /** Whether any tuple has left. */
   hasRemoved = false
   /** Whether the directory is built. */
   isSearchable: boolean
-  /** Bytes of what is in use of `derivedBytes`. */
+  /** Bytes of what is in use of the directory. */
   readonly usedDerivedBytes: number
   readonly #shape: TreeShape
 
-  private constructor(
-    shape: TreeShape,
-    tuples: number,
-    directory: GPUBuffer,
-    gaps: GPUBuffer | undefined,
-    removed: Region | undefined,
-  ) {
+  private constructor(shape: TreeShape, tuples: number, directory: GPUBuffer, removed: Region | undefined) {
     this.#shape = shape
     this.tuples = tuples
-    this.usedDerivedBytes = derivedBytesFor(shape, tuples)
+    this.usedDerivedBytes = planDirectory(shape, tuples).bytes
     this.directory = directory
-    this.gaps = gaps
     this.removed = removed
     // That of no tuples is all zeros.
     this.isSearchable = tuples === 0
@@ -50,18 +41,14 @@ export class SortedPart {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, shape: TreeShape, tuples: number, most = tuples): Promise<SortedPart> {
-    const { bytes, buckets } = planDirectory(shape, most)
-    const directory = await device.allocate(bytes, 'CSS-tree directory')
-    let gaps: GPUBuffer | undefined
+    const directory = await device.allocate(planDirectory(shape, most).bytes, 'CSS-tree directory')
+    if (shape.form !== undefined) return new SortedPart(shape, tuples, directory, undefined)
     try {
-      if (buckets !== undefined) gaps = await device.allocate(buckets.gapBytes, 'gaps between keys')
-      if (shape.form !== undefined) return new SortedPart(shape, tuples, directory, undefined, undefined)
       const removed = await Region.create(device, 'removed tuples', 1, wordsFor(most))
       removed.take(wordsFor(tuples))
-      return new SortedPart(shape, tuples, directory, gaps, removed)
+      return new SortedPart(shape, tuples, directory, removed)
     } catch (error) {
       directory.destroy()
-      gaps?.destroy()
       throw error
     }
   }
@@ -69,17 +56,15 @@ export class SortedPart {
   /** Bytes that a sorted part of so many tuples takes beside them. */
   static bytesFor(device: Device, shape: TreeShape, tuples: number): number {
     const removed = shape.form === undefined ? regionBytes(device, 1, wordsFor(tuples)) : 0
-    return derivedBytesFor(shape, tuples) + removed
+    return planDirectory(shape, tuples).bytes + removed
   }
 
   /** Whether `successor` can be called for so many tuples. */
   hasRoomFor(tuples: number): boolean {
-    const { bytes, buckets } = planDirectory(this.#shape, tuples)
+    const { bytes } = planDirectory(this.#shape, tuples)
+    const { removed } = this
     if (this.hasRemoved || tuples < this.tuples || bytes > this.directory.size) return false
-    if (buckets !== undefined && buckets.gapBytes > (this.gaps?.size ?? 0)) return false
-    return (
-      this.removed === undefined || this.removed.leastBytes(this.#wordsBeyond(tuples)) <= this.removed.bytes
-    )
+    return removed === undefined || removed.leastBytes(this.#wordsBeyond(tuples)) <= removed.bytes
   }
 
   /**
@@ -88,7 +73,7 @@ export class SortedPart {
    */
   successor(tuples: number): SortedPart {
     this.removed?.take(this.#wordsBeyond(tuples))
-    return new SortedPart(this.#shape, tuples, this.directory, this.gaps, this.removed)
+    return new SortedPart(this.#shape, tuples, this.directory, this.removed)
   }
 
   /** Words of the bitmap for so many tuples beyond those for the tuples that there are. */
@@ -102,21 +87,15 @@ export class SortedPart {
 
   /** Bytes of what can be made again from the tuples. */
   get derivedBytes(): number {
-    return this.directory.size + (this.gaps?.size ?? 0)
+    return this.directory.size
   }
 
   destroy(): void {
     this.directory.destroy()
-    this.gaps?.destroy()
     this.removed?.destroy()
   }
 }
 
 function wordsFor(tuples: number): number {
   return Math.ceil(tuples / BITS)
-}
-
-function derivedBytesFor(shape: TreeShape, tuples: number): number {
-  const { bytes, buckets } = planDirectory(shape, tuples)
-  return bytes + (buckets?.gapBytes ?? 0)
 }

@@ -6,6 +6,7 @@ import type { IndexShape } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
 import { FrozenArena } from '../frozen-arena.js'
 import { treeShape } from '../layout.js'
+import { roomOr } from '../main/merge-rooms.js'
 import type { Parts } from '../parts.js'
 import { after, compacted, type TreeTotals } from '../totals.js'
 import type { RememberedWrite } from './remembered-write.js'
@@ -82,12 +83,8 @@ export class BackgroundMerge {
     const layout = treeShape(shape)
     const bytes = arena.bytes + FrozenArena.bytesFor(layout, arena) + arena.usedBytes
     if (bytes > arena.allowance.bytes()) return undefined
-    try {
-      return new BackgroundMerge(device, parts, tree, await FrozenArena.of(device, layout, arena))
-    } catch (error) {
-      if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
-      return undefined
-    }
+    const frozen = await roomOr(() => FrozenArena.of(device, layout, arena))
+    return frozen && new BackgroundMerge(device, parts, tree, frozen)
   }
 
   /** Bytes of device memory that it has beside the tree's arena, or is going to take. */
@@ -160,7 +157,7 @@ export class BackgroundMerge {
   }
 
   async #build(): Promise<Arena> {
-    const { compactor, directories } = this.#parts
+    const { compactor, directories, separators } = this.#parts
     const frozen = this.#frozen
     const { keys } = this.#totals
     if (frozen === undefined) throw new WarpdexError('INTERNAL', 'a merge begins with a copy')
@@ -169,6 +166,7 @@ export class BackgroundMerge {
     frozen.destroy()
     this.#frozen = undefined
     await directories?.provide(merged, keys)
+    separators?.provide(merged)
     return merged
   }
 

@@ -8,12 +8,9 @@ import { BatchWork } from '../batch/work.js'
 import type { Builder } from '../delta/build.js'
 import { createBuilder } from '../delta/create-builder.js'
 import type { TreeShape } from '../layout.js'
-import { DirectoryBuilder } from '../main/directory.js'
 import { KeyWriter } from './created-keys.js'
 import { OrderLinker } from './order-links.js'
-
-/** Lists that take a workgroup each are copied by this many workgroups at most, one list after the other. */
-const LONG_LIST_GROUPS = 512
+import { LONG_LIST_GROUPS } from './settle.js'
 
 /** Called between expensive passes, with what is recorded: gives back what to go on recording with. */
 export type Pace = (recorder: Recorder) => Promise<Recorder>
@@ -29,7 +26,6 @@ export class Compactor {
   readonly #findOrder: FindOrder
   /** Undefined for CSS-trees, whose tuples all go to the sorted part. */
   readonly #builder: Builder | undefined
-  readonly #directories: DirectoryBuilder | undefined
   readonly #keys: KeyWriter | undefined
   readonly #linker: OrderLinker | undefined
   readonly #kernels: Kernels<'measure_tuples' | 'copy_tuples' | 'copy_long'>
@@ -43,14 +39,13 @@ export class Compactor {
     this.#shape = shape
     this.#findOrder = findOrder
     this.#builder = css ? undefined : createBuilder(device, shape)
-    this.#directories = css ? new DirectoryBuilder(device, shape) : undefined
     this.#keys = shape.form && new KeyWriter(device, shape)
     this.#linker = linked ? new OrderLinker(device, shape) : undefined
     this.#kernels = device.kernels('index/write/compact', entryPoints, shape.conditions)
   }
 
   /**
-   * A new arena with the live content of `arena`, which is left as it is.
+   * A new arena with the live content of `arena`, which is left as it is. The directory of its sorted part is yet to be built.
    * @param tuples number of live tuples
    * @param options `pace` may submit what is recorded and wait, so that others get their turn; `findOrder` finds the order of the tuples in place
    * of all that the tree has
@@ -126,7 +121,6 @@ export class Compactor {
     work.recorder = await pace(work.recorder)
     this.#builder?.record(work, compacted, tuples, firstNode)
     this.#linker?.recordInOrder(work, tuples)
-    this.#directories?.record(work.recorder, compacted)
     const last = await pace(work.recorder)
     last.submit()
   }
