@@ -1,4 +1,4 @@
-import { type Column, countOf, sliceColumn } from './columns.js'
+import { type Column, columnBytes, countOf, sliceColumn } from './columns.js'
 
 /** The columns of a write: a payload for each key, or none. */
 export interface WriteItems {
@@ -15,37 +15,53 @@ export interface PieceLimits {
   readonly unit?: number
 }
 
-/** The items in order, in pieces within the limits. An item that is over them goes alone: whoever takes it says what is wrong. */
+/** The items in order, in pieces within the limits. */
 export function* cutPieces(items: WriteItems, limits: PieceLimits): Generator<WriteItems> {
   const { keys, payloads } = items
   const count = countOf(keys)
   let start = 0
-  do {
-    const end = pieceEnd(items, limits, start)
+  for (const end of pieceEnds(payloads === undefined ? [keys] : [keys, payloads], count, limits)) {
     if (start === 0 && end === count) yield items
     else
       yield { keys: sliceColumn(keys, start, end), payloads: payloads && sliceColumn(payloads, start, end) }
     start = end
+  }
+}
+
+/**
+ * Where pieces of columns end that are within the limits, each of which begins where the one before it ends. A row that is over them goes
+ * alone: whoever takes it says what is wrong.
+ *
+ * @param count rows of each column
+ */
+export function* pieceEnds(
+  columns: readonly Column[],
+  count: number,
+  { rows, bytes, unit = 1 }: PieceLimits,
+): Generator<number> {
+  let start = 0
+  do {
+    const first = start
+    const fits = (end: number) =>
+      columns.reduce((sum, own) => sum + bytesBetween(own, first, end), 0) <= bytes
+    let most = Math.min(count, first + rows)
+    if (!fits(most)) {
+      let least = first + 1
+      while (most - least > 1) {
+        const middle = (least + most) >>> 1
+        if (fits(middle)) least = middle
+        else most = middle
+      }
+      most = Math.min(count, first + Math.max(unit, least - first - ((least - first) % unit)))
+    }
+    start = most
+    yield start
   } while (start < count)
 }
 
-/** Bytes that items number `start` to before `end` take as columns; all of them by default. */
-export function itemBytes({ keys, payloads }: WriteItems, start = 0, end = countOf(keys)): number {
-  return bytesBetween(keys, start, end) + (payloads === undefined ? 0 : bytesBetween(payloads, start, end))
-}
-
-function pieceEnd(items: WriteItems, { rows, bytes, unit = 1 }: PieceLimits, start: number): number {
-  const count = countOf(items.keys)
-  const fits = (end: number) => itemBytes(items, start, end) <= bytes
-  let most = Math.min(count, start + rows)
-  if (fits(most)) return most
-  let least = start + 1
-  while (most - least > 1) {
-    const middle = (least + most) >>> 1
-    if (fits(middle)) least = middle
-    else most = middle
-  }
-  return Math.min(count, start + Math.max(unit, least - start - ((least - start) % unit)))
+/** Bytes that items take as columns. */
+export function itemBytes({ keys, payloads }: WriteItems): number {
+  return columnBytes(keys) + (payloads === undefined ? 0 : columnBytes(payloads))
 }
 
 function bytesBetween({ width, offsets }: Column, start: number, end: number): number {

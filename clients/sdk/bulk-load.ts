@@ -1,5 +1,4 @@
-import { countOf } from '../../protocol/columns.js'
-import { wireColumn } from '../../protocol/data-request.js'
+import { asBytes, type Column, countOf } from '../../protocol/columns.js'
 import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import {
@@ -18,7 +17,6 @@ import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { type Reply, readNumbers } from './reply.js'
-import { writeColumns } from './writes.js'
 
 /** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
 export interface LoadBatch<K extends KeyType = KeyType> {
@@ -75,11 +73,10 @@ export async function bulkLoad<K extends KeyType>(
       share: (part) => Math.max(itemBytes(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
       send: async (part) => {
         const writeId = connection.newWriteId()
-        const behind = after === undefined ? undefined : wireColumn('u64', BigUint64Array.of(BigInt(after)))
+        const behind = after === undefined ? undefined : wholeNumber(after)
         after = writeId
-        const count = countOf(part.keys)
-        const columns = { ...writeColumns(part, definition), after: behind }
-        const call = { op: 'load', mode, writeId, count, columns } as const
+        const columns = { ...part, after: behind }
+        const call = { op: 'load', mode, writeId, count: countOf(part.keys), columns } as const
         // The signal ends the load between its parts, so that it is known which ones are stored.
         const bounds = connection.partBounds({ deadline })
         return readCounts(await calls.goOn(definition, () => calls.request(definition, call, bounds)))
@@ -92,6 +89,10 @@ export async function bulkLoad<K extends KeyType>(
   } catch (thrown) {
     throw thrown instanceof LoadError && thrown.code === 'INDEX_CHANGED' ? inVain(thrown) : thrown
   }
+}
+
+function wholeNumber(value: number): Column {
+  return { bytes: asBytes(BigUint64Array.of(BigInt(value))), width: 8 }
 }
 
 function readCounts(reply: Reply<'load'>): LoadCounts {

@@ -1,11 +1,11 @@
 import { encodeDataRequest } from '../../protocol/data-frame.js'
-import type { DataOp, DataRequest, IndexHandle } from '../../protocol/data-request.js'
+import type { DataOp, DataRequest } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
-import type { ReplyFields } from '../../protocol/replies.js'
+import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
 import {
   afterThis,
   type Bounds,
@@ -14,16 +14,11 @@ import {
   toBounds,
   withinBounds,
 } from './call-options.js'
+import { type DataCall, wireColumns } from './data-call.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import { type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
 import type { Reply } from './reply.js'
-
-/** A request for data, but for the index that it means and for what the connection says of it. */
-export interface DataCall<O extends DataOp = DataOp>
-  extends Omit<DataRequest, 'id' | 'deadline' | keyof IndexHandle> {
-  readonly op: O
-}
 
 /** A request on its way to an answer. */
 interface Call {
@@ -168,7 +163,7 @@ export class Connection {
    */
   requestData<O extends DataOp>(
     call: DataCall<O>,
-    { handle, generation }: IndexHandle,
+    index: OpenedIndex,
     bounds: Bounds,
     onError: (error: unknown) => void,
   ): Promise<Reply<O>> {
@@ -177,8 +172,8 @@ export class Connection {
       const request: DataRequest = {
         id,
         op: call.op,
-        handle,
-        generation,
+        handle: index.handle,
+        generation: index.generation,
         count: call.count,
         limit: call.limit,
         deadline: millisecondsLeft(bounds),
@@ -188,7 +183,7 @@ export class Connection {
         mode: call.mode,
         traversal: call.traversal,
         writeId: call.writeId,
-        columns: call.columns,
+        columns: wireColumns(call.columns, index),
       }
       return encodeDataRequest(request)
     }

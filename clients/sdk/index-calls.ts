@@ -3,9 +3,10 @@ import { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 import type { OpenedIndex } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { type Bounds, type CallOptions, checkOptions, type Kinds, UNBOUNDED } from './call-options.js'
-import type { Connection, DataCall } from './connection.js'
+import type { Connection } from './connection.js'
+import { askInParts, type DataCall } from './data-call.js'
 import { RememberedAnswer } from './remembered-answer.js'
-import type { Reply } from './reply.js'
+import type { Part, Reply } from './reply.js'
 
 /** What an index is, and which of those that have had its name. */
 export type KnownIndex = OpenedIndex
@@ -46,6 +47,28 @@ export class IndexCalls {
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /**
+   * Asks for what a call reads, in as many requests as it takes.
+   * @param join makes one answer of the replies, which are of the index that it is given
+   */
+  ask<T>(
+    known: KnownIndex,
+    call: DataCall,
+    bounds: Bounds,
+    join: (parts: readonly Part[], of: KnownIndex) => T,
+  ): Promise<T> {
+    const ask = (of: KnownIndex) =>
+      askInParts(
+        call,
+        (part) => this.request(of, part, bounds),
+        (parts) => join(parts, of),
+      )
+    const { sequences, tokens } = call.columns
+    // Places within a key, or between entries, are those of one index.
+    const goesOn = sequences !== undefined || tokens !== undefined
+    return goesOn ? this.goOn(known, () => ask(known)) : this.run(known, ask)
   }
 
   /** Sends a request, after those that were made before. */

@@ -11,7 +11,6 @@ import {
   numberColumn,
   sliceColumn,
 } from '../../protocol/columns.js'
-import { type WireColumn, wireColumn } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
@@ -26,7 +25,6 @@ import {
   type ScalarKeyType,
   type TupleKeyType,
   tupleParts,
-  wireKeyType,
 } from '../../protocol/types.js'
 import { type Blob, isBlob } from './payload-column.js'
 
@@ -103,11 +101,6 @@ export function checkKey(key: AnyKey, definition: IndexDefinition): void {
     )
   }
   keyColumn([key], definition)
-}
-
-/** Keys, or ends of ranges, as they travel. */
-export function wireKeys({ bytes, offsets }: Column, { keyType }: IndexDefinition): WireColumn {
-  return wireColumn(wireKeyType(keyType), bytes, offsets)
 }
 
 function fixedColumn(keys: AnyKeys, keyType: FixedKeyType, definition: IndexDefinition): KeyArray {

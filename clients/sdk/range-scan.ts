@@ -1,3 +1,4 @@
+import { pickValues } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
@@ -10,9 +11,10 @@ import {
   type Kinds,
   NUMBER,
 } from './call-options.js'
+import { mapColumns } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, Keys } from './keys.js'
-import { askForRanges, pickRanges, type Ranges, rangesOf } from './ranges.js'
+import { rangesOf, type ScanCall } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { Entries, type KeyVector, type Payloads } from './results.js'
 
@@ -49,7 +51,7 @@ interface PageState {
   readonly count: number
   /** Those of them that the page was asked for. */
   readonly numbers: Uint32Array
-  readonly ranges: Ranges
+  readonly ranges: ScanCall
 }
 
 /** The next entries of each range of a scan. Ranges keep their numbers over all pages; a finished one has no entries. */
@@ -101,12 +103,13 @@ export class RangesPage<K extends KeyType, P extends PayloadKind> {
     const left = Uint32Array.from(numbers.keys()).filter((i) => this.more(numbers[i]))
     if (left.length === 0) return undefined
     const tokens = readTokens(this.#parts, known)
+    const further = { ...ranges, columns: { ...ranges.columns, tokens } }
     const state = {
       ...this.#state,
       numbers: left.map((i) => numbers[i]),
-      ranges: pickRanges({ ...ranges, tokens }, left),
+      ranges: mapColumns(further, left.length, (column) => pickValues(column, left)),
     }
-    return fetchPage(state, calls.connection.bounds(options))
+    return fetchPage<K, P>(state, calls.connection.bounds(options))
   }
 }
 
@@ -127,14 +130,20 @@ export function firstPage<K extends KeyType, P extends PayloadKind>(
   }
   const { count } = ranges
   const numbers = Uint32Array.from({ length: count }, (_, i) => i)
-  return calls.run(known, (known) => fetchPage({ calls, known, options, count, numbers, ranges }, bounds))
+  return fetchPage({ calls, known, options, count, numbers, ranges }, bounds)
 }
 
-async function fetchPage<K extends KeyType, P extends PayloadKind>(
+function fetchPage<K extends KeyType, P extends PayloadKind>(
   state: PageState,
   bounds: Bounds,
 ): Promise<RangesPage<K, P>> {
-  return new RangesPage(state, await askForRanges(state.calls, state.known, state.ranges, bounds))
+  const { calls, ranges } = state
+  return calls.ask(
+    state.known,
+    ranges,
+    bounds,
+    (parts, known) => new RangesPage<K, P>({ ...state, known }, parts),
+  )
 }
 
 /** Offsets of the entries of some ranges as offsets of all: the others have none. */

@@ -1,17 +1,14 @@
 import { asBytes, countOf } from '../../protocol/columns.js'
-import { wireColumn } from '../../protocol/data-request.js'
 import { badRequest } from '../../protocol/errors.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
 import type { Explanation, Traversal } from '../../protocol/traversal.js'
 import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
 import { type IndexDefinition, type KeyType, type PayloadKind, SEQUENCE_BYTES } from '../../protocol/types.js'
-import type { WriteItems } from '../../protocol/write-pieces.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions, checkOptions, withinBounds } from './call-options.js'
-import type { DataCall } from './connection.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
-import { checkKey, type KeyInput, type Keys, keyColumn, wireKeys } from './keys.js'
+import { type AnyKeys, checkKey, type KeyInput, type Keys, keyColumn } from './keys.js'
 import {
   DELETE_OPTIONS,
   type DeleteOptions,
@@ -23,19 +20,9 @@ import {
   NEXT_OPTIONS,
   type NextOptions,
 } from './options.js'
-import { askInParts, KEY_PARTS, type KeyBatch } from './parts.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
-import {
-  each,
-  eachEntry,
-  type Part,
-  readBitmap,
-  readGroups,
-  readKeys,
-  readNumbers,
-  readPayloads,
-} from './reply.js'
+import { each, eachEntry, readBitmap, readGroups, readKeys, readNumbers, readPayloads } from './reply.js'
 import { GetAllResult, GetResult, NextResult, type Payload } from './results.js'
 import { Scan, type ScanOptions } from './scan.js'
 import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
@@ -83,8 +70,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
   explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
     return this.#calls.begin('explain', options, FIND_OPTIONS, async (known, bounds) => {
-      const batch = keyBatch(keys, known)
-      const call = callOf({ op: 'explain', traversal: traversalOf(options) }, batch, known)
+      const call = { op: 'explain', traversal: traversalOf(options), ...keysOf(keys, known) } as const
       const reply = await this.#calls.run(known, (known) => this.#calls.request(known, call, bounds))
       return reply.fields.explanation
     })
@@ -106,7 +92,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** All payloads of each key. */
   getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
     return this.#calls.begin('getAll', options, CALL_OPTIONS, (known, bounds) =>
-      this.#ask({ op: 'getAll' }, keyBatch(keys, known), known, bounds, (parts) => {
+      this.#calls.ask(known, { op: 'getAll', ...keysOf(keys, known) }, bounds, (parts) => {
         return new GetAllResult(readGroups(parts), readPayloads(parts, known, eachEntry))
       }),
     )
@@ -115,7 +101,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** The number of payloads of each key. */
   count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
     return this.#calls.begin('count', options, CALL_OPTIONS, (known, bounds) =>
-      this.#ask({ op: 'count' }, keyBatch(keys, known), known, bounds, (parts) =>
+      this.#calls.ask(known, { op: 'count', ...keysOf(keys, known) }, bounds, (parts) =>
         readNumbers(parts, 'counts'),
       ),
     )
@@ -129,14 +115,19 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   getNext(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
     return this.#calls.begin('getNext', options, NEXT_OPTIONS, (known, bounds) => {
       const { reverse, sequences } = options
-      const batch = keyBatch(keys, known)
-      const { count } = batch
+      const { count, columns } = keysOf(keys, known)
       if (sequences !== undefined && sequences.length !== count) {
         throw badRequest(`${count} keys came with ${sequences.length} sequences; each has one`)
       }
       const places = sequences && { bytes: asBytes(sequences), width: SEQUENCE_BYTES }
-      const call = { op: 'getNext', reverse, traversal: traversalOf(options) } as const
-      return this.#ask(call, { ...batch, places }, known, bounds, (parts) => {
+      const call = {
+        op: 'getNext',
+        reverse,
+        traversal: traversalOf(options),
+        count,
+        columns: { ...columns, sequences: places },
+      } as const
+      return this.#calls.ask(known, call, bounds, (parts) => {
         return new NextResult<K, P>(
           readBitmap(parts, 'found'),
           readKeys<K>(parts, known, each),
@@ -176,8 +167,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('insert', options, INSERT_OPTIONS, (known, bounds) => {
-      const write = { op: 'insert', mode: options.mode, traversal: traversalOf(options) } as const
-      return sendWrite(this.#calls, write, writeItems(keys, payloads, known), known, bounds)
+      const { mode } = options
+      const traversal = traversalOf(options)
+      const write = { op: 'insert', mode, traversal, ...itemsOf(keys, payloads, known) } as const
+      return sendWrite(this.#calls, write, known, bounds)
     })
   }
 
@@ -201,13 +194,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('delete', options, DELETE_OPTIONS, (known, bounds) => {
-      const write = { op: 'delete', traversal: traversalOf(options) } as const
       const { payloads } = options
-      const items =
-        payloads === undefined
-          ? { keys: keyColumn(keys, known), payloads }
-          : writeItems(keys, payloads, known)
-      return sendWrite(this.#calls, write, items, known, bounds)
+      const items = payloads === undefined ? keysOf(keys, known) : itemsOf(keys, payloads, known)
+      const write = { op: 'delete', traversal: traversalOf(options), ...items } as const
+      return sendWrite(this.#calls, write, known, bounds)
     })
   }
 
@@ -223,9 +213,13 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       const count = countOf(keys)
       const ops = opColumn(batch.ops, count)
       const payloads = filledPayloads(batch.payloads, ops, known)
-      const items = { keys, payloads: payloads && payloadColumn(payloads, known, count) }
-      const write = { op: 'write', traversal: traversalOf(options) } as const
-      return sendWrite(this.#calls, write, items, known, bounds, ops)
+      const columns = {
+        ops: { bytes: ops, width: 1 },
+        keys,
+        payloads: payloads && payloadColumn(payloads, known, count),
+      }
+      const write = { op: 'write', traversal: traversalOf(options), count, columns } as const
+      return sendWrite(this.#calls, write, known, bounds)
     })
   }
 
@@ -254,24 +248,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     known: KnownIndex,
     bounds: Bounds,
   ): Promise<GetResult<P>> {
-    return this.#ask({ op: 'get', traversal }, keyBatch(keys, known), known, bounds, (parts) => {
+    return this.#calls.ask(known, { op: 'get', traversal, ...keysOf(keys, known) }, bounds, (parts) => {
       return new GetResult(readBitmap(parts, 'found'), readPayloads<P>(parts, known, each))
     })
-  }
-
-  /** Makes one answer of the replies to a batch of keys. */
-  #ask<T>(
-    read: Read,
-    batch: KeyBatch,
-    known: KnownIndex,
-    bounds: Bounds,
-    join: (parts: readonly Part[]) => T,
-  ): Promise<T> {
-    const calls = this.#calls
-    const ask = (known: KnownIndex) =>
-      askInParts(batch, KEY_PARTS, (part) => calls.request(known, callOf(read, part, known), bounds), join)
-    // A place within a key is one among the payloads that it had.
-    return batch.places === undefined ? calls.run(known, ask) : calls.goOn(known, () => ask(known))
   }
 }
 
@@ -285,35 +264,18 @@ interface SingleGets<K extends KeyType, P extends PayloadKind> {
   }[]
 }
 
-/** A request for what there is of keys, but for them. */
-type Read<O extends ReadOp = ReadOp> = Pick<DataCall<O>, 'op' | 'reverse' | 'traversal'>
-type ReadOp = 'get' | 'getAll' | 'count' | 'getNext' | 'explain'
-
 /** @throws WarpdexError `BAD_REQUEST` for what does not go together */
 function traversalOf(options: TraversalOptions): Traversal | undefined {
   const isNamed = options.strategy !== undefined || options.resolution !== undefined
   return isNamed ? parseTraversal(options) : undefined
 }
 
-function callOf<O extends ReadOp>(
-  { op, reverse, traversal }: Read<O>,
-  { count, keys, places }: KeyBatch,
-  definition: IndexDefinition,
-): DataCall<O> {
-  const sequences = places && wireColumn('u32', places.bytes)
-  return { op, reverse, traversal, count, columns: { keys: wireKeys(keys, definition), sequences } }
+function keysOf(keys: AnyKeys, definition: IndexDefinition) {
+  const column = keyColumn(keys, definition)
+  return { count: countOf(column), columns: { keys: column } }
 }
 
-function keyBatch<K extends KeyType>(keys: Keys<K>, definition: IndexDefinition): KeyBatch {
-  const column = keyColumn(keys, definition)
-  return { count: countOf(column), keys: column }
-}
-
-function writeItems<K extends KeyType>(
-  keys: Keys<K>,
-  payloads: PayloadsInput,
-  definition: IndexDefinition,
-): WriteItems {
-  const column = keyColumn(keys, definition)
-  return { keys: column, payloads: payloadColumn(payloads, definition, countOf(column)) }
+function itemsOf(keys: AnyKeys, payloads: PayloadsInput, definition: IndexDefinition) {
+  const { count, columns } = keysOf(keys, definition)
+  return { count, columns: { ...columns, payloads: payloadColumn(payloads, definition, count) } }
 }

@@ -29,8 +29,8 @@ import {
   UNBOUNDED,
 } from './call-options.js'
 import type { Connection } from './connection.js'
+import { COLUMN_BYTES } from './data-call.js'
 import { type CreateOptions, layoutOf, RELATION_INDEX_OPTIONS } from './options.js'
-import { COLUMN_BYTES } from './parts.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Reply } from './reply.js'
 

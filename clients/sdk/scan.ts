@@ -4,7 +4,6 @@ import { LIMITS } from '../../protocol/limits.js'
 import { type KeyType, type PayloadKind, tokenWidth } from '../../protocol/types.js'
 import {
   ANYTHING,
-  type Bounds,
   BYTES,
   CALL_OPTIONS,
   type CallOptions,
@@ -15,8 +14,8 @@ import {
 } from './call-options.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { Key, KeyEnd, KeyPrefix } from './keys.js'
-import { askForRanges, rangeOf } from './ranges.js'
-import { eachEntry, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
+import { rangeOf } from './ranges.js'
+import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { type Payload, ScanPage } from './results.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
@@ -108,31 +107,27 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
     const calls = this.#calls
     const bounds = calls.connection.bounds(this.#options)
     const known = of ?? calls.definition.known ?? (await calls.definition.get(bounds))
-    const page = (known: KnownIndex) => this.#page(limit, after, known, bounds)
-    return of === undefined ? calls.run(known, page) : page(known)
-  }
-
-  async #page(
-    limit: number,
-    after: Uint8Array | undefined,
-    known: KnownIndex,
-    bounds: Bounds,
-  ): Promise<FetchedPage<K, P>> {
     const tokens = after && columnOf([after], tokenWidth(known.keyType))
-    const range = { ...rangeOf(this.#options, limit, known), tokens }
-    const parts = await askForRanges(this.#calls, known, range, bounds)
-    readGroups(parts)
-    const page = new ScanPage<K, P>(
-      readKeys<K>(parts, known, eachEntry),
-      readPayloads<P>(parts, known, eachEntry),
-      readTokens(parts, known).bytes,
-    )
-    const more = readBytes(parts, 'more')[0] === 1
-    if (more && page.length === 0) {
-      throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
-    }
-    return { page, more, of: known }
+    const call = rangeOf(this.#options, limit, known)
+    return calls.ask(known, { ...call, columns: { ...call.columns, tokens } }, bounds, pageOf<K, P>)
   }
+}
+
+function pageOf<K extends KeyType, P extends PayloadKind>(
+  parts: readonly Part[],
+  known: KnownIndex,
+): FetchedPage<K, P> {
+  readGroups(parts)
+  const page = new ScanPage<K, P>(
+    readKeys<K>(parts, known, eachEntry),
+    readPayloads<P>(parts, known, eachEntry),
+    readTokens(parts, known).bytes,
+  )
+  const more = readBytes(parts, 'more')[0] === 1
+  if (more && page.length === 0) {
+    throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
+  }
+  return { page, more, of: known }
 }
 
 /** A page, and whether there may be more after it. */

@@ -1,14 +1,9 @@
-import { concatenate, countOf } from '../../protocol/columns.js'
-import { type WireColumns, wireColumn } from '../../protocol/data-request.js'
+import { concatenate } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { IndexDefinition } from '../../protocol/types.js'
-import { cutPieces, type WriteItems } from '../../protocol/write-pieces.js'
 import type { Bounds } from './call-options.js'
-import type { DataCall } from './connection.js'
+import { COLUMN_BYTES, cutCall, type DataCall } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
-import { wireKeys } from './keys.js'
-import { COLUMN_BYTES } from './parts.js'
 import { readBytes } from './reply.js'
 
 /** Why a batch ended early that is sent in several requests. What was stored before stays. */
@@ -31,35 +26,30 @@ export class BatchError extends WarpdexError {
   }
 }
 
-/** A write, but for its items. */
-type Write = Omit<DataCall<'insert' | 'delete' | 'write'>, 'count' | 'columns'>
+/** A write, but for its id. */
+type Write = DataCall<'insert' | 'delete' | 'write'>
 
 /**
  * Sends a write in as many requests as it takes, a mixed one in one.
- * @param ops of a mixed one: a WriteOp for each item
  * @returns a ResultCode for each item
  * @throws BatchError where they are several
  */
 export function sendWrite(
   calls: IndexCalls,
   write: Write,
-  items: WriteItems,
   known: KnownIndex,
   bounds: Bounds,
-  ops?: Uint8Array,
 ): Promise<Uint8Array> {
   const limits = { rows: LIMITS.batchItems, bytes: COLUMN_BYTES }
-  const pieces = ops === undefined ? [...cutPieces(items, limits)] : [items]
-  if (pieces.length > 1) return sendPieces(calls, write, pieces, known, bounds)
-  const call = callOf(write, items, known, ops)
-  const send = (known: KnownIndex) => calls.request(known, withId(call, calls), bounds)
-  return calls.run(known, send).then((reply) => readBytes([{ reply, asked: call }], 'codes'))
+  const pieces = write.op === 'write' ? [write] : cutCall(write, limits)
+  if (pieces.length > 1) return sendPieces(calls, pieces, known, bounds)
+  const send = (known: KnownIndex) => calls.request(known, withId(write, calls), bounds)
+  return calls.run(known, send).then((reply) => readBytes([{ reply, asked: write }], 'codes'))
 }
 
 async function sendPieces(
   calls: IndexCalls,
-  write: Write,
-  pieces: readonly WriteItems[],
+  pieces: readonly Write[],
   known: KnownIndex,
   bounds: Bounds,
 ): Promise<Uint8Array> {
@@ -68,15 +58,14 @@ async function sendPieces(
   try {
     await calls.connection.order.sendPieces(calls.name, bounds, async (sent) => {
       for (const [i, piece] of pieces.entries()) {
-        const call = callOf(write, piece, known)
         const send = (known: KnownIndex) => {
           into = known
-          const answer = calls.requestAhead(known, withId(call, calls), bounds)
+          const answer = calls.requestAhead(known, withId(piece, calls), bounds)
           if (i === pieces.length - 1) sent()
           return answer
         }
         const reply = await (i === 0 ? calls.run(into, send) : calls.goOn(into, () => send(into)))
-        codes.push(readBytes([{ reply, asked: call }], 'codes'))
+        codes.push(readBytes([{ reply, asked: piece }], 'codes'))
       }
     })
   } catch (thrown) {
@@ -87,25 +76,7 @@ async function sendPieces(
   return concatenate(codes)
 }
 
-/** A call that is another one each time that it is made. */
-function withId<C extends object>(call: C, { connection }: IndexCalls): C & { readonly writeId: number } {
-  return { ...call, writeId: connection.newWriteId() }
-}
-
-function callOf(write: Write, items: WriteItems, known: IndexDefinition, ops?: Uint8Array) {
-  const columns = writeColumns(items, known)
-  const count = countOf(items.keys)
-  return {
-    ...write,
-    count,
-    columns: ops === undefined ? columns : { ops: wireColumn('u8', ops), ...columns },
-  }
-}
-
-/** The columns of a write. */
-export function writeColumns({ keys, payloads }: WriteItems, definition: IndexDefinition): WireColumns {
-  return {
-    keys: wireKeys(keys, definition),
-    payloads: payloads && wireColumn('bytes', payloads.bytes, payloads.offsets),
-  }
+/** A write that is another one each time that it is made. */
+function withId(write: Write, { connection }: IndexCalls): Write {
+  return { ...write, writeId: connection.newWriteId() }
 }
