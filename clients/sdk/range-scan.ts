@@ -2,32 +2,20 @@ import { pickValues } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
-import {
-  ANYTHING,
-  type Bounds,
-  CALL_OPTIONS,
-  type CallOptions,
-  FLAG,
-  type Kinds,
-  NUMBER,
-} from './call-options.js'
+import { ANYTHING, type Bounds, CALL_OPTIONS, type CallOptions, type Kinds, NUMBER } from './call-options.js'
 import { mapColumns } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, Keys } from './keys.js'
-import { rangesOf, type ScanCall } from './ranges.js'
+import { RANGE_ORDER, type RangeOrder, rangesOf, type ScanCall } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { Entries, type KeyVector, type Payloads } from './results.js'
 
 /** Ranges of keys: one for each of `from`, of `to`, or of both together. The deadline is that of each page. */
-export interface RangesOptions<K extends KeyType> extends CallOptions {
+export interface RangesOptions<K extends KeyType> extends CallOptions, RangeOrder {
   /** Smallest key of each range; from the smallest of the index by default. Leading parts of a tuple stand for all that have them. */
   readonly from?: Keys<K> | readonly KeyEnd<K>[] | undefined
   /** Largest key of each range; to the largest of the index by default. */
   readonly to?: Keys<K> | readonly KeyEnd<K>[] | undefined
-  readonly fromExclusive?: boolean | undefined
-  readonly toExclusive?: boolean | undefined
-  /** From the largest key down, and within a key from the last payload to the first. */
-  readonly reverse?: boolean | undefined
   /** Entries that a page has of each range at most; fewer where the payloads would be too large for a frame. */
   readonly limit: number
 }
@@ -35,9 +23,7 @@ export interface RangesOptions<K extends KeyType> extends CallOptions {
 export const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
   from: ANYTHING,
   to: ANYTHING,
-  fromExclusive: FLAG,
-  toExclusive: FLAG,
-  reverse: FLAG,
+  ...RANGE_ORDER,
   limit: NUMBER,
   ...CALL_OPTIONS,
 }

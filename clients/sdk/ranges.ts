@@ -2,15 +2,19 @@ import { type Column, columnOf, countOf, valueAt } from '../../protocol/columns.
 import { badRequest } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type IndexDefinition, isFixedKeyType, isTupleKeyType, tupleParts } from '../../protocol/types.js'
+import { FLAG, type Kinds } from './call-options.js'
 import type { DataCall } from './data-call.js'
 import { type AnyKey, type AnyKeys, keyColumn } from './keys.js'
 
 /** How entries of ranges are gone through, and whether their ends belong to them. */
-interface RangeOrder {
-  readonly reverse?: boolean | undefined
+export interface RangeOrder {
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
+  /** From the largest key down, and within a key from the last payload to the first. */
+  readonly reverse?: boolean | undefined
 }
+
+export const RANGE_ORDER: Kinds<RangeOrder> = { fromExclusive: FLAG, toExclusive: FLAG, reverse: FLAG }
 
 /** Ranges as a caller gives them. */
 interface RangesInput extends RangeOrder {

@@ -8,28 +8,23 @@ import {
   CALL_OPTIONS,
   type CallOptions,
   checkOptions,
-  FLAG,
   type Kinds,
   NUMBER,
 } from './call-options.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { Key, KeyEnd, KeyPrefix } from './keys.js'
-import { rangeOf } from './ranges.js'
+import { RANGE_ORDER, type RangeOrder, rangeOf } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { type Payload, ScanPage } from './results.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
-export interface ScanOptions<K extends KeyType> extends CallOptions {
+export interface ScanOptions<K extends KeyType> extends CallOptions, RangeOrder {
   /** Smallest key; from the smallest of the index by default. Leading parts of a tuple stand for all keys that begin with them. */
   readonly from?: KeyEnd<K> | undefined
   /** Largest key; to the largest of the index by default. */
   readonly to?: KeyEnd<K> | undefined
   /** What all keys begin with, instead of `from` and `to`: a text, bytes, or leading parts of a tuple. */
   readonly prefix?: KeyPrefix<K> | undefined
-  readonly fromExclusive?: boolean | undefined
-  readonly toExclusive?: boolean | undefined
-  /** From the largest key down, and within a key from the last payload to the first. */
-  readonly reverse?: boolean | undefined
   /** Entries in all; no limit by default. */
   readonly limit?: number | undefined
   /** Entries of a page. */
@@ -42,9 +37,7 @@ const SCAN_OPTIONS: Kinds<ScanOptions<KeyType>> = {
   from: ANYTHING,
   to: ANYTHING,
   prefix: ANYTHING,
-  fromExclusive: FLAG,
-  toExclusive: FLAG,
-  reverse: FLAG,
+  ...RANGE_ORDER,
   limit: NUMBER,
   pageSize: NUMBER,
   after: BYTES,
