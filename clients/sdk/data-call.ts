@@ -58,16 +58,14 @@ export function mapColumns<C extends DataCall>(call: C, count: number, map: (col
 
 /** The call, or calls for pieces of its columns that are within the limits. */
 export function cutCall<C extends DataCall>(call: C, limits: PieceLimits): readonly C[] {
-  const columns: Column[] = []
   let bytes = 0
   let name: ColumnName
   for (name in call.columns) {
     const column = call.columns[name]
-    if (column === undefined) continue
-    columns.push(column)
-    bytes += columnBytes(column)
+    if (column !== undefined) bytes += columnBytes(column)
   }
   if (call.count <= limits.rows && bytes <= limits.bytes) return [call]
+  const columns = Object.values(call.columns).filter((column) => column !== undefined)
   let start = 0
   return Array.from(pieceEnds(columns, call.count, limits), (end) => {
     const first = start
