@@ -7,11 +7,7 @@ export function structureEntries(trees: readonly FrozenEntries[]): StructureEntr
     trees.reduce((total, tree) => total + figure(tree), 0)
   async function* columns(): AsyncGenerator<NamedColumn> {
     let group = 0
-    for (const tree of trees) {
-      if (tree.columns !== undefined) group = yield* tree.columns(group)
-      // Not once all is on disk: freeing gigabytes takes tens of milliseconds, and writes may follow the snapshot at once.
-      tree.release()
-    }
+    for (const tree of trees) if (tree.columns !== undefined) group = yield* tree.columns(group)
   }
   return {
     meta: { keys: sum(({ keys }) => keys), payloads: sum(({ payloads }) => payloads) },
