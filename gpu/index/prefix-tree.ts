@@ -16,6 +16,7 @@ import type {
   WriteBatch,
 } from '../index-structure.js'
 import type { Arena } from './arena.js'
+import { columnSource, type ItemSource } from './batch/items.js'
 import { structureEntries } from './entries/structure-entries.js'
 import { arenaFromImage } from './image.js'
 import { treeShape } from './layout.js'
@@ -28,7 +29,6 @@ import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
 import { TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
-import { batchBytes, type ItemSource, rememberColumns, rememberItems } from './write/remembered-write.js'
 
 /** Reads of a tree, whose content stays until whoever holds it lets go of it. */
 export interface HeldTree extends TreeReads {
@@ -109,28 +109,17 @@ export class PrefixTree extends TreeState implements IndexStructure {
     const { keys, traversal } = batch
     if (keyCount(this.shape.keyType, keys) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
-    const { reads, writer } = this.parts
-    return this.prepareWrite({
-      bytes: batchBytes(batch),
-      prepare: async (arena) => {
-        const plan = await this.#plan(arena, () => reads.context.batch(keys), traversal)
-        return writer.prepare(arena, batch, plan)
-      },
-      remember: () => rememberColumns(writer, batch),
-    })
+    const source = columnSource(this.device, this.shape, batch)
+    return this.prepareItems(source, () => this.parts.reads.context.batch(keys), traversal)
   }
 
-  /** As `prepare`, for a batch that is on the device. */
-  prepareItems(source: ItemSource, batch: Batch, traversal: Traversal | undefined): Promise<PreparedWrite> {
-    const { writer } = this.parts
-    return this.prepareWrite({
-      bytes: source.bytes,
-      prepare: async (arena) => {
-        const plan = await this.#plan(arena, () => batch, traversal)
-        return writer.prepareSource(arena, source, plan)
-      },
-      remember: () => rememberItems(writer, source),
-    })
+  /** As `prepare`, for a batch that comes to the device when it is asked for. */
+  prepareItems(
+    source: ItemSource,
+    batch: () => Batch,
+    traversal: Traversal | undefined,
+  ): Promise<PreparedWrite> {
+    return this.prepareWrite(source, (arena) => this.#plan(arena, batch, traversal))
   }
 
   /** Holds what it has, for reads of keys that are on the device, or to it; nothing where the tree is empty. */

@@ -10,16 +10,16 @@ import type {
   StructureStats,
 } from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
-import type { PreparedBatch } from './batch/batch.js'
+import type { ItemSource } from './batch/items.js'
 import { FrozenArena } from './frozen-arena.js'
 import { imageOf } from './image.js'
 import { treeShape } from './layout.js'
+import type { TraversalPlan } from './partitions/locator.js'
 import type { Parts } from './parts.js'
 import { regionStats, wholly } from './region-stats.js'
 import { after, compacted, NOTHING, type TreeTotals } from './totals.js'
 import { BackgroundMerge, type MergeOutcome } from './write/background-merge.js'
 import { hasGarbage, isCompactionDue } from './write/compaction-due.js'
-import type { RememberedWrite } from './write/remembered-write.js'
 
 /** Room of a new arena; regions double from there. */
 const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
@@ -27,14 +27,8 @@ const FIRST_NEED = { nodes: 63, tuples: 64, extentWords: 64 }
 /** Share of a region's bound past which a tree is to be cut in two before a write needs it. */
 const NEARLY_FULL = 7 / 8
 
-/** A write to be prepared on whatever arena the tree has then. */
-export interface TreeWrite {
-  /** Bytes that it takes to remember it. */
-  readonly bytes: number
-  prepare(arena: Arena): Promise<PreparedBatch>
-  /** What a merge is to apply as well; called when the write is applied. */
-  remember(): RememberedWrite
-}
+/** How the keys of a write are to be found in whatever arena the tree has then. */
+type PlanWrite = (arena: Arena) => Promise<TraversalPlan | undefined> | undefined
 
 /** What a tree held at one moment. */
 export interface FrozenEntries {
@@ -91,29 +85,31 @@ export class TreeState {
   }
 
   /** Garbage, or a delta's nodes, may fill a region long before compaction is worthwhile for its own sake; then it makes room. */
-  protected async prepareWrite(write: TreeWrite): Promise<PreparedWrite> {
+  protected async prepareWrite(write: ItemSource, plan: PlanWrite): Promise<PreparedWrite> {
     await this.#merge?.roomFor(write.bytes)
     try {
-      return await this.#beginWrite(write)
+      return await this.#beginWrite(write, plan)
     } catch (error) {
       if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
       if (this.#merge !== undefined) {
         // What it takes is given back once it is over.
         await this.#merge.over
-        return this.prepareWrite(write)
+        return this.prepareWrite(write, plan)
       }
       if (this.#arena === undefined || !hasGarbage(this.#arena, this.#totals)) throw error
       await this.compact()
-      return this.#beginWrite(write)
+      return this.#beginWrite(write, plan)
     }
   }
 
   /** Prepares a write on the arena, beside a merge if there is one. */
-  async #beginWrite(write: TreeWrite): Promise<PreparedWrite> {
+  async #beginWrite(write: ItemSource, plan: PlanWrite): Promise<PreparedWrite> {
     const merge = this.#merge
     merge?.beginWrite()
     try {
-      const { codes, effect, ...prepared } = await write.prepare(await this.#provideArena())
+      const arena = await this.#provideArena()
+      const { writer } = this.parts
+      const { codes, effect, ...prepared } = await writer.prepareSource(arena, write, await plan(arena))
       return {
         codes,
         apply: () => {
@@ -124,7 +120,7 @@ export class TreeState {
             throw error
           }
           this.#totals = after(this.#totals, effect)
-          merge?.endWrite(() => write.remember())
+          merge?.endWrite(write)
         },
         discard: () => {
           prepared.discard()

@@ -1,4 +1,4 @@
-import { asBytes, countOf } from '../../../protocol/columns.js'
+import { asBytes, columnBytes, copyColumn, countOf } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
@@ -48,6 +48,43 @@ interface FixedKeys {
 export interface KeyRecords {
   readonly records: GPUBuffer
   readonly heap: GPUBuffer
+}
+
+/** A write batch that comes to the device when it is asked for: for its request, and for a merge that holds it. */
+export interface ItemSource {
+  /** Bytes of its columns. */
+  readonly bytes: number
+  /** Brings its columns into scratch buffers. */
+  provide(scratch: Scratch): Items
+  /** Has it outlast its request, until `release`. */
+  hold(): void
+  release(): void
+}
+
+/** A batch in host memory. It is copied when it is held: whoever has its columns may use their memory again once it is applied. */
+export function columnSource(device: Device, shape: IndexShape, batch: WriteBatch): ItemSource {
+  let kept = batch
+  return {
+    bytes: batchBytes(batch),
+    provide: (scratch) => uploadItems(device, scratch, shape, kept),
+    hold() {
+      const { ops, keys, payloads } = batch
+      kept = {
+        ...batch,
+        ops: typeof ops === 'number' ? ops : new Uint8Array(ops),
+        keys: copyColumn(keys),
+        payloads: payloads && copyColumn(payloads),
+        coming: 0,
+      }
+    },
+    release() {},
+  }
+}
+
+/** Bytes of a batch's columns. */
+export function batchBytes({ ops, keys, payloads }: WriteBatch): number {
+  const kinds = typeof ops === 'number' ? 0 : ops.byteLength
+  return kinds + columnBytes(keys) + (payloads === undefined ? 0 : columnBytes(payloads))
 }
 
 /** Uploads a batch. */

@@ -3,7 +3,7 @@ import type { Kernel } from '../../device/kernel.js'
 import type { Arena } from '../arena.js'
 import type { BatchWork } from '../batch/work.js'
 import type { TreeShape } from '../layout.js'
-import { Neighbours } from './neighbours.js'
+import { type ShareDigits, shareDigits } from './neighbours.js'
 
 /** Builds the part of the tree under which entries hang. */
 export interface Builder {
@@ -43,7 +43,7 @@ export class EntryBuilder implements Builder {
   readonly #columns: readonly string[]
   readonly #kernels: readonly [count: Kernel, hang: Kernel]
   /** Only over keys of variable length. */
-  readonly #neighbours: Neighbours | undefined
+  readonly #shareDigits: ShareDigits | undefined
 
   constructor(device: Device, { conditions, form, full }: TreeShape) {
     const variable = full ? CHAINS : BRANCHES
@@ -51,11 +51,11 @@ export class EntryBuilder implements Builder {
     const kernels: Kernels<string> = device.kernels(module, entryPoints, { ...conditions, full })
     this.#columns = columns
     this.#kernels = [kernels[entryPoints[0]]!, kernels[entryPoints[1]]!]
-    this.#neighbours = form && new Neighbours(device, conditions)
+    this.#shareDigits = form && shareDigits(device, conditions)
   }
 
   plan(work: BatchWork, bound: number): undefined {
-    this.#neighbours?.record(work, bound)
+    this.#shareDigits?.(work, bound)
     for (const name of this.#columns) work.words(name, bound)
     work.dispatch(this.#kernels[0], bound, { count: bound })
     work.scan('nodeRanks', 'nodes', bound)

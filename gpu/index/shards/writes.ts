@@ -4,12 +4,11 @@ import type { Device } from '../../device/device.js'
 import type { IndexShape, PreparedWrite, WriteBatch } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { ArenaFull } from '../arena.js'
-import { type ItemKinds, type Items, itemKinds, MIXED } from '../batch/items.js'
+import { batchBytes, type ItemKinds, type ItemSource, type Items, itemKinds, MIXED } from '../batch/items.js'
 import { treeShape } from '../layout.js'
 import { batchOf } from '../partitions/traversal-costs.js'
 import type { PrefixTree } from '../prefix-tree.js'
 import type { CutPlace } from '../write/cut.js'
-import { batchBytes, type ItemSource } from '../write/remembered-write.js'
 import type { Divider, Division } from './divider.js'
 import { GatherRows } from './gather-rows.js'
 import { PivotFinder } from './pivot.js'
@@ -90,7 +89,7 @@ export class ShardWrites {
         shares.map(async ({ tree, shard, places }) => {
           const share = { ...batchOf(treeShape(this.#shape), batch.keys), count: places.count }
           const source = this.#source(divided, shard, places)
-          return { places, prepared: await tree.prepareItems(source, share, batch.traversal) }
+          return { places, prepared: await tree.prepareItems(source, () => share, batch.traversal) }
         }),
       )
       const prepared = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

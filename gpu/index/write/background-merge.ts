@@ -4,12 +4,12 @@ import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
+import type { ItemSource } from '../batch/items.js'
 import { FrozenArena } from '../frozen-arena.js'
 import { treeShape } from '../layout.js'
 import { roomOr } from '../main/merge-rooms.js'
 import type { Parts } from '../parts.js'
 import { after, compacted, type TreeTotals } from '../totals.js'
-import type { RememberedWrite } from './remembered-write.js'
 
 /** Writes that a merge catches up with for each that comes: more than one, so that it does catch up. */
 const WRITES_A_TURN = 2
@@ -42,7 +42,7 @@ export class BackgroundMerge {
   readonly #tree: MergedTree
   /** Bytes that the new arena will take, about. */
   readonly #expectedBytes: number
-  readonly #backlog: RememberedWrite[] = []
+  readonly #backlog: ItemSource[] = []
   #backlogBytes = 0
   #frozen: FrozenArena | undefined
   #merged: Arena | undefined
@@ -104,12 +104,12 @@ export class BackgroundMerge {
     this.#writing = true
   }
 
-  /** @param remember gives what was applied to the tree's arena; undefined where nothing was */
-  endWrite(remember?: () => RememberedWrite): void {
+  /** @param write what was applied to the tree's arena; undefined where nothing was */
+  endWrite(write?: ItemSource): void {
     this.#writing = false
-    if (remember !== undefined && !this.#settled) {
+    if (write !== undefined && !this.#settled) {
       try {
-        const write = remember()
+        write.hold()
         this.#backlog.push(write)
         this.#backlogBytes += write.bytes
       } catch {
@@ -198,8 +198,8 @@ export class BackgroundMerge {
     }
   }
 
-  async #repeat(merged: Arena, write: RememberedWrite): Promise<void> {
-    const prepared = await write.prepare(merged)
+  async #repeat(merged: Arena, write: ItemSource): Promise<void> {
+    const prepared = await this.#parts.writer.prepareSource(merged, write)
     if (this.#settled) prepared.discard()
     this.#refuseSettled()
     prepared.apply()

@@ -7,7 +7,7 @@ import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import { type PreparedBatch, preparedBatch } from '../batch/batch.js'
 import { COUNTS, Count, effectOf, needOf } from '../batch/counts.js'
-import { type Items, uploadItems } from '../batch/items.js'
+import { columnSource, type ItemSource, type Items } from '../batch/items.js'
 import { BatchSort } from '../batch/sort.js'
 import { BatchWork } from '../batch/work.js'
 import { createBuilder } from '../delta/create-builder.js'
@@ -68,56 +68,44 @@ export class TreeWriter {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, or `TOO_LARGE` when a key has no sequence numbers left; nothing is changed then
    */
   async prepare(arena: Arena, batch: WriteBatch, plan?: TraversalPlan): Promise<PreparedBatch> {
-    const provide = (scratch: Scratch) => uploadItems(this.#device, scratch, this.#index, batch)
-    return this.prepareSource(arena, { provide }, plan)
+    return this.prepareSource(arena, columnSource(this.#device, this.#index, batch), plan)
   }
 
-  /** As `prepare`, for a batch that comes to the device, or from another place on it, when it is asked for. */
-  async prepareSource(
-    arena: Arena,
-    source: { readonly provide: (scratch: Scratch) => Items },
-    plan?: TraversalPlan,
-  ): Promise<PreparedBatch> {
+  /** As `prepare`, for a batch that comes to the device when it is asked for. */
+  async prepareSource(arena: Arena, source: ItemSource, plan?: TraversalPlan): Promise<PreparedBatch> {
     const scratch = this.#device.scratch()
-    let items: Items
     try {
-      items = source.provide(scratch)
+      return await this.prepareItems(arena, scratch, source.provide(scratch), plan)
     } catch (error) {
       scratch.release()
       throw error
     }
-    return this.prepareItems(arena, scratch, items, plan)
   }
 
-  /** As `prepare`, for a batch that is on the device already. Takes over `scratch`. */
+  /** As `prepare`, for a batch that is on the device already. Takes over `scratch`, unless it fails. */
   async prepareItems(
     arena: Arena,
     scratch: Scratch,
     items: Items,
     plan?: TraversalPlan,
   ): Promise<PreparedBatch> {
-    try {
-      const { bulk, separators } = this.#stages
-      if (bulk?.suits(arena, items)) {
-        const prepared = await bulk.prepare(scratch, arena, items)
-        if (prepared !== undefined) return prepared
-      }
-      separators?.provide(arena)
-      const settled = await this.#settle(scratch, arena, items, plan)
-      const reserving = this.#reserveAhead(arena, settled)
-      // Should reading fail, the arena must have come to rest before the next batch is prepared.
-      const [totals, codes] = await Promise.all([
-        this.#device.readWords(settled.work.column('counts'), COUNTS),
-        this.#readCodes(settled),
-      ]).finally(() => reserving)
-      if (totals[Count.unsettled] > 0)
-        return await this.prepareItems(arena, scratch, { ...items, leading: undefined }, plan)
-      if (totals[Count.exhausted] > 0) throw exhausted()
-      return await this.#makeSure(arena, settled, totals, codes)
-    } catch (error) {
-      scratch.release()
-      throw error
+    const { bulk, separators } = this.#stages
+    if (bulk?.suits(arena, items)) {
+      const prepared = await bulk.prepare(scratch, arena, items)
+      if (prepared !== undefined) return prepared
     }
+    separators?.provide(arena)
+    const settled = await this.#settle(scratch, arena, items, plan)
+    const reserving = this.#reserveAhead(arena, settled)
+    // Should reading fail, the arena must have come to rest before the next batch is prepared.
+    const [totals, codes] = await Promise.all([
+      this.#device.readWords(settled.work.column('counts'), COUNTS),
+      this.#readCodes(settled),
+    ]).finally(() => reserving)
+    if (totals[Count.unsettled] > 0)
+      return this.prepareItems(arena, scratch, { ...items, leading: undefined }, plan)
+    if (totals[Count.exhausted] > 0) throw exhausted()
+    return this.#makeSure(arena, settled, totals, codes)
   }
 
   /** Makes sure of all memory that applying a batch takes. */

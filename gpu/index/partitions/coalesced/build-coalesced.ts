@@ -5,7 +5,7 @@ import type { Scratch } from '../../../memory/scratch.js'
 import type { Arena } from '../../arena.js'
 import type { BatchWork } from '../../batch/work.js'
 import type { Builder } from '../../delta/build.js'
-import { Neighbours } from '../../delta/neighbours.js'
+import { type ShareDigits, shareDigits } from '../../delta/neighbours.js'
 import { HEAD_WORDS, LANES, SLOTS, type TreeShape } from '../../layout.js'
 
 const KERNELS = [
@@ -33,7 +33,7 @@ const PLACES_PER_CLAIM = 2
 export class CoalescedBuilder implements Builder {
   readonly #device: Device
   readonly #levels: number
-  readonly #neighbours: Neighbours
+  readonly #shareDigits: ShareDigits
   readonly #kernels: Kernels<(typeof KERNELS)[number]>
 
   constructor(device: Device, { conditions, partitionLevels }: TreeShape) {
@@ -42,12 +42,12 @@ export class CoalescedBuilder implements Builder {
     }
     this.#device = device
     this.#levels = partitionLevels
-    this.#neighbours = new Neighbours(device, conditions)
+    this.#shareDigits = shareDigits(device, conditions)
     this.#kernels = device.kernels('index/partitions/coalesced/build-coalesced', KERNELS, conditions)
   }
 
   plan(work: BatchWork, bound: number, arena: Arena | undefined): () => Promise<void> {
-    this.#neighbours.record(work, bound)
+    this.#shareDigits(work, bound)
     if (arena === undefined) addRoot(work)
     work.words('states', 2 * bound)
     work.recorder.clear(work.words('totals', TOTALS), 0, 4 * TOTALS)
