@@ -49,7 +49,7 @@ export class Call implements Reader {
   }
 
   get cancelled(): boolean {
-    return this.#givenUp || this.expired
+    return this.#givenUp || performance.now() > this.#until
   }
 
   /** Whether whoever asked gave up, which a deadline that passes does not mean. */

@@ -14,7 +14,11 @@ import { VERSION } from '../version.js'
 import { type Backend, Call, type FieldsResult, type Reply, type Result } from './backend.js'
 import type { Backpressure } from './backpressure/backpressure.js'
 import { ClientWatch, SlowCloseCode } from './backpressure/client-watch.js'
-import { ConnectionBackpressure, type Message } from './backpressure/connection-backpressure.js'
+import {
+  ConnectionBackpressure,
+  type Message,
+  type MessageHandler,
+} from './backpressure/connection-backpressure.js'
 import type { ReplyExpectation } from './backpressure/reply-sizes.js'
 import { isReplyMemory } from './reply-memory.js'
 import { type OutgoingMessage, ReplySender } from './reply-sender.js'
@@ -51,7 +55,7 @@ interface Incoming extends Message {
 }
 
 /** One client's connection: from frames to requests, and from results to frames. */
-export class Connection {
+export class Connection implements MessageHandler<Incoming> {
   /** Resolves when the connection has closed. */
   readonly closed: Promise<void>
   readonly #socket: WebSocket
@@ -76,22 +80,17 @@ export class Connection {
     this.#socket = socket
     this.#number = number
     this.#parts = parts
-    const connection = new ConnectionBackpressure<Incoming>(backpressure, {
-      expect: (message) => this.#read(message),
-      begin: (message, overloaded) => void this.#serve(message, overloaded),
-      pause: (paused) => (paused ? socket.pause() : socket.resume()),
-      cut: () => socket.terminate(),
-    })
-    this.#backpressure = connection
-    new ClientWatch(backpressure, connection, socket, stream, (code, reason) => {
-      if (code === SlowCloseCode.repliesNotRead) onSlowConsumer(connection.replyBytes)
+    const own = new ConnectionBackpressure<Incoming>(backpressure, this)
+    this.#backpressure = own
+    new ClientWatch(backpressure, own, socket, stream, (code, reason) => {
+      if (code === SlowCloseCode.repliesNotRead) onSlowConsumer(own.replyBytes)
       void this.#end(code, reason)
     })
-    this.#sender = new ReplySender(socket, stream, (bytes) => connection.sent(bytes))
+    this.#sender = new ReplySender(socket, stream, own)
     socket.on('message', (data: Buffer, isBinary: boolean) => {
       // As a plain array: a Buffer's `slice` is no copy, which those who get its columns need not know.
       const frame = asBytes(data)
-      connection.arrived({ frame, isBinary, bytes: frame.byteLength, decodeMilliseconds: 0 })
+      own.arrived({ frame, isBinary, bytes: frame.byteLength, decodeMilliseconds: 0 })
     })
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
@@ -126,8 +125,8 @@ export class Connection {
     return this.#socket.readyState === this.#socket.OPEN
   }
 
-  /** Never fails. @returns the bytes that the reply is expected to have */
-  #read(message: Incoming): number {
+  /** Reads a message. Never fails. */
+  expect(message: Incoming): number {
     const since = performance.now()
     try {
       if (!message.isBinary) {
@@ -143,7 +142,7 @@ export class Connection {
   }
 
   /** The backend has the request before this returns, so that requests take effect in the order of arrival. Never fails. */
-  async #serve(message: Incoming, overloaded: boolean): Promise<void> {
+  async begin(message: Incoming, overloaded: boolean): Promise<void> {
     const order = this.#begun++
     const reply = this.#isOpen ? await this.#answer(message, overloaded) : await undefined
     const sent = reply !== undefined && this.#isOpen
@@ -151,6 +150,15 @@ export class Connection {
     else reply?.memory?.release()
     this.#backpressure.answered(message, sent ? reply.bytes : 0)
     if (this.#backpressure.requests === 0) this.#onIdle()
+  }
+
+  pause(paused: boolean): void {
+    if (paused) this.#socket.pause()
+    else this.#socket.resume()
+  }
+
+  cut(): void {
+    this.#socket.terminate()
   }
 
   async #answer(message: Incoming, overloaded: boolean): Promise<Omit<OutgoingMessage, 'order'>> {

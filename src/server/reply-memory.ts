@@ -43,18 +43,16 @@ export class ReplyMemory {
         return block.subarray(HEAD_ROOM, HEAD_ROOM + bytes)
       },
       release: () => {
-        for (const block of lent.splice(0)) this.#keep(block)
+        for (const block of lent.splice(0)) {
+          const size = block.byteLength
+          if (this.#kept + size > this.#mostKept) continue
+          this.#kept += size
+          const blocks = this.#free.get(size) ?? []
+          this.#free.set(size, blocks)
+          blocks.push(block)
+        }
       },
     }
-  }
-
-  #keep(block: Uint8Array): void {
-    const size = block.byteLength
-    if (this.#kept + size > this.#mostKept) return
-    this.#kept += size
-    const blocks = this.#free.get(size) ?? []
-    this.#free.set(size, blocks)
-    blocks.push(block)
   }
 }
 

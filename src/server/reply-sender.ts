@@ -26,17 +26,17 @@ const WHOLE = { binary: true, fin: true } as const
 export class ReplySender {
   readonly #socket: WebSocket
   readonly #stream: Duplex
-  readonly #onSent: (bytes: number) => void
+  readonly #backpressure: { sent(bytes: number): void }
   #ready: OutgoingMessage[] = []
 
   /**
    * @param stream the stream below the socket
-   * @param onSent called whenever bytes of replies have left
+   * @param backpressure told of bytes of replies that have left
    */
-  constructor(socket: WebSocket, stream: Duplex, onSent: (bytes: number) => void) {
+  constructor(socket: WebSocket, stream: Duplex, backpressure: { sent(bytes: number): void }) {
     this.#socket = socket
     this.#stream = stream
-    this.#onSent = onSent
+    this.#backpressure = backpressure
   }
 
   /** Sends a message at the end of this turn, with what else becomes ready in it. */
@@ -54,27 +54,25 @@ export class ReplySender {
         small.push(message)
         continue
       }
-      this.#sendTogether(small)
+      if (small.length > 0) this.#sendTogether(small)
       small = []
       this.#sendFragments(message)
     }
-    this.#sendTogether(small)
+    if (small.length > 0) this.#sendTogether(small)
   }
 
   #sendTogether(messages: readonly OutgoingMessage[]): void {
-    const last = messages.at(-1)
-    if (last === undefined) return
     const onSent = () => {
       let sent = 0
       for (const { bytes, memory } of messages) {
         sent += bytes
         memory?.release()
       }
-      this.#onSent(sent)
+      this.#backpressure.sent(sent)
     }
     this.#stream.cork()
     for (const message of messages)
-      this.#socket.send(message.pieces[0]!, WHOLE, message === last ? onSent : undefined)
+      this.#socket.send(message.pieces[0]!, WHOLE, message === messages.at(-1) ? onSent : undefined)
     this.#stream.uncork()
   }
 
@@ -87,7 +85,7 @@ export class ReplySender {
         const fin = left === 0
         this.#socket.send(fragment, { binary: true, fin }, () => {
           if (fin) memory?.release()
-          this.#onSent(fragment.byteLength)
+          this.#backpressure.sent(fragment.byteLength)
         })
       }
     }

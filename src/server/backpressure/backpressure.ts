@@ -1,5 +1,5 @@
 import type { BackpressureLimits } from './backpressure-limits.js'
-import type { ConnectionBackpressure, Message } from './connection-backpressure.js'
+import type { ConnectionBackpressure } from './connection-backpressure.js'
 import { ReplySizes } from './reply-sizes.js'
 
 const LONGEST_TICK_SECONDS = 1
@@ -45,8 +45,8 @@ export class Backpressure {
   expectedBytes = 0
   /** Connections that may not read on, in the order in which they began to wait. */
   readonly #readers = new Set<ConnectionBackpressure>()
-  /** Those that may each read one message past the bound until it is answered, with that message once it has come. */
-  readonly #turns = new Map<ConnectionBackpressure, Message | undefined>()
+  /** Of how many it is the turn to read a message past the bound. */
+  #turns = 0
   /** Those whose next request waits for room for its reply, in the order in which they began to wait. */
   readonly #starters = new Set<ConnectionBackpressure>()
   readonly #timer: NodeJS.Timeout
@@ -78,9 +78,11 @@ export class Backpressure {
    */
   mayRead(one: ConnectionBackpressure): boolean {
     const isFree = this.requestBytes < this.limits.bytesInAll || one.bytes <= this.limits.bytesReserved
-    if (!isFree && one.partial > 0 && !this.#turnsAreTaken && !this.#turns.has(one))
-      this.#turns.set(one, undefined)
-    const may = isFree || (this.#turns.has(one) && this.#turns.get(one) === undefined)
+    if (!isFree && one.turn === undefined && one.partial > 0 && !this.#turnsAreTaken) {
+      one.turn = 'coming'
+      this.#turns++
+    }
+    const may = isFree || one.turn === 'coming'
     if (may) this.#readers.delete(one)
     else this.#readers.add(one)
     return may
@@ -91,24 +93,26 @@ export class Backpressure {
     this.#readers.delete(one)
   }
 
-  /** A message has come whole; if its connection had a turn, it was for this one. */
-  useTurn(one: ConnectionBackpressure, message: Message): void {
-    if (this.#turns.has(one) && this.#turns.get(one) === undefined) this.#turns.set(one, message)
-  }
-
-  /** Ends the turn that was for this message, or for one that has not come. */
-  endTurn(one: ConnectionBackpressure, message: Message | undefined): void {
-    if (this.#turns.has(one) && this.#turns.get(one) === message) this.#turns.delete(one)
+  /** The message of a turn is answered, or does not come. */
+  endTurn(one: ConnectionBackpressure): void {
+    one.turn = undefined
+    this.#turns--
   }
 
   /**
-   * Whether a connection may begin a request whose reply is expected to have so many bytes. One that may not waits in line. Whoever
-   * has nothing may always have a little, and a reply that is larger than the bound comes when there is half of it.
+   * Whether a connection may begin a request whose reply is expected to have so many bytes: of half the bound of its own, of which the other
+   * half is for replies that turn out larger, and of the bound for all, for which it waits in line. One may always be made; who has
+   * nothing may always have a little; and a reply that is larger than the bound for all comes when there is half of it.
    */
   mayBegin(one: ConnectionBackpressure, bytes: number): boolean {
-    const { replyBytesInAll, bytesReserved } = this.limits
+    const { replyBytesQueued, replyBytesInAll, bytesReserved } = this.limits
+    const own = one.replyBytes + one.expectedBytes
+    if (own > 0 && own + bytes > replyBytesQueued / 2) {
+      this.leaveStarters(one)
+      return false
+    }
     const taken = this.replyBytes + this.expectedBytes
-    const isLittle = bytes <= bytesReserved && one.replyBytes + one.expectedBytes === 0
+    const isLittle = bytes <= bytesReserved && own === 0
     const isRoomy = taken < replyBytesInAll / 2 || taken + bytes <= replyBytesInAll
     const [first = one] = this.#starters
     if (isLittle || (first === one && isRoomy)) {
@@ -124,8 +128,12 @@ export class Backpressure {
     if (this.#starters.delete(one)) this.wake()
   }
 
-  /** Lets in who may go on: requests until the first in line finds no room for its reply, then who waits to read. */
+  /**
+   * Lets in who may go on: requests until the first in line finds no room for its reply, then who waits to read. While replies are far past
+   * the bound the slowest connections are cut.
+   */
   wake(): void {
+    if (this.replyBytes > MOST_EXCESS * this.limits.replyBytesInAll) this.#cutSlowest()
     let [first] = this.#starters
     while (first !== undefined) {
       first.proceed()
@@ -139,19 +147,10 @@ export class Backpressure {
     }
   }
 
-  /** Cuts the slowest connections as long as replies are far past the bound. */
-  cutSlowest(): void {
-    while (this.replyBytes > MOST_EXCESS * this.limits.replyBytesInAll) {
-      const [first, ...others] = this.connections
-      if (first === undefined) return
-      others.reduce((slowest, one) => (isSlower(one, slowest) ? one : slowest), first).cut()
-    }
-  }
-
   leave(one: ConnectionBackpressure): void {
     this.connections.delete(one)
     this.#readers.delete(one)
-    this.#turns.delete(one)
+    if (one.turn !== undefined) this.endTurn(one)
     this.#starters.delete(one)
     this.requests -= one.requests
     this.requestBytes -= one.bytes
@@ -164,8 +163,15 @@ export class Backpressure {
     clearInterval(this.#timer)
   }
 
+  /** It wakes the others when it leaves. */
+  #cutSlowest(): void {
+    const [first, ...others] = this.connections
+    if (first === undefined) return
+    others.reduce((slowest, one) => (isSlower(one, slowest) ? one : slowest), first).cut()
+  }
+
   get #turnsAreTaken(): boolean {
-    return this.#turns.size >= this.limits.requestsPastBound
+    return this.#turns >= this.limits.requestsPastBound
   }
 }
 

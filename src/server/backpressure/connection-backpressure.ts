@@ -41,6 +41,8 @@ export class ConnectionBackpressure<M extends Message = Message> {
   bytes = 0
   /** Messages that have come whole and are not answered. */
   requests = 0
+  /** Its turn to read a message past the bound for all, until that is answered: the message, once it has come. */
+  turn: Message | 'coming' | undefined
   /** Bytes of replies that have not left, and those that replies are expected to have that are being made. */
   replyBytes = 0
   expectedBytes = 0
@@ -70,7 +72,7 @@ export class ConnectionBackpressure<M extends Message = Message> {
     if (this.#closed) return
     this.#came += bytes
     this.partial += bytes
-    this.#countBytes(bytes)
+    this.#count(0, bytes, 0, 0)
     this.settle()
   }
 
@@ -80,22 +82,20 @@ export class ConnectionBackpressure<M extends Message = Message> {
     this.#came = Math.max(0, this.#came - bytes)
     const less = Math.min(bytes, this.partial)
     this.partial -= less
-    this.#countBytes(-less)
-    if (this.partial > 0) return
-    this.#all.endTurn(this, undefined)
+    this.#count(0, -less, 0, 0)
+    if (this.partial > 0 || this.turn !== 'coming') return
+    this.#all.endTurn(this)
     this.#all.wake()
   }
 
   /** A message has come whole; it begins now, or when there is room. */
   arrived(message: M): void {
     if (this.#closed || this.#stopped) return
-    this.#all.useTurn(this, message)
-    this.#countBytes(message.bytes - this.partial)
+    if (this.turn === 'coming') this.turn = message
+    this.#count(1, message.bytes - this.partial, 0, 0)
     this.partial = 0
     this.#came = 0
     this.#forgetLag()
-    this.#all.requests++
-    this.requests++
     this.#held.push(message)
     this.proceed()
   }
@@ -103,10 +103,8 @@ export class ConnectionBackpressure<M extends Message = Message> {
   /** The reply to a message waits to be sent. @param bytes of the reply; 0 where there is none */
   answered(message: M, bytes: number): void {
     if (this.#closed) return
-    this.#forget(message)
-    this.#expect(-(message.replyBytes ?? 0))
-    this.#countReplies(bytes)
-    this.#all.cutSlowest()
+    this.#count(-1, -message.bytes, bytes, -(message.replyBytes ?? 0))
+    if (this.turn === message) this.#all.endTurn(this)
     // Those in line go first.
     this.#all.wake()
     this.proceed()
@@ -116,7 +114,7 @@ export class ConnectionBackpressure<M extends Message = Message> {
   sent(bytes: number): void {
     if (this.#closed) return
     this.#sent += bytes
-    this.#countReplies(-bytes)
+    this.#count(0, 0, -bytes, 0)
     this.#all.wake()
     this.proceed()
   }
@@ -128,7 +126,8 @@ export class ConnectionBackpressure<M extends Message = Message> {
       const running = this.requests - this.#held.length
       if (running >= requestsInFlight) break
       message.replyBytes ??= this.#handler.expect(message)
-      if (!this.#takeRoom(message.replyBytes)) break
+      if (!this.#all.mayBegin(this, message.replyBytes)) break
+      this.#count(0, 0, 0, message.replyBytes)
       this.#held.shift()
       this.#handler.begin(message, running > 0 && this.#all.requests > requestsInAll)
     }
@@ -179,7 +178,10 @@ export class ConnectionBackpressure<M extends Message = Message> {
   stop(): void {
     if (this.#closed) return
     this.#stopped = true
-    for (const message of this.#held.splice(0)) this.#forget(message)
+    for (const message of this.#held.splice(0)) {
+      this.#count(-1, -message.bytes, 0, 0)
+      if (this.turn === message) this.#all.endTurn(this)
+    }
     this.#all.leaveStarters(this)
     this.#all.wake()
     this.settle()
@@ -197,43 +199,17 @@ export class ConnectionBackpressure<M extends Message = Message> {
     this.#all.leave(this)
   }
 
-  /**
-   * Takes room for a reply that is expected to have so many bytes: of half the bound, of which the other half is for replies that turn
-   * out larger. One may always be made.
-   * @returns false where there is none; it goes on when there may be some
-   */
-  #takeRoom(bytes: number): boolean {
-    const taken = this.replyBytes + this.expectedBytes
-    if (taken > 0 && taken + bytes > this.#all.limits.replyBytesQueued / 2) {
-      // It waits for itself, and holds up nobody meanwhile.
-      this.#all.leaveStarters(this)
-      return false
-    }
-    if (!this.#all.mayBegin(this, bytes)) return false
-    this.#expect(bytes)
-    return true
-  }
-
-  #forget(message: M): void {
-    this.requests--
-    this.#all.requests--
-    this.#countBytes(-message.bytes)
-    this.#all.endTurn(this, message)
-  }
-
-  #countBytes(bytes: number): void {
+  /** Counts what came, or went where it is negative, of its own and of all. */
+  #count(requests: number, bytes: number, replyBytes: number, expectedBytes: number): void {
+    const all = this.#all
+    this.requests += requests
+    all.requests += requests
     this.bytes += bytes
-    this.#all.requestBytes += bytes
-  }
-
-  #countReplies(bytes: number): void {
-    this.replyBytes += bytes
-    this.#all.replyBytes += bytes
-  }
-
-  #expect(bytes: number): void {
-    this.expectedBytes += bytes
-    this.#all.expectedBytes += bytes
+    all.requestBytes += bytes
+    this.replyBytes += replyBytes
+    all.replyBytes += replyBytes
+    this.expectedBytes += expectedBytes
+    all.expectedBytes += expectedBytes
   }
 
   /** Whether a period is over in which too little came, and others wait. */

@@ -28,14 +28,27 @@ export class ReplySizes {
   readonly #ratios = new Map<string, number>()
 
   expect(request: Request): ReplyExpectation {
-    const kind = kindOf(request)
-    const weight = weightOf(request)
+    const { op } = request
+    let kind: string = op
+    let weight = 1
+    if ('handle' in request) {
+      const { handle, limit = 0, columns } = request
+      kind = `${op} ${Math.floor(Math.log2(limit + 1))} ${handle}`
+      weight = 0
+      for (const name in columns) weight += columns[name as ColumnName]?.bytes.byteLength ?? 0
+      weight = Math.max(1, weight) * Math.max(1, limit)
+    } else if ('limit' in request) {
+      // What is asked with a limit is of a kind with what has about the same: how many entries may return says little of how many do.
+      kind = `${op} ${Math.floor(Math.log2(request.limit + 1))} of ${request.relation}`
+      weight = Math.max(1, request.limit)
+    } else if ('index' in request) kind = `${op} ${request.index}`
+    else if ('relation' in request) kind = `${op} of ${request.relation}`
     const ratio = this.#ratios.get(kind)
     if (ratio !== undefined) {
       return { kind, weight, bytes: Math.min(LIMITS.frameBytes, BASE_BYTES + ratio * weight) }
     }
     // A change is answered by at most a byte for a key.
-    const isChange = WRITES.has(request.op) || request.op === 'append'
+    const isChange = WRITES.has(op) || op === 'append'
     const most = isChange ? weight : Math.ceil(weight / KEY_BYTES) * LIMITS.payloadBytes
     return { kind, weight, bytes: Math.min(UNKNOWN_BYTES, BASE_BYTES + most) }
   }
@@ -44,30 +57,10 @@ export class ReplySizes {
   learn({ kind, weight }: ReplyExpectation, bytes: number): void {
     const ratio = Math.max(0, bytes - BASE_BYTES) / weight
     const known = this.#ratios.get(kind)
-    if (known === undefined && this.#ratios.size === MOST_KINDS) this.#forgetOldest()
+    if (known === undefined && this.#ratios.size === MOST_KINDS) {
+      const [oldest = kind] = this.#ratios.keys()
+      this.#ratios.delete(oldest)
+    }
     this.#ratios.set(kind, known === undefined ? ratio : Math.max(ratio, known + (ratio - known) * FORGOTTEN))
   }
-
-  #forgetOldest(): void {
-    for (const kind of this.#ratios.keys()) {
-      this.#ratios.delete(kind)
-      return
-    }
-  }
-}
-
-/** How many entries may return says little of how many do: what is asked with a limit is of a kind with what has about the same. */
-function kindOf(request: Request): string {
-  const { op } = request
-  if ('handle' in request) return `${op} ${Math.floor(Math.log2((request.limit ?? 0) + 1))} ${request.handle}`
-  if ('limit' in request) return `${op} ${Math.floor(Math.log2(request.limit + 1))} of ${request.relation}`
-  if ('index' in request) return `${op} ${request.index}`
-  return 'relation' in request ? `${op} of ${request.relation}` : op
-}
-
-function weightOf(request: Request): number {
-  if (!('handle' in request)) return 'limit' in request ? Math.max(1, request.limit) : 1
-  let bytes = 0
-  for (const name in request.columns) bytes += request.columns[name as ColumnName]?.bytes.byteLength ?? 0
-  return Math.max(1, bytes) * Math.max(1, request.limit ?? 0)
 }
