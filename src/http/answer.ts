@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 
 /** What a request is answered with. */
 export interface Answer {
@@ -7,6 +7,16 @@ export interface Answer {
   readonly body: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
 }
+
+/** What is looked at of a request. */
+export interface SiteRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Answers requests for one path. */
+export type Route = (request: SiteRequest) => Answer | Promise<Answer>
 
 /** How long a client may take over a request, or over taking its answer. */
 const SLOWEST_MS = 10_000

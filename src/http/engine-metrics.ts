@@ -1,6 +1,6 @@
 import type { Engine } from '../engine/engine.js'
 import type { RelationFacts } from '../engine/named-relation.js'
-import { counter, gauge, type Metric, type Sample } from './exposition.js'
+import { counters, gauges, type Metric, type Sample } from './exposition.js'
 import { METERED_MEMBERS, memberGauges } from './member-gauges.js'
 
 /** What the engine knows of itself, of its indexes and of its relations; nothing of those while it is not open. */
@@ -8,42 +8,34 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
   const { server, indexes = [], relations = [] } = engine?.stats() ?? {}
   const largest = engine?.largest(METERED_MEMBERS) ?? []
   const queries = server?.queries
+  const regions = largest.flatMap(({ name: index, regions }) =>
+    regions.flatMap(({ role: region, bytes, usedBytes, garbageBytes }): Sample[] => [
+      [usedBytes - garbageBytes, { index, region, content: 'live' }],
+      [garbageBytes, { index, region, content: 'garbage' }],
+      [bytes - usedBytes, { index, region, content: 'free' }],
+    ]),
+  )
+  const content = 'by region and by what is in it: live, garbage or free.'
+  const limit = 'Device memory that indexes and relations may own; 0 without a limit.'
   return [
-    gauge('warpdex_indexes', 'Indexes that can be used.', indexes.length),
-    gauge('warpdex_uptime_seconds', 'Time since the engine was opened.', server?.uptimeSeconds ?? 0),
-    gauge(
-      'warpdex_device_limit_bytes',
-      'Device memory that indexes and relations may own; 0 without a limit.',
-      server?.deviceLimitBytes ?? 0,
-    ),
-    gauge('warpdex_paged_out_indexes', 'Indexes that are paged out.', server?.pagedOutIndexes ?? 0),
-    gauge(
-      'warpdex_paged_out_relations',
-      'Relations that are paged out, and kept results.',
-      server?.pagedOutRelations ?? 0,
-    ),
-    gauge('warpdex_queries_running', 'Queries whose result is not yet made.', queries?.running ?? 0),
-    gauge('warpdex_queries_waiting', 'Queries that wait for memory of others.', queries?.waiting ?? 0),
-    gauge('warpdex_query_bytes', 'Memory of queries beside their relations.', queries?.bytes ?? 0),
-    counter('warpdex_query_slices_total', 'Slices of queries that went to the device.', queries?.slices ?? 0),
-    gauge('warpdex_store_bytes', 'Data file and snapshots on disk.', server?.storeBytes ?? 0),
-    gauge(
-      'warpdex_payload_cache_bytes',
-      'Payloads of kind bytes in memory.',
-      server?.cachedPayloadBytes ?? 0,
-    ),
+    ...gauges({
+      indexes: ['Indexes that can be used.', indexes.length],
+      uptime_seconds: ['Time since the engine was opened.', server?.uptimeSeconds ?? 0],
+      device_limit_bytes: [limit, server?.deviceLimitBytes ?? 0],
+      paged_out_indexes: ['Indexes that are paged out.', server?.pagedOutIndexes ?? 0],
+      paged_out_relations: [
+        'Relations that are paged out, and kept results.',
+        server?.pagedOutRelations ?? 0,
+      ],
+      queries_running: ['Queries whose result is not yet made.', queries?.running ?? 0],
+      queries_waiting: ['Queries that wait for memory of others.', queries?.waiting ?? 0],
+      query_bytes: ['Memory of queries beside their relations.', queries?.bytes ?? 0],
+      store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],
+      payload_cache_bytes: ['Payloads of kind bytes in memory.', server?.cachedPayloadBytes ?? 0],
+      index_region_bytes: [`Device memory of the ${METERED_MEMBERS} largest indexes ${content}`, regions],
+    }),
+    ...counters({ query_slices: ['Slices of queries that went to the device.', queries?.slices ?? 0] }),
     ...memberGauges('index', largest, indexes),
-    gauge(
-      'warpdex_index_region_bytes',
-      `Device memory of the ${METERED_MEMBERS} largest indexes by region and by what is in it: live, garbage or free.`,
-      largest.flatMap(({ name: index, regions }) =>
-        regions.flatMap(({ role: region, bytes, usedBytes, garbageBytes }): Sample[] => [
-          [usedBytes - garbageBytes, { index, region, content: 'live' }],
-          [garbageBytes, { index, region, content: 'garbage' }],
-          [bytes - usedBytes, { index, region, content: 'free' }],
-        ]),
-      ),
-    ),
     ...relationMetrics(relations),
   ]
 }
@@ -55,16 +47,14 @@ function relationMetrics(relations: readonly RelationFacts[]): Metric[] {
   const sum = (figure: 'rows' | 'deviceBytes' | 'hostBytes') =>
     kept.reduce((total, facts) => total + facts[figure], 0)
   return [
-    gauge('warpdex_relations', 'Relations that can be used, without kept results.', stored.length),
     ...memberGauges('relation', largestRelations(stored, METERED_MEMBERS), stored),
-    gauge('warpdex_kept_results', 'Kept results of queries.', kept.length),
-    gauge('warpdex_kept_result_rows', 'Rows of all kept results.', sum('rows')),
-    gauge('warpdex_kept_result_device_bytes', 'Device memory of all kept results.', sum('deviceBytes')),
-    gauge(
-      'warpdex_kept_result_host_bytes',
-      'Host memory of all kept results that are paged out.',
-      sum('hostBytes'),
-    ),
+    ...gauges({
+      relations: ['Relations that can be used, without kept results.', stored.length],
+      kept_results: ['Kept results of queries.', kept.length],
+      kept_result_rows: ['Rows of all kept results.', sum('rows')],
+      kept_result_device_bytes: ['Device memory of all kept results.', sum('deviceBytes')],
+      kept_result_host_bytes: ['Host memory of all kept results that are paged out.', sum('hostBytes')],
+    }),
   ]
 }
 

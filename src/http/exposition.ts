@@ -16,12 +16,20 @@ export interface Metric {
   readonly samples: readonly Sample[]
 }
 
-export function gauge(name: string, help: string, value: number | readonly Sample[]): Metric {
-  return { name, help, type: 'gauge', samples: typeof value === 'number' ? [[value]] : value }
+/** What is said of a metric, and its number, or its numbers by labels. */
+type Row = readonly [help: string, value: number | readonly Sample[]]
+
+/** Gauges by name. @param prefix of all names */
+export function gauges(rows: Readonly<Record<string, Row>>, prefix = 'warpdex_'): Metric[] {
+  return Object.entries(rows).map(([name, [help, value]]) => {
+    const samples: readonly Sample[] = typeof value === 'number' ? [[value]] : value
+    return { name: `${prefix}${name}`, help, type: 'gauge', samples }
+  })
 }
 
-export function counter(name: string, help: string, value: number | readonly Sample[]): Metric {
-  return { ...gauge(name, help, value), type: 'counter' }
+/** Counters by name, to which `_total` is added. */
+export function counters(rows: Readonly<Record<string, Row>>, prefix?: string): Metric[] {
+  return gauges(rows, prefix).map((metric) => ({ ...metric, name: `${metric.name}_total`, type: 'counter' }))
 }
 
 /** How numbers that were recorded are shown. */

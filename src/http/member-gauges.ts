@@ -1,4 +1,4 @@
-import { gauge, type Metric, type Sample } from './exposition.js'
+import { gauges, type Metric, type Sample } from './exposition.js'
 
 /** Indexes, or relations, that metrics tell apart: each has a dozen series or more. These are the largest; the others are one series together. */
 export const METERED_MEMBERS = 100
@@ -48,15 +48,14 @@ export function memberGauges(
 ): Metric[] {
   const shown = new Set(largest.map(({ name }) => name))
   const others = all.filter(({ name }) => !shown.has(name))
-  return FIGURES[kind].map(([figure, help]) => {
+  return FIGURES[kind].flatMap(([figure, help]) => {
     // A figure that is not known of everything is 0.
     const of = (member: Member) => Number(member[figure] ?? 0)
     const samples = largest.map((member): Sample => [of(member), { [kind]: member.name }])
     const rest = others.reduce((sum, member) => sum + of(member), 0)
-    return gauge(
-      `warpdex_${kind}_${figure.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
-      `${help} The label is empty for all but the ${METERED_MEMBERS} largest together.`,
-      others.length === 0 ? samples : [...samples, [rest, { [kind]: OTHERS }]],
-    )
+    const name = `${kind}_${figure.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
+    const label = `The label is empty for all but the ${METERED_MEMBERS} largest together.`
+    const shownToo: Sample[] = others.length === 0 ? [] : [[rest, { [kind]: OTHERS }]]
+    return gauges({ [name]: [`${help} ${label}`, [...samples, ...shownToo]] })
   })
 }

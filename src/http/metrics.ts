@@ -3,18 +3,17 @@ import type { Engine } from '../engine/engine.js'
 import type { History } from '../observe/history.js'
 import { type Meters, OUTCOMES, STAGES } from '../observe/meters.js'
 import type { Monitor } from '../observe/monitor.js'
+import type { Answer } from './answer.js'
 import { engineMetrics } from './engine-metrics.js'
 import {
   type Buckets,
-  counter,
-  EXPOSITION_TYPE,
+  counters,
   exposition,
-  gauge,
+  gauges,
   histogram,
   type Metric,
   type Sample,
 } from './exposition.js'
-import type { Route } from './site.js'
 
 /** Latencies: microseconds, from 16 µs to 8 s. */
 const LATENCIES: Buckets = { powers: Array.from({ length: 20 }, (_, i) => i + 4), unit: 1e-6 }
@@ -28,20 +27,15 @@ export interface MetricsSource {
 }
 
 /** `/metrics`. */
-export function metricsRoute({ monitor: { meters, history }, engine }: MetricsSource): Route {
-  return {
-    guarded: true,
-    answer: () => {
-      const body = exposition([
-        ...requestMetrics(meters),
-        ...trafficMetrics(meters),
-        loopDelay(history),
-        ...engineMetrics(engine()),
-        ...processMetrics(),
-      ])
-      return { status: 200, type: EXPOSITION_TYPE, body }
-    },
-  }
+export function metricsAnswer({ monitor: { meters, history }, engine }: MetricsSource): Answer {
+  const metrics = [
+    ...requestMetrics(meters),
+    ...trafficMetrics(meters),
+    ...loopDelay(history),
+    ...engineMetrics(engine()),
+    ...processMetrics(),
+  ]
+  return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: exposition(metrics) }
 }
 
 /** Without series of what never was. */
@@ -55,17 +49,12 @@ function requestMetrics({ ops: byOp, stages }: Meters): Metric[] {
   const outcomes = ops.flatMap(({ op, outcomes }) =>
     OUTCOMES.map((code): Sample => [outcomes[code], { op, code }]),
   )
+  const items = ops.map(({ op, items }): Sample => [items.sum, { op }])
   return [
-    counter(
-      'warpdex_requests_total',
-      'Requests that were answered, by operation and result code.',
-      positive(outcomes),
-    ),
-    counter(
-      'warpdex_keys_total',
-      'Keys, or ranges of scans, of requests that were carried out, by operation.',
-      positive(ops.map(({ op, items }) => [items.sum, { op }])),
-    ),
+    ...counters({
+      requests: ['Requests that were answered, by operation and result code.', positive(outcomes)],
+      keys: ['Keys, or ranges of scans, of requests that were carried out, by operation.', positive(items)],
+    }),
     histogram(
       'warpdex_request_keys',
       'Keys, or ranges of scans, of a request that was carried out, by operation.',
@@ -89,48 +78,45 @@ function requestMetrics({ ops: byOp, stages }: Meters): Metric[] {
 
 /** What is counted beside single requests. */
 function trafficMetrics(meters: Meters): Metric[] {
-  const underWay = meters.underWay()
-  const count = (name: string, help: string, value: number) => counter(`warpdex_${name}_total`, help, value)
+  const { requests, bytes } = meters.underWay()
+  const events = Object.entries(meters.events).map(([event, value]): Sample => [value, { event }])
   return [
-    count('received_bytes', 'Bytes of requests that came.', meters.bytesIn),
-    count('sent_bytes', 'Bytes of replies.', meters.bytesOut),
-    count('connections_opened', 'WebSockets that were let in.', meters.connectionsOpened),
-    count('connections_refused', 'WebSockets that were not let in.', meters.connectionsRefused),
-    count('slow_consumers', 'Connections closed because replies were not read.', meters.slowConsumers),
-    count('coalesced_gets', 'Small gets, which may share dispatches.', meters.coalescedGets),
-    count('shared_dispatches', 'Dispatches that answered them.', meters.sharedDispatches),
-    count('logged_writes', 'Writes that were logged.', meters.loggedWrites),
-    count('log_records', 'Log records that they went into.', meters.logRecords),
-    count('logged_bytes', 'Bytes of these records.', meters.loggedBytes),
-    counter(
-      'warpdex_events_total',
-      'Compactions and merges, snapshots, page-outs, page-ins, losses of a device, and kept results that expired (expiry).',
-      positive(Object.entries(meters.events).map(([event, value]) => [value, { event }])),
-    ),
-    gauge('warpdex_connections', 'Open WebSockets.', meters.connections),
-    gauge('warpdex_requests_in_flight', 'Requests that are not answered yet.', underWay.requests),
-    gauge(
-      'warpdex_bytes_in_flight',
-      'Bytes of these requests, and of those that are coming in.',
-      underWay.bytes,
-    ),
+    ...counters({
+      received_bytes: ['Bytes of requests that came.', meters.bytesIn],
+      sent_bytes: ['Bytes of replies.', meters.bytesOut],
+      connections_opened: ['WebSockets that were let in.', meters.connectionsOpened],
+      connections_refused: ['WebSockets that were not let in.', meters.connectionsRefused],
+      slow_consumers: ['Connections closed because replies were not read.', meters.slowConsumers],
+      coalesced_gets: ['Small gets, which may share dispatches.', meters.coalescedGets],
+      shared_dispatches: ['Dispatches that answered them.', meters.sharedDispatches],
+      logged_writes: ['Writes that were logged.', meters.loggedWrites],
+      log_records: ['Log records that they went into.', meters.logRecords],
+      logged_bytes: ['Bytes of these records.', meters.loggedBytes],
+      events: [
+        'Compactions and merges, snapshots, page-outs, page-ins, losses of a device, and kept results that expired (expiry).',
+        positive(events),
+      ],
+    }),
+    ...gauges({
+      connections: ['Open WebSockets.', meters.connections],
+      requests_in_flight: ['Requests that are not answered yet.', requests],
+      bytes_in_flight: ['Bytes of these requests, and of those that are coming in.', bytes],
+    }),
   ]
 }
 
 /** Seconds of which the worst delay of the event loop is shown: more than lies between two scrapes. */
 const DELAY_SECONDS = 60
 
-function loopDelay({ columns }: History): Metric {
-  const worst = (delays: readonly number[]) => Math.max(0, ...delays.slice(-DELAY_SECONDS)) / 1e6
-  return gauge(
-    'warpdex_event_loop_delay_seconds',
-    'How late timers of the event loop were within a second: the worst second of the last minute.',
-    [
-      [worst(columns.loopP50), { figure: 'p50' }],
-      [worst(columns.loopP99), { figure: 'p99' }],
-      [worst(columns.loopMax), { figure: 'max' }],
-    ],
-  )
+function loopDelay({ columns }: History): Metric[] {
+  const worst = (figure: string, delays: readonly number[]): Sample => [
+    Math.max(0, ...delays.slice(-DELAY_SECONDS)) / 1e6,
+    { figure },
+  ]
+  const help = 'How late timers of the event loop were within a second: the worst second of the last minute.'
+  const { loopP50, loopP99, loopMax } = columns
+  const delays = [worst('p50', loopP50), worst('p99', loopP99), worst('max', loopMax)]
+  return gauges({ event_loop_delay_seconds: [help, delays] })
 }
 
 const STARTED_AT = Date.now() / 1000 - process.uptime()
@@ -139,16 +125,19 @@ const STARTED_AT = Date.now() / 1000 - process.uptime()
 function processMetrics(): Metric[] {
   const { user, system } = process.cpuUsage()
   const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
-  return [
-    counter('process_cpu_user_seconds_total', 'Processor time in user mode.', user / 1e6),
-    counter('process_cpu_system_seconds_total', 'Processor time in the kernel.', system / 1e6),
-    gauge('process_start_time_seconds', 'When the process was started.', STARTED_AT),
-    gauge('process_resident_memory_bytes', 'Memory of the process.', rss),
-    gauge('nodejs_heap_size_total_bytes', 'Heap of JavaScript.', heapTotal),
-    gauge('nodejs_heap_size_used_bytes', 'What of it is in use.', heapUsed),
-    gauge('nodejs_external_memory_bytes', 'Memory of objects beside the heap, such as buffers.', external),
-    gauge('process_open_fds', 'Open files and sockets; 0 where that cannot be known.', openFiles()),
-  ]
+  const times = {
+    cpu_user_seconds: ['Processor time in user mode.', user / 1e6],
+    cpu_system_seconds: ['Processor time in the kernel.', system / 1e6],
+  } as const
+  const state = {
+    process_start_time_seconds: ['When the process was started.', STARTED_AT],
+    process_resident_memory_bytes: ['Memory of the process.', rss],
+    nodejs_heap_size_total_bytes: ['Heap of JavaScript.', heapTotal],
+    nodejs_heap_size_used_bytes: ['What of it is in use.', heapUsed],
+    nodejs_external_memory_bytes: ['Memory of objects beside the heap, such as buffers.', external],
+    process_open_fds: ['Open files and sockets; 0 where that cannot be known.', openFiles()],
+  } as const
+  return [...counters(times, 'process_'), ...gauges(state, '')]
 }
 
 function openFiles(): number {

@@ -1,76 +1,77 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { toWarpdexError } from '../../protocol/errors.js'
-import type { Log } from '../observe/log.js'
-import { type Answer, json } from './answer.js'
+import { type Answer, json, type Route, type SiteRequest } from './answer.js'
+import { metricsAnswer } from './metrics.js'
+import { PAGE_PATH, pageRoutes } from './static-files.js'
+import { type Availability, type StatusSource, statusRoute } from './status.js'
 
-/** What the page loads lies below it. */
-export const PAGE_PATH = '/page/'
-
-/** What is looked at of a request. */
-export interface SiteRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers: IncomingHttpHeaders
-}
-
-/** What a path is answered with. */
-export interface Route {
-  /** Whether who asks must be allowed to read. */
-  readonly guarded: boolean
-  answer(request: SiteRequest): Answer | Promise<Answer>
-}
-
-export interface SiteOptions {
-  readonly routes: ReadonlyMap<string, Route>
+export interface SiteSource extends StatusSource {
+  /** The status page's files; by default where the build puts them. */
+  readonly pageFolder?: string | undefined
   /** Whether who asks may read what is not for everybody. */
   readonly mayRead: (request: SiteRequest) => boolean
   /** Whether who asks calls the server by a name that is its own. */
   readonly isOwnName: (request: SiteRequest) => boolean
-  readonly log: Log
 }
+
+/** Answers a request; never fails. */
+export type Site = (request: SiteRequest) => Promise<Answer>
 
 const METHODS = 'GET, HEAD'
 
-/** All that the server answers over HTTP. */
-export class Site {
-  readonly #options: SiteOptions
+/** Not for everybody. */
+const GUARDED: ReadonlySet<string> = new Set(['/metrics', '/status.json'])
 
-  constructor(options: SiteOptions) {
-    this.#options = options
-  }
-
-  /** Answers a request; never fails. */
-  async answer(request: SiteRequest): Promise<Answer> {
+/** All that one server answers over HTTP. */
+export function openSite(source: SiteSource): Site {
+  const { availability, monitor } = source
+  const routes = new Map<string, Route>([
+    ...pageRoutes(source.pageFolder),
+    // Whether the process lives, which is so whenever it answers.
+    ['/health', () => json(200, { status: availability().status })],
+    ['/ready', () => readiness(availability())],
+    ['/metrics', () => metricsAnswer(source)],
+    ['/status.json', statusRoute(source)],
+  ])
+  return async (request) => {
     try {
-      return await this.#find(request)
+      return await (refusal(request, routes, source) ?? routes.get(pathOf(request))!(request))
     } catch (thrown) {
       const { code, message, stack } = toWarpdexError(thrown)
-      this.#options.log.error({ stack }, `an HTTP request failed: ${message}`)
+      monitor.log.error({ stack }, `an HTTP request failed: ${message}`)
       return json(500, { error: code })
     }
   }
+}
 
-  #find(request: SiteRequest): Answer | Promise<Answer> {
-    const { routes, mayRead, isOwnName } = this.#options
-    const path = pathOf(request)
-    const route = routes.get(path)
-    if (route === undefined) {
-      const paths = [...routes.keys()].filter((known) => !known.startsWith(PAGE_PATH))
-      return json(404, { error: `there is nothing here; there are ${paths.join(', ')}, and WebSocket` })
-    }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return json(405, { error: `${path} takes ${METHODS}` }, { allow: METHODS })
-    }
-    if (route.guarded && !isOwnName(request)) {
-      const error = 'the header Host must name this machine: localhost, or an address of the loopback'
-      return json(403, { error })
-    }
-    if (route.guarded && !mayRead(request)) {
-      const error = 'the server wants its token: Authorization: Bearer <token>'
-      return json(401, { error }, { 'www-authenticate': 'Bearer realm="warpdex"' })
-    }
-    return route.answer(request)
+/** Why a request is not answered by the route of its path; undefined where it is. */
+function refusal(
+  request: SiteRequest,
+  routes: ReadonlyMap<string, Route>,
+  { mayRead, isOwnName }: SiteSource,
+): Answer | undefined {
+  const path = pathOf(request)
+  if (!routes.has(path)) {
+    const paths = [...routes.keys()].filter((known) => !known.startsWith(PAGE_PATH))
+    return json(404, { error: `there is nothing here; there are ${paths.join(', ')}, and WebSocket` })
   }
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return json(405, { error: `${path} takes ${METHODS}` }, { allow: METHODS })
+  }
+  if (!GUARDED.has(path)) return undefined
+  if (!isOwnName(request)) {
+    const error = 'the header Host must name this machine: localhost, or an address of the loopback'
+    return json(403, { error })
+  }
+  if (mayRead(request)) return undefined
+  const error = 'the server wants its token: Authorization: Bearer <token>'
+  return json(401, { error }, { 'www-authenticate': 'Bearer realm="warpdex"' })
+}
+
+/** Whether requests are answered. */
+function readiness({ status, reason }: Availability): Answer {
+  return reason === undefined
+    ? json(200, { ready: true, status })
+    : json(503, { ready: false, status, reason }, { 'retry-after': '1' })
 }
 
 /** The path alone: a query, which might hold secrets, is never looked at. */

@@ -3,8 +3,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Answer, json } from './answer.js'
-import { PAGE_PATH, type Route } from './site.js'
+import { type Answer, json, type Route } from './answer.js'
+
+/** What the page loads lies below it. */
+export const PAGE_PATH = '/page/'
 
 /** Where the build puts the page's own files. */
 const FOLDER = fileURLToPath(new URL('./page/', import.meta.url))
@@ -24,8 +26,7 @@ const INDEX = 'index.html'
  */
 export function pageRoutes(folder = FOLDER): ReadonlyMap<string, Route> {
   if (!existsSync(join(folder, 'main.js'))) {
-    const answer = () => json(404, { error: 'the page is not compiled; run npm run build' })
-    return new Map([['/', { guarded: false, answer }]])
+    return new Map([['/', () => json(404, { error: 'the page is not compiled; run npm run build' })]])
   }
   const files = readdirSync(folder).filter((name) => TYPES[extname(name)] !== undefined)
   const routes = new Map(files.map((name) => [`${PAGE_PATH}${name}`, fileRoute(join(folder, name))]))
@@ -38,13 +39,10 @@ export function pageRoutes(folder = FOLDER): ReadonlyMap<string, Route> {
 /** A file, read when it is first asked for; whoever has it already is told so. */
 function fileRoute(file: string): Route {
   let kept: { readonly answer: Answer; readonly tag: string } | undefined
-  return {
-    guarded: false,
-    answer: ({ headers }) => {
-      kept ??= readAnswer(file)
-      const { answer, tag } = kept
-      return headers['if-none-match'] === tag ? { ...answer, status: 304, body: '' } : answer
-    },
+  return ({ headers }) => {
+    kept ??= readAnswer(file)
+    const { answer, tag } = kept
+    return headers['if-none-match'] === tag ? { ...answer, status: 304, body: '' } : answer
   }
 }
 

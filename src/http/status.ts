@@ -8,17 +8,22 @@ import type { HistoryField } from '../observe/history.js'
 import type { LogHistogram } from '../observe/log-histogram.js'
 import { type Meters, STAGES, type Stage } from '../observe/meters.js'
 import type { Notice } from '../observe/monitor.js'
-import { json } from './answer.js'
+import { json, type Route } from './answer.js'
 import { largestRelations } from './engine-metrics.js'
-import type { Availability } from './health.js'
 import type { MetricsSource } from './metrics.js'
-import type { Route } from './site.js'
 
 /** Indexes, and relations, that the status page lists: the largest. */
 export const LISTED = 100
 
 /** How long a status is good for, so that many pages cost no more than one. */
 const FRESH_MS = 500
+
+/** How the server is at the moment. */
+export interface Availability {
+  readonly status: 'starting' | 'ready' | 'stopping'
+  /** Why requests would not be answered; undefined when they are. */
+  readonly reason: string | undefined
+}
 
 /** Number of something, and how long it took in microseconds. */
 interface Times {
@@ -60,13 +65,10 @@ export interface StatusSource extends MetricsSource {
 /** `/status.json`. */
 export function statusRoute(source: StatusSource): Route {
   let latest: { readonly at: number; readonly status: ServerStatus } | undefined
-  return {
-    guarded: true,
-    answer: () => {
-      const at = performance.now()
-      if (latest === undefined || at - latest.at > FRESH_MS) latest = { at, status: serverStatus(source) }
-      return json(200, latest.status)
-    },
+  return () => {
+    const at = performance.now()
+    if (latest === undefined || at - latest.at > FRESH_MS) latest = { at, status: serverStatus(source) }
+    return json(200, latest.status)
   }
 }
 

@@ -1,8 +1,8 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Engine } from '../engine/engine.js'
 import type { Answer } from '../http/answer.js'
-import type { Status } from '../http/health.js'
 import type { Site } from '../http/site.js'
+import type { Availability } from '../http/status.js'
 import type { Monitor } from '../observe/monitor.js'
 import type { Access } from './access/access.js'
 import type { Grant } from './access/rights.js'
@@ -26,14 +26,14 @@ export class LocalBackend implements Backend {
   readonly #grants = new Map<number, Grant>()
   #engine: Engine | undefined
   #site: Site | undefined
-  #status: Status = 'starting'
+  #status: Availability['status'] = 'starting'
   #next = 0
 
   constructor(options: Options) {
     this.#options = options
   }
 
-  get status(): Status {
+  get status(): Availability['status'] {
     return this.#status
   }
 
@@ -110,6 +110,6 @@ export class LocalBackend implements Backend {
   async visit(visit: Visit): Promise<Answer> {
     const site = this.#site
     if (site === undefined) throw new Error('the server has no site')
-    return site.answer(visit)
+    return site(visit)
   }
 }

@@ -1,12 +1,14 @@
+import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
-import type { Engine } from '../engine/engine.js'
+import { Engine } from '../engine/engine.js'
 import type { EngineOptions } from '../engine/engine-options.js'
-import { openSite } from '../http/open-site.js'
+import { openSite } from '../http/site.js'
 import { type Log, NO_LOG } from '../observe/log.js'
 import { Monitor } from '../observe/monitor.js'
 import { Access } from './access/access.js'
+import type { Load } from './backpressure/backpressure.js'
 import { type BackpressureLimits, backpressureLimits } from './backpressure/backpressure-limits.js'
 import { checkBinding, hostAndPort } from './binding.js'
 import type { Address, ListenerOptions } from './listener.js'
@@ -14,7 +16,6 @@ import { Listeners } from './listeners.js'
 import { LocalBackend } from './local-backend.js'
 import { ReplyMemory } from './reply-memory.js'
 import { exposureOf } from './secret-files.js'
-import { ServedEngine } from './served-engine.js'
 import { readTlsIdentity, type TlsIdentity } from './tls.js'
 
 /** What tests and benchmarks may want otherwise. */
@@ -30,31 +31,6 @@ export interface ServerOptions
   readonly log?: Log
 }
 
-/** What clients take at the moment: requests are those that are not answered, replies those that have not left. */
-export interface ServerLoad {
-  readonly connections: number
-  readonly requests: number
-  readonly requestBytes: number
-  readonly replyBytes: number
-}
-
-export interface RunningServer {
-  /** Where clients connect, `ws://host:port`, or `wss://` where the port speaks TLS. */
-  readonly url: string
-  readonly engine: Engine
-  /**
-   * Reads certificate, key and tokens again. Once it resolves no request is carried out by rights that are gone.
-   * @throws WarpdexError `BAD_REQUEST` for the first file that cannot be used; it stays as it was
-   */
-  reload(): Promise<void>
-  /** What clients take at the moment. */
-  load(): ServerLoad
-  /** What a close still waits for, for people. */
-  unfinished(): readonly string[]
-  /** Answers what is running, refuses what comes, and gives everything back. May be called more than once. */
-  close(): Promise<void>
-}
-
 /**
  * Starts a server: listens first, so that a port in use is known before long work begins, then opens the engine.
  *
@@ -64,46 +40,158 @@ export interface RunningServer {
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<RunningServer> {
   const access = new Access(config)
   checkBinding(config.host, access.guarded, config.allowUnauthenticated)
-  const tls = readTlsIdentity(config.tlsCert, config.tlsKey)
-  const monitor = new Monitor(options.log ?? NO_LOG)
-  const onWarning = (message: string) => {
-    monitor.warn(message)
-    options.onWarning?.(message)
-  }
-  for (const warning of warningsOf(config, tls)) onWarning(warning)
-  const engine = new ServedEngine()
-  const memory = new ReplyMemory(LIMITS.replyMemoryKept)
-  const backend = new LocalBackend({ access, maxConnections: config.maxConnections, monitor, memory })
-  backend.show(
-    openSite({
-      monitor,
-      engine: () => engine.current,
-      availability: () => ({ status: backend.status, reason: reasonToWait(backend, engine.current) }),
-      mayRead: (request) => access.mayRead(request),
-      isOwnName: (request) => access.isOwnName(request),
-      pageFolder: options.pageFolder,
-    }),
-  )
-  const limits = { ...backpressureLimits(config), ...options.limits }
-  const listeners = new Listeners({ limits, backend, memory, monitor })
-  monitor.meters.underWay = () => {
-    const { requests, requestBytes: bytes } = listeners.load
-    return { requests, bytes }
-  }
-  const parts: RunningParts = { access, backend, listeners, engine, monitor }
+  const server = new RunningServer(config, options, access)
   try {
-    const port = await listeners.listen(addressesOf(config, tls), config.ioThreads)
-    monitor.log.info({ host: config.host, port }, 'listening; opening the data directory')
-    const opened = await engine.open(config, { ...options, onWarning, meter: monitor.meters })
-    backend.begin(opened)
-    listeners.begin()
-    const { name, software } = opened.adapter
-    monitor.log.info({ adapter: name, software, indexes: opened.list().length }, 'ready')
-    const url = `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(config.host, port)}`
-    return running(config, url, opened, parts)
+    await server.open()
+    return server
   } catch (error) {
-    await close(parts)
+    await server.close()
     throw error
+  }
+}
+
+/** A server, and all that it is made of. */
+export class RunningServer {
+  /** Where clients connect, `ws://host:port`, or `wss://` where the port speaks TLS; known once it listens. */
+  url = ''
+  readonly #config: Config
+  readonly #options: ServerOptions
+  readonly #access: Access
+  readonly #tls: TlsIdentity | undefined
+  readonly #monitor: Monitor
+  readonly #backend: LocalBackend
+  readonly #listeners: Listeners
+  #snapshotThread: SnapshotThread | undefined
+  #engine: Engine | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(config: Config, options: ServerOptions, access: Access) {
+    this.#config = config
+    this.#options = options
+    this.#access = access
+    this.#tls = readTlsIdentity(config.tlsCert, config.tlsKey)
+    const monitor = new Monitor(options.log ?? NO_LOG)
+    this.#monitor = monitor
+    const memory = new ReplyMemory(LIMITS.replyMemoryKept)
+    const backend = new LocalBackend({ access, maxConnections: config.maxConnections, monitor, memory })
+    this.#backend = backend
+    backend.show(
+      openSite({
+        monitor,
+        engine: () => this.#engine,
+        availability: () => ({ status: backend.status, reason: this.#reasonToWait }),
+        mayRead: (request) => access.mayRead(request),
+        isOwnName: (request) => access.isOwnName(request),
+        pageFolder: options.pageFolder,
+      }),
+    )
+    const limits = { ...backpressureLimits(config), ...options.limits }
+    this.#listeners = new Listeners({ limits, backend, memory, monitor })
+    monitor.meters.underWay = () => {
+      const { requests, requestBytes: bytes } = this.#listeners.load
+      return { requests, bytes }
+    }
+  }
+
+  /** Listens, and opens the engine. @throws as `startServer`; `close` gives back what is there by then */
+  async open(): Promise<void> {
+    const config = this.#config
+    const { log, meters: meter } = this.#monitor
+    const tls = this.#tls
+    const onWarning = (message: string) => {
+      this.#monitor.warn(message)
+      this.#options.onWarning?.(message)
+    }
+    for (const warning of warningsOf(config, tls)) onWarning(warning)
+    const port = await this.#listeners.listen(addressesOf(config, tls), config.ioThreads)
+    this.url = `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(config.host, port)}`
+    log.info({ host: config.host, port }, 'listening; opening the data directory')
+    if (config.ioThreads > 0) this.#snapshotThread = new SnapshotThread(onWarning)
+    const snapshotThread = this.#snapshotThread
+    const own = { ...this.#options, onWarning, meter, snapshotThread }
+    const engine = await Engine.open({ ...engineOptions(config), ...own })
+    this.#engine = engine
+    this.#backend.begin(engine)
+    this.#listeners.begin()
+    const { name, software } = engine.adapter
+    log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
+  }
+
+  get engine(): Engine {
+    if (this.#engine === undefined) throw new Error('the engine is not open')
+    return this.#engine
+  }
+
+  /**
+   * Reads certificate, key and tokens again. Once it resolves no request is carried out by rights that are gone.
+   * @throws WarpdexError `BAD_REQUEST` for the first file that cannot be used; it stays as it was
+   */
+  async reload(): Promise<void> {
+    const { tlsCert, tlsKey } = this.#config
+    // A bad certificate must not keep a token that was taken away.
+    try {
+      this.#access.reload()
+    } finally {
+      const renewed = readTlsIdentity(tlsCert, tlsKey)
+      if (renewed !== undefined) this.#listeners.renew(renewed)
+    }
+    this.#monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
+  }
+
+  /** What clients take at the moment. */
+  readonly load = (): Load & { readonly connections: number } => ({
+    connections: this.#backend.connections,
+    ...this.#listeners.load,
+  })
+
+  /** What a close still waits for, for people. */
+  unfinished(): readonly string[] {
+    const { requests, waitingClients } = this.#listeners.load
+    const { unclosed } = this.engine
+    return [
+      ...(requests > 0 ? [`${requests} requests of ${waitingClients} clients`] : []),
+      ...(unclosed.length > 0 ? [`work on ${unclosed.map((name) => JSON.stringify(name)).join(', ')}`] : []),
+    ]
+  }
+
+  /** Answers what is running, refuses what comes, and gives everything back. May be called more than once. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  /** Lets nobody in any more, answers what runs, and sees everybody out. HTTP is answered until then. */
+  async #close(): Promise<void> {
+    const { log } = this.#monitor
+    log.info({}, 'stopping: requests that run are answered')
+    this.#backend.stop()
+    try {
+      await this.#engine?.close()
+    } finally {
+      await Promise.all([this.#listeners.close(), this.#snapshotThread?.stop()])
+      this.#monitor.stop()
+    }
+    log.info({}, 'stopped')
+  }
+
+  /** Why requests would not be answered, in words for people; undefined when they are. */
+  get #reasonToWait(): string | undefined {
+    const { status } = this.#backend
+    if (status === 'starting') return 'the server is starting: indexes are being loaded'
+    if (status === 'stopping') return 'the server is shutting down'
+    return this.#engine?.interruption
+  }
+}
+
+/** What a server sets of its engine; 0 and the empty text mean that there is none. */
+function engineOptions(config: Config) {
+  const { directory, adapter, snapshotLogBytes, payloadCacheBytes, queryMemory, recalibrate } = config
+  const { backupDirectory, deviceMemory, queryMemoryInAll } = config
+  return {
+    ...{ directory, adapter, snapshotLogBytes, payloadCacheBytes, queryMemory, recalibrate },
+    backupDirectory: backupDirectory || undefined,
+    deviceMemory: deviceMemory || undefined,
+    queryMemoryInAll: queryMemoryInAll || undefined,
   }
 }
 
@@ -130,74 +218,4 @@ function warningsOf(config: Config, tls: TlsIdentity | undefined): readonly stri
   const fault = backupDirectory === '' ? undefined : backupFolderFault(backupDirectory)
   const exposure = exposureOf(config, tls?.until)
   return fault === undefined ? exposure : [...exposure, `${fault}, or every backup fails`]
-}
-
-interface RunningParts {
-  readonly access: Access
-  readonly backend: LocalBackend
-  readonly listeners: Listeners
-  readonly engine: ServedEngine
-  readonly monitor: Monitor
-}
-
-function running(
-  { tlsCert, tlsKey }: Config,
-  url: string,
-  opened: Engine,
-  parts: RunningParts,
-): RunningServer {
-  const { access, backend, listeners, monitor } = parts
-  let closed: Promise<void> | undefined
-  return {
-    url,
-    engine: opened,
-    reload: async () => {
-      // A bad certificate must not keep a token that was taken away.
-      try {
-        access.reload()
-      } finally {
-        const renewed = readTlsIdentity(tlsCert, tlsKey)
-        if (renewed !== undefined) listeners.renew(renewed)
-      }
-      monitor.log.info({}, 'certificate and tokens were read again, and hold from now on')
-    },
-    load: () => {
-      const { requests, requestBytes, replyBytes } = listeners.load
-      return { connections: backend.connections, requests, requestBytes, replyBytes }
-    },
-    unfinished: () => unfinished(listeners, opened),
-    close: () => {
-      closed ??= close(parts)
-      return closed
-    },
-  }
-}
-
-/** Lets nobody in any more, answers what runs, and sees everybody out. HTTP is answered until then. */
-async function close({ backend, listeners, engine, monitor }: RunningParts): Promise<void> {
-  monitor.log.info({}, 'stopping: requests that run are answered')
-  backend.stop()
-  try {
-    await engine.close()
-  } finally {
-    await listeners.close()
-    monitor.stop()
-  }
-  monitor.log.info({}, 'stopped')
-}
-
-/** Why requests would not be answered, in words for people; undefined when they are. */
-function reasonToWait({ status }: LocalBackend, engine: Engine | undefined): string | undefined {
-  if (status === 'starting') return 'the server is starting: indexes are being loaded'
-  if (status === 'stopping') return 'the server is shutting down'
-  return engine?.interruption
-}
-
-function unfinished(listeners: Listeners, engine: Engine): readonly string[] {
-  const { requests, waitingClients } = listeners.load
-  const { unclosed } = engine
-  return [
-    ...(requests > 0 ? [`${requests} requests of ${waitingClients} clients`] : []),
-    ...(unclosed.length > 0 ? [`work on ${unclosed.map((name) => JSON.stringify(name)).join(', ')}`] : []),
-  ]
 }

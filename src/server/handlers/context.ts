@@ -1,10 +1,12 @@
 import type { ResultMemory } from '../../../gpu/memory/result-memory.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { ControlOp, Request } from '../../../protocol/messages.js'
+import type { Sections } from '../../../protocol/frame.js'
+import type { ControlOp, ControlRequest, Request } from '../../../protocol/messages.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
+import type { Engine } from '../../engine/engine.js'
 import type { WriteId } from '../../engine/index-requests.js'
 import type { Grant } from '../access/rights.js'
-import type { Call, FieldsResult } from '../backend.js'
+import type { Call } from '../backend.js'
 
 /** The requests that concern the engine; the others concern the connection only. */
 export type EngineRequest = Exclude<Request, { op: 'hello' | 'cancel' }>
@@ -17,10 +19,14 @@ export interface RequestContext {
   readonly memory: ResultMemory
 }
 
-/** A result of fields only. */
-export function fields<O extends ControlOp>(fields: ReplyFields[O]): FieldsResult {
-  return { fields }
-}
+/** Carries out requests of one operation. */
+export type ControlHandler<O extends ControlOp> = (
+  engine: Engine,
+  request: ControlRequest<O>,
+  context: RequestContext,
+) => Promise<{ readonly fields: ReplyFields[O]; readonly sections?: Sections }>
+
+export type ControlHandlers<O extends ControlOp> = { readonly [Op in O]: ControlHandler<Op> }
 
 /**
  * How a write is named by its number.

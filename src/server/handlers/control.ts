@@ -1,67 +1,88 @@
 import type { DataRequest } from '../../../protocol/data-request.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { ControlRequest } from '../../../protocol/messages.js'
+import { batchFromSections, sectionsOfBatch } from '../../../protocol/relation-sections.js'
 import type { SnapshotInfo } from '../../../protocol/replies.js'
 import type { Engine } from '../../engine/engine.js'
 import type { EngineStats } from '../../engine/engine-stats.js'
 import { authorise, type Rights } from '../access/rights.js'
-import { visibleStats } from '../access/visible-stats.js'
-import type { Result } from '../backend.js'
-import { type EngineRequest, fields, type RequestContext } from './context.js'
-import { handleQuery } from './queries.js'
-import { handleRelation } from './relations.js'
+import { visibleRelations, visibleStats } from '../access/visible-stats.js'
+import type { FieldsResult } from '../backend.js'
+import {
+  type ControlHandler,
+  type ControlHandlers,
+  type EngineRequest,
+  type RequestContext,
+  writeIdOf,
+} from './context.js'
+import { QUERY_HANDLERS } from './queries.js'
+
+type EngineOp = Exclude<EngineRequest, DataRequest>['op']
+
+const HANDLERS: ControlHandlers<EngineOp> = {
+  open: async (engine, request) => {
+    const index = engine.index(request.index)
+    if (!index.exists) await index.ready()
+    return { fields: { ...index.definition, ...index.handle } }
+  },
+  createIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...layout }) => {
+    const definition = { name, ...layout }
+    return { fields: { definition, created: await engine.createIndex(definition, { ifNotExists }) } }
+  },
+  dropIndex: async (engine, { index, ifExists }) => ({
+    fields: { dropped: await engine.dropIndex(index, { ifExists }) },
+  }),
+  listIndexes: async (engine, _request, { grant: { rights } }) => ({
+    fields: { indexes: engine.list().filter(({ name }) => rights.may('stats', name)) },
+  }),
+  createRelation: async (engine, { relation: name, columns, ifNotExists }) => {
+    const definition = { name, columns }
+    return { fields: { definition, created: await engine.createRelation(definition, { ifNotExists }) } }
+  },
+  dropRelation: async (engine, { relation, ifExists }, { grant: { rights } }) => {
+    const authorise = (index: string) => authoriseDrop(index, rights)
+    return { fields: { dropped: await engine.dropRelation(relation, { ifExists, authorise }) } }
+  },
+  createRelationIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...over }) => ({
+    fields: await engine.createRelationIndex({ name, ...over }, { ifNotExists }),
+  }),
+  listRelations: async (engine, _request, { grant: { rights } }) => ({
+    fields: { relations: visibleRelations(engine.relations(), rights) },
+  }),
+  append: async (engine, { relation: name, columns, rows, writeId }, context) => {
+    const relation = engine.relation(name)
+    const batch = batchFromSections(columns, rows, relation.definition)
+    return { fields: await relation.append(batch, writeIdOf(writeId, context), context.call) }
+  },
+  readRelation: async (engine, request, { call }) => {
+    const relation = engine.readableRelation(request.relation)
+    const { columns, batch, total } = await relation.read(request, call)
+    return { fields: { columns, rows: batch.rows, total }, sections: sectionsOfBatch(batch, columns) }
+  },
+  stats: async (engine, request, { grant: { rights } }) => ({
+    fields: visibleStats(statsOf(engine, request), rights),
+  }),
+  snapshot: async (engine, request, { grant: { rights } }) => ({
+    fields: { snapshots: await snapshot(engine, request, rights) },
+  }),
+  backup: async (engine, { name }) => ({ fields: await engine.backUp(name) }),
+  calibrate: async (engine, { again }) => ({ fields: await engine.calibration(again) }),
+  ...QUERY_HANDLERS,
+}
 
 /**
- * Carries out a request that is none for an index's data, if whoever asks may make it. The engine has it before this returns, so that requests take effect in the order of
- * these calls.
+ * Carries out a request that is none for an index's data, if whoever asks may make it. The engine has it before this returns, so that requests
+ * take effect in the order of these calls.
  */
 export async function handleControl(
   engine: Engine,
   request: Exclude<EngineRequest, DataRequest>,
   context: RequestContext,
-): Promise<Result> {
-  const { grant } = context
-  const { rights } = grant
-  authorise(grant, request)
-  switch (request.op) {
-    case 'open': {
-      const index = engine.index(request.index)
-      if (!index.exists) await index.ready()
-      return fields<'open'>({ ...index.definition, ...index.handle })
-    }
-    case 'createIndex': {
-      const { id: _id, op: _op, index: name, ifNotExists, ...layout } = request
-      const definition = { name, ...layout }
-      const created = await engine.createIndex(definition, { ifNotExists })
-      return fields<'createIndex'>({ definition, created })
-    }
-    case 'dropIndex': {
-      const { index, ifExists } = request
-      return fields<'dropIndex'>({ dropped: await engine.dropIndex(index, { ifExists }) })
-    }
-    case 'listIndexes':
-      return fields<'listIndexes'>({
-        indexes: engine.list().filter(({ name }) => rights.may('stats', name)),
-      })
-    case 'stats':
-      return fields<'stats'>(visibleStats(statsOf(engine, request), rights))
-    case 'snapshot':
-      return fields<'snapshot'>({ snapshots: await snapshot(engine, request, rights) })
-    case 'createRelation':
-    case 'dropRelation':
-    case 'createRelationIndex':
-    case 'listRelations':
-    case 'append':
-    case 'readRelation':
-      return handleRelation(engine, request, context)
-    case 'backup':
-      return fields<'backup'>(await engine.backUp(request.name))
-    case 'calibrate':
-      return fields<'calibrate'>(await engine.calibration(request.again))
-    case 'query':
-    case 'queryNext':
-    case 'queryEnd':
-      return handleQuery(engine.queries, request, context)
-  }
+): Promise<FieldsResult> {
+  authorise(context.grant, request)
+  // The handler of its operation takes it.
+  const handler = HANDLERS[request.op] as ControlHandler<EngineOp>
+  return handler(engine, request, context)
 }
 
 /** Figures of one index or relation, or of all. */
@@ -83,4 +104,14 @@ async function snapshot(
   if (relation !== undefined) return [await engine.relation(relation).snapshot()]
   if (index !== undefined) return engine.snapshot(index)
   return engine.snapshots((name) => rights.may('snapshot', name))
+}
+
+/** Of an index that the asker may not see the refusal tells no more than that there is one. */
+function authoriseDrop(index: string, rights: Rights): void {
+  if (rights.may('drop', index)) return
+  const which = rights.may('stats', index) ? JSON.stringify(index) : 'one that it may not see'
+  throw new WarpdexError(
+    'UNAUTHORISED',
+    `dropRelation needs the right "drop" on each index over the relation's columns, too; the client's token lacks it on ${which}`,
+  )
 }

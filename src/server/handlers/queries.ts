@@ -1,43 +1,29 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Request } from '../../../protocol/messages.js'
 import { encodeBatch } from '../../../protocol/query/batch-section.js'
-import type { ResultBatch } from '../../../protocol/query/result.js'
-import type { ReplyFields } from '../../../protocol/replies.js'
 import type { Right } from '../../../protocol/rights.js'
 import type { Keeper } from '../../engine/kept-results.js'
-import type { Queries } from '../../query/queries.js'
 import type { QueryReader } from '../../query/query-host.js'
-import type { Result } from '../backend.js'
-import type { RequestContext } from './context.js'
-
-type QueryRequest = Extract<Request, { op: 'query' | 'queryNext' | 'queryEnd' }>
+import type { ControlHandlers, RequestContext } from './context.js'
 
 /** Begins, goes on with, ends or keeps the result of a query. */
-export async function handleQuery(
-  queries: Queries,
-  request: QueryRequest,
-  context: RequestContext,
-): Promise<Result> {
-  const reader = readerOf(context)
-  if (request.op === 'queryEnd') {
-    queries.end(request.cursor, reader)
+export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd'> = {
+  query: async ({ queries }, { query, lists, explain, keep }, context) => {
+    const reader = readerOf(context)
+    if (explain) return { fields: { explanation: await queries.explain(query, reader, lists) } }
+    if (keep !== undefined) return { fields: { kept: await queries.keep(query, keep, reader, lists) } }
+    const { batch: rows, cursor } = await queries.start(query, reader, lists)
+    const { batch, data } = encodeBatch(rows)
+    return { fields: { batch, cursor }, sections: { data: { type: 'bytes', bytes: data } } }
+  },
+  queryNext: async ({ queries }, { cursor }, context) => {
+    const { batch: rows, more } = await queries.next(cursor, readerOf(context))
+    const { batch, data } = encodeBatch(rows)
+    return { fields: { batch, more }, sections: { data: { type: 'bytes', bytes: data } } }
+  },
+  queryEnd: async ({ queries }, { cursor }, context) => {
+    queries.end(cursor, readerOf(context))
     return { fields: {} }
-  }
-  if (request.op === 'queryNext') {
-    const { batch, more } = await queries.next(request.cursor, reader)
-    return batchReply<'queryNext'>(batch, (batch) => ({ batch, more }))
-  }
-  const { query, lists } = request
-  if (request.explain) {
-    const fields: ReplyFields['query'] = { explanation: await queries.explain(query, reader, lists) }
-    return { fields }
-  }
-  if (request.keep !== undefined) {
-    const fields: ReplyFields['query'] = { kept: await queries.keep(query, request.keep, reader, lists) }
-    return { fields }
-  }
-  const { batch, cursor } = await queries.start(query, reader, lists)
-  return batchReply<'query'>(batch, (batch) => ({ batch, cursor }))
+  },
 }
 
 /** A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one. */
@@ -59,12 +45,4 @@ function readerOf({ call, grant }: RequestContext): QueryReader & Keeper {
     maySee: (index) => grant.rights.may('stats', index),
     authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),
   }
-}
-
-function batchReply<O extends 'query' | 'queryNext'>(
-  rows: ResultBatch,
-  fieldsOf: (batch: ReplyFields['queryNext']['batch']) => ReplyFields[O],
-): Result {
-  const { batch, data } = encodeBatch(rows)
-  return { fields: fieldsOf(batch), sections: { data: { type: 'bytes', bytes: data } } }
 }
