@@ -27,9 +27,8 @@ export interface ConfigSources {
 
 interface Source {
   readonly kind: string
+  /** By setting name. */
   readonly given: Readonly<Record<string, unknown>>
-  /** A setting's key in `given`. */
-  readonly keyOf: (name: string) => string
   /** A setting as the user wrote it. */
   readonly shownAs: (name: string) => string
   /** Whether a text may stand for a number or a boolean. */
@@ -54,23 +53,24 @@ export function loadConfig(given: ConfigSources = {}): Config {
 }
 
 function flagSource(given: Readonly<Record<string, unknown>>): Source {
-  return { kind: 'flag', given, keyOf: same, shownAs: (name) => `--${flagName(name)}`, texts: true }
+  return { kind: 'flag', given, shownAs: (name) => `--${flagName(name)}`, texts: true }
 }
 
 function environmentSource(
   environment: Readonly<Record<string, string | undefined>>,
   onWarning: (message: string) => void,
 ): Source {
-  const variables = Object.keys(SETTINGS).map(variableName)
+  const settings = new Map(Object.keys(SETTINGS).map((name) => [variableName(name), name]))
   const given: Record<string, string> = {}
   const links: string[] = []
   const unknown: string[] = []
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('WARPDEX_') || value === undefined) continue
     if (name === FILE_VARIABLE || CLIENT_VARIABLES.includes(name)) continue
+    const setting = settings.get(name)
     if (isServiceLink(name, value)) links.push(name)
-    else if (variables.includes(name)) given[name] = value
-    else unknown.push(name)
+    else if (setting === undefined) unknown.push(name)
+    else given[setting] = value
   }
   if (links.length > 0) {
     onWarning(
@@ -79,10 +79,10 @@ function environmentSource(
   }
   if (unknown.length > 0) {
     onWarning(
-      `ignored ${unknown.join(', ')}, which the server does not know; it knows ${variables.join(', ')} and ${FILE_VARIABLE}`,
+      `ignored ${unknown.join(', ')}, which the server does not know; it knows ${[...settings.keys()].join(', ')} and ${FILE_VARIABLE}`,
     )
   }
-  return { kind: 'environment variable', given, keyOf: variableName, shownAs: variableName, texts: true }
+  return { kind: 'environment variable', given, shownAs: variableName, texts: true }
 }
 
 /** A value tells only where the name could be a Service's: a token may look as it likes. */
@@ -101,26 +101,20 @@ function fileSource(path: string): Source {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw badRequest(`the configuration file ${path} must hold one JSON object`)
   }
-  return { kind: `setting in ${path}`, given: { ...content }, keyOf: same, shownAs: same, texts: false }
+  return { kind: `setting in ${path}`, given: { ...content }, shownAs: (name) => name, texts: false }
 }
 
-function same(name: string): string {
-  return name
-}
-
-function refuseUnknown({ kind, given, keyOf, shownAs }: Source): void {
+function refuseUnknown({ kind, given, shownAs }: Source): void {
   const names = Object.keys(SETTINGS)
-  for (const key of Object.keys(given)) {
-    if (names.some((name) => keyOf(name) === key)) continue
-    const valid = names.map(shownAs).join(', ')
-    throw badRequest(`unknown ${kind} ${key}; use one of ${valid}`)
-  }
+  const unknown = Object.keys(given).find((name) => !names.includes(name))
+  if (unknown === undefined) return
+  throw badRequest(`unknown ${kind} ${unknown}; use one of ${names.map(shownAs).join(', ')}`)
 }
 
 function pickSetting<K extends keyof Config>(name: K, sources: readonly Source[]): Config[K] {
   const setting = SETTINGS[name]
-  for (const { kind, given, keyOf, shownAs, texts } of sources) {
-    const value = given[keyOf(name)]
+  for (const { kind, given, shownAs, texts } of sources) {
+    const value = given[name]
     if (value === undefined) continue
     const meant = texts && typeof value === 'string' ? fromText(setting.type, value) : value
     if (setting.accepts(meant)) return meant

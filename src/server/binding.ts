@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest } from '../../protocol/errors.js'
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i
 
@@ -11,8 +11,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i
  */
 export function checkBinding(host: string, guarded: boolean, allowUnauthenticated: boolean): void {
   if (isLoopback(host) || guarded || allowUnauthenticated) return
-  throw new WarpdexError(
-    'BAD_REQUEST',
+  throw badRequest(
     `${host} can be reached from other machines, and no token is set: anyone could read and write; set a token, listen on 127.0.0.1, or allow it with --allow-unauthenticated`,
   )
 }

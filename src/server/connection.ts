@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { encodeDataReply } from '../../protocol/data-frame.js'
 import type { DataOp } from '../../protocol/data-request.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, FrameError, framePieces, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -130,7 +130,7 @@ export class Connection implements MessageHandler<Incoming> {
     const since = performance.now()
     try {
       if (!message.isBinary) {
-        throw new WarpdexError('BAD_REQUEST', 'a text message came; frames are binary messages')
+        throw badRequest('a text message came; frames are binary messages')
       }
       message.request = readRequest(message.frame)
       message.expectation = this.#parts.backpressure.replySizes.expect(message.request)
@@ -200,7 +200,7 @@ export class Connection implements MessageHandler<Incoming> {
       throw new WarpdexError('OVERLOADED', 'too many requests of all clients wait; try again after a pause')
     }
     if (this.#running.has(id)) {
-      throw new WarpdexError('BAD_REQUEST', `the request before with id ${id} is not answered yet`)
+      throw badRequest(`the request before with id ${id} is not answered yet`)
     }
     const call = new Call(request, frame, this.#number, this.#client)
     this.#running.set(id, call)
@@ -213,8 +213,7 @@ export class Connection implements MessageHandler<Incoming> {
 
   #hello({ protocol, client }: ControlRequest<'hello'>): ReplyFields['hello'] {
     if (protocol !== PROTOCOL_VERSION) {
-      throw new WarpdexError(
-        'BAD_REQUEST',
+      throw badRequest(
         `the server speaks protocol ${PROTOCOL_VERSION}, not ${protocol}; take a client of its version, ${VERSION}`,
       )
     }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
 import {
   createServer,
@@ -13,7 +14,7 @@ import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { SUBPROTOCOL } from '../../protocol/bearer.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { send } from '../http/answer.js'
 import type { Admission, Visit } from './backend.js'
@@ -90,14 +91,10 @@ export class Listener {
     return typeof bound === 'object' && bound !== null ? bound.port : 0
   }
 
-  #bind(where: ListenOptions): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#http.once('error', reject)
-      this.#http.listen(where, () => {
-        this.#http.off('error', reject)
-        resolve()
-      })
-    })
+  async #bind(where: ListenOptions): Promise<void> {
+    const listening = once(this.#http, 'listening')
+    this.#http.listen(where)
+    await listening
   }
 
   /** Accepts nobody any more; the connections stay. */
@@ -118,7 +115,8 @@ export class Listener {
   async close(): Promise<void> {
     await Promise.all(this.connections.map((connection) => connection.close()))
     if (!this.#http.listening) return
-    const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()))
+    const closed = once(this.#http, 'close')
+    this.#http.close()
     this.#http.closeAllConnections()
     await closed
   }
@@ -207,19 +205,19 @@ function refuse(stream: Duplex, refusal: Extract<Admission, { status: number }>)
 
 function listenError(error: NodeJS.ErrnoException, address: Address): WarpdexError {
   const where = address.path ?? hostAndPort(address.host, address.port)
-  const bad = (message: string) => new WarpdexError('BAD_REQUEST', message)
   if (error.code === 'EADDRINUSE') {
     const other = address.path === undefined ? 'port' : 'path, or remove the socket if nobody listens on it'
-    return bad(`${where} is in use, perhaps by another warpdex; choose another ${other}`)
+    return badRequest(`${where} is in use, perhaps by another warpdex; choose another ${other}`)
   }
-  if (error.code === 'EADDRNOTAVAIL') return bad(`${where} is no address of this machine; 127.0.0.1 is`)
+  if (error.code === 'EADDRNOTAVAIL')
+    return badRequest(`${where} is no address of this machine; 127.0.0.1 is`)
   // libuv says EACCES also where the folder of a Unix socket is missing.
   if (address.path !== undefined && !existsSync(dirname(address.path))) {
-    return bad(`${where} lies in no folder that is there; make the folder first`)
+    return badRequest(`${where} lies in no folder that is there; make the folder first`)
   }
   if (error.code === 'EACCES') {
     const right = address.path === undefined ? 'a port from 1024 on' : 'a folder that it may write to'
-    return bad(`this user may not listen on ${where}; choose ${right}`)
+    return badRequest(`this user may not listen on ${where}; choose ${right}`)
   }
   return toWarpdexError(error)
 }

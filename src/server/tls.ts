@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError } from '../../protocol/errors.js'
 
 /** A certificate, with those that vouch for it behind it, and its key, both PEM. */
 export interface TlsIdentity {
@@ -20,17 +20,14 @@ export function readTlsIdentity(certPath: string, keyPath: string): TlsIdentity 
   if (certPath === '' && keyPath === '') return undefined
   if (certPath === '' || keyPath === '') {
     const missing = certPath === '' ? 'certificate, --tls-cert' : 'key, --tls-key'
-    throw new WarpdexError('BAD_REQUEST', `TLS needs both a certificate and its key; set the ${missing}, too`)
+    throw badRequest(`TLS needs both a certificate and its key; set the ${missing}, too`)
   }
   const cert = readPem(certPath)
   const key = readPem(keyPath)
   const certificate = parseCertificate(certPath, cert)
   if (!certificate.checkPrivateKey(parseKey(keyPath, key))) {
     const whose = `${keyPath} is the key of another certificate than ${certPath}`
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${whose}; the first one in a file with several must be the server's own`,
-    )
+    throw badRequest(`${whose}; the first one in a file with several must be the server's own`)
   }
   return { cert, key, until: new Date(certificate.validTo) }
 }
@@ -39,7 +36,7 @@ function readPem(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (thrown) {
-    throw new WarpdexError('BAD_REQUEST', `${path} cannot be read: ${toWarpdexError(thrown).message}`)
+    throw badRequest(`${path} cannot be read: ${toWarpdexError(thrown).message}`)
   }
 }
 
@@ -47,10 +44,7 @@ function parseCertificate(path: string, pem: Buffer): X509Certificate {
   try {
     return new X509Certificate(pem)
   } catch {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `${path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`,
-    )
+    throw badRequest(`${path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`)
   }
 }
 
@@ -59,6 +53,6 @@ function parseKey(path: string, pem: Buffer): KeyObject {
     return createPrivateKey(pem)
   } catch {
     const right = 'a private key in PEM form (-----BEGIN PRIVATE KEY-----) without a passphrase'
-    throw new WarpdexError('BAD_REQUEST', `${path} does not hold ${right}`)
+    throw badRequest(`${path} does not hold ${right}`)
   }
 }

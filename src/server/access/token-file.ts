@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isToken } from '../../../protocol/bearer.js'
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import { RIGHTS, type Right } from '../../../protocol/rights.js'
 import { Rights, type Rule } from './rights.js'
 
@@ -111,5 +111,5 @@ function refuseOthers(path: string, others: object, what: string, known: string)
 }
 
 function bad(path: string, what: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', `the file of tokens ${path} cannot be used: ${what}`)
+  return badRequest(`the file of tokens ${path} cannot be used: ${what}`)
 }

@@ -1,5 +1,5 @@
 import type { ResultMemory } from '../../../gpu/memory/result-memory.js'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import type { ControlOp, ControlRequest, Request } from '../../../protocol/messages.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
@@ -38,8 +38,5 @@ export function writeIdOf(
 ): WriteId | undefined {
   if (number === undefined) return undefined
   if (client !== undefined) return { client, number }
-  throw new WarpdexError(
-    'BAD_REQUEST',
-    'a write with a write id needs a hello before it that names the client',
-  )
+  throw badRequest('a write with a write id needs a hello before it that names the client')
 }

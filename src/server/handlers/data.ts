@@ -6,7 +6,7 @@ import {
   type WireColumns,
   wireColumn,
 } from '../../../protocol/data-request.js'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import type { SectionType } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import {
@@ -89,7 +89,7 @@ export async function handleData(
 async function load(index: Index, request: DataRequest, context: RequestContext): Promise<WireColumns> {
   const { writeId, columns } = request
   if (columns.after !== undefined && writeId === undefined) {
-    throw new WarpdexError('BAD_REQUEST', 'load takes a column "after" only beside a write id')
+    throw badRequest('load takes a column "after" only beside a write id')
   }
   const after = columns.after && numberIn(columns.after, 'after')
   const items = writeColumns(request, index.definition)

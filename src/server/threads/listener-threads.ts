@@ -50,17 +50,15 @@ class ListenerThread {
   /** Resolves when it is gone. */
   readonly ended: Promise<void>
   load: Load = NO_LOAD
-  #settle: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
+  #settle!: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
   #onClosed: () => void = () => {}
   #failed = false
 
   constructor({ listener, limits, backend, memory, monitor, polling, isCrowded }: ThreadOptions) {
     this.#monitor = monitor
-    let settle = { resolve: (_port: number) => {}, reject: (_error: WarpdexError) => {} }
     this.listening = new Promise((resolve, reject) => {
-      settle = { resolve, reject }
+      this.#settle = { resolve, reject }
     })
-    this.#settle = settle
     const workerData: ListenerThreadData = { listener, limits }
     this.#worker = new Worker(program(), { workerData, name: 'listener', resourceLimits })
     this.#outbox = new Mailbox(this.#worker, (message, error) => this.#server.unsent(message, error))
