@@ -8,6 +8,7 @@ import { engineMetrics } from './engine-metrics.js'
 import {
   type Buckets,
   counters,
+  EXPOSITION_TYPE,
   exposition,
   gauges,
   histogram,
@@ -35,7 +36,7 @@ export function metricsAnswer({ monitor: { meters, history }, engine }: MetricsS
     ...engineMetrics(engine()),
     ...processMetrics(),
   ]
-  return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: exposition(metrics) }
+  return { status: 200, type: EXPOSITION_TYPE, body: exposition(metrics) }
 }
 
 /** Without series of what never was. */
