@@ -2,7 +2,13 @@ import { type Column, countOf } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type LoadCounts, type LoadResult, loadParts, runLoad } from '../../protocol/load.js'
-import { type IndexDefinition, type InsertMode, MODE_OPS } from '../../protocol/types.js'
+import {
+  type IndexDefinition,
+  type InsertMode,
+  keyWidth,
+  MODE_OPS,
+  payloadBytes,
+} from '../../protocol/types.js'
 import type { WriteItems } from '../../protocol/write-pieces.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
 
@@ -50,14 +56,17 @@ export function bulkLoad(
   const course = { failed: false }
   return runLoad({
     ...options,
-    parts: loadParts(items(source), limits),
+    parts: loadParts(items(source, index.definition), limits),
     share: () => 1 / CHUNKS_UNDER_WAY,
     send: (items) => index.load({ ops, ...items }, { course }),
   })
 }
 
-async function* items(source: LoadSource): AsyncGenerator<WriteItems> {
+async function* items(source: LoadSource, definition: IndexDefinition): AsyncGenerator<WriteItems> {
+  const { keyType, payloadKind } = definition
   for await (const batch of 'payloads' in source ? [source] : source) {
+    requireWidth(batch.keys, keyWidth(keyType), `${keyType} keys`)
+    requireWidth(batch.payloads, payloadBytes(payloadKind), `${payloadKind} payloads`)
     const count = countOf(batch.keys)
     const found = countOf(batch.payloads)
     if (!Number.isInteger(count) || found !== count) {
@@ -65,4 +74,10 @@ async function* items(source: LoadSource): AsyncGenerator<WriteItems> {
     }
     yield batch
   }
+}
+
+function requireWidth({ width }: Column, right: number | undefined, what: string): void {
+  if (width === right) return
+  const said = (bytes: number | undefined) => (bytes === undefined ? 'offsets' : `${bytes} bytes each`)
+  throw new WarpdexError('BAD_REQUEST', `the index has ${what}, with ${said(right)}, not ${said(width)}`)
 }

@@ -368,3 +368,19 @@ t.test(
     await check('after a restart')
   },
 )
+
+t.test('a load of columns that are not as the index has them is refused', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(NUMBERS)
+  const index = engine.index('numbers')
+  const { keys, payloads } = batch([1, 2])
+  const wide = { bytes: new Uint8Array(16), width: 8 }
+  await t.rejects(index.bulkLoad({ keys: wide, payloads }), { message: /u32 keys, with 4 bytes each, not 8/ })
+  await t.rejects(index.bulkLoad({ keys, payloads: wide }), {
+    message: /u32 payloads, with 4 bytes each, not 8/,
+  })
+  const cut = { bytes: new Uint8Array(8), offsets: Uint32Array.of(0, 4, 8) }
+  await t.rejects(index.bulkLoad({ keys, payloads: cut }), { message: /not offsets/ })
+  await t.rejects(index.bulkLoad({ keys, payloads: column(1) }), { message: /2 keys came with 1 payloads/ })
+  t.equal(index.stats().keys, 0)
+})
