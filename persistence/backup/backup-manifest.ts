@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unusable } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
@@ -43,14 +43,9 @@ export function newManifest(content: Omit<BackupManifest, 'format'>): BackupMani
 
 /** Writes a manifest with its own checksum, and syncs it. */
 export async function writeManifest(directory: string, manifest: BackupManifest): Promise<void> {
-  const file = await open(join(directory, MANIFEST_FILE), 'wx')
-  try {
-    const sealed = { manifest, sha256: sealOf(manifest) }
-    await file.writeFile(`${JSON.stringify(sealed, undefined, 2)}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  const sealed = { manifest, sha256: sealOf(manifest) }
+  const text = `${JSON.stringify(sealed, undefined, 2)}\n`
+  await writeFile(join(directory, MANIFEST_FILE), text, { flag: 'wx', flush: true })
 }
 
 export function isBackup(directory: string): boolean {

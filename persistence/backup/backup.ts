@@ -216,6 +216,9 @@ function requireApart(path: string, directory: string): void {
   throw badRequest(`${path} lies in the data directory; name a folder outside of it`)
 }
 
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+/** Bytes of a file, or of the files in a folder. */
+export function sizeOf(path: string): number {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory() !== true) return found?.size ?? 0
+  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
 }

@@ -1,4 +1,3 @@
-import { readdirSync, statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { badRequest } from '../../protocol/errors.js'
@@ -9,7 +8,7 @@ import { DirectoryLock } from '../disk/directory-lock.js'
 import { directoryError, fileError } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
 import { DATA_FILE, SNAPSHOT_DIRECTORY } from '../disk/store-files.js'
-import type { BackupOptions } from './backup.js'
+import { type BackupOptions, sizeOf } from './backup.js'
 import { type BackupManifest, isBackup, readManifest } from './backup-manifest.js'
 import { type CopyOptions, copyChecked } from './checked-copy.js'
 
@@ -145,11 +144,4 @@ async function requireEmpty(directory: string): Promise<void> {
       `${directory} holds data already, which a restoration would replace; name a folder that is empty or not there`,
     )
   }
-}
-
-/** Bytes of a file, or of the files in a folder. */
-function sizeOf(path: string): number {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found?.isDirectory() !== true) return found?.size ?? 0
-  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
 }

@@ -7,8 +7,8 @@ import { readEntry } from '../disk/dictionary.js'
 import { damaged, decodeRecord, numberOf, RecordKind } from '../disk/record.js'
 import { FORMAT_KEY, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE, type TableName } from '../disk/store-files.js'
 import { decodeAppend, decodeBatch } from '../log/log-records.js'
-import { parseOutcomeKey } from '../log/write-outcomes.js'
-import { decodeSegment, parseSegmentKey } from '../payloads/segment.js'
+import { decodeOutcome } from '../log/write-outcomes.js'
+import { decodeSegment, describeSegment, parseSegmentKey } from '../payloads/segment.js'
 import { SnapshotReader } from '../snapshots/snapshot-file.js'
 import { decodePointer, type SnapshotInfo } from '../snapshots/snapshots.js'
 import { type DataFile, judged } from './data-file.js'
@@ -115,7 +115,7 @@ export class Inspector {
     this.#readTable('indexes', (key, value) => this.#readDefinition(key, value))
     this.#readTable('log', (key, value) => this.#readLog(key, value))
     this.#readTable('payloads', (key, value) => this.#readSegment(key, value))
-    this.#readTable('outcomes', readOutcome)
+    this.#readTable('outcomes', decodeOutcome)
     this.#readTable('snapshots', (key, value) => {
       this.#of(key).pointers.push(decodePointer(key, value))
     })
@@ -168,10 +168,9 @@ export class Inspector {
       })
     }
     facts.last = position
-    const what = `the log record of index ${facts.id} at position ${position}`
     try {
-      if (facts.relation === undefined) decodeBatch(key, value, what)
-      else decodeAppend(key, value, what)
+      if (facts.relation === undefined) decodeBatch(key, value)
+      else decodeAppend(key, value)
     } catch (thrown) {
       facts.badRecords.push({ from: position, to: position, what: toWarpdexError(thrown).message })
     }
@@ -180,11 +179,11 @@ export class Inspector {
   #readSegment(key: Buffer, value: Buffer): void {
     const facts = this.#of(key)
     const { firstRow, count } = parseSegmentKey(key)
-    const what = `the payload segment of index ${facts.id} from row ${firstRow}`
-    if (firstRow < facts.nextRow) throw damaged(`${what} overlaps with the one before it`)
+    const segment = describeSegment(key)
+    if (firstRow < facts.nextRow) throw damaged(`${segment} overlaps with the one before it`)
     facts.nextRow = firstRow + count
-    const { offsets } = decodeSegment(key, value, what)
-    if (offsets.length !== count + 1) throw damaged(`${what} has not the rows that its key says`)
+    const { offsets } = decodeSegment(key, value)
+    if (offsets.length !== count + 1) throw damaged(`${segment} has not the rows that its key says`)
   }
 
   async #checkSnapshots(): Promise<void> {
@@ -272,13 +271,8 @@ export function lost(what: string): Inspection {
   return { indexes: [], relations: [], records: 0, findings: [{ isLoss: true, what, remedy: FROM_BACKUP }] }
 }
 
-type ReadRecord = (key: Buffer, value: Buffer) => void
+type ReadRecord = (key: Buffer, value: Buffer) => unknown
 
 function readFormat(key: Buffer, value: Buffer): void {
   decodeRecord(RecordKind.format, key, value, 'the format record')
-}
-
-function readOutcome(key: Buffer, value: Buffer): void {
-  const { client, write } = parseOutcomeKey(key)
-  decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
 }

@@ -1,7 +1,7 @@
 import { readEntry } from '../disk/dictionary.js'
-import { decodeRecord, numberOf, RecordKind } from '../disk/record.js'
-import { parseOutcomeKey } from '../log/write-outcomes.js'
-import { decodeSegment, parseSegmentKey, segmentRecordBytes } from '../payloads/segment.js'
+import { numberOf } from '../disk/record.js'
+import { decodeOutcome, parseOutcomeKey } from '../log/write-outcomes.js'
+import { decodeSegment, describeSegment, parseSegmentKey, segmentRecordBytes } from '../payloads/segment.js'
 import type { DataFile } from './data-file.js'
 
 /** Longer outcomes are not read: their keys would have to be damaged in just the way that keeps their order. */
@@ -27,9 +27,11 @@ export function checkKeys(file: DataFile): void {
   }
   checkLog(file, (key) => indexOf(key, 'a log record'))
   for (const [key, value] of file.entries('outcomes')) {
-    const { client, write } = parseOutcomeKey(key)
-    if (value.length > OUTCOME_BYTES) touch(value)
-    else decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
+    if (value.length <= OUTCOME_BYTES) decodeOutcome(key, value)
+    else {
+      parseOutcomeKey(key)
+      touch(value)
+    }
   }
   checkSegments(file, (key) => indexOf(key, 'a payload segment'))
   for (const [key] of file.entries('snapshots')) indexOf(key, 'a pointer to a snapshot')
@@ -52,16 +54,14 @@ function checkLog(file: DataFile, indexOf: IndexOf): void {
 
 /** There may be many gigabytes of segments, so only the last of each index is read, from which the number of the next row follows. */
 function checkSegments(file: DataFile, indexOf: IndexOf): void {
-  const nameOf = (key: Buffer) =>
-    `the payload segment of index ${key.readUInt32BE(0)} from row ${parseSegmentKey(key).firstRow}`
   let last: { index: number; key: Buffer } | undefined
   const check = (key: Buffer | undefined): void => {
-    if (key !== undefined) decodeSegment(key, file.read('payloads', key), nameOf(key))
+    if (key !== undefined) decodeSegment(key, file.read('payloads', key))
   }
   for (const [key, value] of file.entries('payloads')) {
     const index = indexOf(key)
     if (value.length !== segmentRecordBytes(parseSegmentKey(key)))
-      throw file.damage(`${nameOf(key)} has a wrong length`)
+      throw file.damage(`${describeSegment(key)} has a wrong length`)
     if (!file.isWhole) touch(value)
     if (last?.index !== index) check(last?.key)
     last = { index, key }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
 import { directoryError } from './errors.js'
@@ -57,16 +57,15 @@ export async function lockStore(directory: string): Promise<DirectoryLock | unde
 
 /** Makes an empty directory one that holds a store. */
 export async function markAsStore(directory: string): Promise<void> {
-  const draft = join(directory, FORMAT_DRAFT)
-  const file = await open(draft, 'w')
-  try {
-    await file.writeFile(`warpdex data, format ${FORMAT}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(draft, join(directory, FORMAT_FILE))
-  await syncDirectory(directory)
+  await replaceFile(join(directory, FORMAT_FILE), `warpdex data, format ${FORMAT}\n`)
+}
+
+/** Puts a text in the place of a file, or where there is none, so that a crash leaves the one or the other. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.tmp`
+  await writeFile(draft, text, { flush: true })
+  await rename(draft, path)
+  await syncDirectory(dirname(path))
 }
 
 /** Makes a directory with its parents, and makes their names durable. */

@@ -211,8 +211,8 @@ export class Dictionary {
     make?: Make<S>,
   ): Promise<void> {
     const { id, definition } = stored
-    for (const holder of this.#holders) holder.open(id)
     try {
+      for (const holder of this.#holders) holder.open(id)
       await make?.(stored)
       await this.#committer.commit([
         this.#put(key, encodeRecord(RecordKind[kind], key, stored)),

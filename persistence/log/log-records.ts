@@ -2,7 +2,7 @@ import { aligned, asBytes, type Column, type CutColumn } from '../../protocol/co
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
 import type { WriteOp } from '../../protocol/types.js'
-import { decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
+import { decodeRecord, encodeRecord, numberOf, RecordKind } from '../disk/record.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
 /** The payloads of one batch: row firstRow + i is number i. */
@@ -63,9 +63,14 @@ export function encodeBatch(
   return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
 }
 
+/** A record in words, from its key. */
+export function describeLogRecord(key: Buffer): string {
+  return `the log record of index ${key.readUInt32BE(0)} at position ${numberOf(key)}`
+}
+
 /** @throws WarpdexError `DAMAGED_FILE` */
-export function decodeBatch(key: Buffer, value: Buffer, what: string): StoredBatch {
-  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, what)
+export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
+  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, describeLogRecord(key))
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
   const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
   return {
@@ -106,8 +111,8 @@ export function encodeAppend(
 }
 
 /** @throws WarpdexError `DAMAGED_FILE` */
-export function decodeAppend(key: Buffer, value: Buffer, what: string): RelationBatch {
-  const { meta, sections } = decodeRecord<AppendMeta>(RecordKind.append, key, value, what)
+export function decodeAppend(key: Buffer, value: Buffer): RelationBatch {
+  const { meta, sections } = decodeRecord<AppendMeta>(RecordKind.append, key, value, describeLogRecord(key))
   const columns = new Map<string, ColumnValues>()
   let next = 0
   for (const { name, validity, strings } of meta.columns) {

@@ -7,6 +7,7 @@ import {
   type AppendRecord,
   decodeAppend,
   decodeBatch,
+  describeLogRecord,
   encodeAppend,
   encodeBatch,
   type LogRecord,
@@ -32,11 +33,10 @@ export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
 /** Records that one transaction removes. */
 const REMOVALS = 4096
 
-/** A record as it is stored, and how messages name it. */
+/** A record as it is stored. */
 interface StoredValue {
   readonly key: Buffer
   readonly value: Buffer
-  readonly what: string
   readonly position: number
 }
 
@@ -136,15 +136,15 @@ export class WriteLog {
    * @throws WarpdexError `DAMAGED_FILE` naming index and position when a record is damaged or missing
    */
   async *read(index: number, after: number): AsyncGenerator<LogEntry> {
-    for (const { key, value, what, position } of this.#values(index, after)) {
-      yield { ...decodeBatch(key, value, what), position, bytes: value.length }
+    for (const { key, value, position } of this.#values(index, after)) {
+      yield { ...decodeBatch(key, value), position, bytes: value.length }
     }
   }
 
   /** As `read`, of a relation. */
   async *readAppends(relation: number, after: number): AsyncGenerator<AppendEntry> {
-    for (const { key, value, what, position } of this.#values(relation, after)) {
-      yield { batch: decodeAppend(key, value, what), position, bytes: value.length }
+    for (const { key, value, position } of this.#values(relation, after)) {
+      yield { batch: decodeAppend(key, value), position, bytes: value.length }
     }
   }
 
@@ -156,9 +156,8 @@ export class WriteLog {
     for (let position = after + 1; position <= last; position++) {
       const key = numberedKey(index, position)
       const value = this.#keyspace.getBinary(key)
-      const what = `the log record of index ${index} at position ${position}`
-      if (value === undefined) throw damaged(`${what} is missing`)
-      yield { key, value, what, position }
+      if (value === undefined) throw damaged(`${describeLogRecord(key)} is missing`)
+      yield { key, value, position }
     }
   }
 

@@ -4,7 +4,7 @@ import type { LoadCounts } from '../../protocol/load.js'
 import type { AppendedRows } from '../../protocol/relation-batch.js'
 import { uniformCode } from '../../protocol/uniform-code.js'
 import type { Change, Committer, Keyspace } from '../disk/committer.js'
-import { damaged, decodeRecord, encodeRecord, RecordKind } from '../disk/record.js'
+import { damaged, decodeRecord, encodeRecord, RecordKind, type StoredRecord } from '../disk/record.js'
 
 /**
  * What became of the items of a write: a ResultCode for each or, where nobody asked for more, how many of each kind there were; of
@@ -114,8 +114,7 @@ export class WriteOutcomes {
     const key = outcomeKey(client, write, remembered)
     const value = this.#keyspace.getBinary(key)
     if (value === undefined) return undefined
-    const what = `the outcome of write ${write} of client ${client}`
-    const { meta, sections } = decodeRecord<OutcomeMeta>(RecordKind.outcome, key, value, what)
+    const { meta, sections } = decodeOutcome(key, value)
     const { index, position, uniform, counts, appended } = meta
     if (appended !== undefined) return { index, position, appended }
     if (counts !== undefined) return { index, position, counts }
@@ -239,4 +238,10 @@ export function parseOutcomeKey(key: Buffer): StoredWrite {
     at: Number(key.readBigUInt64BE(end + 8)),
     codeBytes: key.readUInt32BE(end + 16),
   }
+}
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeOutcome(key: Buffer, value: Buffer): StoredRecord<OutcomeMeta> {
+  const { client, write } = parseOutcomeKey(key)
+  return decodeRecord(RecordKind.outcome, key, value, `the outcome of write ${write} of client ${client}`)
 }

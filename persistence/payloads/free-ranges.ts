@@ -7,16 +7,9 @@ interface Range {
 export class FreeRanges {
   /** In order; no two touch. */
   readonly #ranges: Range[]
-  #free: number
 
   constructor(start: number, end: number) {
     this.#ranges = [{ start, end }]
-    this.#free = end - start
-  }
-
-  /** Bytes that are free, in however many pieces. */
-  get free(): number {
-    return this.#free
   }
 
   /** @returns where so many bytes start that are taken from now on; undefined where no range is large enough */
@@ -27,13 +20,11 @@ export class FreeRanges {
     const { start } = range
     range.start += bytes
     if (range.start === range.end) this.#ranges.splice(at, 1)
-    this.#free -= bytes
     return start
   }
 
   /** Gives back what `take` gave. */
   give(start: number, bytes: number): void {
-    this.#free += bytes
     const end = start + bytes
     const found = this.#ranges.findIndex((range) => range.start > start)
     const at = found < 0 ? this.#ranges.length : found

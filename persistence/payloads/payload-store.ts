@@ -11,6 +11,7 @@ import { PayloadArena, type SegmentTable } from './payload-arena.js'
 import {
   cutSegments,
   decodeSegment,
+  describeSegment,
   type NewSegment,
   newSegment,
   parseSegmentKey,
@@ -248,9 +249,8 @@ export class PayloadStore {
     if (this.#committer.closed) throw new WarpdexError('SHUTTING_DOWN', 'the store is closed')
     const key = segmentKey(index, segment)
     const value = this.#keyspace.getBinary(key)
-    const what = `the payload segment of index ${index} from row ${segment.firstRow}`
-    if (value === undefined) throw damaged(`${what} is missing`)
-    return decodeSegment(key, value, what)
+    if (value === undefined) throw damaged(`${describeSegment(key)} is missing`)
+    return decodeSegment(key, value)
   }
 }
 

@@ -111,8 +111,14 @@ export function segmentRecordBytes({ count, payloadBytes }: Segment): number {
   return BARE_RECORD_BYTES + (count + 1) * 4 + payloadBytes
 }
 
-export function decodeSegment(key: Buffer, value: Buffer, what: string): SegmentBody {
-  const { sections } = decodeRecord<object>(RecordKind.segment, key, value, what)
+/** A segment in words, from its key. */
+export function describeSegment(key: Buffer): string {
+  return `the payload segment of index ${key.readUInt32BE(0)} from row ${parseSegmentKey(key).firstRow}`
+}
+
+/** @throws WarpdexError `DAMAGED_FILE` */
+export function decodeSegment(key: Buffer, value: Buffer): SegmentBody {
+  const { sections } = decodeRecord<object>(RecordKind.segment, key, value, describeSegment(key))
   const offsets = new Uint32Array(sections[0].byteLength / 4)
   new Uint8Array(offsets.buffer).set(sections[0])
   const base = offsets[0]

@@ -1,35 +1,45 @@
-import { open, readFile, rename } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeDirectory, syncDirectory } from '../../persistence/disk/data-directory.js'
+import type { AdapterFacts, Device } from '../../gpu/device/device.js'
+import { makeDirectory, replaceFile } from '../../persistence/disk/data-directory.js'
 import { toWarpdexError } from '../../protocol/errors.js'
-import { asSelectionCosts, type SelectionCosts } from '../../protocol/query/selection-costs.js'
+import { asSelectionCosts } from '../../protocol/query/selection-costs.js'
 
-/** What the planner has measured on an adapter, by names that only it knows. */
-export type Costs = Readonly<Record<string, number>>
+/** Where a device has costs of a kind. */
+export type CostField = 'traversalCosts' | 'selectionCosts'
+export type CostsOf<F extends CostField> = NonNullable<Device[F]>
 
 /** A kind of costs, of which a data directory has a file for each adapter. */
-export interface CostKind<T> {
+export interface CostKind<F extends CostField> {
+  readonly field: F
   /** Follows the adapter in the file's name. */
   readonly suffix: string
   /** Counted up when costs of before mean something else, so that they are measured anew. */
   readonly version: number
   /** What it is that costs, in words for people. */
   readonly of: string
+  /** By what costs are told apart on disk. */
+  adapterOf(facts: AdapterFacts): string
   /** Undefined where a file's value is none of the kind. */
-  parse(value: unknown): T | undefined
+  parse(value: unknown): CostsOf<F> | undefined
 }
 
-export const TRAVERSAL_COSTS: CostKind<Costs> = {
+export const TRAVERSAL_COSTS: CostKind<'traversalCosts'> = {
+  field: 'traversalCosts',
   suffix: '',
   version: 2,
   of: 'the traversal strategies',
+  adapterOf: ({ name }) => name,
   parse: (value) => (areCosts(value) ? value : undefined),
 }
 
-export const SELECTION_COSTS: CostKind<SelectionCosts> = {
+export const SELECTION_COSTS: CostKind<'selectionCosts'> = {
+  field: 'selectionCosts',
   suffix: '-selections',
   version: 3,
   of: 'selections',
+  // Another driver may compile the same kernels into slower or faster ones.
+  adapterOf: ({ name, driver }) => (driver === '' || driver === name ? name : `${name}, ${driver}`),
   parse: asSelectionCosts,
 }
 
@@ -44,12 +54,12 @@ const NAME_LENGTH = 100
  * @param directory the data directory
  * @returns undefined when there are none of use
  */
-export async function loadCosts<T>(
-  kind: CostKind<T>,
+export async function loadCosts<F extends CostField>(
+  kind: CostKind<F>,
   directory: string,
   adapter: string,
   onWarning: (message: string) => void,
-): Promise<T | undefined> {
+): Promise<CostsOf<F> | undefined> {
   const path = pathOf(kind, directory, adapter)
   const refuse = (what: string) => {
     onWarning(`${path} ${what}; the costs of ${kind.of} are measured anew`)
@@ -71,29 +81,19 @@ export async function loadCosts<T>(
 }
 
 /** Stores an adapter's costs in the place of those that there were. */
-export async function storeCosts<T>(
-  kind: CostKind<T>,
+export async function storeCosts<F extends CostField>(
+  kind: CostKind<F>,
   directory: string,
   adapter: string,
-  costs: T,
+  costs: CostsOf<F>,
 ): Promise<void> {
-  const folder = join(directory, FOLDER)
-  await makeDirectory(folder)
-  const path = pathOf(kind, directory, adapter)
-  const draft = `${path}.tmp`
-  const file = await open(draft, 'w')
-  try {
-    await file.writeFile(`${JSON.stringify({ version: kind.version, adapter, costs }, null, 2)}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(draft, path)
-  await syncDirectory(folder)
+  await makeDirectory(join(directory, FOLDER))
+  const content = { version: kind.version, adapter, costs }
+  await replaceFile(pathOf(kind, directory, adapter), `${JSON.stringify(content, null, 2)}\n`)
 }
 
 /** Two adapters may have one file, which then names the last that was measured. */
-function pathOf({ suffix }: CostKind<unknown>, directory: string, adapter: string): string {
+function pathOf({ suffix }: Pick<CostKind<CostField>, 'suffix'>, directory: string, adapter: string): string {
   const name = adapter
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
@@ -102,7 +102,8 @@ function pathOf({ suffix }: CostKind<unknown>, directory: string, adapter: strin
   return join(directory, FOLDER, `${name === '' ? 'unnamed' : name}${suffix}.json`)
 }
 
-function areCosts(value: unknown): value is Costs {
+/** What the planner has measured on an adapter, by names that only it knows. */
+function areCosts(value: unknown): value is Readonly<Record<string, number>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return Object.values(value).every((cost) => typeof cost === 'number' && Number.isFinite(cost))
 }

@@ -23,8 +23,7 @@ import {
   unknownIndex,
 } from './index-errors.js'
 import type { Reader } from './index-requests.js'
-import type { KeptResult } from './kept-result.js'
-import { KeptResults } from './kept-results.js'
+import { type KeptResult, KeptResults } from './kept-results.js'
 import { FIRST_GENERATION, Index } from './named-index.js'
 import { Relation } from './named-relation.js'
 import { allHeld } from './named-structure.js'
@@ -48,6 +47,7 @@ interface DropRelationOptions {
 export abstract class Catalog {
   protected readonly host: EngineHost
   protected readonly kept: KeptResults
+  protected closing: Promise<void> | undefined
   protected readonly stored = new Registry<Relation>()
   /** By handle, the indexes that were asked for by it. */
   readonly #opened = new Map<number, Index>()
@@ -57,8 +57,11 @@ export abstract class Catalog {
     this.kept = new KeptResults(host, (name) => this.#refuseStored(name))
   }
 
-  /** Throws for a new request that is refused. */
-  protected abstract refuse(): void
+  /** Throws for a new request once it is being closed. */
+  protected refuse(): void {
+    if (this.closing === undefined) return
+    throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down; try again when it is back')
+  }
 
   /**
    * Creates an index. Requests to it may be made at once; they wait.

@@ -1,12 +1,11 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { Store } from '../../persistence/store.js'
 import type { EngineMeter } from '../observe/meter.js'
-import type { Costs } from './calibration.js'
 import type { Calibrator } from './calibrator.js'
 import type { Clock } from './clock.js'
 import type { DeviceBudget } from './device-budget.js'
 import type { FairTurns } from './fair-turns.js'
-import type { ReplayProgress } from './index-loader.js'
+import type { ReplayProgress } from './loader.js'
 import type { Index } from './named-index.js'
 import type { Registry } from './registry.js'
 import type { StructureFactory } from './structures.js'
@@ -16,7 +15,7 @@ export interface EngineHost {
   readonly store: Store
   readonly budget: DeviceBudget
   readonly structures: StructureFactory
-  readonly calibrator: Calibrator<Costs>
+  readonly calibrator: Calibrator<'traversalCosts'>
   /** In which large reads of all indexes go to the device. */
   readonly turns: FairTurns
   /** All indexes, those over columns of relations among them. */

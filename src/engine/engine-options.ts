@@ -4,7 +4,7 @@ import type { SnapshotThread } from '../../persistence/snapshots/snapshot-thread
 import type { SelectionCosts } from '../../protocol/query/selection-costs.js'
 import type { EngineMeter } from '../observe/meter.js'
 import type { Clock } from './clock.js'
-import type { ReplayProgress } from './index-loader.js'
+import type { ReplayProgress } from './loader.js'
 import type { StructureFactory } from './structures.js'
 
 export interface EngineOptions {

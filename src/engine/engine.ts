@@ -1,6 +1,6 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
+import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { Store } from '../../persistence/store.js'
-import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type {
   BackupInfo,
@@ -14,7 +14,8 @@ import type { QueryHost } from '../query/query-host.js'
 import { queryMemoryLimits } from '../query/query-memory.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
-import { Calibrations } from './calibrations.js'
+import { SELECTION_COSTS, TRAVERSAL_COSTS } from './calibration.js'
+import { Calibrator } from './calibrator.js'
 import { Catalog } from './catalog.js'
 import { SYSTEM_CLOCK } from './clock.js'
 import { DeviceBudget } from './device-budget.js'
@@ -33,12 +34,12 @@ const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
 /** All indexes and relations of one data directory on one device. */
 export class Engine extends Catalog {
   readonly #options: EngineOptions
-  readonly #calibrations: Calibrations
+  /** Measured once a selection is large enough to gain by it; until then they are planned with default costs. */
+  readonly #selectionCosts: Calibrator<'selectionCosts'>
   /** Queries over the relations. */
   readonly queries: Queries
   readonly #openedAt = performance.now()
   readonly #device: LiveDevice
-  #closing: Promise<void> | undefined
   /** Indexes and relations that a close waits for. */
   readonly #unclosed = new Set<string>()
   #backup: BackupProgress | undefined
@@ -51,12 +52,12 @@ export class Engine extends Catalog {
   ) {
     const { structures = prefixTrees, meter } = options
     const { onProgress = () => {}, onWarning = () => {} } = options
-    const calibrations = new Calibrations(options, structures)
     super({
       store,
       budget: new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY),
       structures,
-      calibrator: calibrations.traversals,
+      // Before a device holds the first index that has some to choose from.
+      calibrator: new Calibrator(TRAVERSAL_COSTS, options, async (device) => structures.calibrate?.(device)),
       turns: new FairTurns(LIMITS.readsUnderWay),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
@@ -68,7 +69,8 @@ export class Engine extends Catalog {
       meter,
     })
     this.#options = options
-    this.#calibrations = calibrations
+    const { measureSelections = calibrateSelections } = options
+    this.#selectionCosts = new Calibrator(SELECTION_COSTS, options, measureSelections)
     this.queries = new Queries(
       this.#queryHost(),
       queryMemoryLimits(options.queryMemory, options.queryMemoryInAll, device.facts.software),
@@ -102,7 +104,7 @@ export class Engine extends Catalog {
 
   /** Why requests are not answered at the moment, in words for people; undefined when they are. */
   get interruption(): string | undefined {
-    return this.#closing === undefined ? this.#device.interruption : 'the server is shutting down'
+    return this.closing === undefined ? this.#device.interruption : 'the server is shutting down'
   }
 
   /** What the engine computes on. */
@@ -208,17 +210,28 @@ export class Engine extends Catalog {
    */
   async calibration(again = false): Promise<ReplyFields['calibrate']> {
     this.refuse()
-    return this.#calibrations.report(await this.#device.current, again)
+    const device = await this.#device.current
+    if (again) {
+      if (device.traversalCosts !== undefined) await this.host.calibrator.measure(device)
+      await this.#selectionCosts.measure(device)
+    }
+    const { facts, traversalCosts: traversals, selectionCosts: selections } = device
+    const { name, driver, software } = facts
+    return {
+      adapter: { name, driver, software },
+      ...(traversals === undefined ? {} : { traversals }),
+      ...(selections === undefined ? {} : { selections }),
+    }
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
+    this.closing ??= this.#close()
+    return this.closing
   }
 
   async #close(): Promise<void> {
-    const calibrated = this.#calibrations.selections.close()
+    const calibrated = this.#selectionCosts.close()
     // A result that nobody reads on would hold its relations.
     this.queries.close()
     const close = (each: Index | Relation) => {
@@ -240,7 +253,7 @@ export class Engine extends Catalog {
   }
 
   async #load(): Promise<void> {
-    await this.#calibrations.selections.load(await this.#device.current)
+    await this.#selectionCosts.load(await this.#device.current)
     const { store } = this.host
     for (const stored of store.relations()) {
       this.#options.stop?.throwIfAborted()
@@ -255,8 +268,8 @@ export class Engine extends Catalog {
   #deviceHost(open: () => Promise<Device>): LiveDeviceHost {
     return {
       open,
-      prepare: (device) => this.#calibrations.selections.load(device),
-      isClosing: () => this.#closing !== undefined,
+      prepare: (device) => this.#selectionCosts.load(device),
+      isClosing: () => this.closing !== undefined,
       onLoss: (message) => {
         this.#options.meter?.happened('deviceLoss')
         this.#options.onWarning?.(`${message}; all indexes are rebuilt on a new one`)
@@ -276,12 +289,7 @@ export class Engine extends Catalog {
       useRelations: (names, run, reader) => this.useRelations(names, run, reader),
       device: () => this.#device.current,
       results: this.kept,
-      onLargeSelection: (device) => void this.#calibrations.selections.provide(device),
+      onLargeSelection: (device) => void this.#selectionCosts.provide(device),
     }
-  }
-
-  protected override refuse(): void {
-    if (this.#closing === undefined) return
-    throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down; try again when it is back')
   }
 }

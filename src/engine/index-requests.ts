@@ -1,5 +1,4 @@
 import type { WriteBatch } from '../../gpu/index-structure.js'
-import { WarpdexError } from '../../protocol/errors.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
 
 /** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
@@ -32,9 +31,3 @@ export interface LoadPart {
 
 /** An ordered batch of inserts and deletes, and how its keys are to be found. */
 export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
-
-/** @throws WarpdexError `CANCELLED` where nobody waits for an answer any more */
-export function requireWanted(reader: Reader | undefined): void {
-  if (reader?.cancelled !== true) return
-  throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
-}

@@ -3,6 +3,7 @@ import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../.
 import { checksumInPieces, checksumOfAll } from '../../persistence/disk/checksums.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { LogRecord } from '../../persistence/log/log-records.js'
+import { JoinedMemory } from '../../persistence/log/spare-buffers.js'
 import type { Answer, WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
 import {
@@ -15,11 +16,12 @@ import {
 } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { LoadCounts } from '../../protocol/load.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
+import { ResultCode } from '../../protocol/types.js'
+import { uniformCode } from '../../protocol/uniform-code.js'
 import { hashPayloads } from './content-hash.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
-import { JoinedMemory } from './joined-memory.js'
-import { countCodes } from './load-counts.js'
 import { joinBatches, joinPayloads, numberRows, storedPayloads } from './write-batch.js'
 import { answerWrites, type IdentifiedWrite, nameOf, rememberedOutcome, unsound } from './write-identity.js'
 
@@ -149,7 +151,7 @@ export class IndexWriter {
       parts.map((part) => part.hosted),
       counts,
     )
-    const firstRow = this.#store.payloads.nextRow(this.#index.id)
+    const firstRow = hosted === undefined ? 0 : this.#store.payloads.nextRow(this.#index.id)
     if (hosted !== undefined && batch.payloads !== undefined)
       numberRows(aligned(batch.payloads.bytes, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
@@ -294,5 +296,20 @@ function applyLogged(prepared: PreparedWrite, memory: JoinedMemory): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+/** How many rows of an insert became what. */
+export function countCodes(codes: Uint8Array): LoadCounts {
+  const counts = new Uint32Array(ResultCode.notANumber + 1)
+  const uniform = uniformCode(codes)
+  if (uniform !== undefined) counts[uniform] = codes.length
+  else for (let i = 0; i < codes.length; i++) counts[codes[i]]++
+  return {
+    rows: codes.length,
+    inserted: counts[ResultCode.inserted],
+    replaced: counts[ResultCode.replaced],
+    existing: counts[ResultCode.exists],
+    refused: counts[ResultCode.notANumber],
   }
 }

@@ -21,23 +21,16 @@ import type { IndexDefinition } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { getCoalescer } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
+import { structureOf, structureReason } from './index-definitions.js'
 import { unknownIndex } from './index-errors.js'
-import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } from './index-loader.js'
-import {
-  type Cancellation,
-  type IndexWrite,
-  type LoadPart,
-  type Reader,
-  requireWanted,
-  type WriteId,
-} from './index-requests.js'
+import type { Cancellation, IndexWrite, LoadPart, Reader, WriteId } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
+import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } from './loader.js'
 import { NamedStructure } from './named-structure.js'
 import type { PagedStructure, PlaceStats } from './paged-structure.js'
-import { PayloadReader } from './payload-reader.js'
-import type { Followers } from './request-queue.js'
-import { structureOf, structureReason } from './structure-choice.js'
+import { readPayloads } from './payload-reader.js'
+import { type Followers, requireWanted } from './request-queue.js'
 
 export type PagedStats = StructureStats & PlaceStats
 
@@ -59,8 +52,6 @@ interface IndexParts {
   readonly stored: StoredIndex
   readonly writer: IndexWriter
   readonly upkeep: IndexUpkeep
-  /** Only where payloads are of kind `bytes`. */
-  readonly payloads: PayloadReader | undefined
 }
 
 type LoadedIndex = IndexParts & { readonly structure: PagedStructure<IndexStructure> }
@@ -88,6 +79,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
   readonly #gets: ReturnType<typeof getCoalescer>
+  /** Whether payloads are of kind `bytes`, so that the structure holds their rows. */
+  readonly #hasRows: boolean
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
   constructor(definition: IndexDefinition, host: EngineHost, fill?: FillStructure) {
@@ -97,6 +90,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       kindOf: ({ load }) => load !== undefined,
     })
     this.#fill = fill
+    this.#hasRows = definition.payloadKind === 'bytes'
     this.#gets = getCoalescer(
       (keys) => this.#timed(performance.now(), this.live().structure.current.read({ op: 'get' }, { keys })),
       (gets, milliseconds) => host.meter?.dispatched(gets, milliseconds),
@@ -124,10 +118,10 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     reader: Reader | undefined,
   ): Promise<ReadResults[Op]> {
     requireWanted(reader)
-    const { structure, payloads } = this.live()
-    const read = (request: ReadRequest<Op>) =>
-      structure.use((current) => this.#ask(current, request, columns))
-    return payloads === undefined ? read(request) : payloads.read(read, request)
+    const { structure, stored } = this.live()
+    if (!this.#hasRows) return structure.use((current) => this.#ask(current, request, columns))
+    const read = (rows: ReadRequest<Op>) => structure.use((current) => this.#ask(current, rows, columns))
+    return readPayloads(this.host.store.payloads, stored.id, read, request)
   }
 
   #ask<Op extends ReadOp>(
@@ -240,7 +234,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   }
 
   stats(): IndexStats & PagedStats {
-    const { stored, structure, payloads } = this.live()
+    const { stored, structure } = this.live()
     return {
       ...this.definition,
       ...this.handle,
@@ -248,7 +242,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       structureReason: structureReason(this.definition),
       ...structure.stats(),
       ...this.logFigures(),
-      ...(payloads === undefined ? {} : { storedPayloads: this.host.store.payloads.stats(stored.id) }),
+      ...(this.#hasRows ? { storedPayloads: this.host.store.payloads.stats(stored.id) } : {}),
     }
   }
 
@@ -267,10 +261,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   protected override makeParts(stored: StoredIndex): IndexParts {
     const { store, budget, meter } = this.host
     const { id } = stored
-    const hasRows = this.definition.payloadKind === 'bytes'
     const upkeep = new IndexUpkeep({
       ...this.upkeepOptions(id),
-      hasRows,
+      hasRows: this.#hasRows,
       betweenWrites: (task) =>
         this.queue.exclusive(async () => {
           const { structure } = this.live()
@@ -282,8 +275,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       upkeep.logged(bytes)
       meter?.logged(writes, bytes, milliseconds)
     })
-    const payloads = hasRows ? new PayloadReader(store.payloads, id) : undefined
-    return { stored, writer, upkeep, payloads }
+    return { stored, writer, upkeep }
   }
 
   protected override async loadOn(

@@ -3,10 +3,10 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 import type { EngineHost } from './engine-host.js'
 import { rebuilding } from './index-errors.js'
-import type { Loaded } from './index-loader.js'
-import { type Reader, requireWanted } from './index-requests.js'
+import type { Reader } from './index-requests.js'
+import type { Loaded } from './loader.js'
 import type { DeviceStructure, PagedStructure } from './paged-structure.js'
-import { type Followers, RequestQueue } from './request-queue.js'
+import { type Followers, RequestQueue, requireWanted } from './request-queue.js'
 import type { SnapshotUpkeep, SnapshotUpkeepOptions } from './snapshot-upkeep.js'
 
 /** What an index or a relation has from its creation on, whatever becomes of the device. */

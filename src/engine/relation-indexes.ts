@@ -1,10 +1,121 @@
 import type { IndexStructure, PreparedWrite } from '../../gpu/index-structure.js'
-import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
-import type { RelationBatch } from '../../protocol/relation-batch.js'
-import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
+import {
+  aligned,
+  asBytes,
+  type Column,
+  type CutColumn,
+  columnOf,
+  NO_VALUES,
+  valueAt,
+} from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { type ColumnDefinition, columnWords, type RelationDefinition } from '../../protocol/relation.js'
+import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
+import { unpackColumn } from '../../protocol/relation-values.js'
+import { TupleEncoder } from '../../protocol/tuple-key.js'
+import { type IndexDefinition, type KeyType, WriteOp } from '../../protocol/types.js'
 import type { HeldIndex } from './named-index.js'
-import { keysOfRows } from './relation-keys.js'
 import { joinBatches } from './write-batch.js'
+
+/** Keys of an index over columns, and as their payloads the numbers of the rows that have them. */
+export interface RowKeys {
+  readonly keys: Column
+  /** u32. */
+  readonly payloads: Column
+}
+
+/** A column and its values. */
+interface KeyPart {
+  readonly column: ColumnDefinition
+  readonly values: ColumnValues
+}
+
+/** The type of keys that are the values of one column, or tuples of those of several. */
+export function keyTypeOf(columns: readonly ColumnDefinition[]): KeyType {
+  return columns.length === 1 ? columns[0].type : `tuple(${columns.map(({ type }) => type).join(',')})`
+}
+
+/**
+ * The keys of rows. Rows in which a column has no value, or a NaN, have none.
+ *
+ * @param columns those that the index is over
+ * @param first number of the batch's first row in its relation
+ * @throws WarpdexError `TOO_LARGE` for a key of more than `keyBytes`
+ */
+export function keysOfRows(
+  { rows, columns: all }: RelationBatch,
+  columns: readonly ColumnDefinition[],
+  first: number,
+): RowKeys {
+  const parts = columns.flatMap((column) => {
+    const values = all.get(column.name)
+    return values === undefined ? [] : [{ column, values }]
+  })
+  const live = rowsWithKeys(parts, rows)
+  const payloads = { bytes: asBytes(live.map((row) => first + row)), width: 4 }
+  const [part] = parts
+  if (parts.length > 1) return { keys: checked(tupleKeys(parts, live), columns), payloads }
+  if (part.column.type === 'string')
+    return { keys: checked(stringKeys(part.values, live), columns), payloads }
+  return { keys: fixedKeys(part, live, rows), payloads }
+}
+
+/** Numbers within the batch, ascending. */
+function rowsWithKeys(parts: readonly KeyPart[], rows: number): Uint32Array {
+  const floats = parts
+    .filter(({ column }) => column.type === 'f32')
+    .map(({ values }) => aligned(values.values, Float32Array))
+  const isWhole = floats.length === 0 && parts.every(({ values }) => values.validity === undefined)
+  const live = new Uint32Array(rows)
+  let count = 0
+  for (let row = 0; row < rows; row++) {
+    const has =
+      isWhole ||
+      (parts.every(({ values }) => hasValue(values.validity, row)) &&
+        !floats.some((column) => Number.isNaN(column[row])))
+    if (has) live[count++] = row
+  }
+  return live.subarray(0, count)
+}
+
+function fixedKeys({ column, values: { values } }: KeyPart, live: Uint32Array, rows: number): Column {
+  const words = columnWords(column.type)
+  if (live.length === rows) return { bytes: values, width: 4 * words }
+  const source = aligned(values, Uint32Array)
+  const keys = new Uint32Array(live.length * words)
+  for (let i = 0; i < live.length; i++) {
+    for (let word = 0; word < words; word++) keys[i * words + word] = source[live[i] * words + word]
+  }
+  return { bytes: asBytes(keys), width: 4 * words }
+}
+
+function stringKeys({ values, strings }: ColumnValues, live: Uint32Array): CutColumn {
+  const numbers = aligned(values, Uint32Array)
+  return columnOf(Array.from(live, (row) => valueAt(strings ?? NO_VALUES, numbers[row])))
+}
+
+function tupleKeys(parts: readonly KeyPart[], live: Uint32Array): CutColumn {
+  const encoder = new TupleEncoder(parts.map(({ column }) => column.type))
+  const columns = parts.map(({ column, values }) => unpackColumn(values, column.type))
+  // Rows in which any column is null are not among them.
+  for (const row of live) encoder.add(columns.map((values) => values[row] ?? 0))
+  return encoder.column()
+}
+
+function checked(keys: CutColumn, columns: readonly ColumnDefinition[]): CutColumn {
+  const { offsets } = keys
+  for (let i = 1; i < offsets.length; i++) {
+    const length = offsets[i] - offsets[i - 1]
+    if (length <= LIMITS.keyBytes) continue
+    const names = columns.map(({ name }) => JSON.stringify(name)).join(', ')
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `an index over ${names} takes keys of up to ${LIMITS.keyBytes} bytes, and a row has one of ${length}`,
+    )
+  }
+  return keys
+}
 
 /** Rows that are put into an index at a time when it is made. */
 const FILL_ROWS = 2 ** 18

@@ -1,3 +1,6 @@
+import { WarpdexError } from '../../protocol/errors.js'
+import type { Reader } from './index-requests.js'
+
 /** Turns of an index's queue. `grant` begins a read, or what is exclusive. */
 type Waiting<Write> = (
   | { readonly kind: 'read' | 'exclusive'; readonly grant: () => void }
@@ -151,4 +154,10 @@ export class RequestQueue<Write> {
     }
     return writes
   }
+}
+
+/** @throws WarpdexError `CANCELLED` where nobody waits for an answer any more */
+export function requireWanted(reader: Reader | undefined): void {
+  if (reader?.cancelled !== true) return
+  throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
 }

@@ -17,9 +17,10 @@ export function nameOf({ client, number }: WriteId): string {
 }
 
 /**
- * Answers all writes of an index or relation. They go together; where that fails, each goes alone, so that none fails for another's sake.
+ * Answers all writes of an index or relation. They go together; where that fails, each goes alone, so that none fails for another's sake. Of
+ * writes with the same id the later ones are repeats, answered by the first's outcome.
  *
- * @param remembered the answer to a write that was done before; throws where it must not be done
+ * @param remembered the answer to a write that was done before, given the ids of those before it; throws where it must not be done
  * @param together writes those that need work, none of which repeats another; throws where none of them has left a trace
  * @param answer answers some of them later, when what the others came to is known
  * @returns whether the structure holds what the log holds; if not, it must be rebuilt
@@ -30,7 +31,27 @@ export async function answerWrites<W extends IdentifiedWrite>(
   together: (writes: readonly W[]) => Promise<boolean>,
   answer: (some: readonly W[]) => Promise<boolean>,
 ): Promise<boolean> {
-  const { fresh, repeats } = sortWrites(writes, remembered)
+  const fresh: W[] = []
+  const repeats: W[] = []
+  const ids = new Set<string>()
+  for (const write of writes) {
+    try {
+      if (write.cancellation?.cancelled === true)
+        throw new WarpdexError('CANCELLED', 'the write was cancelled before it began')
+      const known = remembered(write, ids)
+      if (known !== undefined) {
+        write.resolve(known)
+        continue
+      }
+    } catch (thrown) {
+      write.reject(toWarpdexError(thrown))
+      continue
+    }
+    const id = write.id && nameOf(write.id)
+    if (id !== undefined && ids.has(id)) repeats.push(write)
+    else fresh.push(write)
+    if (id !== undefined) ids.add(id)
+  }
   let sound = true
   try {
     if (fresh.length > 0) sound = await together(fresh)
@@ -46,41 +67,6 @@ export async function answerWrites<W extends IdentifiedWrite>(
   if (sound) return repeats.length === 0 || answer(repeats)
   for (const { reject } of repeats) reject(unsound())
   return false
-}
-
-/**
- * Answers the writes that need no work. Of writes with the same id the later ones are repeats, to be answered by the first's outcome.
- *
- * @param remembered the answer to a write that was done before; throws where it must not be done
- */
-function sortWrites<W extends IdentifiedWrite>(
-  writes: readonly W[],
-  remembered: (write: W, before: ReadonlySet<string>) => Answer | undefined,
-): { readonly fresh: readonly W[]; readonly repeats: readonly W[] } {
-  const fresh: W[] = []
-  const repeats: W[] = []
-  const ids = new Set<string>()
-  for (const write of writes) {
-    if (write.cancellation?.cancelled === true) {
-      write.reject(new WarpdexError('CANCELLED', 'the write was cancelled before it began'))
-      continue
-    }
-    try {
-      const answer = remembered(write, ids)
-      if (answer !== undefined) {
-        write.resolve(answer)
-        continue
-      }
-    } catch (thrown) {
-      write.reject(toWarpdexError(thrown))
-      continue
-    }
-    const id = write.id && nameOf(write.id)
-    if (id !== undefined && ids.has(id)) repeats.push(write)
-    else fresh.push(write)
-    if (id !== undefined) ids.add(id)
-  }
-  return { fresh, repeats }
 }
 
 /**

@@ -39,7 +39,7 @@ import {
   payloadBytes,
   wireKeyType,
 } from '../../../protocol/types.js'
-import { countCodes } from '../../../src/engine/load-counts.js'
+import { countCodes } from '../../../src/engine/index-writer.js'
 import { type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 
 /**

@@ -30,8 +30,6 @@ t.test('takes and gives as a plain map of bytes does', async (t) => {
       ranges.give(start, bytes)
       used.fill(0, start, start + bytes)
     }
-    if (ranges.free !== used.subarray(10, 210).filter((byte) => byte === 0).length)
-      t.fail(`${ranges.free} bytes are said to be free`)
   }
   t.pass('3,000 steps')
 })

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
-  type Costs,
+  type CostsOf,
   loadCosts,
   SELECTION_COSTS,
   storeCosts,
@@ -22,7 +22,8 @@ function open(t: Test) {
     path: join(directory, 'calibration', FILE),
     load: (adapter = ADAPTER) =>
       loadCosts(TRAVERSAL_COSTS, directory, adapter, (message) => warnings.push(message)),
-    store: (costs: Costs, adapter = ADAPTER) => storeCosts(TRAVERSAL_COSTS, directory, adapter, costs),
+    store: (costs: CostsOf<'traversalCosts'>, adapter = ADAPTER) =>
+      storeCosts(TRAVERSAL_COSTS, directory, adapter, costs),
   }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Engine } from '../../../src/engine/engine.js'
-import { settleStructure, structureReason } from '../../../src/engine/structure-choice.js'
+import { settleStructure, structureReason } from '../../../src/engine/index-definitions.js'
 import { reads } from '../../reads.js'
 import { writeTo } from '../../writes.js'
 

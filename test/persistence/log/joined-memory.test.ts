@@ -1,5 +1,5 @@
 import t from 'tap'
-import { JoinedMemory } from '../../../src/engine/joined-memory.js'
+import { JoinedMemory } from '../../../persistence/log/spare-buffers.js'
 
 const BYTES = 3 * 2 ** 20
 

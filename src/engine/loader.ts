@@ -1,9 +1,18 @@
 import type { Device } from '../../gpu/device/device.js'
 import { type EntrySource, loadEntries } from '../../gpu/index/entries/load.js'
-import type { IndexShape, IndexStructure, StructureEntries, WriteBatch } from '../../gpu/index-structure.js'
+import type {
+  IndexShape,
+  IndexStructure,
+  StructureEntries,
+  StructureImage,
+  WriteBatch,
+} from '../../gpu/index-structure.js'
+import { partsOf } from '../../gpu/memory/image-parts.js'
+import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.js'
 import { columnFrom, countOf } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { PagedStructure } from './paged-structure.js'
@@ -80,7 +89,7 @@ export async function loadStructure(options: IndexLoadOptions): Promise<Loaded<I
 }
 
 /** The newest sound snapshot, if there is one. */
-export async function newestSnapshot({ store, id, onWarning }: LoadOptions<unknown>) {
+async function newestSnapshot({ store, id, onWarning }: LoadOptions<unknown>) {
   const { snapshot, damage } = await store.snapshots.newest(id)
   for (const { message } of damage) onWarning(`a snapshot is passed over: ${message}`)
   return snapshot
@@ -90,7 +99,7 @@ export async function newestSnapshot({ store, id, onWarning }: LoadOptions<unkno
  * What has come to hold all that it must; it is destroyed where that fails.
  * @param fill returns the bytes of log that it replayed
  */
-export async function filled<S extends { destroy(): void }>(
+async function filled<S extends { destroy(): void }>(
   structure: S,
   fill: (structure: S) => Promise<number>,
 ): Promise<Loaded<S>> {
@@ -160,4 +169,58 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
  */
 function mayJoin({ ops }: WriteBatch, { unique }: IndexDefinition): boolean {
   return unique || ops === WriteOp.insert
+}
+
+/** Columns that are on the device, and may be paged out from now on. */
+export function pagedRelation(
+  stored: StoredRelation,
+  host: PagingHost,
+  columns: readonly ColumnDefinition[],
+): PagedStructure<StoredRelation> {
+  return new PagedStructure(stored, host, {
+    restore: (device, image) => StoredRelation.restore(device, columns, image.meta, partsOf(image)),
+    snapshot: (current) => current.snapshot(),
+    imageSnapshot: (image) => ({ ...image, release() {} }),
+  })
+}
+
+/**
+ * Brings a relation to the device: its newest sound snapshot, and the log after it.
+ * @throws WarpdexError `DAMAGED_FILE`, `OUT_OF_DEVICE_MEMORY`, `DEVICE_LOST`
+ */
+export async function loadRelation(
+  options: LoadOptions<RelationDefinition>,
+): Promise<Loaded<StoredRelation>> {
+  const { device, definition } = options
+  const { columns } = definition
+  const snapshot = await newestSnapshot(options)
+  const made =
+    snapshot === undefined
+      ? await StoredRelation.create(device, columns)
+      : await StoredRelation.restore(device, columns, imageMeta(snapshot.reader.meta), (name) =>
+          snapshot.reader.read(name),
+        )
+  return filled(made, (structure) => replayAppends(structure, snapshot?.position ?? 0, options))
+}
+
+async function replayAppends(
+  structure: StoredRelation,
+  after: number,
+  { store, id, definition, onProgress, stop }: LoadOptions<RelationDefinition>,
+): Promise<number> {
+  const total = store.log.last(id) - after
+  let replayed = 0
+  for await (const { batch, position, bytes } of store.log.readAppends(id, after)) {
+    stop?.throwIfAborted()
+    const prepared = await structure.prepare([batch])
+    prepared.apply()
+    replayed += bytes
+    onProgress({ index: definition.name, done: position - after, total })
+  }
+  return replayed
+}
+
+/** The checksum vouches that this is what `image` gave. */
+function imageMeta(meta: unknown): StructureImage['meta'] {
+  return meta as StructureImage['meta']
 }
