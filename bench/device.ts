@@ -260,7 +260,10 @@ class TreeBench {
     const seconds = await this.#time((recorder) => {
       for (let i = 0; i < dispatches; i++) {
         const keys = { keys: queries, heap: undefined }
-        this.#reader.get.record(recorder, scratch, this.#arena!, { queries: keys, found, payloads, count })
+        this.#reader.get.record(
+          { recorder, scratch, arena: this.#arena! },
+          { queries: keys, found, payloads, count },
+        )
       }
     })
     const answers = await device.readWords(payloads, count * payloadWords)
@@ -287,7 +290,10 @@ class TreeBench {
       await warmUp(this.#device, this.#primitives)
       const { microseconds } = await kernelTime(this.#device, EFFORT, (recorder, scratch) => {
         const [found, payloads] = [scratch.bytes(count / 8), scratch.words(count * payloadWords)]
-        this.#reader.get.record(recorder, scratch, this.#arena!, { queries, found, payloads, count })
+        this.#reader.get.record(
+          { recorder, scratch, arena: this.#arena! },
+          { queries, found, payloads, count },
+        )
       })
       column.release()
       figures[`get 2^${logarithm}, µs of the kernel`] = microseconds
@@ -325,7 +331,7 @@ class TreeBench {
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const scratch = this.#device.scratch()
       const recorder = this.#device.record()
-      this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from, limit })
+      this.#reader.scan.record({ recorder, scratch, arena: this.#arena! }, { ranges, from, limit })
       await this.#device.gpu.queue.onSubmittedWorkDone()
       const start = performance.now()
       recorder.submit()
@@ -346,7 +352,7 @@ class TreeBench {
       for (let repeat = 0; repeat < REPEATS; repeat++) {
         const scratch = this.#device.scratch()
         const recorder = this.#device.record()
-        this.#reader.scan.record(recorder, scratch, this.#arena!, { ranges, from, limit })
+        this.#reader.scan.record({ recorder, scratch, arena: this.#arena! }, { ranges, from, limit })
         recorder.submit()
         await this.#device.gpu.queue.onSubmittedWorkDone()
         scratch.release()

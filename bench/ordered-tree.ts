@@ -102,12 +102,12 @@ export class OrderedTree {
     const { queue } = this.#device.gpu
     const scratch = this.#device.scratch()
     const preparing = this.#device.record()
-    const search = { ...ranges.record(preparing, scratch, request), count, reverse, limit }
+    const search = { ...ranges.record({ recorder: preparing, scratch }, request), count, reverse, limit }
     preparing.submit()
     await queue.onSubmittedWorkDone()
     const times = this.#device.facts.software ? 1 : Math.max(1, Math.floor(TIMED_ENTRIES / (count * limit)))
     const recorder = this.#device.record()
-    for (let i = 0; i < times; i++) reader.scan.walk(recorder, scratch, this.#arena, search)
+    for (let i = 0; i < times; i++) reader.scan.walk({ recorder, scratch, arena: this.#arena }, search)
     const start = performance.now()
     recorder.submit()
     await queue.onSubmittedWorkDone()
@@ -125,7 +125,7 @@ export class OrderedTree {
   /** Seconds of a whole getNext, results read back. */
   async getNext(keys: Column, reverse: boolean): Promise<number> {
     const start = performance.now()
-    const tree = { arena: this.#arena, keys: this.#keys, plan: () => undefined }
+    const tree = { arena: this.#arena, keys: this.#keys, plan: undefined }
     await this.#parts.reader.operations.getNext.run(tree, { op: 'getNext', reverse }, { keys })
     return (performance.now() - start) / 1000
   }

@@ -136,7 +136,7 @@ async function profileTree(
   const payloads = scratch.words(batch * shape.payloadWords)
   await profile(`${name}, get of 1/16`, async () => {
     const recorder = device.record()
-    reader.get.record(recorder, scratch, arena, { queries, found, payloads, count: batch })
+    reader.get.record({ recorder, scratch, arena }, { queries, found, payloads, count: batch })
     recorder.submit()
   })
   scratch.release()

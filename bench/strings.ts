@@ -136,17 +136,23 @@ class StringBench {
     const { records, heap } = this.#normaliser.record(preparing, scratch, wire)
     preparing.submit()
     const fromNormal = await this.#time((recorder, own) => {
-      this.#reader.get.record(recorder, own, arena, {
-        queries: { keys: records, heap },
-        found,
-        payloads,
-        count: queries,
-      })
+      this.#reader.get.record(
+        { recorder, scratch: own, arena },
+        {
+          queries: { keys: records, heap },
+          found,
+          payloads,
+          count: queries,
+        },
+      )
     })
     const fromWire = await this.#time((recorder, own) => {
       const normal = this.#normaliser.record(recorder, own, wire)
       const keys = { keys: normal.records, heap: normal.heap }
-      this.#reader.get.record(recorder, own, arena, { queries: keys, found, payloads, count: queries })
+      this.#reader.get.record(
+        { recorder, scratch: own, arena },
+        { queries: keys, found, payloads, count: queries },
+      )
     })
     const bits = await device.read(found, Math.ceil(queries / 8))
     if (!bits.every((byte) => byte === 255)) throw new Error('a key was not found')

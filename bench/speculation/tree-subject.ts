@@ -90,7 +90,7 @@ export class TreeSubject implements Subject {
       bytes: arena.usedBytes,
       recordGet: (recorder, scratch, { records, heap }, { found, payloads }, count) => {
         const queries = { keys: records, heap }
-        get.record(recorder, scratch, arena, { queries, found, payloads, count }, plan)
+        get.record({ recorder, scratch, arena }, { queries, found, payloads, count }, plan)
       },
       destroy: () => arena.destroy(),
     }

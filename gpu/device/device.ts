@@ -199,6 +199,16 @@ export class Device {
     return new Scratch(this.#scratch, lane, admit)
   }
 
+  /** Runs a task, which begins at once, with scratch memory that is given back when it has settled. */
+  async withScratch<T>(task: (scratch: Scratch) => Promise<T>): Promise<T> {
+    const scratch = this.scratch()
+    try {
+      return await task(scratch)
+    } finally {
+      scratch.release()
+    }
+  }
+
   /**
    * Makes a storage buffer, zeroed.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
@@ -268,9 +278,13 @@ export class Device {
       if (recorder === undefined) by.submit()
       return
     }
-    const whole = column.byteLength & ~3
-    if (whole > 0) this.gpu.queue.writeBuffer(buffer, offset, unshared(column), 0, whole)
-    if (whole < column.byteLength) {
+    const whole = byteLength & ~3
+    if (whole > 0) {
+      // Dawn sees no memory that threads share, and would end the process.
+      const own = column.buffer instanceof ArrayBuffer ? column : column.slice()
+      this.gpu.queue.writeBuffer(buffer, offset, own as Uint8Array<ArrayBuffer>, 0, whole)
+    }
+    if (whole < byteLength) {
       const tail = new Uint8Array(4)
       tail.set(column.subarray(whole))
       this.gpu.queue.writeBuffer(buffer, offset + whole, tail)
@@ -357,9 +371,4 @@ export class Device {
       })
     })
   }
-}
-
-/** Dawn sees no memory that threads share, and would end the process. */
-function unshared(column: Uint8Array): Uint8Array<ArrayBuffer> {
-  return column.buffer instanceof ArrayBuffer ? (column as Uint8Array<ArrayBuffer>) : column.slice()
 }

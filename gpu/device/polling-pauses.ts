@@ -25,7 +25,8 @@ export class PollingPauses {
   async during<T>(work: Promise<T>): Promise<T> {
     this.#waits++
     this.#since = performance.now()
-    if (!this.#turning) this.#nextTurn()
+    if (!this.#turning) setImmediate(this.#turn)
+    this.#turning = true
     try {
       return await work
     } finally {
@@ -34,16 +35,12 @@ export class PollingPauses {
     }
   }
 
-  #nextTurn(): void {
-    this.#turning = this.#waits > 0
-    if (this.#turning) setImmediate(() => this.#turn())
-  }
-
-  #turn(): void {
+  readonly #turn = (): void => {
     const waited = performance.now() - this.#since
     if (this.#waits > 0 && waited > AT_ONCE_MS) {
       Atomics.wait(never, 0, 0, Math.min(waited * PART_OF_WAIT, LONGEST_MS))
     }
-    this.#nextTurn()
+    this.#turning = this.#waits > 0
+    if (this.#turning) setImmediate(this.#turn)
   }
 }

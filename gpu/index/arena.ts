@@ -188,6 +188,13 @@ export class Arena implements ArenaContent {
     }
   }
 
+  /** Whether all payloads lie in the sorted part, one a tuple, and none has left it. */
+  get isContiguous(): boolean {
+    const { sorted, tuples, extents } = this
+    if (sorted === undefined || sorted.hasRemoved) return false
+    return tuples.records === sorted.tuples && extents.records === EXTENT_HEADER
+  }
+
   /** All regions, by the names that images have for them. */
   get regions(): ReadonlyMap<string, Region> {
     const { nodes, tuples, extents, heap, heads, links, sorted } = this

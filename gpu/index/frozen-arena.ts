@@ -7,79 +7,61 @@ import type { TreeShape } from './layout.js'
  * A copy of an arena's content as it was at one moment, for a compaction beside which the arena is written to. It has what a
  * compaction reads, and no room to grow.
  */
-export class FrozenArena implements ArenaContent {
-  readonly allowance: ArenaContent['allowance']
-  readonly bindings: ArenaContent['bindings']
-  readonly tuples: ArenaContent['tuples']
-  readonly heap: ArenaContent['heap']
-  readonly sorted: ArenaContent['sorted']
-  readonly #copies: readonly GPUBuffer[]
+export interface FrozenArena extends ArenaContent {
+  readonly bytes: number
+  destroy(): void
+}
 
-  private constructor(
-    arena: Arena,
-    copyOf: ReadonlyMap<Region, GPUBuffer>,
-    separators: GPUBuffer | undefined,
-  ) {
-    const { nodes, tuples, extents, heap, sorted } = arena
-    this.allowance = arena.allowance
-    const copied = (region: Region | undefined) => region && copyOf.get(region)
-    this.bindings = {
-      nodes: copied(nodes),
-      tuples: copied(tuples),
-      extents: copied(extents),
-      heap: copied(heap),
-      directory: separators ?? sorted?.directory,
-      removed: copied(sorted?.removed),
-    }
-    this.tuples = { buffer: copyOf.get(tuples)!, records: tuples.records }
-    this.heap = heap && { buffer: copyOf.get(heap)! }
-    this.sorted = sorted && { tuples: sorted.tuples, hasRemoved: sorted.hasRemoved }
-    this.#copies = [...copyOf.values(), ...(separators === undefined ? [] : [separators])]
+/**
+ * Copies an arena to which nothing is written before this resolves.
+ * @param outlives whether the copy may be read once the arena is destroyed, or its sorted part another one. Else it has the arena's own
+ *   separators, which never change
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+ */
+export async function freeze(
+  device: Device,
+  shape: TreeShape,
+  arena: Arena,
+  outlives = false,
+): Promise<FrozenArena> {
+  const copies = new Map<GPUBuffer, GPUBuffer>()
+  const destroy = () => {
+    for (const copy of copies.values()) copy.destroy()
   }
+  const { allowance, tuples, heap, sorted } = arena
+  const recorder = device.record()
+  const copy = async (buffer: GPUBuffer, bytes: number, label: string) => {
+    const copied = await device.allocate(Math.max(bytes, 4), `frozen ${label}`)
+    copies.set(buffer, copied)
+    recorder.copy(buffer, 0, copied, 0, bytes)
+  }
+  try {
+    for (const { buffer, usedBytes, label } of regionsRead(shape, arena)) await copy(buffer, usedBytes, label)
+    if (outlives && sorted !== undefined) await copy(sorted.directory, sorted.directory.size, 'separators')
+    recorder.submit()
+  } catch (error) {
+    destroy()
+    throw error
+  }
+  const bindings = Object.entries(arena.bindings).map(([name, buffer]) => [
+    name,
+    buffer && copies.get(buffer),
+  ])
+  const directory = sorted && (copies.get(sorted.directory) ?? sorted.directory)
+  return {
+    allowance,
+    bindings: { ...Object.fromEntries(bindings), directory },
+    tuples: { buffer: copies.get(tuples.buffer)!, records: tuples.records },
+    heap: heap && { buffer: copies.get(heap.buffer)! },
+    sorted: sorted && { tuples: sorted.tuples, hasRemoved: sorted.hasRemoved },
+    bytes: [...copies.values()].reduce((bytes, { size }) => bytes + size, 0),
+    destroy,
+  }
+}
 
-  /**
-   * Copies an arena to which nothing is written before this resolves.
-   * @param outlives whether the copy may be read once the arena is destroyed, or its sorted part another one. Else it has the arena's own
-   *   separators, which never change
-   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
-   */
-  static async of(device: Device, shape: TreeShape, arena: Arena, outlives = false): Promise<FrozenArena> {
-    const copyOf = new Map<Region, GPUBuffer>()
-    const directory = outlives ? arena.sorted?.directory : undefined
-    let separators: GPUBuffer | undefined
-    try {
-      const recorder = device.record()
-      for (const region of regionsRead(shape, arena)) {
-        const { buffer, usedBytes, label } = region
-        const copy = await device.allocate(Math.max(usedBytes, 4), `frozen ${label}`)
-        copyOf.set(region, copy)
-        recorder.copy(buffer, 0, copy, 0, usedBytes)
-      }
-      if (directory !== undefined) {
-        separators = await device.allocate(directory.size, 'frozen separators')
-        recorder.copy(directory, 0, separators, 0, directory.size)
-      }
-      recorder.submit()
-      return new FrozenArena(arena, copyOf, separators)
-    } catch (error) {
-      separators?.destroy()
-      for (const copy of copyOf.values()) copy.destroy()
-      throw error
-    }
-  }
-
-  /** Bytes of device memory that a copy of an arena takes. */
-  static bytesFor(shape: TreeShape, arena: Arena): number {
-    return regionsRead(shape, arena).reduce((bytes, { usedBytes }) => bytes + usedBytes, 0)
-  }
-
-  get bytes(): number {
-    return this.#copies.reduce((bytes, { size }) => bytes + size, 0)
-  }
-
-  destroy(): void {
-    for (const copy of this.#copies) copy.destroy()
-  }
+/** Bytes of device memory that a copy of an arena takes. */
+export function frozenBytes(shape: TreeShape, arena: Arena): number {
+  return regionsRead(shape, arena).reduce((bytes, { usedBytes }) => bytes + usedBytes, 0)
 }
 
 /** The regions that a compaction reads. Nodes only give the order of keys of fixed width; others are sorted. */

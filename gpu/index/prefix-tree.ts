@@ -24,7 +24,7 @@ import type { TraversalPlan } from './partitions/locator.js'
 import type { Batch } from './partitions/traversal-costs.js'
 import { checkTraversal } from './partitions/traversals.js'
 import { partsFor } from './parts.js'
-import { askedFor, keyCount, type ReadOperation, type SearchedTree } from './read/read-operation.js'
+import { askedFor, keyCount, keysOf, type ReadOperation } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
 import { TreeState } from './tree-state.js'
@@ -91,26 +91,33 @@ export class PrefixTree extends TreeState implements IndexStructure {
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     const { operations, context } = this.parts.reads
     const operation: ReadOperation<Op> = operations[request.op]
-    if ('traversal' in request) checkTraversal(context.tree, request.traversal)
+    const named = 'traversal' in request ? request.traversal : undefined
+    if (named !== undefined) checkTraversal(context.tree, named)
     const { searchable: arena, totals } = this
     if (arena === undefined || askedFor(this.shape.keyType, request, columns) === 0) {
       return operation.none(request, columns)
     }
-    const tree: SearchedTree = {
-      arena,
-      keys: totals.keys,
-      plan: (keys, traversal) => this.#plan(arena, () => context.batch(keys), traversal),
+    arena.hold()
+    try {
+      // Nothing is waited for where that needs no plan, so that the read is submitted when it is called.
+      const coming = operation.isPlanned
+        ? this.#plan(arena, () => context.batch(keysOf(columns)), named)
+        : undefined
+      const plan = coming && (await coming)
+      return await operation.run({ arena, keys: totals.keys, plan }, request, columns)
+    } finally {
+      arena.letGo()
     }
-    return arena.during(() => operation.run(tree, request, columns))
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    checkTraversal(this.parts.reads.context.tree, batch.traversal)
+    const { context } = this.parts.reads
     const { keys, traversal } = batch
+    if (traversal !== undefined) checkTraversal(context.tree, traversal)
     if (keyCount(this.shape.keyType, keys) === 0)
       return { codes: new Uint8Array(0), apply() {}, discard() {} }
     const source = columnSource(this.device, this.shape, batch)
-    return this.prepareItems(source, () => this.parts.reads.context.batch(keys), traversal)
+    return this.prepareItems(source, () => context.batch(keys), traversal)
   }
 
   /** As `prepare`, for a batch that comes to the device when it is asked for. */

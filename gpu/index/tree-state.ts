@@ -11,7 +11,7 @@ import type {
 } from '../index-structure.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
 import type { ItemSource } from './batch/items.js'
-import { FrozenArena } from './frozen-arena.js'
+import { freeze } from './frozen-arena.js'
 import { imageOf } from './image.js'
 import { treeShape } from './layout.js'
 import type { TraversalPlan } from './partitions/locator.js'
@@ -192,7 +192,7 @@ export class TreeState {
     if (arena === undefined || keys === 0) return { keys: 0, payloads: 0, release() {} }
     const { entryExport } = this.parts
     const shape = treeShape(this.shape)
-    const frozen = await arena.during(() => FrozenArena.of(this.device, shape, arena, true))
+    const frozen = await arena.during(() => freeze(this.device, shape, arena, true))
     return {
       keys,
       payloads,

@@ -69,16 +69,13 @@ export class EntryExport {
 
   /** The order by itself: what it takes to find it is several times as large. */
   async #order(content: ArenaContent, keys: number): Promise<GPUBuffer> {
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const { recorder, tuples } = await this.#findOrder(this.#device.record(), scratch, content, keys)
       const order = await this.#device.allocate(4 * keys, 'order of keys')
       recorder.copy(tuples, 0, order, 0, 4 * keys)
       recorder.submit()
       return order
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   async *#group(group: KeyGroup): AsyncGenerator<NamedColumn> {

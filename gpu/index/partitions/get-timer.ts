@@ -59,22 +59,19 @@ export class GetTimer {
   async #once(arena: Arena, plan: TraversalPlan | undefined): Promise<number> {
     const device = this.#device
     const clock = this.#clock
-    const scratch = device.scratch()
-    try {
+    return device.withScratch(async (scratch) => {
       const answers = { found: scratch.bytes(Math.ceil(this.count / 8)), payloads: scratch.words(this.count) }
       const recorder = device.record()
       if (clock !== undefined) recorder.stamp(clock, 0)
       const asked = { queries: this.#queries, count: this.count, ...answers }
-      this.#reads.get.record(recorder, scratch, arena, asked, plan)
+      this.#reads.get.record({ recorder, scratch, arena }, asked, plan)
       if (clock !== undefined) recorder.stamp(clock, 1)
       const start = performance.now()
       recorder.submit()
       if (clock !== undefined) return (await device.readClock(clock))[1] / 1e3
       await device.workDone()
       return (performance.now() - start) * 1e3
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   release(): void {

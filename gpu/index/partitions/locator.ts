@@ -98,9 +98,7 @@ export class Locator {
 
   /** Finds keys. */
   record(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
+    { recorder, scratch, arena }: Readonly<{ recorder: Recorder; scratch: Scratch; arena: Arena }>,
     plan: TraversalPlan,
     queries: KeyColumn,
     { first = 0, count, areOrdered = false }: KeyRange,
@@ -172,8 +170,7 @@ export class Locator {
   async tables(arena: Arena, queries: KeyColumn, isThere: boolean): Promise<ResultTables> {
     const table = await this.partitions(arena)
     const { live, bindings } = await this.#lister.lists(arena, table)
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const [results, rows] = [scratch.words(table.count), scratch.words(ROW_WORDS * live)]
       const recorder = this.#device.record()
       const keys = { queries: queries.keys, queryHeap: queries.heap }
@@ -183,12 +180,9 @@ export class Locator {
       const params = { first: 0, length: 1, live, partitions, levels, shape: this.#shape.word }
       recorder.dispatch(this.#kernels.speculate, buffers, params, live)
       recorder.dispatch(this.#kernels.list_results, buffers, params, live)
-      const column = { buffer: rows, bytes: 4 * ROW_WORDS * live }
-      const [words] = await this.#device.submitAndRead(recorder, [column])
-      return tablesOf(new Uint32Array(words.buffer, words.byteOffset, ROW_WORDS * live), isThere)
-    } finally {
-      scratch.release()
-    }
+      recorder.submit()
+      return tablesOf(await this.#device.readWords(rows, ROW_WORDS * live), isThere)
+    })
   }
 
   /**

@@ -37,8 +37,7 @@ export class PartitionLister {
     const device = this.#device
     const kernels = this.#kernels
     const tree = { ...arena.bindings, ...table.bindings }
-    const scratch = device.scratch()
-    try {
+    return device.withScratch(async (scratch) => {
       const [flags, inUse, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
       const flagging = device.record()
       flagging.dispatch(kernels.flag_partitions, { ...tree, flags }, { count, levels }, count)
@@ -72,9 +71,7 @@ export class PartitionLister {
       const bindings = { byLevel: kept[0], byBlock: kept[1], positions, predecessors, blocks }
       const bytes = Object.values(bindings).reduce((total, { size }) => total + size, 0)
       return { live, blockCount: bounds.length / 2, bindings, bytes }
-    } finally {
-      scratch.release()
-    }
+    })
   }
 }
 

@@ -89,8 +89,7 @@ export class PartitionKeeper {
 
   /** Levels down to the deepest node. */
   async #depth(arena: Arena): Promise<number> {
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const { records } = arena.nodes
       const deepest = scratch.words(1)
       const recorder = this.#device.record()
@@ -99,17 +98,14 @@ export class PartitionKeeper {
       recorder.dispatch(this.#kernels.find_depth, { ...arena.bindings, deepest }, params, records)
       recorder.submit()
       return (await this.#device.readWords(deepest, 1))[0]! + 1
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   async #addRoots(arena: Arena, table: PartitionTable): Promise<void> {
     const { numbers, roots, levels, nodesSeen: first } = table
     const { records } = arena.nodes
     const count = records - first
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       await numbers.reserve(records - numbers.records)
       numbers.take(records - numbers.records)
       const [flags, positions] = [scratch.words(count), scratch.words(count)]
@@ -135,9 +131,7 @@ export class PartitionKeeper {
       table.nodesSeen = records
       table.depth = Math.max(table.depth, depth)
       table.lists = undefined
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   /** Enters the partitions from `first` on in the directory: all of them in a new one when it has grown too small. */
@@ -150,8 +144,7 @@ export class PartitionKeeper {
       table.directory = larger
       from = 0
     }
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const recorder = this.#device.record()
       const { roots, directory, levels } = table
       // No key of a request is looked at.
@@ -160,8 +153,6 @@ export class PartitionKeeper {
       const params = { count, first: from, levels, shape: this.#shape.word }
       recorder.dispatch(this.#kernels.enter_roots, { ...arena.bindings, ...own }, params, count)
       recorder.submit()
-    } finally {
-      scratch.release()
-    }
+    })
   }
 }

@@ -11,11 +11,11 @@ import { type Batch, estimate, situationOf } from './traversal-costs.js'
  * Checks what a request names.
  * @throws WarpdexError `BAD_REQUEST` when it needs partitions and the trees have none
  */
-export function checkTraversal({ partitionLevels }: TreeShape, named: Traversal | undefined): void {
-  if (partitionLevels !== undefined || named === undefined || named.strategy === 'sequential') return
+export function checkTraversal({ partitionLevels }: TreeShape, { strategy }: Traversal): void {
+  if (partitionLevels !== undefined || strategy === 'sequential') return
   throw new WarpdexError(
     'BAD_REQUEST',
-    `the index has no partitions to traverse by strategy ${named.strategy}; use sequential, or create the index with layout full or with partitionLevels`,
+    `the index has no partitions to traverse by strategy ${strategy}; use sequential, or create the index with layout full or with partitionLevels`,
   )
 }
 

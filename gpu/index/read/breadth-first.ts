@@ -1,11 +1,9 @@
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Arena, ArenaContent } from '../arena.js'
+import type { ArenaContent } from '../arena.js'
 import { SLOTS } from '../layout.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { ListedTuples, PayloadHits } from './payload-hits.js'
-import type { ReadContext } from './read-context.js'
+import type { ReadContext, ReadWork } from './read-context.js'
 import { ScanRanges } from './scan-ranges.js'
 
 /** Searches ranges at full width, level by level: for large limits. */
@@ -24,28 +22,23 @@ export class BreadthFirst {
   }
 
   /** The first entries of each range. */
-  record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
+  record(work: ReadWork, search: RangeSearch): Hits {
     // One entry more than the limit, to know whether there are more, and the tuples at the two ends of the range, which may
     // have no payload in it.
-    const tuples = this.#tuples(recorder, scratch, arena, search, search.limit + 3)
-    return this.#payloadHits.record(recorder, scratch, arena, search, tuples).hits
+    const tuples = this.#tuples(work, search, search.limit + 3)
+    return this.#payloadHits.record(work, search, tuples).hits
   }
 
   /** The numbers of all `tupleCount` tuples in ascending key order. */
-  order(recorder: Recorder, scratch: Scratch, arena: ArenaContent, tupleCount: number): GPUBuffer {
-    const ranges = this.#ranges.record(recorder, scratch, { ranges: 1, limit: tupleCount })
+  order(work: ReadWork<ArenaContent>, tupleCount: number): GPUBuffer {
+    const ranges = this.#ranges.record(work, { ranges: 1, limit: tupleCount })
     const search = { ...ranges, count: 1, reverse: false, limit: tupleCount }
-    return this.#tuples(recorder, scratch, arena, search, tupleCount).tuples
+    return this.#tuples(work, search, tupleCount).tuples
   }
 
   /** The first `most` tuples of each range. */
-  #tuples(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: ArenaContent,
-    search: RangeSearch,
-    most: number,
-  ): ListedTuples {
+  #tuples(work: ReadWork<ArenaContent>, search: RangeSearch, most: number): ListedTuples {
+    const { recorder, scratch, arena } = work
     const { primitives, tree } = this.#context
     const { count, ranges, reverse } = search
     const lengths = scratch.words(count)

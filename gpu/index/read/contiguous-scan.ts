@@ -1,21 +1,11 @@
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Arena } from '../arena.js'
-import { EXTENT_HEADER } from '../layout.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { PayloadHits } from './payload-hits.js'
-import type { ReadContext } from './read-context.js'
+import type { ReadContext, ReadWork } from './read-context.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
 
 /** Logarithm of the threads that write one range's entries side by side, two each at a time, at most. */
 const MOST_LANE_BITS = 8
-
-/** Whether all payloads lie in the sorted part, one a tuple, and none has left it. */
-export function isContiguous({ sorted, tuples, extents }: Arena): boolean {
-  if (sorted === undefined || sorted.hasRemoved) return false
-  return tuples.records === sorted.tuples && extents.records === EXTENT_HEADER
-}
 
 /** Scans of the sorted parts of CSS-trees, where what lies in a range is contiguous (`contiguous-scan.wesl`). */
 export class ContiguousScan {
@@ -34,14 +24,14 @@ export class ContiguousScan {
   }
 
   /** The first entries of each range, of an arena that `isContiguous`. */
-  record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): ScanColumns {
+  record(work: ReadWork, search: RangeSearch): ScanColumns {
     const { count, limit } = search
     const laneBits = Math.min(Math.ceil(Math.log2(Math.max(2, limit))) - 1, MOST_LANE_BITS)
-    const { windows, found, more } = this.#find(recorder, scratch, arena, search)
-    return this.#result.recordColumns(recorder, scratch, search, { found, more }, (columns) => {
-      const buffers = { ...arena.bindings, begins: windows, ...columns }
+    const { windows, found, more } = this.#find(work, search)
+    return this.#result.recordColumns(work, search, { found, more }, (columns) => {
+      const buffers = { ...work.arena.bindings, begins: windows, ...columns }
       const params = { ...this.#paramsOf(search), laneBits }
-      recorder.dispatch(this.#kernels.write_ranges, buffers, params, count * 2 ** laneBits)
+      work.recorder.dispatch(this.#kernels.write_ranges, buffers, params, count * 2 ** laneBits)
     })
   }
 
@@ -49,25 +39,21 @@ export class ContiguousScan {
    * The first entries in the sorted part of ranges whose ends belong to them, of an arena from whose sorted part no tuple has left, and
    * whose tuples may have several payloads.
    */
-  recordHits(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
+  recordHits(work: ReadWork, search: RangeSearch): Hits {
     const { count, limit } = search
     // Each tuple has a payload, so that one tuple more than the limit tells that there are more.
     const width = limit + 1
     const inPart = { ...search, limit: width }
-    const { windows, found } = this.#find(recorder, scratch, arena, inPart)
-    const tuples = scratch.words(count * width)
+    const { windows, found } = this.#find(work, inPart)
+    const tuples = work.scratch.words(count * width)
     const buffers = { begins: windows, counts: found, listed: tuples }
-    recorder.dispatch(this.#kernels.list_tuples, buffers, this.#paramsOf(inPart), count * width)
-    return this.#payloadHits.record(recorder, scratch, arena, search, { tuples, width, lengths: found }).hits
+    work.recorder.dispatch(this.#kernels.list_tuples, buffers, this.#paramsOf(inPart), count * width)
+    return this.#payloadHits.record(work, search, { tuples, width, lengths: found }).hits
   }
 
   /** Finds the first tuple of each range in scan order, how many there are, `limit` at most, and whether there are more. */
-  #find(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    search: RangeSearch,
-  ): Omit<Hits, 'hits'> & { windows: GPUBuffer } {
+  #find(work: ReadWork, search: RangeSearch): Omit<Hits, 'hits'> & { windows: GPUBuffer } {
+    const { recorder, scratch, arena } = work
     const { count, ranges, heap } = search
     const columns = {
       windows: scratch.words(count),

@@ -39,15 +39,12 @@ export class Explain implements ReadOperation<'explain'> {
     const { locator, device } = this.#context
     if (locator === undefined) return null
     const first = sliceColumn(keys, 0, 1)
-    const { found } = await this.#get.run({ ...tree, plan: () => undefined }, { op: 'get' }, { keys: first })
-    const scratch = device.scratch()
-    try {
+    const { found } = await this.#get.run({ ...tree, plan: undefined }, { op: 'get' }, { keys: first })
+    return device.withScratch((scratch) => {
       const recorder = device.record()
       const queries = this.#context.queries(recorder, scratch, first)
       recorder.submit()
-      return await locator.tables(tree.arena, queries, found[0] === 1)
-    } finally {
-      scratch.release()
-    }
+      return locator.tables(tree.arena, queries, found[0] === 1)
+    })
   }
 }

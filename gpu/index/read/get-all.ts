@@ -1,13 +1,10 @@
 import { blankColumn, countOf } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { GetAllResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Arena } from '../arena.js'
 import type { PayloadHits } from './payload-hits.js'
-import { type EntryColumn, type ReadContext, words } from './read-context.js'
+import { type EntryColumn, type ReadContext, type ReadWork, words } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 import type { ScanResultWriter } from './scan-result.js'
 
@@ -43,31 +40,21 @@ export class GetAll implements ReadOperation<'getAll'> {
     const limit = Math.min(request.limit, this.#context.mostEntries)
     const keys = keysOf(columns)
     const count = countOf(keys)
-    const scratch = this.#context.device.scratch()
-    try {
-      const recorder = this.#context.device.record()
-      const queries = this.#context.queries(recorder, scratch, keys)
-      const recorded = this.record(recorder, scratch, arena, queries, count, limit)
+    return this.#context.read(arena, async (work) => {
+      const queries = this.#context.queries(work.recorder, work.scratch, keys)
+      const { positions, overflowed, payloads } = this.record(work, queries, count, limit)
       const known = [
-        { buffer: recorded.positions, bytes: 4 * (count + 1) },
-        { buffer: recorded.overflowed, bytes: 4 },
+        { buffer: positions, bytes: 4 * (count + 1) },
+        { buffer: overflowed, bytes: 4 },
       ]
       const total = ([offsets, overflowed]: readonly Uint8Array[]) => {
         if (words(offsets)[count] <= limit && overflowed[0] === 0) return words(offsets)[count]
         throw new WarpdexError('TOO_LARGE', `the keys have more than ${limit} payloads; ask for fewer keys`)
       }
-      const { known: read, entries } = await this.#context.readEntries(
-        recorder,
-        known,
-        [recorded.payloads],
-        limit,
-        total,
-      )
+      const read = await this.#context.readEntries(work.recorder, known, [payloads], limit, total)
       const { payloadBytes: width } = this.#context
-      return { offsets: words(read[0]), payloads: { bytes: entries[0], width } }
-    } finally {
-      scratch.release()
-    }
+      return { offsets: words(read.known[0]), payloads: { bytes: read.entries[0], width } }
+    })
   }
 
   none(_request: ReadRequest<'getAll'>, columns: ReadColumns): GetAllResult {
@@ -76,14 +63,8 @@ export class GetAll implements ReadOperation<'getAll'> {
   }
 
   /** Records it for `count` keys that are on the device, up to `limit` payloads altogether. */
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    queries: KeyColumn,
-    count: number,
-    limit: number,
-  ): RecordedGetAll {
+  record(work: ReadWork, queries: KeyColumn, count: number, limit: number): RecordedGetAll {
+    const { recorder, scratch, arena } = work
     const { tree, payloadBytes } = this.#context
     const tuples = scratch.words(count)
     const lengths = scratch.words(1)
@@ -94,11 +75,11 @@ export class GetAll implements ReadOperation<'getAll'> {
     recorder.dispatch(this.#kernels.find_tuples, finding, params, count)
     const search = { count: 1, ranges, heap: queries.heap, reverse: false, limit }
     const listed = { tuples, width: count, lengths }
-    const { hits, positions } = this.#payloadHits.record(recorder, scratch, arena, search, listed)
+    const { hits, positions } = this.#payloadHits.record(work, search, listed)
     const overflowed = scratch.words(1)
     recorder.clear(overflowed, 0, 4)
     recorder.dispatch(this.#kernels.check_offsets, { offsets: positions, overflowed }, params, count)
-    const { payloads } = this.#result.record(recorder, scratch, arena, search, hits)
+    const { payloads } = this.#result.record(work, search, hits)
     return { positions, overflowed, payloads: { buffer: payloads, entryBytes: payloadBytes } }
   }
 }

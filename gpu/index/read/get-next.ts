@@ -1,38 +1,24 @@
 import { blankColumn, type Column, countOf } from '../../../protocol/columns.js'
 import { keyWidth, SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { DeviceColumn, Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { GetNextResult, ReadColumns, ReadRequest } from '../../index-structure.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Arena } from '../arena.js'
 import type { TraversalPlan } from '../partitions/locator.js'
 import { recordKeys, restoredKeys } from './key-columns.js'
-import type { NarrowPayloads } from './narrow-payloads.js'
-import { bitmapBytes, type ReadContext } from './read-context.js'
+import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** The entry after, or before, each position (Volk §2.1). */
 export class GetNext implements ReadOperation<'getNext'> {
+  readonly isPlanned = true
   readonly #context: ReadContext
-  readonly #narrow: NarrowPayloads
   readonly #fromRoot: Kernels<'get_next'>
   /** For keys that were located before; only where trees have partitions. */
   readonly #located: Kernels<'get_next'> | undefined
 
-  constructor(context: ReadContext, narrow: NarrowPayloads) {
+  constructor(context: ReadContext) {
     this.#context = context
-    this.#narrow = narrow
     this.#fromRoot = context.kernels('get-next', ['get_next'])
     this.#located = context.locator && context.kernels('get-next', ['get_next'], { located: true })
-  }
-
-  async run(
-    tree: SearchedTree,
-    request: ReadRequest<'getNext'>,
-    columns: ReadColumns,
-  ): Promise<GetNextResult> {
-    const coming = tree.plan(keysOf(columns), request.traversal)
-    return this.#run(tree.arena, request, columns, coming && (await coming))
   }
 
   none(_request: ReadRequest<'getNext'>, columns: ReadColumns): GetNextResult {
@@ -46,12 +32,10 @@ export class GetNext implements ReadOperation<'getNext'> {
     }
   }
 
-  /** @param plan how to find the positions' keys; one after the other down from the root without it */
-  async #run(
-    arena: Arena,
+  async run(
+    { arena, plan }: SearchedTree,
     request: ReadRequest<'getNext'>,
     given: ReadColumns,
-    plan: TraversalPlan | undefined,
   ): Promise<GetNextResult> {
     const { restorer, device, keyBytes, payloadBytes: width } = this.#context
     const count = countOf(keysOf(given))
@@ -59,36 +43,32 @@ export class GetNext implements ReadOperation<'getNext'> {
       const places = { bytes: sequences!, width: SEQUENCE_BYTES }
       return { found: found!, keys, payloads: { bytes: payloads!, width }, sequences: places }
     }
-    const scratch = device.scratch()
-    try {
-      const recorder = device.record()
-      const { known, records } = this.#record(recorder, scratch, arena, request, given, count, plan)
+    return this.#context.read(arena, async (work) => {
+      const { recorder } = work
+      const { known, records } = this.#record(work, request, given, count, plan)
       if (restorer === undefined || arena.heap === undefined) {
         const keys = { buffer: records, bytes: count * keyBytes }
         const columns = await device.submitAndRead(recorder, [...known, keys])
         return resultOf({ bytes: columns[3]!, width: keyBytes }, columns)
       }
       const found = { restorer, heap: arena.heap.buffer, records, most: count, live: undefined }
-      const recorded = recordKeys(recorder, scratch, found)
+      const recorded = recordKeys(work, found)
       const starts = { buffer: recorded.starts.buffer, bytes: 4 * count }
       const columns = await device.submitAndRead(recorder, [...known, ...recorded.known, starts])
       const [, , , length, first, begins] = columns
-      const keys = await restoredKeys(this.#context, scratch, found, [length!, first!], begins!)
+      const keys = await restoredKeys(this.#context, work, found, [length!, first!], begins!)
       return resultOf(keys, columns)
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   #record(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
+    work: ReadWork,
     { reverse }: ReadRequest<'getNext'>,
     columns: ReadColumns,
     count: number,
     plan: TraversalPlan | undefined,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
+    const { recorder, scratch, arena } = work
     const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
     const queries = this.#context.queries(recorder, scratch, keysOf(columns))
     const records = scratch.bytes(count * keyBytes)
@@ -96,7 +76,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
     if (columns.sequences !== undefined) device.upload(sequences, columns.sequences.bytes)
-    const located = plan && locator?.record(recorder, scratch, arena, plan, queries, { count })
+    const located = plan && locator?.record(work, plan, queries, { count })
     const kernels = located === undefined ? this.#fromRoot : (this.#located ?? this.#fromRoot)
     recorder.dispatch(
       kernels.get_next,
@@ -117,7 +97,7 @@ export class GetNext implements ReadOperation<'getNext'> {
       },
       count,
     )
-    const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
+    const column = this.#context.narrow.record(work, padded, count, payloadBytes)
     const known = [
       { buffer: sequences, offset: 4 * count, bytes: bitmapBytes(count) },
       { buffer: column, bytes: count * payloadBytes },

@@ -1,17 +1,14 @@
 import { blankColumn, countOf } from '../../../protocol/columns.js'
 import type { Kernels } from '../../device/device.js'
-import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
+import { GROUP_SIZE } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
-import type { Scratch } from '../../memory/scratch.js'
-import { groupsFor, kernelsFor } from '../../primitives/strategy.js'
+import { kernelsFor, SERIAL_GROUP_SIZE } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasDirectory } from '../delta/directory.js'
 import type { TraversalPlan } from '../partitions/locator.js'
-import { isContiguous } from './contiguous-scan.js'
-import type { NarrowPayloads } from './narrow-payloads.js'
-import { bitmapBytes, type ReadContext } from './read-context.js'
+import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
 
 /** Keys to be looked up, and where the answers go, on the device. */
@@ -31,9 +28,10 @@ export interface GetColumns {
 
 /** The first payload of each key. */
 export class Get implements ReadOperation<'get'> {
+  readonly isPlanned = true
   readonly #context: ReadContext
-  readonly #narrow: NarrowPayloads
-  readonly #serial: boolean
+  /** Keys that a workgroup answers. */
+  readonly #groupKeys: number
   readonly #plain: Kernels<'get_first'>
   /** For sorted parts that no tuple has left, and for arenas that `isContiguous`; only of CSS-trees. */
   readonly #whole: Kernels<'get_first'> | undefined
@@ -45,7 +43,7 @@ export class Get implements ReadOperation<'get'> {
   readonly #directed: Kernels<'get_directed'> | undefined
 
   /** @param serial whether one thread answers 32 keys, which suits CPUs */
-  constructor(context: ReadContext, narrow: NarrowPayloads, serial = context.device.facts.software) {
+  constructor(context: ReadContext, serial = context.device.facts.software) {
     const { device, tree, locator } = context
     const kernels = (conditions: Conditions = {}) =>
       kernelsFor(device, serial ? 'serial' : 'cooperative', 'index/read/get', ['get_first'], {
@@ -54,8 +52,7 @@ export class Get implements ReadOperation<'get'> {
         ...conditions,
       })
     this.#context = context
-    this.#narrow = narrow
-    this.#serial = serial
+    this.#groupKeys = serial ? 32 * SERIAL_GROUP_SIZE : GROUP_SIZE
     this.#plain = kernels()
     if (tree.conditions.css) {
       this.#whole = kernels({ whole: true })
@@ -71,12 +68,11 @@ export class Get implements ReadOperation<'get'> {
    * @param plan how to find them; one after the other down from the root without it
    */
   record(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
+    work: ReadWork,
     { queries, count, found, payloads, first = 0, firstWord = 0 }: GetColumns,
     plan?: TraversalPlan,
   ): void {
+    const { recorder, arena } = work
     const { tree, locator } = this.#context
     const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, found, payloads }
     const params = { count, shape: tree.word, first, firstWord }
@@ -91,10 +87,10 @@ export class Get implements ReadOperation<'get'> {
         recorder.dispatchGroups(this.#directed.get_directed, all, directed, count)
         return
       }
-      existing = locator.record(recorder, scratch, arena, plan, queries, { first, count }).existing
+      existing = locator.record(work, plan, queries, { first, count }).existing
       kernels = this.#located ?? kernels
     }
-    const groups = this.#serial ? groupsFor('serial', Math.ceil(count / 32)) : Math.ceil(count / GROUP_SIZE)
+    const groups = Math.ceil(count / this.#groupKeys)
     recorder.dispatchGroups(kernels.get_first, { ...buffers, existing }, params, groups)
   }
 
@@ -102,26 +98,25 @@ export class Get implements ReadOperation<'get'> {
   #kernelsFor(arena: Arena): Kernels<'get_first'> {
     const { sorted, directory } = arena
     if (sorted === undefined) return (directory && this.#topped) ?? this.#plain
-    if (isContiguous(arena)) return this.#contiguous ?? this.#plain
+    if (arena.isContiguous) return this.#contiguous ?? this.#plain
     return (sorted.hasRemoved ? undefined : this.#whole) ?? this.#plain
   }
 
   async run(
-    tree: SearchedTree,
-    { traversal, memory }: ReadRequest<'get'>,
+    { arena, plan }: SearchedTree,
+    { memory }: ReadRequest<'get'>,
     columns: ReadColumns,
   ): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
     const keys = keysOf(columns)
     const count = countOf(keys)
-    const coming = tree.plan(keys, traversal)
-    const plan = coming && (await coming)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
       const found = scratch.bytes(bitmapBytes(count))
       const padded = scratch.bytes(count * paddedBytes)
-      this.record(recorder, scratch, tree.arena, { queries, count, found, payloads: padded }, plan)
-      const column = this.#narrow.record(recorder, scratch, padded, count, payloadBytes)
+      const work = { recorder, scratch, arena }
+      this.record(work, { queries, count, found, payloads: padded }, plan)
+      const column = this.#context.narrow.record(work, padded, count, payloadBytes)
       return [
         { buffer: found, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },

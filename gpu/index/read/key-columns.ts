@@ -2,11 +2,9 @@ import type { CutColumn } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { DeviceColumn } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { KeyRestorer } from '../../keys/restore.js'
-import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
-import { type EntryColumn, type ReadContext, words } from './read-context.js'
+import { type EntryColumn, type ReadContext, type ReadWork, words } from './read-context.js'
 
 /** Bytes of keys that are read back together with the rest of a result. */
 const EAGER_BYTES = 64 * 1024
@@ -31,7 +29,7 @@ export interface RecordedKeys {
 }
 
 /** Records the restoring of keys of variable length for a result. */
-export function recordKeys(recorder: Recorder, scratch: Scratch, found: FoundKeys): RecordedKeys {
+export function recordKeys({ recorder, scratch }: ReadWork, found: FoundKeys): RecordedKeys {
   const { restorer, most, live } = found
   const { offsets, bytes } = restorer.record(recorder, scratch, found, most, EAGER_BYTES, live)
   return {
@@ -50,7 +48,7 @@ export function recordKeys(recorder: Recorder, scratch: Scratch, found: FoundKey
  */
 export async function restoredKeys(
   { device }: ReadContext,
-  scratch: Scratch,
+  { scratch }: ReadWork,
   found: FoundKeys,
   [length, first]: readonly [Uint8Array, Uint8Array],
   starts: Uint8Array,

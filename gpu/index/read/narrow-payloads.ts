@@ -1,20 +1,21 @@
-import type { Kernels } from '../../device/device.js'
+import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
+import type { Conditions } from '../../device/shaders.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
-import type { ReadContext } from './read-context.js'
 
 /** In place of a word's index: there is no such word. */
 const NONE = 0xffffffff
 
 /** Packs payloads that fill whole words into columns without padding. */
 export class NarrowPayloads {
-  readonly #context: ReadContext
   readonly #kernels: Kernels<'narrow_payloads'>
+  readonly #mostGroups: number
 
-  constructor(context: ReadContext) {
-    this.#context = context
-    this.#kernels = context.kernels('narrow-payloads', ['narrow_payloads'])
+  /** @param conditions of the shape @param mostGroups workgroups at most, which go on until all is done */
+  constructor(device: Device, conditions: Conditions, mostGroups: number) {
+    this.#kernels = device.kernels('index/read/narrow-payloads', ['narrow_payloads'], conditions)
+    this.#mostGroups = mostGroups
   }
 
   /**
@@ -22,8 +23,7 @@ export class NarrowPayloads {
    * @param live how many there are if the device knows it to be fewer
    */
   record(
-    recorder: Recorder,
-    scratch: Scratch,
+    { recorder, scratch }: { readonly recorder: Recorder; readonly scratch: Scratch },
     padded: GPUBuffer,
     count: number,
     bytes: number,
@@ -36,7 +36,7 @@ export class NarrowPayloads {
       this.#kernels.narrow_payloads,
       { padded, live: live.buffer, column },
       { count, payloadBytes: bytes, liveIndex: live.index },
-      Math.min(groups, this.#context.enoughGroups),
+      Math.min(groups, this.#mostGroups),
     )
     return column
   }

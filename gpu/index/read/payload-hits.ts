@@ -1,9 +1,6 @@
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Arena } from '../arena.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
-import type { ReadContext } from './read-context.js'
+import type { ReadContext, ReadWork } from './read-context.js'
 
 /** Tuples of ranges, on the device: `width` places a range, of which the first `lengths[range]` are taken. */
 export interface ListedTuples {
@@ -29,12 +26,11 @@ export class PayloadHits {
    * tuple are counted
    */
   record(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
+    work: ReadWork,
     search: RangeSearch,
     { tuples, width, lengths }: ListedTuples,
   ): { hits: Hits; positions: GPUBuffer } {
+    const { recorder, scratch, arena } = work
     const { primitives, tree } = this.#context
     const { count, ranges, limit, reverse } = search
     const places = count * width

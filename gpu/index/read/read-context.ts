@@ -10,15 +10,24 @@ import { KeyRestorer } from '../../keys/restore.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
+import type { Arena, ArenaContent } from '../arena.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../partitions/locator.js'
 import { type Batch, batchOf } from '../partitions/traversal-costs.js'
+import { NarrowPayloads } from './narrow-payloads.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
   readonly buffer: GPUBuffer
   /** Bytes an entry. */
   readonly entryBytes: number
+}
+
+/** Where a read is recorded, and what it reads. */
+export interface ReadWork<Content extends ArenaContent = Arena> {
+  readonly recorder: Recorder
+  readonly scratch: Scratch
+  readonly arena: Content
 }
 
 /** What every read operation of a tree works with. */
@@ -31,6 +40,8 @@ export class ReadContext {
   readonly restorer: KeyRestorer | undefined
   /** Finds keys by partitions, where trees have any. */
   readonly locator: Locator | undefined
+  /** Packs payloads into columns. */
+  readonly narrow: NarrowPayloads
   /** Bytes of a key in kernels' results: the key, or the record of one of variable length. */
   readonly keyBytes: number
   /** Bytes of a payload in a column. */
@@ -48,6 +59,7 @@ export class ReadContext {
     this.tree = tree
     this.restorer = form && new KeyRestorer(device, primitives, form)
     this.locator = locator
+    this.narrow = new NarrowPayloads(device, tree.conditions, this.enoughGroups)
     this.keyBytes = 4 * tree.keyWords
     this.payloadBytes = shape.payloadBytes
     this.paddedBytes = 4 * tree.payloadWords
@@ -102,6 +114,12 @@ export class ReadContext {
     const buffer = scratch.bytes(column?.byteLength ?? 0)
     if (column !== undefined) this.device.upload(buffer, column, 0, recorder)
     return buffer
+  }
+
+  /** Does a read whose scratch memory stays until it has settled; the task is begun at once. */
+  read<T>(arena: Arena, task: (work: ReadWork) => Promise<T>): Promise<T> {
+    const { device } = this
+    return device.withScratch((scratch) => task({ recorder: device.record(), scratch, arena }))
   }
 
   /**

@@ -1,6 +1,5 @@
 import { type Column, countOf } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Traversal } from '../../../protocol/traversal.js'
 import { type KeyType, keyWidth } from '../../../protocol/types.js'
 import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
@@ -10,11 +9,8 @@ import type { TraversalPlan } from '../partitions/locator.js'
 export interface SearchedTree {
   readonly arena: Arena
   readonly keys: number
-  /**
-   * Plans how keys are to be found; undefined at once where there is nothing to plan, so that the read is submitted when it is called:
-   * keys go down from the root then.
-   */
-  plan(keys: Column, traversal: Traversal | undefined): Promise<TraversalPlan | undefined> | undefined
+  /** How keys are to be found; one after the other down from the root without it. */
+  readonly plan: TraversalPlan | undefined
 }
 
 /**
@@ -23,6 +19,8 @@ export interface SearchedTree {
  * read the keys' heap once more, so that nothing may be written to the arena, nor may it be destroyed, before they settle.
  */
 export interface ReadOperation<Op extends ReadOp> {
+  /** Whether it finds keys in one of several ways, which are to be chosen from before. */
+  readonly isPlanned?: boolean
   run(tree: SearchedTree, request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]>
   /** What it comes to where nothing is asked for, or nothing is there. */
   none(request: ReadRequest<Op>, columns: ReadColumns): ReadResults[Op]

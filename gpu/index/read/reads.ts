@@ -11,7 +11,6 @@ import { Explain } from './explain.js'
 import { Get } from './get.js'
 import { GetAll } from './get-all.js'
 import { GetNext } from './get-next.js'
-import { NarrowPayloads } from './narrow-payloads.js'
 import { PayloadHits } from './payload-hits.js'
 import { ReadContext } from './read-context.js'
 import type { ReadOperation } from './read-operation.js'
@@ -41,16 +40,15 @@ export function createReads(
 ): Reads {
   const context = new ReadContext(device, primitives, shape, locator)
   const { tree } = context
-  const narrow = new NarrowPayloads(context)
   const payloadHits = new PayloadHits(context)
-  const result = new ScanResultWriter(context, narrow)
+  const result = new ScanResultWriter(context)
   const breadthFirst = tree.form === undefined ? new BreadthFirst(context, payloadHits) : undefined
   const traversals = locator && new Traversals(device, tree, locator)
-  const get = new Get(context, narrow)
+  const get = new Get(context)
   const getAll = new GetAll(context, payloadHits, result)
   const count = new Count(context)
   const scan = new Scan(context, breadthFirst, result, payloadHits)
-  const getNext = new GetNext(context, narrow)
+  const getNext = new GetNext(context)
   const explain = new Explain(context, traversals, get)
   const operations = { get, getAll, count, getNext, scan, explain }
   return { operations, context, get, getAll, count, scan, traversals, breadthFirst }
@@ -68,11 +66,11 @@ export function deviceReads(
     scansWide: scan.isWide(arena),
     queries: (recorder, scratch, keys) => context.queries(recorder, scratch, keys),
     plan,
-    get: (recorder, scratch, columns, plan) => get.record(recorder, scratch, arena, columns, plan),
+    get: (recorder, scratch, columns, plan) => get.record({ recorder, scratch, arena }, columns, plan),
     count: (recorder, queries, counts, keys, first) =>
       count.record(recorder, arena, queries, counts, keys, first),
     getAll: (recorder, scratch, queries, keys, limit) =>
-      getAll.record(recorder, scratch, arena, queries, keys, limit),
-    scan: (recorder, scratch, ranges) => scan.recordParts(recorder, scratch, arena, ranges),
+      getAll.record({ recorder, scratch, arena }, queries, keys, limit),
+    scan: (recorder, scratch, ranges) => scan.recordParts({ recorder, scratch, arena }, ranges),
   }
 }

@@ -9,11 +9,9 @@ import {
 } from '../../../protocol/columns.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { ReadColumns, ScanOptions } from '../../index-structure.js'
-import type { Scratch } from '../../memory/scratch.js'
 import type { RangeSearch } from './hits.js'
-import type { ReadContext } from './read-context.js'
+import type { ReadContext, ReadWork } from './read-context.js'
 
 /** Which columns a request has, and how they are meant; `scan-ranges.wesl` has the same numbers. */
 const FROM = 1
@@ -37,7 +35,10 @@ export class ScanRanges {
   }
 
   /** The request's ranges, as `range.wesl` draws them, and where their keys lie. */
-  record(recorder: Recorder, scratch: Scratch, request: RangeColumns): Pick<RangeSearch, 'ranges' | 'heap'> {
+  record(
+    { recorder, scratch }: Pick<ReadWork, 'recorder' | 'scratch'>,
+    request: RangeColumns,
+  ): Pick<RangeSearch, 'ranges' | 'heap'> {
     const { tree } = this.#context
     const ranges = scratch.words(request.ranges * (2 * tree.keyWords + 2))
     const common = { count: request.ranges, shape: tree.word, flags: flags(request) }

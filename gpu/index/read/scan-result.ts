@@ -1,10 +1,7 @@
 import type { Kernels } from '../../device/device.js'
-import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
-import type { Scratch } from '../../memory/scratch.js'
-import type { Arena } from '../arena.js'
+import { GROUP_SIZE } from '../../device/recorder.js'
 import type { Hits, RangeSearch } from './hits.js'
-import type { NarrowPayloads } from './narrow-payloads.js'
-import type { ReadContext } from './read-context.js'
+import type { ReadContext, ReadWork } from './read-context.js'
 
 /** A scan's result on the device: the columns of `ScanResult`. */
 export interface ScanColumns {
@@ -18,23 +15,21 @@ export interface ScanColumns {
 /** Turns the hits of a search into the columns of a reply. */
 export class ScanResultWriter {
   readonly #context: ReadContext
-  readonly #narrow: NarrowPayloads
   readonly #kernels: Kernels<'write_result'>
 
-  constructor(context: ReadContext, narrow: NarrowPayloads) {
+  constructor(context: ReadContext) {
     this.#context = context
-    this.#narrow = narrow
     this.#kernels = context.kernels('scan-result', ['write_result'])
   }
 
-  record(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch, hits: Hits): ScanColumns {
+  record(work: ReadWork, search: RangeSearch, hits: Hits): ScanColumns {
     const { enoughGroups, tree } = this.#context
     const { count, limit } = search
-    return this.recordColumns(recorder, scratch, search, hits, (columns) => {
-      const buffers = { ...arena.bindings, hits: hits.hits, ...columns }
+    return this.recordColumns(work, search, hits, (columns) => {
+      const buffers = { ...work.arena.bindings, hits: hits.hits, ...columns }
       const params = { ranges: count, shape: tree.word, limit }
       const groups = Math.min(Math.ceil((count * limit) / GROUP_SIZE), enoughGroups)
-      recorder.dispatchGroups(this.#kernels.write_result, buffers, params, groups)
+      work.recorder.dispatchGroups(this.#kernels.write_result, buffers, params, groups)
     })
   }
 
@@ -44,13 +39,13 @@ export class ScanResultWriter {
    * @param write records that
    */
   recordColumns(
-    recorder: Recorder,
-    scratch: Scratch,
+    work: ReadWork,
     { count, limit }: RangeSearch,
     { found, more }: Pick<Hits, 'found' | 'more'>,
     write: (columns: Readonly<Record<'offsets' | 'keys' | 'payloads' | 'tokens', GPUBuffer>>) => void,
   ): ScanColumns {
-    const { primitives, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { primitives, narrow, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { recorder, scratch } = work
     const entries = count * limit
     // One element more than there are ranges, so that the last offset is the number of all entries.
     recorder.clear(found, 4 * count, 4)
@@ -61,12 +56,12 @@ export class ScanResultWriter {
     recorder.clear(tokens, 0, count * (keyBytes + 4))
     write({ offsets: found, keys, payloads: padded, tokens })
     const total = { buffer: found, index: count }
-    const payloads = this.#narrow.record(recorder, scratch, padded, entries, payloadBytes, total)
+    const payloads = narrow.record(work, padded, entries, payloadBytes, total)
     return {
       offsets: found,
       keys,
       payloads,
-      more: this.#narrow.record(recorder, scratch, more, count, 1),
+      more: narrow.record(work, more, count, 1),
       tokens,
     }
   }

@@ -2,18 +2,16 @@ import { blankColumn, type CutColumn, valueAt } from '../../../protocol/columns.
 import { WarpdexError } from '../../../protocol/errors.js'
 import { keyWidth, SEQUENCE_BYTES, tokenWidth } from '../../../protocol/types.js'
 import type { AdapterFacts, Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { InclusiveRanges } from '../../device-reads.js'
 import type { ReadColumns, ScanOptions, ScanResult } from '../../index-structure.js'
-import type { Scratch } from '../../memory/scratch.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { BreadthFirst } from './breadth-first.js'
-import { ContiguousScan, isContiguous } from './contiguous-scan.js'
+import { ContiguousScan } from './contiguous-scan.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
 import { recordKeys, restoredKeys } from './key-columns.js'
 import type { PayloadHits } from './payload-hits.js'
-import { type ReadContext, words } from './read-context.js'
+import { type ReadContext, type ReadWork, words } from './read-context.js'
 import type { ReadOperation, SearchedTree } from './read-operation.js'
 import { type RangeColumns, ScanRanges } from './scan-ranges.js'
 import type { ScanColumns, ScanResultWriter } from './scan-result.js'
@@ -77,16 +75,11 @@ export class Scan implements ReadOperation<'scan'> {
     columns: ReadColumns,
     form?: SearchForm,
   ): Promise<ScanResult> {
-    const { device } = this.#context
     const limit = this.#limit(arena, request)
-    const scratch = device.scratch()
-    try {
-      const recorder = device.record()
-      const found = this.record(recorder, scratch, arena, { ...request, ...columns, limit }, form)
-      return await this.#read(recorder, scratch, arena, found, request, limit)
-    } finally {
-      scratch.release()
-    }
+    return this.#context.read(arena, async (work) => {
+      const found = this.record(work, { ...request, ...columns, limit }, form)
+      return this.#read(work, found, request, limit)
+    })
   }
 
   none({ ranges }: ScanOptions): ScanResult {
@@ -101,30 +94,24 @@ export class Scan implements ReadOperation<'scan'> {
   }
 
   /** Records a scan whose result stays on the device, where it has room for `limit` entries of each range. */
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    request: RangeColumns,
-    given?: SearchForm,
-  ): ScanColumns {
+  record(work: ReadWork, request: RangeColumns, given?: SearchForm): ScanColumns {
     const { device, tree } = this.#context
+    const { arena } = work
     const { limit } = request
     const search: RangeSearch = {
-      ...this.#ranges.record(recorder, scratch, request),
+      ...this.#ranges.record(work, request),
       count: request.ranges,
       reverse: request.reverse ?? false,
       limit,
     }
-    if (given === undefined && this.#contiguous !== undefined && isContiguous(arena)) {
-      return this.#contiguous.record(recorder, scratch, arena, search)
+    if (given === undefined && this.#contiguous !== undefined && arena.isContiguous) {
+      return this.#contiguous.record(work, search)
     }
     // Of a CSS-tree the nodes hold but a part.
     const form = tree.conditions.css ? 'walk' : (given ?? searchForm(device.facts, tree, limit))
     const breadthFirst = form === 'walk' ? undefined : this.#breadthFirst
-    const hits =
-      breadthFirst?.record(recorder, scratch, arena, search) ?? this.walk(recorder, scratch, arena, search)
-    return this.#result.record(recorder, scratch, arena, search, hits)
+    const hits = breadthFirst?.record(work, search) ?? this.walk(work, search)
+    return this.#result.record(work, search, hits)
   }
 
   /** Whether `recordParts` finds entries of a range side by side, as opposed to walking. */
@@ -137,31 +124,27 @@ export class Scan implements ReadOperation<'scan'> {
    * Records a scan of ranges whose ends belong to them, as wide as it goes whatever the limit. Its columns hold a part each: the entries of a CSS-tree's
    * sorted part, and those of its delta.
    */
-  recordParts(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
-    request: InclusiveRanges,
-  ): readonly ScanColumns[] {
+  recordParts(work: ReadWork, request: InclusiveRanges): readonly ScanColumns[] {
     const { ranges: count, limit } = request
     const search = {
-      ...this.#ranges.record(recorder, scratch, request),
+      ...this.#ranges.record(work, request),
       count,
       reverse: false,
       limit,
     }
-    if (this.#contiguous !== undefined && isContiguous(arena)) {
-      return [this.#contiguous.record(recorder, scratch, arena, search)]
+    if (this.#contiguous !== undefined && work.arena.isContiguous) {
+      return [this.#contiguous.record(work, search)]
     }
-    const parts = this.#parts(recorder, scratch, arena, search)
-    return parts.map((hits) => this.#result.record(recorder, scratch, arena, search, hits))
+    const parts = this.#parts(work, search)
+    return parts.map((hits) => this.#result.record(work, search, hits))
   }
 
   /**
    * The first entries of each range by one thread a range, which suits small limits. It steps over the dead entries between live ones one by
    * one; that there are never many for long is up to compaction.
    */
-  walk(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): Hits {
+  walk(work: ReadWork, search: RangeSearch): Hits {
+    const { recorder, scratch, arena } = work
     const { count, ranges, heap: queryHeap, limit, reverse } = search
     const result = allocateHits(scratch, search)
     const buffers = { ...arena.bindings, queryHeap, ranges, ...result }
@@ -170,14 +153,13 @@ export class Scan implements ReadOperation<'scan'> {
     return result
   }
 
-  #parts(recorder: Recorder, scratch: Scratch, arena: Arena, search: RangeSearch): readonly Hits[] {
+  #parts(work: ReadWork, search: RangeSearch): readonly Hits[] {
+    const { arena } = work
     const { sorted, tuples } = arena
-    if (!this.isWide(arena)) return [this.walk(recorder, scratch, arena, search)]
-    const inSorted = sorted?.tuples
-      ? this.#contiguous?.recordHits(recorder, scratch, arena, search)
-      : undefined
+    if (!this.isWide(arena)) return [this.walk(work, search)]
+    const inSorted = sorted?.tuples ? this.#contiguous?.recordHits(work, search) : undefined
     const isInNodes = tuples.records > (sorted?.tuples ?? 0)
-    const inNodes = isInNodes ? this.#breadthFirst?.record(recorder, scratch, arena, search) : undefined
+    const inNodes = isInNodes ? this.#breadthFirst?.record(work, search) : undefined
     return [inSorted ?? [], inNodes ?? []].flat()
   }
 
@@ -194,13 +176,12 @@ export class Scan implements ReadOperation<'scan'> {
   }
 
   async #read(
-    recorder: Recorder,
-    scratch: Scratch,
-    arena: Arena,
+    work: ReadWork,
     columns: ScanColumns,
     { ranges, memory }: ScanOptions,
     limit: number,
   ): Promise<ScanResult> {
+    const { recorder, arena } = work
     const { restorer, keyBytes, payloadBytes } = this.#context
     const most = ranges * limit
     const known = [
@@ -224,7 +205,7 @@ export class Scan implements ReadOperation<'scan'> {
     }
     const live = { buffer: columns.offsets, index: ranges }
     const found = { restorer, heap: arena.heap.buffer, records: columns.keys, most, live }
-    const restoring = recordKeys(recorder, scratch, found)
+    const restoring = recordKeys(work, found)
     const read = await this.#context.readEntries(
       recorder,
       [...known, ...restoring.known],
@@ -234,7 +215,7 @@ export class Scan implements ReadOperation<'scan'> {
       memory,
     )
     const [offsets, more, positions, length, first] = read.known
-    const keys = await restoredKeys(this.#context, scratch, found, [length!, first!], read.entries[0]!)
+    const keys = await restoredKeys(this.#context, work, found, [length!, first!], read.entries[0]!)
     const ends = words(offsets!)
     return {
       offsets: ends,

@@ -1,11 +1,9 @@
 import { type Column, countOf } from '../../../protocol/columns.js'
-import type { Device, Kernels } from '../../device/device.js'
+import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { IndexShape } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
-import { ReadContext } from '../read/read-context.js'
+import type { ReadContext } from '../read/read-context.js'
 
 /** A batch's keys on the device, in the order of the shards that they belong to; those of one shard in the order of the batch. */
 export interface Division {
@@ -20,15 +18,12 @@ export interface Division {
 /** Divides batches among shards (`route.wesl`; the split of He §3.1.4): shard numbers, a sort of them, and the keys in their order. */
 export class Divider {
   readonly #context: ReadContext
-  readonly #primitives: Primitives
   readonly #kernels: Kernels<'route' | 'divide'>
 
-  constructor(device: Device, primitives: Primitives, shape: IndexShape) {
-    const context = new ReadContext(device, primitives, shape)
-    const { conditions } = context.tree
+  constructor(context: ReadContext) {
+    const { device, tree } = context
     this.#context = context
-    this.#primitives = primitives
-    this.#kernels = device.kernels('index/shards/route', ['route', 'divide'], conditions)
+    this.#kernels = device.kernels('index/shards/route', ['route', 'divide'], tree.conditions)
   }
 
   /** The shard of each key, on the host. */
@@ -57,11 +52,11 @@ export class Divider {
     queries: KeyColumn,
     count: number,
   ): Promise<Division> {
-    const { device, tree, keyBytes } = this.#context
+    const { device, primitives, tree, keyBytes } = this.#context
     const shards = countOf(boundaries) + 1
     const parts = this.#record(recorder, scratch, boundaries, queries, count)
     const bits = Math.max(1, 32 - Math.clz32(countOf(boundaries)))
-    const sorted = this.#primitives.sort(recorder, scratch, parts, undefined, count, 1, { bits })
+    const sorted = primitives.sort(recorder, scratch, parts, undefined, count, 1, { bits })
     const positions = sorted.values
     const keys = scratch.bytes(count * keyBytes)
     const startsOnDevice = scratch.words(shards + 1)

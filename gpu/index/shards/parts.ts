@@ -2,6 +2,7 @@ import type { Device } from '../../device/device.js'
 import type { IndexShape, ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import { OnDemand } from '../../primitives/on-demand.js'
 import { Primitives } from '../../primitives/primitives.js'
+import { ReadContext } from '../read/read-context.js'
 import { keysOf } from '../read/read-operation.js'
 import { Divider } from './divider.js'
 import { ListReads } from './list-reads.js'
@@ -33,9 +34,9 @@ export function shardPartsFor(device: Device, shape: IndexShape): Promise<ShardP
 }
 
 async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts> {
-  const primitives = await Primitives.create(device)
-  const divider = new Divider(device, primitives, shape)
-  const points = new PointReads(device, primitives, shape, divider)
+  const context = new ReadContext(device, await Primitives.create(device), shape)
+  const divider = new Divider(context)
+  const points = new PointReads(context, divider)
   const writes = new ShardWrites(device, shape, divider)
   const lists = new ListReads(shape, divider)
   const reads: ShardParts['reads'] = {

@@ -19,8 +19,7 @@ export class PivotFinder {
 
   /** Which of the keys it is; undefined where all keys of a sample are the same, or no numbers. */
   async find({ keys, heap }: KeyColumn, count: number): Promise<number | undefined> {
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const recorder = this.#device.record()
       const pivot = scratch.words(1)
       // No key of an index is looked at.
@@ -29,8 +28,6 @@ export class PivotFinder {
       recorder.submit()
       const [found] = await this.#device.readWords(pivot, 1)
       return found === NONE ? undefined : found
-    } finally {
-      scratch.release()
-    }
+    })
   }
 }

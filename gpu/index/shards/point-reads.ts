@@ -1,12 +1,10 @@
 import { type Column, countOf } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
-import type { GetResult, IndexShape, ReadRequest } from '../../index-structure.js'
+import type { GetResult, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
 import { checkTraversal } from '../partitions/traversals.js'
 import { type HeldTree, holdAll } from '../prefix-tree.js'
-import { NarrowPayloads } from '../read/narrow-payloads.js'
-import { bitmapBytes, ReadContext } from '../read/read-context.js'
+import { bitmapBytes, type ReadContext } from '../read/read-context.js'
 import type { Divider, Division } from './divider.js'
 import type { Shards } from './shards.js'
 
@@ -25,22 +23,20 @@ export class PointReads {
   readonly #device: Device
   readonly #context: ReadContext
   readonly #divider: Divider
-  readonly #narrow: NarrowPayloads
   readonly #kernels: Kernels<'put_back'>
 
-  constructor(device: Device, primitives: Primitives, shape: IndexShape, divider: Divider) {
-    const context = new ReadContext(device, primitives, shape)
+  constructor(context: ReadContext, divider: Divider) {
+    const { device } = context
     this.#device = device
     this.#context = context
     this.#divider = divider
-    this.#narrow = new NarrowPayloads(context)
     this.#kernels = device.kernels('index/shards/point-reads', ['put_back'])
   }
 
   /** The first payload of each key. */
   get(shards: Shards, { traversal, memory }: ReadRequest<'get'>, keys: Column): Promise<GetResult> {
-    const { payloadBytes, paddedBytes, tree: shape } = this.#context
-    checkTraversal(shape, traversal)
+    const { narrow, payloadBytes, paddedBytes, tree: shape } = this.#context
+    if (traversal !== undefined) checkTraversal(shape, traversal)
     const count = countOf(keys)
     const batch = this.#context.batch(keys)
     return this.#divided(shards, keys, async (scratch, division, shares) => {
@@ -66,7 +62,7 @@ export class PointReads {
       const buffers = { positions, found, payloads, starts, allFound, allPayloads }
       const params = { count, shards: shards.trees.length, payloadWords: shape.payloadWords }
       recorder.dispatch(this.#kernels.put_back, buffers, params, count)
-      const column = this.#narrow.record(recorder, scratch, allPayloads, count, payloadBytes)
+      const column = narrow.record({ recorder, scratch }, allPayloads, count, payloadBytes)
       const columns = [
         { buffer: allFound, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },
@@ -100,8 +96,7 @@ export class PointReads {
     answer: (scratch: Scratch, division: Division, shares: readonly Share[]) => Promise<T>,
   ): Promise<T> {
     return holdAll(trees, async (held) => {
-      const scratch = this.#device.scratch()
-      try {
+      return this.#device.withScratch(async (scratch) => {
         const division = await this.#divider.divide(scratch, boundaries, keys)
         const { starts } = division
         const shares = held.map((tree, shard) => {
@@ -109,9 +104,7 @@ export class PointReads {
         })
         const concerned = shares.filter(({ count }) => count > 0)
         return await answer(scratch, division, concerned)
-      } finally {
-        scratch.release()
-      }
+      })
     })
   }
 }

@@ -209,8 +209,7 @@ export class ShardWrites {
     { positions, first, count }: ShardPlaces,
   ): Promise<CutPlace | undefined> {
     if (keys >= count && keys > 1) return { rank: Math.floor(keys / 2) }
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const recorder = this.#device.record()
       const own = this.#divider.part(recorder, scratch, division, shard)
       recorder.submit()
@@ -218,8 +217,6 @@ export class ShardWrites {
       if (pivot === undefined) return undefined
       const [number] = await this.#device.readWords(positions, 1, 4 * (first + pivot))
       return { key: new Uint8Array(valueAt(batch.keys, number)) }
-    } finally {
-      scratch.release()
-    }
+    })
   }
 }

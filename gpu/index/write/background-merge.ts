@@ -5,7 +5,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { IndexShape } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
 import type { ItemSource } from '../batch/items.js'
-import { FrozenArena } from '../frozen-arena.js'
+import { type FrozenArena, freeze, frozenBytes } from '../frozen-arena.js'
 import { treeShape } from '../layout.js'
 import { roomOr } from '../main/merge-rooms.js'
 import type { Parts } from '../parts.js'
@@ -81,9 +81,9 @@ export class BackgroundMerge {
   ): Promise<BackgroundMerge | undefined> {
     const { arena } = tree
     const layout = treeShape(shape)
-    const bytes = arena.bytes + FrozenArena.bytesFor(layout, arena) + arena.usedBytes
+    const bytes = arena.bytes + frozenBytes(layout, arena) + arena.usedBytes
     if (bytes > arena.allowance.bytes()) return undefined
-    const frozen = await roomOr(() => FrozenArena.of(device, layout, arena))
+    const frozen = await roomOr(() => freeze(device, layout, arena))
     return frozen && new BackgroundMerge(device, parts, tree, frozen)
   }
 

@@ -56,8 +56,7 @@ export class Compactor {
     tuples: number,
     { findOrder = this.#findOrder, pace = together }: { findOrder?: FindOrder; pace?: Pace } = {},
   ): Promise<Arena> {
-    const scratch = this.#device.scratch()
-    try {
+    return this.#device.withScratch(async (scratch) => {
       const params = { shape: this.#shape.word, firstTuple: 0 }
       const work = new BatchWork(this.#device.record(), scratch, this.#primitives, tuples, params)
       const totals = await this.#plan(work, arena, findOrder, pace)
@@ -71,9 +70,7 @@ export class Compactor {
         compacted.destroy()
         throw error
       }
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   /** Finds the order of the tuples and what the new arena takes, as counts of a batch that creates all of them. */

@@ -62,8 +62,7 @@ export class Cutter {
     { keys, payloads }: { keys: number; payloads: number },
     place: CutPlace,
   ): Promise<CutArenas> {
-    const scratch = this.#context.device.scratch()
-    try {
+    return this.#context.device.withScratch(async (scratch) => {
       const found = await this.#find(scratch, arena, keys, place)
       const { ordered, before, payloadsBefore, boundary } = found
       const lower = await this.#copy(arena, ordered, 0, before)
@@ -78,9 +77,7 @@ export class Cutter {
         lower?.destroy()
         throw error
       }
-    } finally {
-      scratch.release()
-    }
+    })
   }
 
   async #find(scratch: Scratch, arena: Arena, keys: number, place: CutPlace): Promise<Found> {

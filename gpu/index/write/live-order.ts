@@ -18,7 +18,9 @@ export function liveOrder(
   breadthFirst: BreadthFirst | undefined,
 ): FindOrder {
   if (breadthFirst !== undefined) {
-    return async (recorder, ...content) => ({ recorder, tuples: breadthFirst.order(recorder, ...content) })
+    return async (recorder, scratch, arena, live) => {
+      return { recorder, tuples: breadthFirst.order({ recorder, scratch, arena }, live) }
+    }
   }
   const sort = new RecordSort(device, primitives)
   const kernels = device.kernels('index/write/live-order', ['mark_live', 'take_records'], shape.conditions)

@@ -63,7 +63,7 @@ export class Settler {
     }
     const keys = { keys: work.column('keys'), heap: work.buffers.queryHeap }
     const ordered = { count, areOrdered: true }
-    const { places, existing } = this.#locator.record(recorder, scratch, arena, plan, keys, ordered)
+    const { places, existing } = this.#locator.record({ recorder, scratch, arena }, plan, keys, ordered)
     Object.assign(work.buffers, { itemPlaces: places, itemTuples: existing })
     work.dispatch(kernels.take_located)
   }

@@ -3,7 +3,6 @@ import { Arena } from '../../../gpu/index/arena.js'
 import { DirectoryKeeper } from '../../../gpu/index/delta/directory.js'
 import { treeShape } from '../../../gpu/index/layout.js'
 import { Get } from '../../../gpu/index/read/get.js'
-import { NarrowPayloads } from '../../../gpu/index/read/narrow-payloads.js'
 import { ReadContext } from '../../../gpu/index/read/read-context.js'
 import { TreeWriter } from '../../../gpu/index/write/tree-writer.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
@@ -26,7 +25,7 @@ t.test('lookups that start at a directory of any number of digits find what is t
     const { keyWords } = treeShape(shape)
     const writer = new TreeWriter(device, primitives, shape)
     const context = new ReadContext(device, primitives, shape)
-    const get = new Get(context, new NarrowPayloads(context))
+    const get = new Get(context)
     const arena = await Arena.create(device, treeShape(shape), { nodes: 1, tuples: 1, extentWords: 1 })
     // Half of the keys share their first digits, so that some paths end above the directory's depth and others go on below it.
     const keys = new Uint32Array(keyWords * KEYS).map(() => random.below(2 ** 32))
@@ -40,7 +39,7 @@ t.test('lookups that start at a directory of any number of digits find what is t
     }
     ;(await writer.prepare(arena, batchOf(shape, insert))).apply()
     const queries = new Uint8Array(keys.buffer)
-    const tree = { arena, keys: 1, plan: () => undefined }
+    const tree = { arena, keys: 1, plan: undefined }
     const answers = () => get.run(tree, { op: 'get' }, { keys: { bytes: queries, width: 4 * keyWords } })
     const expected = await answers()
     for (const digits of [2, 4]) {

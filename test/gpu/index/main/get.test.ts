@@ -3,7 +3,6 @@ import type { Device } from '../../../../gpu/device/device.js'
 import { Arena } from '../../../../gpu/index/arena.js'
 import { treeShape } from '../../../../gpu/index/layout.js'
 import { Get } from '../../../../gpu/index/read/get.js'
-import { NarrowPayloads } from '../../../../gpu/index/read/narrow-payloads.js'
 import { ReadContext } from '../../../../gpu/index/read/read-context.js'
 import { TreeWriter } from '../../../../gpu/index/write/tree-writer.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
@@ -45,7 +44,6 @@ async function compare(
 ): Promise<void> {
   const primitives = await Primitives.create(device)
   const context = new ReadContext(device, primitives, shape)
-  const narrow = new NarrowPayloads(context)
   const writer = new TreeWriter(device, primitives, shape)
   const arena = await Arena.create(device, treeShape(shape), { nodes: 64, tuples: 64, extentWords: 64 })
   const model = new Map<number, number>()
@@ -79,8 +77,8 @@ async function compare(
   const asked = Array.from({ length: 300 + random.below(7) }, () => random.below(4 * size + 8))
   const expected = asked.map((number) => model.get(number) ?? 0)
   for (const serial of [true, false]) {
-    const get = new Get(context, narrow, serial)
-    const tree = { arena, keys: 1, plan: () => undefined }
+    const get = new Get(context, serial)
+    const tree = { arena, keys: 1, plan: undefined }
     const keys = columnFrom(column(shape, asked), keyWidth(shape.keyType))
     const { payloads } = await get.run(tree, { op: 'get' }, { keys })
     const view = Buffer.from(payloads.bytes)

@@ -19,7 +19,7 @@ t.test('order lists every tuple once, by ascending key', async (t) => {
       const { reader, arena, model } = await subjectOf(device, shape, keys, random)
       const scratch = device.scratch()
       const recorder = device.record()
-      const order = reader.order(recorder, scratch, arena, keys.length)
+      const order = reader.order({ recorder, scratch, arena }, keys.length)
       recorder.submit()
       const numbers = await device.readWords(order, keys.length)
       scratch.release()

@@ -49,7 +49,7 @@ class ArenaReader {
   }
 
   #of(arena: Arena) {
-    const tree = { arena, keys: 1, plan: () => undefined }
+    const tree = { arena, keys: 1, plan: undefined }
     const { operations } = this.#reads
     return reads({
       shape: this.#reads.context,
