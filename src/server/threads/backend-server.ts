@@ -1,15 +1,19 @@
+import type { EventEmitter } from 'node:events'
+import type { Worker } from 'node:worker_threads'
 import type { DataRequest, WireColumn, WireColumns } from '../../../protocol/data-request.js'
-import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import { type Request, readRequest } from '../../../protocol/messages.js'
+import type { Monitor } from '../../observe/monitor.js'
 import { type Admission, type Backend, Call, type Reply, type Result, type Visit } from '../backend.js'
+import { type Load, NO_LOAD } from '../backpressure/backpressure.js'
 import { isReplyMemory, type LentMemory, type ReplyMemory } from '../reply-memory.js'
 import type { BusyPolling } from './busy-polling.js'
-import type { Mailbox } from './mailbox.js'
+import { Mailbox } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
 
-/** Pieces of this size and more are put where both threads can read them. */
+/** Columns of this size and more are put where both threads can read them. */
 const SHARED_BYTES = 64 * 1024
 
 /**
@@ -18,33 +22,58 @@ const SHARED_BYTES = 64 * 1024
  */
 const MOST_REDIRECTIONS = 6
 
-type Asked = Extract<ToEngine, { kind: 'admit' | 'visit' | 'call' | 'cancel' | 'release' | 'left' }>
-
-interface Options {
+/** What a thread that listens is served by. */
+export interface Served {
   readonly backend: Backend
   readonly memory: ReplyMemory
-  readonly outbox: Mailbox<ToListener>
-  /** Of this thread. */
+  readonly monitor: Monitor
+}
+
+interface Options extends Served {
+  readonly worker: EventEmitter & Pick<Worker, 'postMessage'>
+  /** Of the engine's thread. */
   readonly polling: BusyPolling
-  /** Told of errors that are nobody's fault but the server's. */
-  readonly onInternal: (error: WarpdexError) => void
-  /** Whether the thread has more than its share of all connections. */
-  readonly isCrowded: () => boolean
+  /** Connections of each thread if all had as many; a client that comes to one with more is redirected. */
+  readonly meanConnections: () => number
 }
 
 /** Serves a thread that listens, in the engine's: the other end of its `RemoteBackend`. */
 export class BackendServer {
   readonly #options: Options
+  readonly #outbox: Mailbox<ToListener>
+  /** Resolves with the thread's port when it listens. */
+  readonly listening: Promise<number>
+  /** Resolves when the thread is gone. */
+  readonly ended: Promise<void>
   readonly #calls = new IdMap<Call>()
   /** What gives the memory of replies back that have not left. */
   readonly #lent = new IdMap<() => void>()
   /** Connections of the thread. */
   readonly #connections = new Set<number>()
   #arriving = 0
+  #load: Load = NO_LOAD
+  #settle!: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
+  #failed = false
   #ended = false
 
   constructor(options: Options) {
+    const { worker } = options
     this.#options = options
+    this.#outbox = new Mailbox(worker, (message, thrown) => this.#unsent(message, thrown))
+    this.listening = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject }
+    })
+    worker.on('message', (messages: readonly ToEngine[]) => {
+      for (const message of messages) this.#receive(message)
+    })
+    worker.on('messageerror', ({ message }: Error) => this.tell({ kind: 'fail', message }))
+    worker.on('error', (error: Error) => this.#fail(error, 'cut'))
+    this.ended = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#end()
+        resolve()
+      })
+    })
   }
 
   /** Connections that there are, or are about to be. */
@@ -52,46 +81,76 @@ export class BackendServer {
     return this.#connections.size + this.#arriving
   }
 
-  /** Takes what the other thread asks. Calls reach the engine before this returns, so that they take effect in their order. */
-  receive(message: Asked): void {
-    const { backend, outbox } = this.#options
-    if (message.kind === 'call') void this.#call(message)
-    else if (message.kind === 'cancel') this.#calls.get(message.number)?.cancel()
-    else if (message.kind === 'release') this.#lent.delete(message.number)?.()
-    else if (message.kind === 'left') this.#left(message.connection)
-    else if (message.kind === 'admit') void this.#admit(message)
-    else {
-      const { number, visit } = message
-      void backend.visit(visit).then((answer) => outbox.send({ kind: 'answer', number, answer }))
+  /** What they take, as the thread said last. */
+  get load(): Load {
+    return this.#load
+  }
+
+  /** Whether the thread takes connections. */
+  get isSound(): boolean {
+    return !this.#failed
+  }
+
+  tell(message: ToListener): void {
+    this.#outbox.send(message)
+  }
+
+  /** Calls reach the engine before this returns, so that they take effect in their order. */
+  #receive(message: ToEngine): void {
+    const { backend, monitor } = this.#options
+    switch (message.kind) {
+      case 'call':
+        void this.#call(message)
+        break
+      case 'cancel':
+        this.#calls.get(message.number)?.cancel()
+        break
+      case 'release':
+        this.#lent.delete(message.number)?.()
+        break
+      case 'admit':
+        void this.#admit(message)
+        break
+      case 'left':
+        this.#left(message.connection)
+        break
+      case 'visit':
+        void backend.visit(message.visit).then((answer) => this.#answer(message.number, answer))
+        break
+      case 'load':
+        this.#load = message.load
+        if (message.counts !== undefined) monitor.meters.add(message.counts)
+        break
+      case 'slowConsumer':
+        monitor.slowConsumer(message.queuedBytes)
+        break
+      case 'listening':
+        this.#settle.resolve(message.port)
+        break
+      case 'refused':
+        this.#settle.reject(new WarpdexError(message.code, message.message))
+        break
+      case 'failed':
+        this.#fail(message, 'closed with code 1011')
     }
   }
 
-  /** A reply could not be sent, which is its call's misfortune only. */
-  unsent(message: ToListener, thrown: unknown): void {
-    if (message.kind !== 'reply') throw thrown
-    this.#lent.delete(message.number)?.()
-    this.#refuse(message.number, thrown)
-  }
-
-  /** Gives everything back: the other thread is gone. */
-  end(): void {
-    this.#ended = true
-    for (const call of this.#calls.values()) call.cancel()
-    for (const giveBack of this.#lent.takeAll()) giveBack()
-    for (const connection of this.#connections) this.#left(connection)
+  #answer(number: number, answer: Extract<ToListener, { kind: 'answer' }>['answer']): void {
+    this.#outbox.send({ kind: 'answer', number, answer })
   }
 
   async #admit({ number, visit }: Extract<ToEngine, { kind: 'admit' }>): Promise<void> {
-    const { backend, outbox, isCrowded } = this.#options
+    const { backend, meanConnections } = this.#options
     this.#arriving++
-    const admission = (isCrowded() ? redirection(visit) : undefined) ?? (await backend.admit(visit))
+    const isCrowded = this.connections > meanConnections()
+    const admission = (isCrowded ? redirection(visit) : undefined) ?? (await backend.admit(visit))
     this.#arriving--
     const { connection } = admission
     if (connection !== undefined) {
       if (this.#ended) return backend.left(connection)
       this.#connections.add(connection)
     }
-    outbox.send({ kind: 'admitted', number, admission })
+    this.#answer(number, admission)
   }
 
   #left(connection: number): void {
@@ -107,7 +166,7 @@ export class BackendServer {
     try {
       const call = new Call(withChecksums(readRequest(frame), checksums), frame, connection, client)
       this.#calls.set(number, call)
-      this.#send(number, await backend.call(call))
+      this.#reply(number, await backend.call(call))
     } catch (thrown) {
       this.#refuse(number, thrown)
     } finally {
@@ -116,14 +175,7 @@ export class BackendServer {
     }
   }
 
-  #refuse(number: number, thrown: unknown): void {
-    const error = toWarpdexError(thrown)
-    const { code, message } = error
-    if (code === 'INTERNAL') this.#options.onInternal(error)
-    this.#options.outbox.send({ kind: 'refusal', number, code, message })
-  }
-
-  #send(number: number, { result, memory }: Reply): void {
+  #reply(number: number, { result, memory }: Reply): void {
     const further = this.#options.memory.lend()
     const portable = portableResult(result, further)
     const lent = Object.values(portable.columns ?? portable.sections ?? {}).some(
@@ -135,7 +187,37 @@ export class BackendServer {
     }
     if (lent && !this.#ended) this.#lent.set(number, giveBack)
     else giveBack()
-    this.#options.outbox.send({ kind: 'reply', number, result: portable, lent })
+    this.#outbox.send({ kind: 'reply', number, result: portable, lent })
+  }
+
+  #refuse(number: number, thrown: unknown): void {
+    const error = toWarpdexError(thrown)
+    const { code, message } = error
+    if (code === 'INTERNAL') this.#options.monitor.failed(error)
+    this.#outbox.send({ kind: 'refusal', number, code, message })
+  }
+
+  /** A reply could not be sent, which is its call's misfortune only. */
+  #unsent(message: ToListener, thrown: unknown): void {
+    if (message.kind !== 'reply') throw thrown
+    this.#lent.delete(message.number)?.()
+    this.#refuse(message.number, thrown)
+  }
+
+  #fail({ message, stack }: { message: string; stack?: string | undefined }, fate: string): void {
+    this.#failed = true
+    const lost = `its ${this.connections} connections are ${fate}, and another one takes its place`
+    this.#options.monitor.warn(`a thread that listens failed: ${message}; ${lost}`, { stack })
+  }
+
+  /** Gives everything back: the thread is gone. */
+  #end(): void {
+    this.#ended = true
+    this.#settle.reject(new WarpdexError('INTERNAL', 'a thread that listens ended before it did'))
+    this.#load = NO_LOAD
+    for (const call of this.#calls.values()) call.cancel()
+    for (const giveBack of this.#lent.takeAll()) giveBack()
+    for (const connection of this.#connections) this.#left(connection)
   }
 }
 
@@ -162,7 +244,7 @@ function withChecksums(
   return { ...request, columns } satisfies DataRequest
 }
 
-/** The result with its columns where the other thread can read them. */
+/** The result with its columns where the other thread can read them, the large ones in the memory. */
 function portableResult(result: Result, memory: LentMemory): Result {
   const move = <T extends WireColumn>(columns: { readonly [name: string]: T | undefined }) =>
     Object.fromEntries(

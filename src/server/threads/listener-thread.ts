@@ -39,7 +39,8 @@ async function listen(): Promise<void> {
 async function close(): Promise<void> {
   await listener.close()
   report()
-  outbox.send({ kind: 'closed' })
+  // What is said leaves at the end of this turn.
+  setImmediate(() => process.exit())
 }
 
 /** After a fault nobody knows what holds: the clients are told, and the thread ends. What comes up meanwhile changes nothing. */

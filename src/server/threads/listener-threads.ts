@@ -1,33 +1,19 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { toWarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Monitor } from '../../observe/monitor.js'
-import type { Backend } from '../backend.js'
-import { type Load, NO_LOAD, sumOf } from '../backpressure/backpressure.js'
+import { type Load, sumOf } from '../backpressure/backpressure.js'
 import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
 import type { ListenerOptions } from '../listener.js'
-import type { ReplyMemory } from '../reply-memory.js'
-import { BackendServer } from './backend-server.js'
+import { BackendServer, type Served } from './backend-server.js'
 import { BusyPolling } from './busy-polling.js'
-import { Mailbox } from './mailbox.js'
-import type { ListenerThreadData, ToEngine, ToListener } from './messages.js'
+import type { ListenerThreadData } from './messages.js'
 
-interface Options {
+interface Options extends Served {
   readonly listener: ListenerOptions
   /** What bounds the connections of all threads together. */
   readonly limits: BackpressureLimits
-  readonly backend: Backend
-  readonly memory: ReplyMemory
-  readonly monitor: Monitor
-}
-
-/** What one thread needs beside. */
-interface ThreadOptions extends Options {
-  /** Of the engine's thread. */
-  readonly polling: BusyPolling
-  readonly isCrowded: (thread: ListenerThread) => boolean
 }
 
 /**
@@ -39,111 +25,6 @@ const resourceLimits = { maxYoungGenerationSizeMb: 12 }
 /** Before a thread takes the place of one that has ended, so that a fault which comes at once does not come without a pause. */
 const RESTART_MS = 1000
 
-/** One thread that listens, as the engine's sees it. */
-class ListenerThread {
-  readonly #worker: Worker
-  readonly #outbox: Mailbox<ToListener>
-  readonly #server: BackendServer
-  readonly #monitor: Monitor
-  /** Resolves with its port when it listens. */
-  readonly listening: Promise<number>
-  /** Resolves when it is gone. */
-  readonly ended: Promise<void>
-  load: Load = NO_LOAD
-  #settle!: { readonly resolve: (port: number) => void; readonly reject: (error: WarpdexError) => void }
-  #onClosed: () => void = () => {}
-  #failed = false
-
-  constructor({ listener, limits, backend, memory, monitor, polling, isCrowded }: ThreadOptions) {
-    this.#monitor = monitor
-    this.listening = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject }
-    })
-    const workerData: ListenerThreadData = { listener, limits }
-    this.#worker = new Worker(program(), { workerData, name: 'listener', resourceLimits })
-    this.#outbox = new Mailbox(this.#worker, (message, error) => this.#server.unsent(message, error))
-    const onInternal = (error: WarpdexError) => monitor.failed(error)
-    const outbox = this.#outbox
-    this.#server = new BackendServer({
-      backend,
-      memory,
-      outbox,
-      polling,
-      onInternal,
-      isCrowded: () => isCrowded(this),
-    })
-    this.#worker.on('message', (messages: readonly ToEngine[]) => {
-      for (const message of messages) this.#receive(message)
-    })
-    this.#worker.on('messageerror', ({ message }: Error) => this.tell({ kind: 'fail', message }))
-    this.#worker.on('error', (error) => this.#fail(error, 'cut'))
-    this.ended = new Promise((resolve) => {
-      this.#worker.on('exit', () => {
-        this.#settle.reject(new WarpdexError('INTERNAL', 'a thread that listens ended before it did'))
-        this.#onClosed()
-        this.#server.end()
-        this.load = NO_LOAD
-        resolve()
-      })
-    })
-  }
-
-  get connections(): number {
-    return this.#server.connections
-  }
-
-  /** Whether it takes connections. */
-  get isSound(): boolean {
-    return !this.#failed
-  }
-
-  tell(message: ToListener): void {
-    this.#outbox.send(message)
-  }
-
-  /** Sees its clients out once their requests are answered, and ends it. */
-  async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => {
-      this.#onClosed = resolve
-    })
-    this.tell({ kind: 'close' })
-    await closed
-    await this.#worker.terminate()
-  }
-
-  #receive(message: ToEngine): void {
-    switch (message.kind) {
-      case 'listening':
-        this.#settle.resolve(message.port)
-        break
-      case 'refused':
-        this.#settle.reject(new WarpdexError(message.code, message.message))
-        break
-      case 'load':
-        this.load = message.load
-        if (message.counts !== undefined) this.#monitor.meters.add(message.counts)
-        break
-      case 'slowConsumer':
-        this.#monitor.slowConsumer(message.queuedBytes)
-        break
-      case 'closed':
-        this.#onClosed()
-        break
-      case 'failed':
-        this.#fail(message, 'closed with code 1011')
-        break
-      default:
-        this.#server.receive(message)
-    }
-  }
-
-  #fail({ message, stack }: { message: string; stack?: string | undefined }, fate: string): void {
-    this.#failed = true
-    const lost = `its ${this.connections} connections are ${fate}, and another one takes its place`
-    this.#monitor.warn(`a thread that listens failed: ${message}; ${lost}`, { stack })
-  }
-}
-
 /**
  * Threads that listen on one port beside the engine's thread: framing, masking and backpressure of their connections are theirs. In the place of one
  * that ends another is started.
@@ -153,7 +34,7 @@ class ListenerThread {
  */
 export class ListenerThreads {
   readonly #options: Options
-  readonly #threads = new Set<ListenerThread>()
+  readonly #threads = new Set<BackendServer>()
   readonly #polling = new BusyPolling()
   #listener: ListenerOptions
   #begun = false
@@ -200,15 +81,21 @@ export class ListenerThreads {
   /** Sees all clients out once their requests are answered, and ends the threads. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await Promise.all([...this.#threads].map((thread) => thread.close()))
+    await Promise.all(
+      [...this.#threads].map((thread) => {
+        thread.tell({ kind: 'close' })
+        return thread.ended
+      }),
+    )
   }
 
-  #start(): ListenerThread {
-    const thread = new ListenerThread({
+  #start(): BackendServer {
+    const workerData: ListenerThreadData = { listener: this.#listener, limits: this.#options.limits }
+    const thread = new BackendServer({
       ...this.#options,
-      listener: this.#listener,
+      worker: new Worker(program(), { workerData, name: 'listener', resourceLimits }),
       polling: this.#polling,
-      isCrowded: ({ connections }) => connections > this.#share(),
+      meanConnections: () => this.#meanConnections,
     })
     this.#threads.add(thread)
     // Whoever starts it is told; later it is the end that counts.
@@ -221,8 +108,8 @@ export class ListenerThreads {
     return thread
   }
 
-  /** Connections of a thread if all had as many, or one less. */
-  #share(): number {
+  /** Connections of a thread if all had as many, rounded up. */
+  get #meanConnections(): number {
     const sound = [...this.#threads].filter(({ isSound }) => isSound)
     return Math.ceil(sound.reduce((sum, { connections }) => sum + connections, 0) / sound.length)
   }

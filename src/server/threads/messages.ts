@@ -40,8 +40,6 @@ export type ToEngine =
   | { readonly kind: 'load'; readonly load: Load; readonly counts: MeterCounts | undefined }
   /** A client that does not read its replies is sent away. */
   | { readonly kind: 'slowConsumer'; readonly queuedBytes: number }
-  /** All of its connections are closed. */
-  | { readonly kind: 'closed' }
   /** It ends by a fault of its own, after it has closed its connections. */
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined }
 
@@ -49,8 +47,8 @@ export type ToEngine =
 export type ToListener =
   /** The engine is there. */
   | { readonly kind: 'begin'; readonly adapter: Backend['adapter'] }
-  | { readonly kind: 'admitted'; readonly number: number; readonly admission: Admission }
-  | { readonly kind: 'answer'; readonly number: number; readonly answer: Answer }
+  /** To what was to be admitted, or to a visit. */
+  | { readonly kind: 'answer'; readonly number: number; readonly answer: Admission | Answer }
   | {
       readonly kind: 'reply'
       readonly number: number
@@ -61,6 +59,7 @@ export type ToListener =
   | { readonly kind: 'refusal'; readonly number: number; readonly code: ErrorCode; readonly message: string }
   /** Another certificate for connections from now on. */
   | { readonly kind: 'renew'; readonly cert: Uint8Array; readonly key: Uint8Array }
+  /** It is to see its clients out once their requests are answered, and to end. */
   | { readonly kind: 'close' }
   /** Something that it has said is lost, so that nobody knows any more what holds: it is to fail. */
   | { readonly kind: 'fail'; readonly message: string }

@@ -75,8 +75,7 @@ export class RemoteBackend implements Backend {
     const waiting = this.#waiting.delete(number)
     if (waiting === undefined) return
     const resolve = waiting.resolve as (outcome: unknown) => void
-    if (message.kind === 'admitted') resolve(message.admission)
-    else if (message.kind === 'answer') resolve(message.answer)
+    if (message.kind === 'answer') resolve(message.answer)
     else if (message.kind === 'refusal') waiting.reject(new WarpdexError(message.code, message.message))
     else {
       const { result, lent } = message
