@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { WireColumns } from '../../protocol/data-request.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
-import type { ReplyFields } from '../../protocol/replies.js'
+import type { AdapterInfo } from '../../protocol/replies.js'
 import type { Reader } from '../engine/index-requests.js'
 import type { Answer } from '../http/answer.js'
 
@@ -18,9 +18,17 @@ export interface Visit {
 /** HTTP status for a WebSocket that is not let in. */
 export type Refusal = 401 | 403 | 503
 
-/** The number of a connection that may be opened, and whose it is: all of that name may do the same. Or why it may not, or where to go instead. */
+/**
+ * The number of a connection that may be opened, whose it is (all of that name may do the same), and the adapter that serves it. Or why it may
+ * not, or where to go instead.
+ */
 export type Admission =
-  | { readonly connection: number; readonly who: string; readonly status?: undefined }
+  | {
+      readonly connection: number
+      readonly who: string
+      readonly adapter: AdapterInfo
+      readonly status?: undefined
+    }
   | { readonly status: Refusal; readonly connection?: undefined }
   | { readonly status: 307; readonly location: string; readonly connection?: undefined }
 
@@ -86,7 +94,8 @@ export interface Reply {
 
 /** What a listener hands everything to: the engine and all that surrounds it, in this thread or in another. */
 export interface Backend {
-  readonly adapter: ReplyFields['hello']['adapter']
+  /** Known once a connection is admitted. */
+  readonly adapter: AdapterInfo
   /** Decides about a WebSocket, before anything that it sends is read. Never fails. */
   admit(visit: Visit): Promise<Admission>
   /** A connection that was admitted is over. */

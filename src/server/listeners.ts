@@ -1,28 +1,29 @@
-import type { Monitor } from '../observe/monitor.js'
 import { Backpressure, type Load, sumOf } from './backpressure/backpressure.js'
 import type { BackpressureLimits } from './backpressure/backpressure-limits.js'
 import { Listener, type ListenerOptions } from './listener.js'
-import type { LocalBackend } from './local-backend.js'
-import type { ReplyMemory } from './reply-memory.js'
+import type { Served } from './threads/backend-server.js'
 import { ListenerThreads } from './threads/listener-threads.js'
 
-interface Parts {
+interface Parts extends Served {
   readonly limits: BackpressureLimits
-  readonly backend: LocalBackend
-  readonly memory: ReplyMemory
-  readonly monitor: Monitor
 }
+
+/** One address that is listened on, by this thread or by others. */
+type Port = Pick<Listener, 'listen' | 'renew' | 'close'>
 
 /** All that a server listens on: in threads of their own, or in this one. */
 export class Listeners {
   readonly #parts: Parts
+  /** Of the connections in this thread. */
   readonly #backpressure: Backpressure
-  readonly #own: Listener[] = []
-  readonly #threads: ListenerThreads[] = []
+  readonly #ports: Port[] = []
+  /** Who knows what connections take. */
+  readonly #loads: { readonly load: Load }[]
 
   constructor(parts: Parts) {
     this.#parts = parts
     this.#backpressure = new Backpressure(parts.limits)
+    this.#loads = [this.#backpressure]
   }
 
   /**
@@ -32,51 +33,44 @@ export class Listeners {
    * @throws WarpdexError `BAD_REQUEST`; `close` gives back what listens by then
    */
   async listen(addresses: readonly Omit<ListenerOptions, 'shared'>[], threads: number): Promise<number> {
-    const { backend, monitor } = this.#parts
-    const { meters } = monitor
-    const onSlowConsumer = (queuedBytes: number) => monitor.slowConsumer(queuedBytes)
-    const ports: number[] = []
+    const shares = threads + addresses.length - 1
+    const numbers: number[] = []
     for (const options of addresses) {
-      if (threads > 0) {
-        const count = options.address.path === undefined ? threads : 1
-        const listener = { ...options, shared: count > 1 }
-        const group = new ListenerThreads(threads + addresses.length - 1, { ...this.#parts, listener })
-        this.#threads.push(group)
-        ports.push(await group.listen(count))
-        continue
-      }
-      const own = new Listener(
-        { ...options, shared: false },
-        { backend, backpressure: this.#backpressure, meters, onSlowConsumer },
-      )
-      ports.push(await own.listen())
-      this.#own.push(own)
+      const count = options.address.path === undefined ? threads : 1
+      const port = threads > 0 ? this.#inThreads(options, count, shares) : this.#inThisThread(options)
+      this.#ports.push(port)
+      numbers.push(await port.listen())
     }
-    return ports[0] ?? 0
+    return numbers[0] ?? 0
   }
 
-  /** The engine is there. */
-  begin(): void {
-    for (const group of this.#threads) group.begin()
+  #inThreads(options: Omit<ListenerOptions, 'shared'>, count: number, shares: number): Port {
+    const listener = { ...options, shared: count > 1 }
+    const threads = new ListenerThreads({ ...this.#parts, listener, count, shares })
+    this.#loads.push(threads)
+    return threads
+  }
+
+  #inThisThread(options: Omit<ListenerOptions, 'shared'>): Port {
+    const { backend, monitor } = this.#parts
+    const onSlowConsumer = (queuedBytes: number) => monitor.slowConsumer(queuedBytes)
+    const parts = { backend, backpressure: this.#backpressure, meters: monitor.meters, onSlowConsumer }
+    return new Listener({ ...options, shared: false }, parts)
   }
 
   /** What all connections take. */
   get load(): Load {
-    return sumOf([this.#backpressure.load, ...this.#threads.map(({ load }) => load)])
+    return sumOf(this.#loads.map(({ load }) => load))
   }
 
   /** Takes another certificate for connections from now on. */
   renew(tls: NonNullable<ListenerOptions['tls']>): void {
-    for (const group of this.#threads) group.renew(tls)
-    for (const listener of this.#own) listener.renew(tls)
+    for (const port of this.#ports) port.renew(tls)
   }
 
   /** Sees everybody out once their requests are answered. */
   async close(): Promise<void> {
-    await Promise.all([
-      ...this.#threads.map((group) => group.stop()),
-      ...this.#own.map((listener) => listener.close()),
-    ])
+    await Promise.all(this.#ports.map((port) => port.close()))
     this.#backpressure.close()
   }
 }

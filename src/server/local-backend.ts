@@ -75,7 +75,7 @@ export class LocalBackend implements Backend {
     this.#grants.set(number, grant)
     monitor.meters.connections++
     monitor.meters.connectionsOpened++
-    return { connection: number, who: grant.who }
+    return { connection: number, who: grant.who, adapter: this.adapter }
   }
 
   left(connection: number): void {

@@ -112,7 +112,6 @@ export class RunningServer {
     const engine = await Engine.open({ ...engineOptions(config), ...own })
     this.#engine = engine
     this.#backend.begin(engine)
-    this.#listeners.begin()
     const { name, software } = engine.adapter
     log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
   }

@@ -65,9 +65,6 @@ function report(): void {
 
 function receive(message: ToListener): void {
   switch (message.kind) {
-    case 'begin':
-      backend.adapter = message.adapter
-      break
     case 'renew':
       listener.renew(message)
       break

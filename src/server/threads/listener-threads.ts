@@ -12,8 +12,11 @@ import type { ListenerThreadData } from './messages.js'
 
 interface Options extends Served {
   readonly listener: ListenerOptions
-  /** What bounds the connections of all threads together. */
+  /** How many threads there are. */
+  readonly count: number
+  /** What bounds the connections of the whole server, and the threads of it that have some. */
   readonly limits: BackpressureLimits
+  readonly shares: number
 }
 
 /**
@@ -37,34 +40,26 @@ export class ListenerThreads {
   readonly #threads = new Set<BackendServer>()
   readonly #polling = new BusyPolling()
   #listener: ListenerOptions
-  #begun = false
-  #stopped = false
+  #closed = false
 
-  /** @param shares into which the limits are cut: threads of the server that have connections */
-  constructor(shares: number, options: Options) {
-    this.#options = { ...options, limits: shareOf(options.limits, shares) }
+  constructor(options: Options) {
+    this.#options = { ...options, limits: shareOf(options.limits, options.shares) }
     this.#listener = options.listener
   }
 
   /**
    * Starts the threads.
    * @returns the port
-   * @throws WarpdexError `BAD_REQUEST` for an address that cannot be listened on; `stop` ends those that are there by then
+   * @throws WarpdexError `BAD_REQUEST` for an address that cannot be listened on; `close` ends those that are there by then
    */
-  async listen(count: number): Promise<number> {
+  async listen(): Promise<number> {
     // The first one finds out the port.
     const port = await this.#start().listening
     const { address } = this.#listener
     if (address.path === undefined) this.#listener = { ...this.#listener, address: { ...address, port } }
-    await Promise.all(Array.from({ length: count - 1 }, () => this.#start().listening))
+    const others = this.#options.count - 1
+    await Promise.all(Array.from({ length: others }, () => this.#start().listening))
     return port
-  }
-
-  /** The engine is there. */
-  begin(): void {
-    this.#begun = true
-    const { adapter } = this.#options.backend
-    for (const thread of this.#threads) thread.tell({ kind: 'begin', adapter })
   }
 
   /** What the connections of all threads take. */
@@ -79,8 +74,8 @@ export class ListenerThreads {
   }
 
   /** Sees all clients out once their requests are answered, and ends the threads. */
-  async stop(): Promise<void> {
-    this.#stopped = true
+  async close(): Promise<void> {
+    this.#closed = true
     await Promise.all(
       [...this.#threads].map((thread) => {
         thread.tell({ kind: 'close' })
@@ -100,7 +95,6 @@ export class ListenerThreads {
     this.#threads.add(thread)
     // Whoever starts it is told; later it is the end that counts.
     thread.listening.catch(() => {})
-    if (this.#begun) thread.tell({ kind: 'begin', adapter: this.#options.backend.adapter })
     void thread.ended.then(() => {
       this.#threads.delete(thread)
       this.#startLater()
@@ -116,7 +110,7 @@ export class ListenerThreads {
 
   #startLater(): void {
     setTimeout(() => {
-      if (this.#stopped) return
+      if (this.#closed) return
       const failed = (error: unknown) => {
         const { message } = toWarpdexError(error)
         this.#options.monitor.warn(`no thread that listens could be started: ${message}`)

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Answer } from '../../http/answer.js'
 import type { MeterCounts } from '../../observe/meters.js'
-import type { Admission, Backend, Result, Visit } from '../backend.js'
+import type { Admission, Result, Visit } from '../backend.js'
 import type { Load } from '../backpressure/backpressure.js'
 import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
 import type { ListenerOptions } from '../listener.js'
@@ -45,8 +45,6 @@ export type ToEngine =
 
 /** What the engine's thread says to those that listen. */
 export type ToListener =
-  /** The engine is there. */
-  | { readonly kind: 'begin'; readonly adapter: Backend['adapter'] }
   /** To what was to be admitted, or to a visit. */
   | { readonly kind: 'answer'; readonly number: number; readonly answer: Admission | Answer }
   | {

@@ -39,7 +39,10 @@ export class RemoteBackend implements Backend {
 
   async admit(visit: Visit): Promise<Admission> {
     const admission = await this.#ask<Admission>((number) => ({ kind: 'admit', number, visit }))
-    if (admission.connection !== undefined) this.#who.set(admission.connection, admission.who)
+    if (admission.connection !== undefined) {
+      this.adapter = admission.adapter
+      this.#who.set(admission.connection, admission.who)
+    }
     return admission
   }
 

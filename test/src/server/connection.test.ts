@@ -23,11 +23,13 @@ function listenerOf(t: Test, backend: Backend): Listener {
   return listener
 }
 
+const adapter = { name: 'none', software: true }
+
 t.test('the memory of a reply that is too large for a frame is given back', async (t) => {
   let released = 0
   const backend: Backend = {
-    adapter: { name: 'none', software: true },
-    admit: async () => ({ connection: 0, who: 'anyone' }),
+    adapter,
+    admit: async () => ({ connection: 0, who: 'anyone', adapter }),
     left: () => {},
     visit: async () => ({ status: 200, type: 'text/plain', body: '' }),
     call: async () => ({
@@ -49,11 +51,11 @@ t.test('the memory of a reply that is too large for a frame is given back', asyn
 t.test('a client goes where it is redirected to', async (t) => {
   const visits: string[] = []
   const backend: Backend = {
-    adapter: { name: 'none', software: true },
+    adapter,
     admit: async ({ url }) => {
       visits.push(url)
       if (visits.length < 3) return { status: 307, location: `?redirected=${visits.length}` }
-      return { connection: 0, who: 'anyone' }
+      return { connection: 0, who: 'anyone', adapter }
     },
     left: () => {},
     visit: async () => ({ status: 200, type: 'text/plain', body: '' }),
