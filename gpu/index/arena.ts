@@ -81,8 +81,8 @@ export interface SortedRoom {
   giveBack(): void
 }
 
-/** Where the first digits of keys lead in a tree (`directory.wesl`). */
-export interface Directory {
+/** Where the first digits of keys lead in a tree (`top.wesl`). */
+export interface Top {
   readonly digits: number
   /** 16 ^ `digits` words. */
   readonly buffer: GPUBuffer
@@ -108,8 +108,8 @@ export class Arena implements ArenaContent {
   isBeingMerged = false
   /** Room for what is merged with the sorted part at once. */
   readonly merges: MergeRooms
-  /** Only of large trees; see `directory.ts`. */
-  directory: Directory | undefined
+  /** Only of large trees; see `top.ts`. */
+  top: Top | undefined
   /** The tree's partitions, once they are asked for; see `partitions/partitions.ts`. */
   partitions: PartitionTable | undefined
   /** Bytes of device memory that it may take; whoever owns it may lower them. */
@@ -167,7 +167,7 @@ export class Arena implements ArenaContent {
   }
 
   get bindings(): ArenaBindings {
-    const { nodes, tuples, extents, heap, heads, links, sorted, directory } = this
+    const { nodes, tuples, extents, heap, heads, links, sorted, top } = this
     return {
       nodes: nodes.buffer,
       nodeQuads: nodes.buffer,
@@ -183,7 +183,7 @@ export class Arena implements ArenaContent {
       links: links?.buffer,
       orderLinks: links?.buffer,
       directory: sorted?.directory,
-      top: directory?.buffer,
+      top: top?.buffer,
       removed: sorted?.removed?.buffer,
     }
   }
@@ -209,9 +209,7 @@ export class Arena implements ArenaContent {
 
   /** Bytes of what can be made again from the regions. */
   get #derivedBytes(): number {
-    return (
-      (this.directory?.buffer.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
-    )
+    return (this.top?.buffer.size ?? 0) + (this.partitions?.bytes ?? 0) + (this.sorted?.derivedBytes ?? 0)
   }
 
   /** Bytes that a sorted part for which room was made will take beyond the present one. */
@@ -325,7 +323,7 @@ export class Arena implements ArenaContent {
     for (const region of this.regions.values()) region.destroy()
     this.merges.dropSpare()
     this.sorted?.destroy()
-    this.directory?.buffer.destroy()
+    this.top?.buffer.destroy()
     this.partitions?.destroy()
   }
 }

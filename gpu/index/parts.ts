@@ -2,7 +2,7 @@ import type { Device } from '../device/device.js'
 import type { IndexShape } from '../index-structure.js'
 import { OnDemand } from '../primitives/on-demand.js'
 import { Primitives } from '../primitives/primitives.js'
-import { DirectoryKeeper, hasDirectory } from './delta/directory.js'
+import { hasTop, TopKeeper } from './delta/top.js'
 import { EntryExport } from './entries/export.js'
 import { Renumbering } from './entries/renumber.js'
 import { treeShape } from './layout.js'
@@ -27,8 +27,8 @@ export interface Parts {
   readonly entryExport: () => EntryExport
   /** Only of indexes that are not unique. */
   readonly renumbering: Renumbering | undefined
-  /** Only where trees may have a directory. */
-  readonly directories: DirectoryKeeper | undefined
+  /** Only where trees may have a table of their top. */
+  readonly tops: TopKeeper | undefined
   /** Only for CSS-trees. */
   readonly separators: DirectoryBuilder | undefined
   /** Only where trees have partitions. */
@@ -71,7 +71,7 @@ async function makeParts(device: Device, shape: IndexShape): Promise<Parts> {
       cutter ??= new Cutter(reads.context, compactor, findOrder)
       return cutter
     },
-    directories: hasDirectory(tree) ? new DirectoryKeeper(device) : undefined,
+    tops: hasTop(tree) ? new TopKeeper(device) : undefined,
     separators: conditions.css ? new DirectoryBuilder(device, tree) : undefined,
     locator,
     traversals: reads.traversals,

@@ -79,7 +79,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
     const tree = new PrefixTree(device, shape, parts)
     tree.own(arena, totals)
     try {
-      await parts.directories?.provide(arena, totals.keys)
+      await parts.tops?.provide(arena, totals.keys)
       parts.separators?.provide(arena)
       return tree
     } catch (error) {
@@ -168,7 +168,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
   async #take({ arena, keys, payloads }: CutSide): Promise<void> {
     if (arena === undefined) return
     this.own(arena, { ...NOTHING, keys, payloads })
-    await this.parts.directories?.provide(arena, keys)
+    await this.parts.tops?.provide(arena, keys)
   }
 
   /** How the keys of a batch are to be found; undefined at once where that needs no plan, so that reads are submitted when they are called. */

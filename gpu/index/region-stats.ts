@@ -23,7 +23,7 @@ export function regionStats(arena: Arena, shape: TreeShape, totals: TreeTotals):
     return [{ role, bytes, usedBytes, garbageBytes: garbage.get(role) ?? 0 }]
   })
   const derived = {
-    directory: arena.directory?.buffer.size ?? 0,
+    directory: arena.top?.buffer.size ?? 0,
     partitions: arena.partitions?.bytes ?? 0,
     coming: arena.comingBytes,
   }

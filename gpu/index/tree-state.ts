@@ -280,6 +280,6 @@ export class TreeState {
     }
     arena.destroy()
     this.#totals = compacted(this.#totals)
-    if (this.#arena !== undefined) await this.parts.directories?.provide(this.#arena, keys)
+    if (this.#arena !== undefined) await this.parts.tops?.provide(this.#arena, keys)
   }
 }

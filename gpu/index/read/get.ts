@@ -6,7 +6,7 @@ import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.
 import type { KeyColumn } from '../../keys/key-column.js'
 import { kernelsFor, SERIAL_GROUP_SIZE } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
-import { hasDirectory } from '../delta/directory.js'
+import { hasTop } from '../delta/top.js'
 import type { TraversalPlan } from '../partitions/locator.js'
 import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
 import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
@@ -36,7 +36,7 @@ export class Get implements ReadOperation<'get'> {
   /** For sorted parts that no tuple has left, and for arenas that `isContiguous`; only of CSS-trees. */
   readonly #whole: Kernels<'get_first'> | undefined
   readonly #contiguous: Kernels<'get_first'> | undefined
-  /** Begins where the tree's directory says; only where trees may have one. */
+  /** Begins where the table of the tree's top says; only where trees may have one. */
   readonly #topped: Kernels<'get_first'> | undefined
   /** For keys that were located before, and by directed traversal; only where trees have partitions. */
   readonly #located: Kernels<'get_first'> | undefined
@@ -58,7 +58,7 @@ export class Get implements ReadOperation<'get'> {
       this.#whole = kernels({ whole: true })
       this.#contiguous = kernels({ whole: true, contiguous: true })
     }
-    this.#topped = hasDirectory(tree) ? kernels({ topped: true }) : undefined
+    this.#topped = hasTop(tree) ? kernels({ topped: true }) : undefined
     this.#located = locator && kernels({ located: true })
     this.#directed = locator && context.kernels('get-directed', ['get_directed'], { full: tree.full })
   }
@@ -96,8 +96,8 @@ export class Get implements ReadOperation<'get'> {
 
   /** The kernel that looks only where the arena has something. */
   #kernelsFor(arena: Arena): Kernels<'get_first'> {
-    const { sorted, directory } = arena
-    if (sorted === undefined) return (directory && this.#topped) ?? this.#plain
+    const { sorted, top } = arena
+    if (sorted === undefined) return (top && this.#topped) ?? this.#plain
     if (arena.isContiguous) return this.#contiguous ?? this.#plain
     return (sorted.hasRemoved ? undefined : this.#whole) ?? this.#plain
   }

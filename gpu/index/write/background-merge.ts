@@ -157,7 +157,7 @@ export class BackgroundMerge {
   }
 
   async #build(): Promise<Arena> {
-    const { compactor, directories, separators } = this.#parts
+    const { compactor, separators, tops } = this.#parts
     const frozen = this.#frozen
     const { keys } = this.#totals
     if (frozen === undefined) throw new WarpdexError('INTERNAL', 'a merge begins with a copy')
@@ -165,7 +165,7 @@ export class BackgroundMerge {
     this.#merged = merged
     frozen.destroy()
     this.#frozen = undefined
-    await directories?.provide(merged, keys)
+    await tops?.provide(merged, keys)
     separators?.provide(merged)
     return merged
   }

@@ -11,8 +11,8 @@ import { columnSource, type ItemSource, type Items } from '../batch/items.js'
 import { BatchSort } from '../batch/sort.js'
 import { BatchWork } from '../batch/work.js'
 import { createBuilder } from '../delta/create-builder.js'
-import { DirectoryKeeper, hasDirectory } from '../delta/directory.js'
 import { EntryLister } from '../delta/entries.js'
+import { hasTop, TopKeeper } from '../delta/top.js'
 import { type TreeShape, treeShape } from '../layout.js'
 import { BulkBuild } from '../main/bulk-build.js'
 import { DirectoryBuilder } from '../main/directory.js'
@@ -152,7 +152,7 @@ export class TreeWriter {
     const becomesSorted = destination === 'sorted part'
     if (room === undefined)
       await arena.reserve({ ...needOf(totals), ...(becomesSorted && { sorted: creates }) })
-    await this.#stages.directories?.provide(arena, arena.tuples.records + creates)
+    await this.#stages.tops?.provide(arena, arena.tuples.records + creates)
     // Taken now, because applying must not fail.
     work.words('movedFrom', totals[Count.longMoves]! > 0 ? work.count : 1)
     work.words('emptied', totals[Count.removes]! + 1)
@@ -253,7 +253,7 @@ export class TreeWriter {
     if (destination === 'nodes' && entries > 0) stages.builder.record(work, arena, entries, firstNode)
     if (totals[Count.removes]! > 0) stages.applier.recordRemovals(work, arena, totals[Count.runs]!)
     stages.linker?.record(work, totals)
-    stages.directories?.recordFill(work.recorder, arena)
+    stages.tops?.recordFill(work.recorder, arena)
     if (merge !== undefined) stages.merge?.record(work.recorder, arena, merge)
     work.recorder.submit()
   }
@@ -286,8 +286,8 @@ function createStages(
     keys: variable ? new KeyWriter(device, shape) : undefined,
     /** Only where tuples are linked in key order. */
     linker: linked ? new OrderLinker(device, shape) : undefined,
-    /** Only where trees may have a directory. */
-    directories: hasDirectory(shape) ? new DirectoryKeeper(device) : undefined,
+    /** Only where trees may have a table of their top. */
+    tops: hasTop(shape) ? new TopKeeper(device) : undefined,
     /** Only for CSS-trees. */
     separators: css ? new DirectoryBuilder(device, shape) : undefined,
     merge,
