@@ -220,8 +220,8 @@ class TreeBench {
       prepared.apply()
       this.#separators?.provide(this.#arena)
       await device.gpu.queue.onSubmittedWorkDone()
-      const { tuplesCreated, tuplesRemoved } = prepared.effect
-      written = ops === WriteOp.insert ? tuplesCreated : tuplesRemoved
+      const { keys, tuplesRemoved } = prepared.change
+      written = ops === WriteOp.insert ? keys : tuplesRemoved
     })
     if (written !== count) throw new Error(`${written} of ${count} keys were written`)
     return seconds

@@ -82,10 +82,10 @@ export class OrderedTree {
     const items = uploadItems(this.#device, scratch, this.shape, { ops, keys, payloads })
     await this.#device.gpu.queue.onSubmittedWorkDone()
     const start = performance.now()
-    const { apply, effect } = await this.#parts.writer.prepareItems(this.#arena, scratch, items)
+    const { apply, change } = await this.#parts.writer.prepareItems(this.#arena, scratch, items)
     apply()
     await this.#device.gpu.queue.onSubmittedWorkDone()
-    this.#keys += effect.tuplesCreated - effect.tuplesRemoved
+    this.#keys += change.keys
     return (performance.now() - start) / 1000
   }
 

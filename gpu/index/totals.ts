@@ -1,5 +1,3 @@
-import type { WriteEffect } from './batch/batch.js'
-
 /** Numbers that belong to a tree and are not on the device. */
 export interface TreeTotals {
   readonly keys: number
@@ -13,12 +11,12 @@ export interface TreeTotals {
 export const NOTHING: TreeTotals = { keys: 0, payloads: 0, tuplesRemoved: 0, garbageBytes: 0 }
 
 /** The totals once a write is applied. */
-export function after(totals: TreeTotals, effect: WriteEffect): TreeTotals {
+export function after(totals: TreeTotals, change: TreeTotals): TreeTotals {
   return {
-    keys: totals.keys + effect.tuplesCreated - effect.tuplesRemoved,
-    payloads: totals.payloads + effect.payloadsAdded - effect.payloadsRemoved,
-    tuplesRemoved: totals.tuplesRemoved + effect.tuplesRemoved,
-    garbageBytes: totals.garbageBytes + effect.garbageBytes,
+    keys: totals.keys + change.keys,
+    payloads: totals.payloads + change.payloads,
+    tuplesRemoved: totals.tuplesRemoved + change.tuplesRemoved,
+    garbageBytes: totals.garbageBytes + change.garbageBytes,
   }
 }
 

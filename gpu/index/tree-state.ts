@@ -109,7 +109,7 @@ export class TreeState {
     try {
       const arena = await this.#provideArena()
       const { writer } = this.parts
-      const { codes, effect, ...prepared } = await writer.prepareSource(arena, write, await plan(arena))
+      const { codes, change, ...prepared } = await writer.prepareSource(arena, write, await plan(arena))
       return {
         codes,
         apply: () => {
@@ -119,7 +119,7 @@ export class TreeState {
             void merge?.giveUp()
             throw error
           }
-          this.#totals = after(this.#totals, effect)
+          this.#totals = after(this.#totals, change)
           merge?.endWrite(write)
         },
         discard: () => {

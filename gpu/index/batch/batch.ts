@@ -1,20 +1,13 @@
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { ArenaContent } from '../arena.js'
-
-/** How a batch changes what the tree holds. */
-export interface WriteEffect {
-  readonly tuplesCreated: number
-  readonly tuplesRemoved: number
-  readonly payloadsAdded: number
-  readonly payloadsRemoved: number
-  readonly garbageBytes: number
-}
+import type { ArenaContent, SortedRoom } from '../arena.js'
+import type { TreeTotals } from '../totals.js'
 
 /** A batch that is settled but not applied. Its scratch buffers live until it is applied or discarded. */
 export interface PreparedBatch {
   readonly codes: Uint8Array
-  readonly effect: WriteEffect
+  /** By how much it changes the tree's totals. */
+  readonly change: TreeTotals
   /** Changes the tree; reads submitted later see the whole batch. */
   apply(): void
   discard(): void
@@ -23,13 +16,14 @@ export interface PreparedBatch {
 /**
  * A batch that has been settled.
  * @param scratch given back once it is applied or discarded
- * @param giveBack gives back what else was taken for it, where it is discarded
+ * @param room taken by the arena where it is applied, and given back where it is discarded
+ * @param record submits what is left to do
  */
 export function preparedBatch(
   scratch: Scratch,
-  outcome: Pick<PreparedBatch, 'codes' | 'effect'>,
-  apply: () => void,
-  giveBack: () => void,
+  outcome: Pick<PreparedBatch, 'codes' | 'change'>,
+  room: SortedRoom | undefined,
+  record?: () => void,
 ): PreparedBatch {
   const ended = (task: () => void) => () => {
     try {
@@ -38,7 +32,11 @@ export function preparedBatch(
       scratch.release()
     }
   }
-  return { ...outcome, apply: ended(apply), discard: ended(giveBack) }
+  const apply = () => {
+    record?.()
+    room?.take()
+  }
+  return { ...outcome, apply: ended(apply), discard: ended(() => room?.giveBack()) }
 }
 
 /** A tree's tuples in ascending key order, and what to go on recording with. */

@@ -1,5 +1,3 @@
-import type { WriteEffect } from './batch.js'
-
 /** Where a write's totals lie in its `counts` buffer; `columns.wesl` says what each is. */
 export const Count = {
   runs: 0,
@@ -28,16 +26,5 @@ export function needOf(totals: Uint32Array) {
     tuples: totals[Count.creates]!,
     extentWords: totals[Count.extentWords]!,
     keyWords: totals[Count.keyWords]!,
-  }
-}
-
-/** What a write does, by its totals. */
-export function effectOf(totals: Uint32Array): WriteEffect {
-  return {
-    tuplesCreated: totals[Count.creates]!,
-    tuplesRemoved: totals[Count.removes]!,
-    payloadsAdded: totals[Count.payloadsAdded]!,
-    payloadsRemoved: totals[Count.payloadsRemoved]!,
-    garbageBytes: totals[Count.garbageWords]! * 4,
   }
 }

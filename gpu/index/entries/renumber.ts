@@ -2,8 +2,8 @@ import { asBytes } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { PayloadLists } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
-import type { WriteEffect } from '../batch/batch.js'
 import type { ReadContext } from '../read/read-context.js'
+import { NOTHING, type TreeTotals } from '../totals.js'
 
 /**
  * Whether a key is to be inserted with a further payload, which dies then: only an extent knows a next sequence number that is not the one after
@@ -32,8 +32,8 @@ export class Renumbering {
     }
   }
 
-  /** Submits it. @returns what it does to the tree: payloads die that were only there for their extents */
-  apply(arena: Arena, { keys, lists, sequences }: PayloadLists): WriteEffect {
+  /** Submits it. @returns by how much it changes the tree's totals: payloads die that were only there for their extents */
+  apply(arena: Arena, { keys, lists, sequences }: PayloadLists): TreeTotals {
     const { entryStride, word: shape } = this.#context.tree
     const count = lists.length / 2
     const starts = new Uint32Array(count)
@@ -62,12 +62,6 @@ export class Renumbering {
     } finally {
       scratch.release()
     }
-    return {
-      tuplesCreated: 0,
-      tuplesRemoved: 0,
-      payloadsAdded: 0,
-      payloadsRemoved: dead,
-      garbageBytes: 4 * entryStride * dead,
-    }
+    return { ...NOTHING, payloads: -dead, garbageBytes: 4 * entryStride * dead }
   }
 }

@@ -9,6 +9,7 @@ import { type PreparedBatch, preparedBatch } from '../batch/batch.js'
 import type { Items } from '../batch/items.js'
 import { BatchSort, type SortedKeys } from '../batch/sort.js'
 import { newTupleConditions, type TreeShape, treeShape } from '../layout.js'
+import { NOTHING } from '../totals.js'
 import type { RunMerge } from './merge-run.js'
 
 /** Words of what is found out about a sorted batch; `bulk-build.wesl` says what the first two are. */
@@ -86,14 +87,12 @@ export class BulkBuild {
       return arena.roomForSorted(all, all + more)
     }
     const room = await makeRoom(coming).catch(() => makeRoom(0))
-    const apply = () => {
+    return preparedBatch(scratch, created(count), room, () => {
       const recorder = this.#device.record()
       this.#recordTuples(recorder, arena, items, keys)
       recorder.submit()
       arena.takeTuples(count)
-      room.take()
-    }
-    return preparedBatch(scratch, created(count), apply, room.giveBack)
+    })
   }
 
   /**
@@ -118,7 +117,7 @@ export class BulkBuild {
       this.#merge.record(recorder, arena, this.#merge.plan(scratch, room.merged, equal))
       recorder.submit()
       const [isEqual] = await this.#device.readWords(equal, 1)
-      if (isEqual === 0) return preparedBatch(scratch, created(count), room.take, room.giveBack)
+      if (isEqual === 0) return preparedBatch(scratch, created(count), room)
     } catch (error) {
       room.giveBack()
       throw error
@@ -138,9 +137,8 @@ export class BulkBuild {
 }
 
 /** What becomes of a batch of different keys that are not in the index. */
-function created(count: number): Pick<PreparedBatch, 'codes' | 'effect'> {
-  const none = { tuplesRemoved: 0, payloadsRemoved: 0, garbageBytes: 0 }
-  return { codes: new Uint8Array(count), effect: { tuplesCreated: count, payloadsAdded: count, ...none } }
+function created(count: number): Pick<PreparedBatch, 'codes' | 'change'> {
+  return { codes: new Uint8Array(count), change: { ...NOTHING, keys: count, payloads: count } }
 }
 
 /** Whether a payload is one word of a column, which the sort takes along. */

@@ -203,7 +203,7 @@ export class BackgroundMerge {
     if (this.#settled) prepared.discard()
     this.#refuseSettled()
     prepared.apply()
-    this.#totals = after(this.#totals, prepared.effect)
+    this.#totals = after(this.#totals, prepared.change)
     this.#backlog.shift()
     this.#backlogBytes -= write.bytes
     write.release()

@@ -6,7 +6,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import { type PreparedBatch, preparedBatch } from '../batch/batch.js'
-import { COUNTS, Count, effectOf, needOf } from '../batch/counts.js'
+import { COUNTS, Count, needOf } from '../batch/counts.js'
 import { columnSource, type ItemSource, type Items } from '../batch/items.js'
 import { BatchSort } from '../batch/sort.js'
 import { BatchWork } from '../batch/work.js'
@@ -19,6 +19,7 @@ import { DirectoryBuilder } from '../main/directory.js'
 import type { MergeRoom } from '../main/merge-rooms.js'
 import { type PlannedMerge, RunMerge } from '../main/merge-run.js'
 import type { Locator, TraversalPlan } from '../partitions/locator.js'
+import type { TreeTotals } from '../totals.js'
 import { Applier } from './apply.js'
 import { KeyWriter } from './created-keys.js'
 import { OrderLinker } from './order-links.js'
@@ -105,65 +106,48 @@ export class TreeWriter {
     if (totals[Count.unsettled] > 0)
       return this.prepareItems(arena, scratch, { ...items, leading: undefined }, plan)
     if (totals[Count.exhausted] > 0) throw exhausted()
-    return this.#makeSure(arena, settled, totals, codes)
+    return this.#prepared(arena, settled, totals, codes)
   }
 
   /** Makes sure of all memory that applying a batch takes. */
-  async #makeSure(
+  async #prepared(
     arena: Arena,
     settled: Settled,
     totals: Uint32Array,
     codes: Uint8Array,
   ): Promise<PreparedBatch> {
     const { work, items, destination } = settled
-    if (destination !== 'undecided') return this.#prepared(arena, settled, totals, codes)
-    const { goesOn } = items
-    if (this.#stages.merge?.suits(arena, totals[Count.creates]!, goesOn)) {
-      await arena.reserve(needOf(totals))
-      const room = await arena.merges.provide(totals[Count.creates]!, goesOn)
-      if (room !== undefined) {
-        try {
-          return await this.#prepared(arena, settled, totals, codes, room)
-        } catch (error) {
-          room.giveBack()
-          throw error
-        }
-      }
-    }
-    work.recorder = this.#device.record()
-    // What was made room for may lie elsewhere.
-    Object.assign(work.buffers, arena.bindings)
-    await this.#planNodes(work, arena)
-    const all = await this.#device.readWords(work.column('counts'), COUNTS)
-    return this.#prepared(arena, { ...settled, destination: 'nodes' }, all, codes)
-  }
-
-  /** @param room where the batch is merged at once, room for that; then the rest is made sure of, too */
-  async #prepared(
-    arena: Arena,
-    settled: Settled,
-    totals: Uint32Array,
-    codes: Uint8Array,
-    room?: MergeRoom,
-  ): Promise<PreparedBatch> {
-    const { work, destination } = settled
-    const { scratch } = work
+    const { merge, tops } = this.#stages
     const creates = totals[Count.creates]!
     const becomesSorted = destination === 'sorted part'
-    if (room === undefined)
-      await arena.reserve({ ...needOf(totals), ...(becomesSorted && { sorted: creates }) })
-    await this.#stages.tops?.provide(arena, arena.tuples.records + creates)
-    // Taken now, because applying must not fail.
-    work.words('movedFrom', totals[Count.longMoves]! > 0 ? work.count : 1)
-    work.words('emptied', totals[Count.removes]! + 1)
-    const merge = room && this.#stages.merge?.plan(scratch, room.merged)
-    // The last thing that may fail, since nobody would give it back.
-    const sorted = room ?? (becomesSorted ? await arena.roomForSorted(creates) : undefined)
-    const apply = () => {
-      this.#apply(arena, settled, totals, merge)
-      sorted?.take()
+    let merging: MergeRoom | undefined
+    if (destination === 'undecided') {
+      if (merge?.suits(arena, creates, items.goesOn)) {
+        await arena.reserve(needOf(totals))
+        merging = await arena.merges.provide(creates, items.goesOn)
+      }
+      if (merging === undefined) {
+        work.recorder = this.#device.record()
+        // What was made room for may lie elsewhere.
+        Object.assign(work.buffers, arena.bindings)
+        await this.#planNodes(work, arena)
+        const all = await this.#device.readWords(work.column('counts'), COUNTS)
+        return this.#prepared(arena, { ...settled, destination: 'nodes' }, all, codes)
+      }
+    } else await arena.reserve({ ...needOf(totals), ...(becomesSorted && { sorted: creates }) })
+    const room = merging ?? (becomesSorted ? await arena.roomForSorted(creates) : undefined)
+    try {
+      await tops?.provide(arena, arena.tuples.records + creates)
+      // Taken now, because applying must not fail.
+      work.words('movedFrom', totals[Count.longMoves]! > 0 ? work.count : 1)
+      work.words('emptied', totals[Count.removes]! + 1)
+      const planned = merging && merge?.plan(work.scratch, merging.merged)
+      const apply = () => this.#apply(arena, settled, totals, planned)
+      return preparedBatch(work.scratch, { codes, change: changeOf(totals) }, room, apply)
+    } catch (error) {
+      room?.giveBack()
+      throw error
     }
-    return preparedBatch(scratch, { codes, effect: effectOf(totals) }, apply, () => sorted?.giveBack())
   }
 
   async #settle(
@@ -256,6 +240,17 @@ export class TreeWriter {
     stages.tops?.recordFill(work.recorder, arena)
     if (merge !== undefined) stages.merge?.record(work.recorder, arena, merge)
     work.recorder.submit()
+  }
+}
+
+/** By how much a write changes a tree's totals, by its own. */
+function changeOf(totals: Uint32Array): TreeTotals {
+  const removes = totals[Count.removes]!
+  return {
+    keys: totals[Count.creates]! - removes,
+    payloads: totals[Count.payloadsAdded]! - totals[Count.payloadsRemoved]!,
+    tuplesRemoved: removes,
+    garbageBytes: totals[Count.garbageWords]! * 4,
   }
 }
 
