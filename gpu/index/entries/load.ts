@@ -11,7 +11,7 @@ import {
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { keyWidth, WriteOp } from '../../../protocol/types.js'
-import type { IndexStructure, StructureEntries } from '../../index-structure.js'
+import type { IndexStructure, PayloadLists, StructureEntries } from '../../index-structure.js'
 import { needsSpare } from './renumber.js'
 
 /** Where the columns of `StructureEntries` are read. */
@@ -30,18 +30,11 @@ export async function loadEntries(structure: IndexStructure, source: EntrySource
   const names = new Set(source.names)
   let coming = source.meta.keys
   for (let group = 0; names.has(`${group}/keys`); group++) {
-    const column = async (name: string) => {
+    const column = async (name: ColumnName) => {
       const full = `${group}/${name}`
       return names.has(full) ? readWhole(source.read(full)) : undefined
     }
-    const columns = {
-      keys: await column('keys'),
-      keyOffsets: await column('keyOffsets'),
-      payloads: await column('payloads'),
-      lists: await column('lists'),
-      entries: await column('entries'),
-    }
-    coming -= await loadGroup(structure, columns, coming)
+    coming -= await loadGroup(structure, column, coming)
   }
   await structure.compactIfWorthwhile()
   const { keys, payloads } = structure.stats()
@@ -58,27 +51,25 @@ type ColumnName = 'keys' | 'keyOffsets' | 'payloads' | 'lists' | 'entries'
 /** @param coming keys that the group and those behind it have; returns those of the group */
 async function loadGroup(
   structure: IndexStructure,
-  columns: Readonly<Record<ColumnName, Uint8Array | undefined>>,
+  column: (name: ColumnName) => Promise<Uint8Array | undefined>,
   coming: number,
 ): Promise<number> {
-  const { keys: bytes = new Uint8Array(0), keyOffsets, payloads, lists, entries } = columns
   const { keyType, payloadBytes } = structure.shape
-  const keys = columnFrom(bytes, keyWidth(keyType), keyOffsets && aligned(keyOffsets, Uint32Array))
-  const words = Math.ceil(payloadBytes / 4)
-  const firsts = aligned(payloads ?? new Uint8Array(0), Uint32Array)
-  const all = Uint32Array.from({ length: payloadBytes % 4 === 0 ? 0 : firsts.length / words }, (_, i) => i)
-  await insert(structure, keys, payloadColumn(firsts, words, 0, all, payloadBytes), coming)
+  const bytes = (await column('keys')) ?? new Uint8Array(0)
+  const offsets = await column('keyOffsets')
+  const keys = columnFrom(bytes, keyWidth(keyType), offsets && aligned(offsets, Uint32Array))
   const count = countOf(keys)
-  if (lists === undefined || entries === undefined) return count
-  const padded = aligned(entries, Uint32Array)
-  const odd = oddKeys(aligned(lists, Uint32Array), padded, 1 + words)
-  const further = payloadColumn(padded, 1 + words, 1, odd.further.entries, payloadBytes)
-  await insert(structure, pickValues(keys, odd.further.keys), further)
-  await structure.renumber({
-    keys: pickValues(keys, odd.numbers),
-    lists: odd.lists,
-    sequences: odd.sequences,
-  })
+  const words = Math.ceil(payloadBytes / 4)
+  const payloads = aligned((await column('payloads')) ?? new Uint8Array(0), Uint32Array)
+  const all = Uint32Array.from({ length: payloadBytes % 4 === 0 ? 0 : count }, (_, i) => i)
+  await insert(structure, keys, payloadColumn(payloads, words, 0, all, payloadBytes), coming)
+  const lists = await column('lists')
+  const listed = await column('entries')
+  if (lists === undefined || listed === undefined) return count
+  const entries = aligned(listed, Uint32Array)
+  const odd = oddKeys(keys, aligned(lists, Uint32Array), entries, 1 + words)
+  await insert(structure, odd.keys, payloadColumn(entries, 1 + words, 1, odd.entries, payloadBytes))
+  await structure.renumber(odd.lists)
   return count
 }
 
@@ -103,19 +94,18 @@ async function insert(structure: IndexStructure, keys: Column, payloads: Column,
   }
 }
 
-/** The keys whose first payload does not tell all of them. */
-interface OddKeys {
-  /** Their places in the group. */
-  readonly numbers: Uint32Array
-  /** As `PayloadLists` has them. */
-  readonly lists: Uint32Array
-  readonly sequences: Uint32Array
-  /** What is to be inserted behind the first payloads: the place of each one's key, and its entry, or NO_ENTRY for one that is there for its extent only. */
-  readonly further: { readonly keys: Uint32Array; readonly entries: Uint32Array }
-}
-
-/** @param stride words of an entry */
-function oddKeys(listed: Uint32Array, entries: Uint32Array, stride: number): OddKeys {
+/**
+ * The keys whose first payload does not tell all of theirs.
+ * @param listed number, payloads and next sequence number of each
+ * @param stride words of an entry
+ * @returns their lists, and what is to be inserted behind the first payloads: for each its key, and its entry
+ */
+function oddKeys(
+  keys: Column,
+  listed: Uint32Array,
+  entries: Uint32Array,
+  stride: number,
+): { lists: PayloadLists; keys: Column; entries: Uint32Array } {
   const count = listed.length / 3
   const payloads = entries.length / stride
   const numbers = new Uint32Array(count)
@@ -128,29 +118,26 @@ function oddKeys(listed: Uint32Array, entries: Uint32Array, stride: number): Odd
     numbers[i] = number
     lists[2 * i] = length
     lists[2 * i + 1] = next
-    const add = (entry: number): void => {
+    const end = first + length
+    // What is inserted for the sake of its extent dies whatever it is.
+    const from = needsSpare(length, next, sequences[first]!) ? first : first + 1
+    for (let entry = from; entry < end; entry++, added++) {
       further.keys[added] = number
-      further.entries[added++] = entry
+      further.entries[added] = entry
     }
-    for (let entry = first + 1; entry < first + length; entry++) add(entry)
-    if (needsSpare(length, next, sequences[first]!)) add(NO_ENTRY)
-    first += length
+    first = end
   }
-  const { keys: places, entries: taken } = further
   return {
-    numbers,
-    lists,
-    sequences,
-    further: { keys: places.subarray(0, added), entries: taken.subarray(0, added) },
+    lists: { keys: pickValues(keys, numbers), lists, sequences },
+    keys: pickValues(keys, further.keys.subarray(0, added)),
+    entries: further.entries.subarray(0, added),
   }
 }
-
-const NO_ENTRY = 0xffffffff
 
 /**
  * The payloads of entries as a column.
  * @param stride words of an entry, of which the payload begins at number `offset`
- * @param numbers of the entries; NO_ENTRY for one of zeros
+ * @param numbers of the entries
  */
 function payloadColumn(
   words: Uint32Array,
@@ -163,7 +150,6 @@ function payloadColumn(
   if (offset === 0 && stride * 4 === payloadBytes) return { bytes: source, width: payloadBytes }
   const column = new Uint8Array(numbers.length * payloadBytes)
   for (let i = 0; i < numbers.length; i++) {
-    if (numbers[i] === NO_ENTRY) continue
     const start = (numbers[i]! * stride + offset) * 4
     for (let b = 0; b < payloadBytes; b++) column[i * payloadBytes + b] = source[start + b]!
   }
