@@ -69,8 +69,9 @@ export class TreeState {
 
   /** The arena with all that reads need; none where the tree is empty. */
   protected get searchable(): Arena | undefined {
-    this.parts.separators?.provide(this.#arena)
-    return this.#arena
+    const arena = this.#arena
+    if (arena?.sorted?.isSearchable === false) this.parts.separators?.provide(arena)
+    return arena
   }
 
   protected get totals(): TreeTotals {
