@@ -126,7 +126,8 @@ export class OrderedTree {
   async getNext(keys: Column, reverse: boolean): Promise<number> {
     const start = performance.now()
     const tree = { arena: this.#arena, keys: this.#keys, plan: undefined }
-    await this.#parts.reader.operations.getNext.run(tree, { op: 'getNext', reverse }, { keys })
+    const asked = { keys, count: countOf(keys) }
+    await this.#parts.reader.operations.getNext.run(tree, { op: 'getNext', reverse }, asked)
     return (performance.now() - start) / 1000
   }
 

@@ -24,7 +24,8 @@ import type { TraversalPlan } from './partitions/locator.js'
 import type { Batch } from './partitions/traversal-costs.js'
 import { checkTraversal } from './partitions/traversals.js'
 import { partsFor } from './parts.js'
-import { askedFor, keyCount, keysOf, type ReadOperation } from './read/read-operation.js'
+import { NOTHING_FOUND } from './read/nothing-found.js'
+import { askedFor, keyCount, type ReadOperation } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
 import { NOTHING } from './totals.js'
 import { TreeState } from './tree-state.js'
@@ -94,17 +95,18 @@ export class PrefixTree extends TreeState implements IndexStructure {
     const named = 'traversal' in request ? request.traversal : undefined
     if (named !== undefined) checkTraversal(context.tree, named)
     const { searchable: arena, totals } = this
-    if (arena === undefined || askedFor(this.shape.keyType, request, columns) === 0) {
-      return operation.none(request, columns)
-    }
+    const asked = askedFor(this.shape.keyType, request, columns)
+    if (arena === undefined || asked.count === 0) return NOTHING_FOUND[request.op](context, asked, request)
     arena.hold()
     try {
       // Nothing is waited for where that needs no plan, so that the read is submitted when it is called.
-      const coming = operation.isPlanned
-        ? this.#plan(arena, () => context.batch(keysOf(columns)), named)
-        : undefined
+      const { keys } = asked
+      const coming =
+        operation.isPlanned && keys !== undefined
+          ? this.#plan(arena, () => context.batch(keys), named)
+          : undefined
       const plan = coming && (await coming)
-      return await operation.run({ arena, keys: totals.keys, plan }, request, columns)
+      return await operation.run({ arena, keys: totals.keys, plan }, request, asked)
     } finally {
       arena.letGo()
     }

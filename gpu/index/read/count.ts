@@ -1,11 +1,10 @@
-import { countOf } from '../../../protocol/columns.js'
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
-import type { ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { Arena } from '../arena.js'
 import type { ReadContext } from './read-context.js'
-import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
+import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 
 /** The number of payloads of each key. */
 export class Count implements ReadOperation<'count'> {
@@ -34,10 +33,8 @@ export class Count implements ReadOperation<'count'> {
   async run(
     { arena }: SearchedTree,
     _request: ReadRequest<'count'>,
-    columns: ReadColumns,
+    { keys, count }: Asked<'count'>,
   ): Promise<Uint8Array> {
-    const keys = keysOf(columns)
-    const count = countOf(keys)
     const [counts] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
       const counts = scratch.words(count)
@@ -45,9 +42,5 @@ export class Count implements ReadOperation<'count'> {
       return [{ buffer: counts, bytes: 4 * count }]
     })
     return counts
-  }
-
-  none(_request: ReadRequest<'count'>, columns: ReadColumns): Uint8Array {
-    return new Uint8Array(4 * countOf(keysOf(columns)))
   }
 }

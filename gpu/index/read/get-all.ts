@@ -1,11 +1,10 @@
-import { blankColumn, countOf } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernels } from '../../device/device.js'
-import type { GetAllResult, ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { GetAllResult, ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type EntryColumn, type ReadContext, type ReadWork, words } from './read-context.js'
-import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
+import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 import type { ScanResultWriter } from './scan-result.js'
 
 /** Payloads of a batch of keys, on the device. */
@@ -35,11 +34,9 @@ export class GetAll implements ReadOperation<'getAll'> {
   async run(
     { arena }: SearchedTree,
     request: ReadRequest<'getAll'>,
-    columns: ReadColumns,
+    { keys, count }: Asked<'getAll'>,
   ): Promise<GetAllResult> {
     const limit = Math.min(request.limit, this.#context.mostEntries)
-    const keys = keysOf(columns)
-    const count = countOf(keys)
     return this.#context.read(arena, async (work) => {
       const queries = this.#context.queries(work.recorder, work.scratch, keys)
       const { positions, overflowed, payloads } = this.record(work, queries, count, limit)
@@ -55,11 +52,6 @@ export class GetAll implements ReadOperation<'getAll'> {
       const { payloadBytes: width } = this.#context
       return { offsets: words(read.known[0]), payloads: { bytes: read.entries[0], width } }
     })
-  }
-
-  none(_request: ReadRequest<'getAll'>, columns: ReadColumns): GetAllResult {
-    const count = countOf(keysOf(columns))
-    return { offsets: new Uint32Array(count + 1), payloads: blankColumn(0, this.#context.payloadBytes) }
   }
 
   /** Records it for `count` keys that are on the device, up to `limit` payloads altogether. */

@@ -1,11 +1,11 @@
-import { blankColumn, type Column, countOf } from '../../../protocol/columns.js'
-import { keyWidth, SEQUENCE_BYTES } from '../../../protocol/types.js'
+import type { Column } from '../../../protocol/columns.js'
+import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { DeviceColumn, Kernels } from '../../device/device.js'
-import type { GetNextResult, ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { GetNextResult, ReadRequest } from '../../index-structure.js'
 import type { TraversalPlan } from '../partitions/locator.js'
 import { recordKeys, restoredKeys } from './key-columns.js'
 import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
-import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
+import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 
 /** The entry after, or before, each position (Volk §2.1). */
 export class GetNext implements ReadOperation<'getNext'> {
@@ -21,31 +21,20 @@ export class GetNext implements ReadOperation<'getNext'> {
     this.#located = context.locator && context.kernels('get-next', ['get_next'], { located: true })
   }
 
-  none(_request: ReadRequest<'getNext'>, columns: ReadColumns): GetNextResult {
-    const { keyType, payloadBytes } = this.#context
-    const count = countOf(keysOf(columns))
-    return {
-      found: new Uint8Array(bitmapBytes(count)),
-      keys: blankColumn(count, keyWidth(keyType)),
-      payloads: blankColumn(count, payloadBytes),
-      sequences: blankColumn(count, SEQUENCE_BYTES),
-    }
-  }
-
   async run(
     { arena, plan }: SearchedTree,
     request: ReadRequest<'getNext'>,
-    given: ReadColumns,
+    asked: Asked<'getNext'>,
   ): Promise<GetNextResult> {
     const { restorer, device, keyBytes, payloadBytes: width } = this.#context
-    const count = countOf(keysOf(given))
+    const { count } = asked
     const resultOf = (keys: Column, [found, payloads, sequences]: readonly Uint8Array[]) => {
       const places = { bytes: sequences!, width: SEQUENCE_BYTES }
       return { found: found!, keys, payloads: { bytes: payloads!, width }, sequences: places }
     }
     return this.#context.read(arena, async (work) => {
       const { recorder } = work
-      const { known, records } = this.#record(work, request, given, count, plan)
+      const { known, records } = this.#record(work, request, asked, plan)
       if (restorer === undefined || arena.heap === undefined) {
         const keys = { buffer: records, bytes: count * keyBytes }
         const columns = await device.submitAndRead(recorder, [...known, keys])
@@ -64,18 +53,18 @@ export class GetNext implements ReadOperation<'getNext'> {
   #record(
     work: ReadWork,
     { reverse }: ReadRequest<'getNext'>,
-    columns: ReadColumns,
-    count: number,
+    asked: Asked<'getNext'>,
     plan: TraversalPlan | undefined,
   ): { known: DeviceColumn[]; records: GPUBuffer } {
     const { recorder, scratch, arena } = work
+    const { keys, count } = asked
     const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context
-    const queries = this.#context.queries(recorder, scratch, keysOf(columns))
+    const queries = this.#context.queries(recorder, scratch, keys)
     const records = scratch.bytes(count * keyBytes)
     const padded = scratch.bytes(count * paddedBytes)
     // Adapters may bind no more than a dozen buffers, so one holds several columns.
     const sequences = scratch.bytes(4 * count + bitmapBytes(count))
-    if (columns.sequences !== undefined) device.upload(sequences, columns.sequences.bytes)
+    if (asked.sequences !== undefined) device.upload(sequences, asked.sequences.bytes)
     const located = plan && locator?.record(work, plan, queries, { count })
     const kernels = located === undefined ? this.#fromRoot : (this.#located ?? this.#fromRoot)
     recorder.dispatch(
@@ -93,7 +82,7 @@ export class GetNext implements ReadOperation<'getNext'> {
         count,
         shape: tree.word,
         reverse: reverse ? 1 : 0,
-        withinKey: columns.sequences === undefined ? 0 : 1,
+        withinKey: asked.sequences === undefined ? 0 : 1,
       },
       count,
     )

@@ -1,15 +1,14 @@
-import { blankColumn, countOf } from '../../../protocol/columns.js'
 import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
-import type { GetResult, ReadColumns, ReadRequest } from '../../index-structure.js'
+import type { GetResult, ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import { kernelsFor, SERIAL_GROUP_SIZE } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasTop } from '../delta/top.js'
 import type { TraversalPlan } from '../partitions/locator.js'
 import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
-import { keysOf, type ReadOperation, type SearchedTree } from './read-operation.js'
+import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 
 /** Keys to be looked up, and where the answers go, on the device. */
 export interface GetColumns {
@@ -105,11 +104,9 @@ export class Get implements ReadOperation<'get'> {
   async run(
     { arena, plan }: SearchedTree,
     { memory }: ReadRequest<'get'>,
-    columns: ReadColumns,
+    { keys, count }: Asked<'get'>,
   ): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
-    const keys = keysOf(columns)
-    const count = countOf(keys)
     const [found, payloads] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
       const found = scratch.bytes(bitmapBytes(count))
@@ -123,11 +120,5 @@ export class Get implements ReadOperation<'get'> {
       ]
     }, memory)
     return { found, payloads: { bytes: payloads, width: payloadBytes } }
-  }
-
-  none(_request: ReadRequest<'get'>, columns: ReadColumns): GetResult {
-    const count = countOf(keysOf(columns))
-    const payloads = blankColumn(count, this.#context.payloadBytes)
-    return { found: new Uint8Array(bitmapBytes(count)), payloads }
   }
 }

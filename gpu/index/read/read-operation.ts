@@ -21,16 +21,13 @@ export interface SearchedTree {
 export interface ReadOperation<Op extends ReadOp> {
   /** Whether it finds keys in one of several ways, which are to be chosen from before. */
   readonly isPlanned?: boolean
-  run(tree: SearchedTree, request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]>
-  /** What it comes to where nothing is asked for, or nothing is there. */
-  none(request: ReadRequest<Op>, columns: ReadColumns): ReadResults[Op]
+  run(tree: SearchedTree, request: ReadRequest<Op>, asked: Asked<Op>): Promise<ReadResults[Op]>
 }
 
-/** The column of keys that a read comes with. */
-export function keysOf({ keys }: ReadColumns): Column {
-  if (keys === undefined) throw new WarpdexError('INTERNAL', 'the read needs a column of keys')
-  return keys
-}
+/** The columns of a read, and how many keys, or ranges, it asks for. All reads but scans have keys. */
+export type Asked<Op extends ReadOp> = ReadColumns & { readonly count: number } & (Op extends 'scan'
+    ? unknown
+    : { readonly keys: Column })
 
 /**
  * Keys of a column, by its length or its offsets.
@@ -45,12 +42,20 @@ export function keyCount(keyType: KeyType, keys: Column): number {
   throw new WarpdexError('WRONG_KEY_TYPE', `a column of ${keyType} keys ${right}; it has ${byteLength} bytes`)
 }
 
-/** How many keys, or ranges, a read asks for. */
+/**
+ * What a read asks for.
+ * @throws WarpdexError `WRONG_KEY_TYPE`
+ */
 export function askedFor<Op extends ReadOp>(
   keyType: KeyType,
   request: ReadRequest<Op>,
   columns: ReadColumns,
-): number {
+): Asked<Op> {
+  return { ...columns, count: countAsked(keyType, request, columns) } as Asked<Op>
+}
+
+function countAsked(keyType: KeyType, request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
   if ('ranges' in request) return request.limit === 0 ? 0 : request.ranges
-  return keyCount(keyType, keysOf(columns))
+  if (keys === undefined) throw new WarpdexError('INTERNAL', 'the read needs a column of keys')
+  return keyCount(keyType, keys)
 }

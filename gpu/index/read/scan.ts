@@ -1,6 +1,6 @@
-import { blankColumn, type CutColumn, valueAt } from '../../../protocol/columns.js'
+import { type CutColumn, valueAt } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { keyWidth, SEQUENCE_BYTES, tokenWidth } from '../../../protocol/types.js'
+import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { AdapterFacts, Kernels } from '../../device/device.js'
 import type { InclusiveRanges } from '../../device-reads.js'
 import type { ReadColumns, ScanOptions, ScanResult } from '../../index-structure.js'
@@ -80,17 +80,6 @@ export class Scan implements ReadOperation<'scan'> {
       const found = this.record(work, { ...request, ...columns, limit }, form)
       return this.#read(work, found, request, limit)
     })
-  }
-
-  none({ ranges }: ScanOptions): ScanResult {
-    const { keyType, payloadBytes } = this.#context
-    return {
-      offsets: new Uint32Array(ranges + 1),
-      keys: blankColumn(0, keyWidth(keyType)),
-      payloads: blankColumn(0, payloadBytes),
-      more: new Uint8Array(ranges),
-      tokens: blankColumn(ranges, tokenWidth(keyType)),
-    }
   }
 
   /** Records a scan whose result stays on the device, where it has room for `limit` entries of each range. */

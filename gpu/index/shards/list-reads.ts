@@ -18,7 +18,7 @@ import type {
   ScanResult,
 } from '../../index-structure.js'
 import { bitmapBytes } from '../read/read-context.js'
-import { keysOf } from '../read/read-operation.js'
+import type { Asked } from '../read/read-operation.js'
 import type { Divider } from './divider.js'
 import { RangeAnswers } from './range-answers.js'
 import type { Shards } from './shards.js'
@@ -65,11 +65,9 @@ export class ListReads {
   async getNext(
     shards: Shards,
     request: ReadRequest<'getNext'>,
-    columns: ReadColumns,
+    { keys, sequences }: Asked<'getNext'>,
   ): Promise<GetNextResult> {
     const { keyType, payloadBytes } = this.#shape
-    const { sequences } = columns
-    const keys = keysOf(columns)
     let parts = await this.#divider.route(shards.boundaries, keys)
     const widths = [keyWidth(keyType), payloadBytes, SEQUENCE_BYTES]
     const nothing = widths.map((width) => new Uint8Array(width ?? 0))

@@ -1,9 +1,9 @@
 import type { Device } from '../../device/device.js'
-import type { IndexShape, ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
+import type { IndexShape, ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import { OnDemand } from '../../primitives/on-demand.js'
 import { Primitives } from '../../primitives/primitives.js'
 import { ReadContext } from '../read/read-context.js'
-import { keysOf } from '../read/read-operation.js'
+import type { Asked } from '../read/read-operation.js'
 import { Divider } from './divider.js'
 import { ListReads } from './list-reads.js'
 import { PointReads } from './point-reads.js'
@@ -14,7 +14,7 @@ import { ShardWrites } from './writes.js'
 export type ShardRead<Op extends ReadOp> = (
   shards: Shards,
   request: ReadRequest<Op>,
-  columns: ReadColumns,
+  asked: Asked<Op>,
 ) => Promise<ReadResults[Op]>
 
 /** What works on the shards of indexes of one shape and holds nothing of any. */
@@ -40,15 +40,15 @@ async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts>
   const writes = new ShardWrites(device, shape, divider)
   const lists = new ListReads(shape, divider)
   const reads: ShardParts['reads'] = {
-    get: (shards, request, columns) => points.get(shards, request, keysOf(columns)),
-    count: (shards, _request, columns) => points.count(shards, keysOf(columns)),
-    getAll: (shards, { limit }, columns) => lists.getAll(shards, keysOf(columns), limit),
-    getNext: (shards, request, columns) => lists.getNext(shards, request, columns),
+    get: (shards, request, { keys }) => points.get(shards, request, keys),
+    count: (shards, _request, { keys }) => points.count(shards, keys),
+    getAll: (shards, { limit }, { keys }) => lists.getAll(shards, keys, limit),
+    getNext: (shards, request, asked) => lists.getNext(shards, request, asked),
     scan: (shards, request, columns) => lists.scan(shards, request, columns),
     // As it would be done in the shard of the first key.
-    explain: async ({ boundaries, trees }, request, columns) => {
-      const [shard] = await divider.route(boundaries, keysOf(columns))
-      return trees[shard].read(request, columns)
+    explain: async ({ boundaries, trees }, request, asked) => {
+      const [shard] = await divider.route(boundaries, asked.keys)
+      return trees[shard].read(request, asked)
     },
   }
   await device.compiled()

@@ -83,12 +83,12 @@ export class ShardedTree implements IndexStructure {
 
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     const { trees } = this.#shards
-    if (trees.length === 1 || askedFor(this.shape.keyType, request, columns) === 0) {
-      return trees[0].read(request, columns)
-    }
+    if (trees.length === 1) return trees[0].read(request, columns)
+    const asked = askedFor(this.shape.keyType, request, columns)
+    if (asked.count === 0) return trees[0].read(request, columns)
     const { reads } = await this.#parts()
     const run: ShardRead<Op> = reads[request.op]
-    return run(this.#shards, request, columns)
+    return run(this.#shards, request, asked)
   }
 
   duringReads<T>(use: (reads: DeviceReads) => Promise<T>): Promise<T> {

@@ -6,6 +6,7 @@ import { Get } from '../../../gpu/index/read/get.js'
 import { ReadContext } from '../../../gpu/index/read/read-context.js'
 import { TreeWriter } from '../../../gpu/index/write/tree-writer.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
+import { countOf } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
 import { batchOf } from '../../writes.js'
@@ -38,9 +39,10 @@ t.test('lookups that start at a table of any number of first digits find what is
       payloads: new Uint8Array(payloads.buffer),
     }
     ;(await writer.prepare(arena, batchOf(shape, insert))).apply()
-    const queries = new Uint8Array(keys.buffer)
+    const queries = { bytes: new Uint8Array(keys.buffer), width: 4 * keyWords }
+    const asked = { keys: queries, count: countOf(queries) }
     const tree = { arena, keys: 1, plan: undefined }
-    const answers = () => get.run(tree, { op: 'get' }, { keys: { bytes: queries, width: 4 * keyWords } })
+    const answers = () => get.run(tree, { op: 'get' }, asked)
     const expected = await answers()
     for (const digits of [2, 4]) {
       arena.top = { digits, buffer: await device.allocate(4 * 16 ** digits, 'tree directory') }

@@ -80,7 +80,7 @@ async function compare(
     const get = new Get(context, serial)
     const tree = { arena, keys: 1, plan: undefined }
     const keys = columnFrom(column(shape, asked), keyWidth(shape.keyType))
-    const { payloads } = await get.run(tree, { op: 'get' }, { keys })
+    const { payloads } = await get.run(tree, { op: 'get' }, { keys, count: asked.length })
     const view = Buffer.from(payloads.bytes)
     const found = asked.map((_, i) => view.readUInt32LE(i * shape.payloadBytes))
     t.strictSame(found, expected, `${shape.keyType}, ${shape.payloadBytes} B, ${size} keys, serial ${serial}`)

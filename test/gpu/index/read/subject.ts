@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import type { Arena } from '../../../../gpu/index/arena.js'
 import type { BreadthFirst } from '../../../../gpu/index/read/breadth-first.js'
-import type { ReadOperation } from '../../../../gpu/index/read/read-operation.js'
+import { askedFor, type ReadOperation } from '../../../../gpu/index/read/read-operation.js'
 import { createReads, type Reads } from '../../../../gpu/index/read/reads.js'
 import type { SearchForm } from '../../../../gpu/index/read/scan.js'
 import type { IndexShape, ReadColumns, ReadOp, ReadRequest } from '../../../../gpu/index-structure.js'
@@ -50,12 +50,12 @@ class ArenaReader {
 
   #of(arena: Arena) {
     const tree = { arena, keys: 1, plan: undefined }
-    const { operations } = this.#reads
+    const { operations, context } = this.#reads
     return reads({
       shape: this.#reads.context,
       read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns) {
         const operation: ReadOperation<Op> = operations[request.op]
-        return operation.run(tree, request, columns)
+        return operation.run(tree, request, askedFor(context.keyType, request, columns))
       },
     })
   }
