@@ -1,16 +1,12 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { WireColumns } from '../../protocol/data-request.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/messages.js'
 import type { AdapterInfo } from '../../protocol/replies.js'
 import type { Reader } from '../engine/index-requests.js'
-import type { Answer } from '../http/answer.js'
+import type { Answer, SiteRequest } from '../http/answer.js'
 
-/** What the server looks at of an HTTP request: plain data, which can go to another thread. */
-export interface Visit {
-  readonly method: string
-  readonly url: string
-  readonly headers: IncomingHttpHeaders
+/** An HTTP request, be it for a WebSocket or not: plain data, which can go to another thread. */
+export interface Visit extends SiteRequest {
   /** Of whoever asks; undefined for one that is gone, or that came by a Unix socket. */
   readonly address: string | undefined
 }

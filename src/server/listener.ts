@@ -28,8 +28,8 @@ export type Address =
 
 export interface ListenerOptions {
   readonly address: Address
-  /** Whether other threads listen on the same port, among which the system spreads those who come. */
-  readonly shared: boolean
+  /** Whether other threads listen on the same port, among which the system spreads those who come; by default none do. */
+  readonly shared?: boolean
   /** What the port speaks TLS with, PEM; without it there is no TLS. */
   readonly tls: { readonly cert: Uint8Array; readonly key: Uint8Array } | undefined
   readonly maxConnections: number
@@ -72,7 +72,7 @@ export class Listener {
    * @throws WarpdexError `BAD_REQUEST`
    */
   async listen(): Promise<number> {
-    const { address, shared } = this.#options
+    const { address, shared = false } = this.#options
     const where: ListenOptions & { readonly reusePort?: boolean } =
       address.path === undefined
         ? { host: address.host, port: address.port, reusePort: shared }

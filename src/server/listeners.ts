@@ -32,7 +32,7 @@ export class Listeners {
    * @returns the port
    * @throws WarpdexError `BAD_REQUEST`; `close` gives back what listens by then
    */
-  async listen(addresses: readonly Omit<ListenerOptions, 'shared'>[], threads: number): Promise<number> {
+  async listen(addresses: readonly ListenerOptions[], threads: number): Promise<number> {
     const shares = threads + addresses.length - 1
     const numbers: number[] = []
     for (const options of addresses) {
@@ -44,18 +44,17 @@ export class Listeners {
     return numbers[0] ?? 0
   }
 
-  #inThreads(options: Omit<ListenerOptions, 'shared'>, count: number, shares: number): Port {
-    const listener = { ...options, shared: count > 1 }
+  #inThreads(listener: ListenerOptions, count: number, shares: number): Port {
     const threads = new ListenerThreads({ ...this.#parts, listener, count, shares })
     this.#loads.push(threads)
     return threads
   }
 
-  #inThisThread(options: Omit<ListenerOptions, 'shared'>): Port {
+  #inThisThread(listener: ListenerOptions): Port {
     const { backend, monitor } = this.#parts
     const onSlowConsumer = (queuedBytes: number) => monitor.slowConsumer(queuedBytes)
     const parts = { backend, backpressure: this.#backpressure, meters: monitor.meters, onSlowConsumer }
-    return new Listener({ ...options, shared: false }, parts)
+    return new Listener(listener, parts)
   }
 
   /** What all connections take. */

@@ -198,7 +198,7 @@ function engineOptions(config: Config) {
 function addressesOf(
   { host, port, listen, maxConnections, handshakeSeconds }: Config,
   tls: TlsIdentity | undefined,
-): readonly Omit<ListenerOptions, 'shared'>[] {
+): readonly ListenerOptions[] {
   const addresses: Address[] = [{ host, port }]
   if (listen !== '') addresses.push({ path: listen.slice('unix:'.length) })
   return addresses.map((address) => ({

@@ -1,14 +1,12 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { subprotocolToken } from '../../../protocol/bearer.js'
+import type { SiteRequest } from '../../http/answer.js'
 import { isLoopback, originMayConnect } from '../binding.js'
 import { type Grant, Rights } from './rights.js'
 import { digestOf, type KnownToken, readTokenFile } from './token-file.js'
 
-/** What is looked at of a request. */
-interface Headed {
-  readonly headers: IncomingHttpHeaders
-}
+type Headed = Pick<SiteRequest, 'headers'>
 
 const ANYONE: Grant = { who: 'anyone', rights: Rights.all }
 

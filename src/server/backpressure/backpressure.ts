@@ -143,7 +143,7 @@ export class Backpressure {
     }
     for (const one of this.#readers) {
       if (this.requestBytes >= this.limits.bytesInAll && this.#turnsAreTaken) return
-      one.settle()
+      one.pauseOrResume()
     }
   }
 

@@ -73,7 +73,7 @@ export class ConnectionBackpressure<M extends Message = Message> {
     this.#came += bytes
     this.partial += bytes
     this.#count(0, bytes, 0, 0)
-    this.settle()
+    this.pauseOrResume()
   }
 
   /** So many of these bytes were no part of a message. */
@@ -119,7 +119,7 @@ export class ConnectionBackpressure<M extends Message = Message> {
     this.proceed()
   }
 
-  /** Begins what there is room for; stops reading, or goes on. */
+  /** Begins what there is room for; then stops reading, or goes on. */
   proceed(): void {
     const { requestsInFlight, requestsInAll } = this.#all.limits
     for (let message = this.#held[0]; message !== undefined; message = this.#held[0]) {
@@ -131,11 +131,11 @@ export class ConnectionBackpressure<M extends Message = Message> {
       this.#held.shift()
       this.#handler.begin(message, running > 0 && this.#all.requests > requestsInAll)
     }
-    this.settle()
+    this.pauseOrResume()
   }
 
   /** Stops reading, or goes on. */
-  settle(): void {
+  pauseOrResume(): void {
     if (this.#closed) return
     const { requestsInFlight, bytesInFlight, replyBytesQueued } = this.#all.limits
     // Without a request one may always come.
@@ -184,7 +184,7 @@ export class ConnectionBackpressure<M extends Message = Message> {
     }
     this.#all.leaveStarters(this)
     this.#all.wake()
-    this.settle()
+    this.pauseOrResume()
   }
 
   cut(): void {

@@ -78,12 +78,15 @@ export async function handleData(
     }
     case 'load':
       return { columns: await load(index, request, context) }
-    default: {
-      const items = { ...writeColumns(request, definition), traversal }
-      const codes = await index.write(items, writeIdOf(request.writeId, context), call)
-      return { columns: { codes: wireColumn('u8', codes) } }
-    }
+    default:
+      return { columns: await write(index, request, context) }
   }
+}
+
+async function write(index: Index, request: DataRequest, context: RequestContext): Promise<WireColumns> {
+  const items = { ...writeColumns(request, index.definition), traversal: request.traversal }
+  const codes = await index.write(items, writeIdOf(request.writeId, context), context.call)
+  return { codes: wireColumn('u8', codes) }
 }
 
 async function load(index: Index, request: DataRequest, context: RequestContext): Promise<WireColumns> {

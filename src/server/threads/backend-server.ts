@@ -10,7 +10,7 @@ import { type Admission, type Backend, Call, type Reply, type Result, type Visit
 import { type Load, NO_LOAD } from '../backpressure/backpressure.js'
 import { isReplyMemory, type LentMemory, type ReplyMemory } from '../reply-memory.js'
 import type { BusyPolling } from './busy-polling.js'
-import { Mailbox } from './mailbox.js'
+import { Mailbox, ownMemory } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
 
 /** Columns of this size and more are put where both threads can read them. */
@@ -161,8 +161,7 @@ export class BackendServer {
   async #call(message: Extract<ToEngine, { kind: 'call' }>): Promise<void> {
     const { number, frame, checksums, connection, client } = message
     const { backend, polling } = this.#options
-    // Where the CPU is the device it needs the core.
-    if (!backend.adapter.software) polling.arrived()
+    polling.arrived(backend.adapter)
     try {
       const call = new Call(withChecksums(readRequest(frame), checksums), frame, connection, client)
       this.#calls.set(number, call)
@@ -260,12 +259,9 @@ function portableColumn({ type, bytes, offsets }: WireColumn, memory: LentMemory
   return offsets === undefined ? moved : { ...moved, offsets: portable(offsets, memory) }
 }
 
-/** With a view of memory that is not shared all of that would be copied. */
 function portable(bytes: Uint8Array, memory: LentMemory): Uint8Array {
   if (isReplyMemory(bytes)) return bytes
-  if (bytes.byteLength < SHARED_BYTES) {
-    return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
-  }
+  if (bytes.byteLength < SHARED_BYTES) return ownMemory(bytes)
   const copy = memory.allocate(bytes.byteLength)
   copy.set(bytes)
   return copy

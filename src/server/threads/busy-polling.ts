@@ -21,8 +21,9 @@ export class BusyPolling {
     return this.#turning
   }
 
-  /** A request has come. */
-  arrived(): void {
+  /** A request has come. Where the CPU is the device it needs the core, and the loop is left alone. */
+  arrived({ software }: { readonly software: boolean }): void {
+    if (software) return
     this.#inSuccession = this.#isSoon()
     this.#note()
   }

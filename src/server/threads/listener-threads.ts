@@ -44,7 +44,7 @@ export class ListenerThreads {
 
   constructor(options: Options) {
     this.#options = { ...options, limits: shareOf(options.limits, options.shares) }
-    this.#listener = options.listener
+    this.#listener = { ...options.listener, shared: options.count > 1 }
   }
 
   /**

@@ -3,6 +3,11 @@ import type { MessagePort } from 'node:worker_threads'
 /** Where messages go: a thread's port, or a worker. */
 type Port = Pick<MessagePort, 'postMessage'>
 
+/** Bytes as they go to another thread: with a view all of the memory that it is part of would go. */
+export function ownMemory(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
+}
+
 /** Sends messages to another thread. Those of one turn go together: a thread is woken for each. */
 export class Mailbox<Message extends object> {
   readonly #port: Port

@@ -7,7 +7,7 @@ import type { Answer } from '../../http/answer.js'
 import type { Admission, Backend, Call, Reply, Visit } from '../backend.js'
 import { BusyPolling } from './busy-polling.js'
 import { GetGroups } from './get-groups.js'
-import type { Mailbox } from './mailbox.js'
+import { type Mailbox, ownMemory } from './mailbox.js'
 import type { ToEngine, ToListener } from './messages.js'
 
 /** Columns of which a checksum is worth its way to the engine's thread. */
@@ -56,15 +56,13 @@ export class RemoteBackend implements Backend {
   }
 
   call(call: Call): Promise<Reply> {
-    // Where the CPU is the device it needs the core.
-    if (!this.adapter.software) this.#polling.arrived()
+    this.#polling.arrived(this.adapter)
     return this.#gets.offer(call, this.#who.get(call.owner) ?? '') ?? this.#send(call)
   }
 
   #send(call: Call): Promise<Reply> {
     const { request, frame, owner: connection, client } = call
-    // With a view all of the memory that it is part of would be sent.
-    const own = frame.byteLength === frame.buffer.byteLength ? frame : frame.slice()
+    const own = ownMemory(frame)
     const checksums = checksumsOf(request)
     return this.#ask((number) => {
       call.onCancel = () => this.#outbox.send({ kind: 'cancel', number })

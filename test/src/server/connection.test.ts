@@ -14,7 +14,7 @@ function listenerOf(t: Test, backend: Backend): Listener {
   const backpressure = new Backpressure(backpressureLimits(loadConfig({ flags: {} })))
   const meters = new Meters()
   const address = { host: '127.0.0.1', port: 0 }
-  const options = { address, shared: false, tls: undefined, maxConnections: 1, handshakeSeconds: 10 }
+  const options = { address, tls: undefined, maxConnections: 1, handshakeSeconds: 10 }
   const listener = new Listener(options, { backend, backpressure, meters, onSlowConsumer: () => {} })
   t.teardown(async () => {
     await listener.close()

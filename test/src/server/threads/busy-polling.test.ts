@@ -2,21 +2,23 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { BusyPolling } from '../../../../src/server/threads/busy-polling.js'
 
+const gpu = { software: false }
+
 t.test('the loop turns while requests come right after each other, and no longer', async (t) => {
   let now = 0
   const polling = new BusyPolling(() => now)
-  polling.arrived()
+  polling.arrived(gpu)
   t.notOk(polling.turning, 'a first one')
   now += 10
-  polling.arrived()
+  polling.arrived(gpu)
   t.notOk(polling.turning, 'one after a pause')
   now += 0.2
-  polling.arrived()
+  polling.arrived(gpu)
   t.ok(polling.turning, 'one right after it')
   for (let i = 0; i < 5; i++) await setImmediate()
   t.ok(polling.turning)
   now += 0.4
-  polling.arrived()
+  polling.arrived(gpu)
   now += 0.4
   await setImmediate()
   await setImmediate()
@@ -25,7 +27,7 @@ t.test('the loop turns while requests come right after each other, and no longer
   await setImmediate()
   await setImmediate()
   t.notOk(polling.turning)
-  polling.arrived()
+  polling.arrived(gpu)
   t.notOk(polling.turning, 'one after a pause again')
 })
 
@@ -33,7 +35,7 @@ t.test('the time that an answer takes does not count', async (t) => {
   let now = 0
   const polling = new BusyPolling(() => now)
   const ask = () => {
-    polling.arrived()
+    polling.arrived(gpu)
     now += 0.9
   }
   ask()
@@ -50,7 +52,16 @@ t.test('the time that an answer takes does not count', async (t) => {
   await setImmediate()
   await setImmediate()
   t.notOk(polling.turning)
-  polling.arrived()
+  polling.arrived(gpu)
   polling.answered()
   t.notOk(polling.turning, 'one after a pause again')
+})
+
+t.test('where the CPU is the device the loop is left alone', async (t) => {
+  const polling = new BusyPolling(() => 0)
+  for (let i = 0; i < 3; i++) {
+    polling.arrived({ software: true })
+    polling.answered()
+    t.notOk(polling.turning)
+  }
 })
