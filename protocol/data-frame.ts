@@ -1,5 +1,6 @@
-import { aligned } from './columns.js'
+import { aligned, asBytes } from './columns.js'
 import {
+  COLUMN_TYPES,
   COLUMNS,
   type ColumnName,
   checkOperation,
@@ -7,6 +8,8 @@ import {
   type DataOp,
   type DataReply,
   type DataRequest,
+  type SentColumns,
+  type SentRequest,
   type WireColumn,
   type WireColumns,
 } from './data-request.js'
@@ -66,7 +69,7 @@ const KNOWN_FLAGS = 31 | MODE_MASK
  * @throws WarpdexError `TOO_LARGE`
  */
 export function encodeDataRequest(
-  request: DataRequest,
+  request: SentRequest,
   zeros = (bytes: number) => new Uint8Array(bytes),
 ): Uint8Array<ArrayBuffer> {
   const parts = partsOf(request.columns)
@@ -104,14 +107,15 @@ interface Parts {
 }
 
 /** @throws WarpdexError `TOO_LARGE` */
-function partsOf(columns: WireColumns): Parts {
+function partsOf(columns: SentColumns): Parts {
   const parts: Uint8Array[] = []
   let entries = 0
-  for (const name in columns) {
-    const column = columns[name as ColumnName]
+  let name: ColumnName
+  for (name in columns) {
+    const column = columns[name]
     if (column === undefined) continue
     entries++
-    if (column.offsets !== undefined) parts.push(column.offsets)
+    if (column.offsets !== undefined) parts.push(asBytes(column.offsets))
     parts.push(column.bytes)
   }
   const headBytes = align8(HEAD_BYTES + ENTRY_BYTES * entries)
@@ -122,7 +126,7 @@ function partsOf(columns: WireColumns): Parts {
 }
 
 function encode(
-  message: DataRequest | DataReply,
+  message: SentRequest | DataReply,
   flags: number,
   { headBytes, parts, length }: Parts,
   head: Uint8Array<ArrayBuffer>,
@@ -238,7 +242,7 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
   throw badRequest(`strategy ${codes.strategy} with resolution ${codes.resolution} is none`)
 }
 
-function flagsOf(request: DataRequest): number {
+function flagsOf(request: SentRequest): number {
   const { reverse, fromExclusive, toExclusive, writeId, mode = INSERT_MODES[0] } = request
   return (
     (reverse ? FLAGS.reverse : 0) |
@@ -249,7 +253,7 @@ function flagsOf(request: DataRequest): number {
   )
 }
 
-function writeHead(frame: Uint8Array, message: DataRequest | DataReply, flags: number): void {
+function writeHead(frame: Uint8Array, message: SentRequest | DataReply, flags: number): void {
   const view = new DataView(frame.buffer, frame.byteOffset)
   const { id, op, columns } = message
   frame[AT.op] = DATA_OPS.indexOf(op) + 1
@@ -268,12 +272,14 @@ function writeHead(frame: Uint8Array, message: DataRequest | DataReply, flags: n
     view.setUint32(AT.deadline, message.deadline ?? 0, true)
     writeWhole(view, AT.writeId, writeId)
   }
+  const keyType = ('keyType' in message && message.keyType) || 'bytes'
   let at = HEAD_BYTES
-  for (const name in columns) {
-    const column = columns[name as ColumnName]
+  let name: ColumnName
+  for (name in columns) {
+    const column = columns[name]
     if (column === undefined) continue
-    frame[at] = COLUMNS.indexOf(name as ColumnName) + 1
-    frame[at + 1] = SECTION_TYPES.indexOf(column.type)
+    frame[at] = COLUMNS.indexOf(name) + 1
+    frame[at + 1] = SECTION_TYPES.indexOf(column.type ?? COLUMN_TYPES[name] ?? keyType)
     view.setUint32(at + 4, column.offsets?.byteLength ?? 0, true)
     view.setUint32(at + 8, column.bytes.byteLength, true)
     at += ENTRY_BYTES

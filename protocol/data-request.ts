@@ -1,6 +1,6 @@
 import { asBytes } from './columns.js'
 import { badRequest } from './errors.js'
-import type { Section } from './frame.js'
+import type { Section, SectionType } from './frame.js'
 import type { Traversal } from './traversal.js'
 import { INSERT_MODES, type InsertMode } from './types.js'
 
@@ -45,6 +45,24 @@ export interface WireColumn extends Section {
 
 export type WireColumns = { readonly [Name in ColumnName]?: WireColumn | undefined }
 
+/** A column to be sent. One that does not say its type has that of its name, or of keys of the index. */
+interface SentColumn {
+  readonly type?: SectionType | undefined
+  readonly bytes: Uint8Array
+  readonly offsets?: ArrayBufferView | undefined
+}
+
+export type SentColumns = { readonly [Name in ColumnName]?: SentColumn | undefined }
+
+/** Types of columns of requests that have no keys. */
+export const COLUMN_TYPES: { readonly [Name in ColumnName]?: SectionType } = {
+  tokens: 'bytes',
+  sequences: 'u32',
+  ops: 'u8',
+  payloads: 'bytes',
+  after: 'u64',
+}
+
 /** What a request for data may say beside its columns; each operation takes some of it, see `OPERATIONS`. */
 export interface DataOptions {
   /** Entries a range, of a scan. */
@@ -73,6 +91,13 @@ export interface DataRequest extends IndexHandle, DataOptions {
   /** Keys, items or ranges. */
   readonly count: number
   readonly columns: WireColumns
+}
+
+/** A request that is to be sent. */
+export interface SentRequest extends Omit<DataRequest, 'columns'> {
+  /** How keys of the index travel, for columns that do not say it. */
+  readonly keyType?: SectionType | undefined
+  readonly columns: SentColumns
 }
 
 /** The successful answer to one. */

@@ -1,11 +1,12 @@
 import { encodeDataRequest } from '../../protocol/data-frame.js'
-import type { DataOp, DataRequest } from '../../protocol/data-request.js'
+import type { DataOp } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
+import { wireKeyType } from '../../protocol/types.js'
 import {
   afterThis,
   type Bounds,
@@ -14,7 +15,8 @@ import {
   toBounds,
   withinBounds,
 } from './call-options.js'
-import { type DataCall, wireColumns } from './data-call.js'
+import type { DataCall } from './data-call.js'
+import { frameMemory } from './frame-memory.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, type Link, openLink } from './link.js'
 import { type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
@@ -169,7 +171,7 @@ export class Connection {
   ): Promise<Reply<O>> {
     // Named one by one: to copy whatever a call has takes longer than to write its frame.
     const encode = (id: number) => {
-      const request: DataRequest = {
+      const request = {
         id,
         op: call.op,
         handle: index.handle,
@@ -183,9 +185,10 @@ export class Connection {
         mode: call.mode,
         traversal: call.traversal,
         writeId: call.writeId,
-        columns: wireColumns(call.columns, index),
+        keyType: wireKeyType(index.keyType),
+        columns: call.columns,
       }
-      return encodeDataRequest(request)
+      return encodeDataRequest(request, frameMemory)
     }
     return this.#call(call.op, encode, bounds, onError)
   }

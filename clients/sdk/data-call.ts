@@ -1,16 +1,7 @@
-import { asBytes, type Column, columnBytes, sliceColumn } from '../../protocol/columns.js'
-import type {
-  ColumnName,
-  DataOp,
-  DataRequest,
-  IndexHandle,
-  WireColumn,
-  WireColumns,
-} from '../../protocol/data-request.js'
+import { type Column, columnBytes, sliceColumn } from '../../protocol/columns.js'
+import type { ColumnName, DataOp, DataRequest, IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { SectionType } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type IndexDefinition, wireKeyType } from '../../protocol/types.js'
 import { type PieceLimits, pieceEnds } from '../../protocol/write-pieces.js'
 import type { Part, Reply } from './reply.js'
 
@@ -26,29 +17,6 @@ export type CallColumns = { readonly [Name in ColumnName]?: Column | undefined }
 
 /** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between columns. */
 export const COLUMN_BYTES = LIMITS.frameBytes - LIMITS.headerBytes - 1024
-
-/** Types of columns that have no keys, as they travel. */
-const TYPES: { readonly [Name in ColumnName]?: SectionType } = {
-  tokens: 'bytes',
-  sequences: 'u32',
-  ops: 'u8',
-  payloads: 'bytes',
-  after: 'u64',
-}
-
-/** Columns as they travel. */
-export function wireColumns(columns: CallColumns, { keyType }: IndexDefinition): WireColumns {
-  const wire: { [Name in ColumnName]?: WireColumn } = {}
-  let name: ColumnName
-  for (name in columns) {
-    const column = columns[name]
-    if (column === undefined) continue
-    const { bytes, offsets } = column
-    const type = TYPES[name] ?? wireKeyType(keyType)
-    wire[name] = offsets === undefined ? { type, bytes } : { type, bytes, offsets: asBytes(offsets) }
-  }
-  return wire
-}
 
 /** The call with something else in the place of each of its columns. */
 export function mapColumns<C extends DataCall>(call: C, count: number, map: (column: Column) => Column): C {

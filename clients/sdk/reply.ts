@@ -134,6 +134,7 @@ function readColumn(
   width: number | undefined,
   rows: Count,
 ): Column {
+  if (parts.length === 1) return columnIn(parts[0], name, width, rows(parts[0]))
   return joinColumns(parts.map((part) => columnIn(part, name, width, rows(part))))
 }
 
