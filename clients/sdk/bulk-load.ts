@@ -78,7 +78,7 @@ export async function bulkLoad<K extends KeyType>(
         const columns = { ...part, after: behind }
         const call = { op: 'load', mode, writeId, count: countOf(part.keys), columns } as const
         // The signal ends the load between its parts, so that it is known which ones are stored.
-        const bounds = connection.partBounds({ deadline })
+        const bounds = connection.bounds({ deadline }, true)
         return readCounts(await calls.goOn(definition, () => calls.request(definition, call, bounds)))
       },
       onProgress,

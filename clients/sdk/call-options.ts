@@ -103,12 +103,6 @@ export interface Bounds {
 /** Of a call that waits for as long as it takes. */
 export const UNBOUNDED: Bounds = { until: Number.POSITIVE_INFINITY, signal: undefined }
 
-/** @param deadline in milliseconds from now; none by default */
-export function toBounds(deadline = Number.POSITIVE_INFINITY, signal?: AbortSignal | undefined): Bounds {
-  if (deadline === Number.POSITIVE_INFINITY && signal === undefined) return UNBOUNDED
-  return { until: performance.now() + deadline, signal }
-}
-
 /** What a request says of the time that is left for it: 0 where that is longer than it can say. */
 export function millisecondsLeft({ until }: Bounds): number {
   if (until === Number.POSITIVE_INFINITY) return 0

@@ -12,7 +12,7 @@ import {
   type Bounds,
   type CallOptions,
   millisecondsLeft,
-  toBounds,
+  UNBOUNDED,
   withinBounds,
 } from './call-options.js'
 import type { DataCall } from './data-call.js'
@@ -118,17 +118,14 @@ export class Connection {
   }
 
   /**
-   * Bounds of a call that begins.
-   * @throws WarpdexError `CANCELLED` after `close()`
+   * Bounds of a call that begins, or of what one does that is under way.
+   * @throws WarpdexError `CANCELLED` for one that begins after `close()`
    */
-  bounds(options: CallOptions): Bounds {
-    if (this.#closing.signal.aborted) throw this.#end ?? closed()
-    return this.partBounds(options)
-  }
-
-  /** Bounds of what a call does that is under way. */
-  partBounds({ deadline = this.#options.deadline, signal }: CallOptions): Bounds {
-    return toBounds(deadline, signal)
+  bounds(options: CallOptions, isUnderWay = false): Bounds {
+    if (!isUnderWay && this.#closing.signal.aborted) throw this.#end ?? closed()
+    const { deadline = this.#options.deadline ?? Number.POSITIVE_INFINITY, signal } = options
+    if (deadline === Number.POSITIVE_INFINITY && signal === undefined) return UNBOUNDED
+    return { until: performance.now() + deadline, signal }
   }
 
   /** Has `close()` wait for a call that may have no request under way for some time. */
@@ -142,25 +139,24 @@ export class Connection {
     }
   }
 
-  /** Sends a control request, now or when there is room or a connection again, and one to an index after those that were made before. */
-  request<O extends ControlOp>(op: O, fields: object, sections: Sections, bounds: Bounds): Promise<Reply<O>> {
-    const send = () => this.requestAhead(op, fields, sections, bounds)
-    const index = 'index' in fields ? fields.index : undefined
-    return typeof index === 'string' ? this.order.send(index, bounds, send) : send()
-  }
-
-  /** As `request`, ahead of what waits for a batch that leaves in pieces. */
-  requestAhead<O extends ControlOp>(
+  /**
+   * Sends a control request, now or when there is room or a connection again, and one to an index after those that were made before.
+   * @param isAhead of what waits for a batch that leaves in pieces
+   */
+  request<O extends ControlOp>(
     op: O,
     fields: object,
     sections: Sections,
     bounds: Bounds,
+    isAhead = false,
   ): Promise<Reply<O>> {
-    return this.#call(op, (id) => encodeFrame({ id, op, ...fields }, sections), bounds)
+    const encode = (id: number) => encodeFrame({ id, op, ...fields }, sections)
+    const index = !isAhead && 'index' in fields ? fields.index : undefined
+    return this.#call(op, encode, bounds, typeof index === 'string' ? index : undefined)
   }
 
   /**
-   * Sends a request for data, now or when there is room or a connection again.
+   * Sends a request for data as `request` does.
    * @param onError told of what it fails with, before the caller is
    */
   requestData<O extends DataOp>(
@@ -168,6 +164,7 @@ export class Connection {
     index: OpenedIndex,
     bounds: Bounds,
     onError: (error: unknown) => void,
+    isAhead: boolean,
   ): Promise<Reply<O>> {
     // Named one by one: to copy whatever a call has takes longer than to write its frame.
     const encode = (id: number) => {
@@ -190,15 +187,22 @@ export class Connection {
       }
       return encodeDataRequest(request, frameMemory)
     }
-    return this.#call(call.op, encode, bounds, onError)
+    return this.#call(call.op, encode, bounds, isAhead ? undefined : index.name, onError)
   }
 
+  /** @param index whose turn it waits for */
   #call<O extends Op>(
     op: O,
     encode: (id: number) => Uint8Array<ArrayBuffer>,
     bounds: Bounds,
+    index?: string,
     onError?: (error: unknown) => void,
   ): Promise<Reply<O>> {
+    const turn = index === undefined ? undefined : this.order.turn(index)
+    if (turn !== undefined) {
+      const send = () => this.#call(op, encode, bounds, undefined, onError)
+      return withinBounds<Reply<O>>(bounds, (resolve, reject) => void turn.then(send).then(resolve, reject))
+    }
     const id = this.#nextId++
     return withinBounds<Reply<O>>(
       bounds,
@@ -343,7 +347,8 @@ export class Connection {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const delay = Math.min(maxDelay, firstDelay * 2 ** attempt)
       // Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
-      const pause = toBounds(delay * (0.5 + Math.random() / 2), this.#closing.signal)
+      const deadline = delay * (0.5 + Math.random() / 2)
+      const pause = this.bounds({ deadline, signal: this.#closing.signal }, true)
       await withinBounds(pause, () => {}).catch(() => {})
       if (this.#end !== undefined) throw this.#end
       try {

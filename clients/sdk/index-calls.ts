@@ -71,14 +71,18 @@ export class IndexCalls {
     return goesOn ? this.goOn(known, () => ask(known)) : this.run(known, ask)
   }
 
-  /** Sends a request, after those that were made before. */
-  request<O extends DataOp>(known: KnownIndex, call: DataCall<O>, bounds: Bounds): Promise<Reply<O>> {
-    return this.connection.order.send(this.name, bounds, () => this.requestAhead(known, call, bounds))
-  }
-
-  /** Sends a piece of a batch, ahead of what waits for the batch. */
-  requestAhead<O extends DataOp>(known: KnownIndex, call: DataCall<O>, bounds: Bounds): Promise<Reply<O>> {
-    return this.connection.requestData(call, known, bounds, (error) => this.#failed(error, known, bounds))
+  /**
+   * Sends a request, after those that were made before.
+   * @param isAhead for a piece of a batch, which goes ahead of what waits for the batch
+   */
+  request<O extends DataOp>(
+    known: KnownIndex,
+    call: DataCall<O>,
+    bounds: Bounds,
+    isAhead = false,
+  ): Promise<Reply<O>> {
+    const onError = (error: unknown) => this.#failed(error, known, bounds)
+    return this.connection.requestData(call, known, bounds, onError, isAhead)
   }
 
   /**
@@ -122,7 +126,7 @@ export class IndexCalls {
 
   /** Asked for ahead of what waits for a batch, which may have to wait for it. */
   async #open(): Promise<KnownIndex> {
-    return (await this.connection.requestAhead('open', { index: this.name }, {}, UNBOUNDED)).fields
+    return (await this.connection.request('open', { index: this.name }, {}, UNBOUNDED, true)).fields
   }
 
   /** Called as soon as a request has failed: those that are refused together are made again in their order. */

@@ -28,12 +28,10 @@ export class IndexOrder {
     })
   }
 
-  /** Sends a request when its turn has come, which is at once most of the time. */
-  send<T>(index: string, bounds: Bounds, send: () => Promise<T>): Promise<T> {
+  /** What a request that is made now has to wait for, which is nothing most of the time. */
+  turn(index: string): Promise<void> | undefined {
     if (this.#gathered.size > 0) this.#flush(index)
-    const batch = this.#batches.size === 0 ? undefined : this.#batches.get(index)
-    if (batch === undefined) return send()
-    return withinBounds<T>(bounds, (resolve, reject) => void batch.then(send).then(resolve, reject))
+    return this.#batches.size === 0 ? undefined : this.#batches.get(index)
   }
 
   /**
@@ -41,8 +39,7 @@ export class IndexOrder {
    * @param run calls `sent` when the last piece is
    */
   async sendPieces<T>(index: string, bounds: Bounds, run: (sent: () => void) => Promise<T>): Promise<T> {
-    this.#flush(index)
-    const before = this.#batches.get(index) ?? Promise.resolve()
+    const before = this.turn(index) ?? Promise.resolve()
     let sent: () => void = () => {}
     const batch = new Promise<void>((resolve) => {
       sent = resolve
@@ -53,13 +50,13 @@ export class IndexOrder {
       if (this.#batches.get(index) === batch) this.#batches.delete(index)
     }
     void batch.then(() => afterThis(forget))
-    const turn = (resolve: () => void) => void before.then(resolve)
+    const wait = (resolve: () => void) => void before.then(resolve)
     try {
-      await withinBounds<void>(bounds, turn)
+      await withinBounds<void>(bounds, wait)
       return await run(sent)
     } finally {
       // Where this one has given up waiting, others still come after the one before it.
-      turn(sent)
+      wait(sent)
     }
   }
 

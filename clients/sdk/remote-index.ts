@@ -230,7 +230,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const ask = async () => {
       this.#single = undefined
       try {
-        const answer = await this.#get(gets.keys, undefined, known, connection.partBounds({}))
+        const answer = await this.#get(gets.keys, undefined, known, connection.bounds({}, true))
         for (const [i, { resolve }] of gets.waiting.entries()) resolve(answer.payload(i))
       } catch (error) {
         for (const { reject } of gets.waiting) reject(error)

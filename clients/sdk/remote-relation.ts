@@ -124,8 +124,7 @@ export class Relation {
   async read(options: ReadOptions = {}): Promise<RelationRows> {
     checkOptions(options, READ_OPTIONS, 'read')
     const read = new Map<string, RelationValue[]>()
-    const part = () => this.#connection.partBounds(options)
-    for await (const page of this.#pages(options, part, valuesOf)) {
+    for await (const page of this.#pages(options, true, valuesOf)) {
       for (const [name, values] of Object.entries(page)) read.set(name, (read.get(name) ?? []).concat(values))
     }
     return Object.fromEntries(read)
@@ -134,29 +133,28 @@ export class Relation {
   /** As `read`, in pages of as many rows as a reply holds; there is one at least. */
   pages(options: ReadOptions = {}): AsyncGenerator<RelationRows> {
     checkOptions(options, READ_OPTIONS, 'pages')
-    return this.#pages(options, () => this.#connection.bounds(options), valuesOf)
+    return this.#pages(options, false, valuesOf)
   }
 
   /** As `pages`, as Arrow record batches, in which strings are dictionaries. Needs the package `apache-arrow`. */
   arrowBatches(options: ReadOptions = {}): AsyncGenerator<RecordBatch> {
     checkOptions(options, READ_OPTIONS, 'arrowBatches')
-    const bounds = () => this.#connection.bounds(options)
-    return this.#pages(options, bounds, ({ columns, batch }) => toArrow(columns, batch))
+    return this.#pages(options, false, ({ columns, batch }) => toArrow(columns, batch))
   }
 
   /**
-   * @param bounds of each page after the first
+   * @param isOneCall whether the pages after the first belong to a call that is under way
    * @param read makes of a page what is given
    */
   async *#pages<T>(
     options: ReadOptions,
-    bounds: () => Bounds,
+    isOneCall: boolean,
     read: (page: Page) => T | Promise<T>,
   ): AsyncGenerator<T> {
     const { columns: names, limit = Number.POSITIVE_INFINITY } = options
     let { from = 0 } = options
     let own = this.#connection.bounds(options)
-    for (let left = limit; ; own = bounds()) {
+    for (let left = limit; ; own = this.#connection.bounds(options, isOneCall)) {
       const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
       const reply = await this.#request('readRelation', fields, own)
       const { rows, total, columns } = reply.fields

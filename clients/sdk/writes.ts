@@ -60,7 +60,7 @@ async function sendPieces(
       for (const [i, piece] of pieces.entries()) {
         const send = (known: KnownIndex) => {
           into = known
-          const answer = calls.requestAhead(known, withId(piece, calls), bounds)
+          const answer = calls.request(known, withId(piece, calls), bounds, true)
           if (i === pieces.length - 1) sent()
           return answer
         }

@@ -2,7 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
 import { packQuery } from '../../../protocol/query/constant-lists.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
-import { type Bounds, type CallOptions, checkName, checkOptions, NUMBER, UNBOUNDED } from '../call-options.js'
+import { type CallOptions, checkName, checkOptions, NUMBER, UNBOUNDED } from '../call-options.js'
 import type { Connection } from '../connection.js'
 import type { Reply } from '../reply.js'
 import type { Query } from './query.js'
@@ -33,23 +33,19 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<QueryBatch, void, undefined> {
-    return this.#batches(() => this.#connection.bounds(this.#options))
+    return this.#batches(false)
   }
 
-  /** All batches, within one call. */
-  #all(): AsyncGenerator<QueryBatch, void, undefined> {
-    return this.#batches(() => this.#connection.partBounds(this.#options))
-  }
-
-  /** @param bounds of each batch after the first */
-  async *#batches(bounds: () => Bounds): AsyncGenerator<QueryBatch, void, undefined> {
+  /** @param isOneCall whether the batches after the first belong to a call that is under way */
+  async *#batches(isOneCall: boolean): AsyncGenerator<QueryBatch, void, undefined> {
     const first = await this.#ask({})
     const { cursor, batch } = first.fields
     let more = cursor !== undefined
     try {
       if (batch !== undefined) yield batchOf(batch, first)
       while (more) {
-        const next = await this.#connection.request('queryNext', { cursor }, {}, bounds())
+        const bounds = this.#connection.bounds(this.#options, isOneCall)
+        const next = await this.#connection.request('queryNext', { cursor }, {}, bounds)
         more = next.fields.more
         yield batchOf(next.fields.batch, next)
       }
@@ -62,14 +58,14 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   /** All rows as objects. */
   async rows(): Promise<Record<string, Cell>[]> {
     const rows: Record<string, Cell>[] = []
-    for await (const batch of this.#all()) rows.push(...batch.rows())
+    for await (const batch of this.#batches(true)) rows.push(...batch.rows())
     return rows
   }
 
   /** All rows as columns of plain values, by name. */
   async columns(): Promise<Record<string, Cell[]>> {
     const columns = new Map<string, Cell[]>()
-    for await (const batch of this.#all()) {
+    for await (const batch of this.#batches(true)) {
       for (const column of batch.columns) {
         const cells = columns.get(column.name) ?? []
         columns.set(column.name, cells)
