@@ -1,4 +1,4 @@
-import { type Column, countOf, valueAt } from '../../../protocol/columns.js'
+import { type Column, countOf } from '../../../protocol/columns.js'
 import { uniformCode } from '../../../protocol/uniform-code.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, PreparedWrite, WriteBatch } from '../../index-structure.js'
@@ -11,7 +11,7 @@ import type { PrefixTree } from '../prefix-tree.js'
 import type { CutPlace } from '../write/cut.js'
 import type { Divider, Division } from './divider.js'
 import { GatherRows } from './gather-rows.js'
-import { PivotFinder } from './pivot.js'
+import { pivotOf } from './pivot.js'
 import type { ShardPlaces, Shards } from './shards.js'
 
 /** A batch on the device, divided among the shards. */
@@ -65,14 +65,12 @@ export class ShardWrites {
   readonly #shape: IndexShape
   readonly #divider: Divider
   readonly #gather: GatherRows
-  readonly #pivots: PivotFinder
 
   constructor(device: Device, shape: IndexShape, divider: Divider) {
     this.#device = device
     this.#shape = shape
     this.#divider = divider
     this.#gather = new GatherRows(device)
-    this.#pivots = new PivotFinder(device, shape)
   }
 
   /** @throws what preparing the batch throws for other reasons than that a shard is full and can be cut */
@@ -99,9 +97,9 @@ export class ShardWrites {
       if (failures.length === 0) return { prepared: await this.#joined(held, prepared) }
       for (const share of prepared) share.prepared.discard()
       const full: FullShard[] = []
-      for (const { tree, shard, places, reason } of failures) {
+      for (const { tree, places, reason } of failures) {
         if (!(reason instanceof ArenaFull)) throw reason
-        const place = await this.#placeOfCut(tree.stats().keys, divided, shard, places)
+        const place = await this.#placeOfCut(tree.stats().keys, batch, places)
         if (place === undefined) throw reason
         full.push({ tree, place })
       }
@@ -204,19 +202,12 @@ export class ShardWrites {
   /** Where to cut a full shard: in the middle of what it has more of, its own keys or those that come. */
   async #placeOfCut(
     keys: number,
-    { batch, division }: DividedBatch,
-    shard: number,
+    { keys: coming }: WriteBatch,
     { positions, first, count }: ShardPlaces,
   ): Promise<CutPlace | undefined> {
     if (keys >= count && keys > 1) return { rank: Math.floor(keys / 2) }
-    return this.#device.withScratch(async (scratch) => {
-      const recorder = this.#device.record()
-      const own = this.#divider.part(recorder, scratch, division, shard)
-      recorder.submit()
-      const pivot = await this.#pivots.find(own, count)
-      if (pivot === undefined) return undefined
-      const [number] = await this.#device.readWords(positions, 1, 4 * (first + pivot))
-      return { key: new Uint8Array(valueAt(batch.keys, number)) }
-    })
+    const numbers = await this.#device.readWords(positions, count, 4 * first)
+    const key = pivotOf(this.#shape.keyType, coming, numbers)
+    return key && { key }
   }
 }
