@@ -199,6 +199,7 @@ t.test('random keys are in order after one round', (t) =>
     const { heap, records } = heapOf(makeKeys('random16', 9, 100_000), 'terminated')
     const rounds = t.capture(bed.device, 'submitAndRead', bed.device.submitAndRead)
     await sortRecords(bed, { heap, records })
-    t.equal(rounds().length, 1)
+    // And another that reads the order.
+    t.equal(rounds().length, 1 + 1)
   }),
 )
