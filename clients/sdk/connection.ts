@@ -18,7 +18,7 @@ import {
 import type { DataCall } from './data-call.js'
 import { frameMemory } from './frame-memory.js'
 import { IndexOrder } from './index-order.js'
-import { FIRST_ID, type Link, openLink } from './link.js'
+import { FIRST_ID, isFinal, type Link, openLink } from './link.js'
 import { type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
 import type { Reply } from './reply.js'
 
@@ -387,11 +387,6 @@ export class Connection {
 
 function closed(): WarpdexError {
   return new WarpdexError('CANCELLED', 'the client was closed')
-}
-
-/** Whether another attempt to connect would fail in the same way. */
-function isFinal({ code }: WarpdexError): boolean {
-  return code === 'UNAUTHORISED' || code === 'BAD_REQUEST' || code === 'CANCELLED'
 }
 
 /** 128 random bits. Not `crypto.randomUUID`, which pages that came over plain HTTP do not have. */

@@ -99,3 +99,8 @@ function unauthorisedBy(url: string, token: string | undefined): WarpdexError {
 function connectionLost(url: string, reason: string): WarpdexError {
   return new WarpdexError('CONNECTION_LOST', `no connection to ${url}: ${reason}`)
 }
+
+/** Whether another attempt to connect would fail in the same way. */
+export function isFinal({ code }: WarpdexError): boolean {
+  return code === 'UNAUTHORISED' || code === 'BAD_REQUEST' || code === 'CANCELLED'
+}
