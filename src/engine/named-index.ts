@@ -12,7 +12,7 @@ import type {
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
-import { countOf } from '../../protocol/columns.js'
+import { type Column, countOf } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
@@ -130,14 +130,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     columns: ReadColumns,
   ): Promise<ReadResults[Op]> {
     const { keys } = columns
-    const isPlainGet = request.op === 'get' && !('traversal' in request && request.traversal !== undefined)
-    if (
-      isPlainGet &&
-      keys !== undefined &&
-      keys.bytes.byteLength <= SMALL_BYTES &&
-      this.#weight(request, columns) <= SMALL_READ
-    )
+    if (keys !== undefined && isPlainGet(request) && isSmall(keys)) {
       return this.#gets.call(keys) as Promise<ReadResults[Op]>
+    }
     // Explanations are not timed.
     if (request.op === 'explain') return structure.read(request, columns)
     return this.#timed(performance.now(), structure.read(request, columns))
@@ -338,4 +333,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       this.queue.write({ ...write, resolve, reject: fail })
     })
   }
+}
+
+/** A get that goes with others is answered as the planner finds best for all of them. */
+function isPlainGet(request: ReadRequest<ReadOp>): boolean {
+  return request.op === 'get' && !('traversal' in request && request.traversal !== undefined)
+}
+
+function isSmall(keys: Column): boolean {
+  return countOf(keys) <= SMALL_READ && keys.bytes.byteLength <= SMALL_BYTES
 }
