@@ -1,6 +1,4 @@
 import t from 'tap'
-import { encodeDataRequest } from '../../../protocol/data-frame.js'
-import { wireColumn } from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { readRequest } from '../../../protocol/messages.js'
 import type { Engine } from '../../../src/engine/engine.js'
@@ -11,6 +9,7 @@ import { Access } from '../../../src/server/access/access.js'
 import { Call } from '../../../src/server/backend.js'
 import { LocalBackend } from '../../../src/server/local-backend.js'
 import { ReplyMemory } from '../../../src/server/reply-memory.js'
+import { getFrame } from './get-frame.js'
 
 const definition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: true }
 const visit = { method: 'GET', url: '/', headers: {}, address: undefined }
@@ -27,16 +26,7 @@ async function backendOf(memory: ReplyMemory, get: (reader: Reader) => object) {
   const { connection = -1 } = await backend.admit(visit)
   monitor.stop()
   const call = (deadline: number) => {
-    const columns = { keys: wireColumn('u32', Uint32Array.of(1)) }
-    const frame = encodeDataRequest({
-      id: 1,
-      op: 'get',
-      handle: 1,
-      generation: 1,
-      count: 1,
-      deadline,
-      columns,
-    })
+    const frame = getFrame(Uint32Array.of(1), deadline)
     return backend.call(new Call(readRequest(frame), frame, connection, undefined))
   }
   return { backend, call }

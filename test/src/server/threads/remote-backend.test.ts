@@ -8,6 +8,7 @@ import { isReplyMemory, ReplyMemory } from '../../../../src/server/reply-memory.
 import { Mailbox } from '../../../../src/server/threads/mailbox.js'
 import type { ToEngine } from '../../../../src/server/threads/messages.js'
 import { RemoteBackend } from '../../../../src/server/threads/remote-backend.js'
+import { getFrame } from '../get-frame.js'
 
 t.test('the columns of large writes come with their checksums', async (t) => {
   const sent: ToEngine[] = []
@@ -47,16 +48,7 @@ t.test('small gets of several connections go together, and are cancelled once al
   const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   const calls = [30, 20].map((deadline, connection) => {
-    const keys = wireColumn('u32', Uint32Array.of(connection))
-    const frame = encodeDataRequest({
-      id: 1,
-      op: 'get',
-      handle: 1,
-      generation: 1,
-      count: 1,
-      deadline,
-      columns: { keys },
-    })
+    const frame = getFrame(Uint32Array.of(connection), deadline)
     const call = new Call(readRequest(frame), frame, connection, undefined)
     void backend.call(call)
     return call
@@ -85,8 +77,7 @@ t.test('the frame of one get leaves the answers alone that share its memory', as
   // The bits of the first end in the middle of eight bytes, in which those of the second begin.
   const counts = [12_808, 8]
   const replies = counts.map((count, connection) => {
-    const columns = { keys: wireColumn('u32', new Uint32Array(count)) }
-    const frame = encodeDataRequest({ id: 1, op: 'get', handle: 1, generation: 1, count, columns })
+    const frame = getFrame(new Uint32Array(count))
     return backend.call(new Call(readRequest(frame), frame, connection, undefined))
   })
   await new Promise((resolve) => setImmediate(resolve))
