@@ -46,6 +46,7 @@ export class QueryRun {
     this.relations = relations
     this.#options = options
     for (const relation of relations.values()) {
+      work.facts.add(relation)
       for (const [name, column] of relation.columns) this.#origins.set(column, { relation, name })
     }
   }

@@ -5,6 +5,7 @@ import type { Profiler } from '../../device/profiler.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
+import { KnownFacts } from '../order/column-facts.js'
 import type { QueryKernels } from './query-kernels.js'
 
 /** Bits of `DeviceWork.faults`: an expression has overflowed, or the sum with a number among those of a node; the last bit is that of many. */
@@ -35,6 +36,7 @@ export class DeviceWork {
   readonly unwritten: GPUBuffer
   /** A word with a bit for each thing that has overflowed: `EXPRESSION_FAULT`, `sumFault`. */
   readonly faults: GPUBuffer
+  readonly facts = new KnownFacts()
   /** Whether some result may be a fault, of which nobody has looked yet. */
   mayHaveFault = false
   /** Faults that were read and not yet taken. */

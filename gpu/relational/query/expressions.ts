@@ -33,7 +33,7 @@ export async function selectFlagged(
   const total = { buffer: work.words(1), index: 0 }
   work.kernels.primitives.compact(work.recorder, work.scratch, flags, count, buffer, total)
   const [selected] = await work.read([total])
-  return { numbers: { buffer, outer: false }, count: selected! }
+  return { numbers: { buffer, outer: false, ascending: true }, count: selected! }
 }
 
 /** Evaluates parts of an expression until what is left of it fits one program. */

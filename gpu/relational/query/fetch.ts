@@ -11,6 +11,8 @@ export interface RowNumbers {
   readonly buffer: GPUBuffer
   /** Whether some may be `NO_ROW`, a row of nulls. */
   readonly outer: boolean
+  /** Whether each is greater than the one before, so that rows stay in their order and none is there twice. */
+  readonly ascending?: boolean
 }
 
 /** Columns at given rows (`fetch.wesl`): what late materialisation ends with. */
@@ -63,6 +65,7 @@ export class Fetch {
   compose(work: DeviceWork, first: RowNumbers, second: RowNumbers, count: number): RowNumbers {
     const buffer = work.words(count)
     work.recorder.dispatch(this.#composeRows, [first.buffer, second.buffer, buffer], [count, 1, 0], count)
-    return { buffer, outer: first.outer || second.outer }
+    const ascending = first.ascending === true && second.ascending === true
+    return { buffer, outer: first.outer || second.outer, ascending }
   }
 }

@@ -1,4 +1,5 @@
 import type { JoinSide } from '../joins/join-types.js'
+import { packKeys } from '../order/row-order.js'
 import { concatenate } from './concatenate.js'
 import type { DeviceWork } from './device-work.js'
 import { selectFlagged } from './expressions.js'
@@ -6,7 +7,6 @@ import type { RowNumbers } from './fetch.js'
 import { Op } from './opcodes.js'
 import { PROGRAM_COLUMNS, ProgramBuilder } from './program.js'
 import type { QueryColumn } from './query-column.js'
-import { packKeys } from './row-order.js'
 import { Table } from './table.js'
 
 /** Both sides of a join as one unsigned key a row, equal where all of a pair's columns are, and in their order where there is one pair. */
@@ -94,14 +94,13 @@ async function oneKey(
   table: Table,
 ): Promise<{ readonly keys: GPUBuffer; readonly keyWords: 1 | 2 }> {
   const { rows } = table
-  const columns = table.columns.map((_, i) => table.dense(work, i))
   if (rows === 0) return { keys: work.words(0), keyWords: 1 }
-  const by = columns.map((column) => ({ column, descending: false, nullsFirst: false }))
-  const packed = await packKeys(work, by, rows)
+  const by = table.columns.map((_, column) => ({ column, descending: false, nullsFirst: false }))
+  const packed = await packKeys(work, table, by)
   if (packed.length === 1) return packed[0]!
   const { groupStarts, primitives } = work.kernels
   const keys = work.words(rows)
   if (packed.length === 0) primitives.fill(work.recorder, keys, rows, 0)
-  else groupStarts.number(work, await groupStarts.group(work, columns, rows), rows, keys)
+  else groupStarts.number(work, await groupStarts.group(work, table), rows, keys)
   return { keys, keyWords: 1 }
 }

@@ -1,13 +1,13 @@
 import type { Device } from '../../device/device.js'
 import { Primitives } from '../../primitives/primitives.js'
 import { Joins } from '../joins/joins.js'
+import { ColumnMeasurer } from '../order/column-facts.js'
+import { GroupStarts } from '../order/row-groups.js'
 import { Selections } from '../selection/selections.js'
 import { AppendBits } from './append-bits.js'
-import { DifferingBits } from './differing-bits.js'
 import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
 import { FinishSums } from './finish-sums.js'
-import { GroupStarts } from './group-starts.js'
 import { RowPairsWriter } from './row-pairs.js'
 import { SetMembers } from './set-members.js'
 
@@ -18,8 +18,8 @@ const PARTS = {
   primitives: (_: Device, primitives: Promise<Primitives>) => primitives,
   evaluation: (device: Device) => Evaluation.create(device),
   fetch: (device: Device) => Fetch.create(device),
-  differingBits: (device: Device) => DifferingBits.create(device),
-  groupStarts: (device: Device) => GroupStarts.create(device),
+  columnFacts: async (device: Device) => new ColumnMeasurer(device),
+  groupStarts: async (device: Device) => new GroupStarts(device),
   appendBits: (device: Device) => AppendBits.create(device),
   finishSums: (device: Device) => FinishSums.create(device),
   setMembers: (device: Device) => SetMembers.create(device),
@@ -41,6 +41,7 @@ export const QueryKernels = {
     const made = await Promise.all(
       makers.map(async ([name, make]) => [name, await make(device, shared)] as const),
     )
+    await device.compiled()
     // `Object.entries` has forgotten which part is which; the type knows.
     return Object.fromEntries(made) as QueryKernels
   },

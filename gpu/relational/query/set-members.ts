@@ -1,7 +1,7 @@
 import type { Device } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
+import type { RowGroups } from '../order/row-groups.js'
 import type { DeviceWork } from './device-work.js'
-import type { RowGroups } from './group-starts.js'
 
 /** Numbers of the operations in the kernel. */
 const OPERATIONS = { intersect: 0, except: 1, intersectAll: 2, exceptAll: 3 } as const

@@ -65,7 +65,7 @@ export class Table {
     if (first === 0 && count >= this.rows) return this
     const buffer = work.words(count)
     work.kernels.primitives.iota(work.recorder, buffer, count, first)
-    return this.pick(work, { buffer, outer: false }, count)
+    return this.pick(work, { buffer, outer: false, ascending: true }, count)
   }
 
   /** The columns with these numbers. */

@@ -9,6 +9,7 @@ import { copiedParts, hostPart, hostParts, type ReadPart } from '../../memory/im
 import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceRelation } from '../device-relation.js'
+import { FactsKeeper } from '../order/column-facts.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
 import { SampleKeeper } from '../relation-sample.js'
@@ -43,6 +44,7 @@ export class StoredRelation {
   readonly #device: Device
   readonly #columns: readonly StoredColumn[]
   readonly #sample = new SampleKeeper()
+  readonly #facts = new FactsKeeper()
   /** Nothing of it goes on beside requests. */
   readonly background = undefined
   readonly derivedBytes = 0
@@ -107,7 +109,7 @@ export class StoredRelation {
   get relation(): DeviceRelation {
     this.#device.check()
     const columns = this.#columns.map((column) => [column.definition.name, column.data] as const)
-    return { rows: this.rows, columns: new Map(columns), sample: this.#sample }
+    return { rows: this.rows, columns: new Map(columns), sample: this.#sample, facts: this.#facts }
   }
 
   /**
@@ -141,6 +143,7 @@ export class StoredRelation {
         const scratch = this.#device.scratch()
         for (const each of apply) each(recorder, scratch)
         if (isRenumbered) this.#sample.forget()
+        this.#facts.forget()
         recorder.submit()
         scratch.release()
       },
@@ -156,6 +159,7 @@ export class StoredRelation {
     const { rows } = table
     if (rows === 0) return
     const isTight = this.#requireRoom(rows)
+    this.#facts.forget()
     await work.untilSubmitted(async () => {
       for (const [i, column] of this.#columns.entries()) {
         await column.take(work, table.dense(work, i), rows, isTight)

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
+import { FactsKeeper } from '../../../gpu/relational/order/column-facts.js'
 import { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
 import type { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
@@ -49,7 +50,10 @@ export class QueryBed {
     const relations = new Map<string, DeviceRelation>()
     for (const host of hosts) {
       const relation = await uploadRelation(device, host)
-      relations.set(host.name, sampled ? { ...relation, sample: new SampleKeeper() } : relation)
+      relations.set(
+        host.name,
+        sampled ? { ...relation, sample: new SampleKeeper(), facts: new FactsKeeper() } : relation,
+      )
     }
     const kept = new Map<string, StoredRelation>()
     const schemas = new Map<string, readonly ResultColumn[]>(hosts.map((host) => [host.name, schemaOf(host)]))

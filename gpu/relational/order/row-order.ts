@@ -1,15 +1,15 @@
-import type { ValueType } from '../../../protocol/query/tree.js'
 import type { KeyWords } from '../../primitives/primitives.js'
-import { emitForNull, emitOrdered } from './compile.js'
-import type { DeviceWork } from './device-work.js'
-import type { CommonBits } from './differing-bits.js'
-import { Op } from './opcodes.js'
-import { PROGRAM_COLUMNS, type Program, ProgramBuilder } from './program.js'
-import { type QueryColumn, valueBits, valueWords } from './query-column.js'
+import { emitForNull, emitOrdered } from '../query/compile.js'
+import type { DeviceWork } from '../query/device-work.js'
+import { Op } from '../query/opcodes.js'
+import { PROGRAM_COLUMNS, type Program, ProgramBuilder } from '../query/program.js'
+import type { QueryColumn } from '../query/query-column.js'
+import type { Table } from '../query/table.js'
+import { type ColumnFacts, factsOf } from './column-facts.js'
 
-/** A column that rows are ordered by. */
+/** A column of a table that its rows are ordered by. */
 export interface OrderColumn {
-  readonly column: QueryColumn
+  readonly column: number
   readonly descending: boolean
   readonly nullsFirst: boolean
 }
@@ -30,13 +30,11 @@ export interface RowOrder {
 /** A part of a packed key: a column's value with a rank for nulls, the value alone, or the rank alone. */
 interface Field {
   readonly by: OrderColumn
+  readonly column: QueryColumn
   readonly part: 'both' | 'value' | 'rank'
   readonly bits: number
-  readonly common: CommonBits | undefined
+  readonly facts: ColumnFacts
 }
-
-/** Rows from which on it is worth a round trip to learn how many bits the values of a column need. */
-const MEASURED_ROWS = 1024
 
 const PACKED_BITS = 64
 
@@ -46,11 +44,12 @@ const PACKED_BITS = 64
  */
 export async function orderRows(
   work: DeviceWork,
-  columns: readonly OrderColumn[],
-  rows: number,
+  table: Table,
+  by: readonly OrderColumn[],
 ): Promise<RowOrder> {
   const { primitives } = work.kernels
-  const keys = await packKeys(work, columns, rows)
+  const { rows } = table
+  const keys = await packKeys(work, table, by)
   let order: GPUBuffer | undefined
   for (const { keys: column, keyWords, bits } of keys) {
     let sortable = column
@@ -72,10 +71,10 @@ export async function orderRows(
 /** The columns as packed keys, the least significant first; none where all rows are equal. */
 export async function packKeys(
   work: DeviceWork,
-  columns: readonly OrderColumn[],
-  rows: number,
+  table: Table,
+  by: readonly OrderColumn[],
 ): Promise<readonly PackedKey[]> {
-  const fields = await fieldsOf(work, columns, rows)
+  const fields = await fieldsOf(work, table, by)
   const packs: Field[][] = []
   for (const field of fields) {
     const last = packs.at(-1)
@@ -87,36 +86,27 @@ export async function packKeys(
     const bits = pack.reduce((sum, field) => sum + field.bits, 0)
     const keyWords = bits > 32 ? 2 : 1
     const program = packingProgram(pack.toReversed())
-    const keys = work.kernels.evaluation.record(work, program, rows, { words: keyWords })
+    const keys = work.kernels.evaluation.record(work, program, table.rows, { words: keyWords })
     return { keys, keyWords, bits }
   })
 }
 
 /** The fields of all columns, the least significant first; what needs no bits is left out. */
-async function fieldsOf(work: DeviceWork, columns: readonly OrderColumn[], rows: number): Promise<Field[]> {
-  const integers = columns.filter(({ column: { type } }) => isInteger(type))
-  const measured = rows < MEASURED_ROWS ? [] : await measure(work, integers, rows)
-  const fields = columns.toReversed().flatMap((by): Field[] => {
-    const { type, dictionary, validity } = by.column
-    const common = measured[integers.indexOf(by)]
-    const bits = common?.bits ?? valueBits(type, dictionary)
-    if (validity === undefined) return [{ by, part: 'value', bits, common }]
-    if (bits < PACKED_BITS) return [{ by, part: 'both', bits: bits + 1, common }]
+async function fieldsOf(work: DeviceWork, table: Table, by: readonly OrderColumn[]): Promise<Field[]> {
+  const measured = by.map(({ column }) => table.columns[column]!)
+  const all = await factsOf(work, measured, table.rows)
+  const fields = by.toReversed().flatMap((by, i): Field[] => {
+    const facts = all[all.length - 1 - i]!
+    const field = { by, column: table.dense(work, by.column), facts }
+    const { bits } = facts
+    if (!facts.nulls) return [{ ...field, part: 'value', bits }]
+    if (bits < PACKED_BITS) return [{ ...field, part: 'both', bits: bits + 1 }]
     return [
-      { by, part: 'value', bits, common },
-      { by, part: 'rank', bits: 1, common },
+      { ...field, part: 'value', bits },
+      { ...field, part: 'rank', bits: 1 },
     ]
   })
   return fields.filter(({ bits }) => bits > 0)
-}
-
-function measure(work: DeviceWork, columns: readonly OrderColumn[], rows: number): Promise<CommonBits[]> {
-  const values = columns.map(({ column }) => column)
-  return work.kernels.differingBits.measure(work, values, rows)
-}
-
-function isInteger(type: ValueType): boolean {
-  return type === 'u32' || type === 'i32' || type === 'u64' || type === 'i64'
 }
 
 /** @param fields the most significant first */
@@ -129,13 +119,13 @@ function packingProgram(fields: readonly Field[]): Program {
   return builder.finish()
 }
 
-function emitField(builder: ProgramBuilder, { by, part, bits, common }: Field): void {
-  const { column, descending, nullsFirst } = by
-  const nullRank = nullsFirst ? 0n : 1n
+function emitField(builder: ProgramBuilder, field: Field): void {
+  const { by, column, part, bits, facts } = field
+  const nullRank = by.nullsFirst ? 0n : 1n
   if (part === 'value') {
-    emitValue(builder, column, descending, bits, common)
+    emitValue(builder, field, bits)
     // Nulls are equal, whatever stands in their place.
-    if (column.validity !== undefined) emitForNull(builder, column, 0n)
+    if (facts.nulls) emitForNull(builder, column, 0n)
     return
   }
   if (part === 'rank') {
@@ -147,23 +137,17 @@ function emitField(builder: ProgramBuilder, { by, part, bits, common }: Field): 
   }
   const valueBits = bits - 1
   builder.constant(nullRank ^ 1n)
-  emitValue(builder, column, descending, valueBits, common)
+  emitValue(builder, field, valueBits)
   builder.shiftOr(valueBits)
   emitForNull(builder, column, nullRank << BigInt(valueBits))
 }
 
 /** A column's value as a number of so many bits. */
-function emitValue(
-  builder: ProgramBuilder,
-  column: QueryColumn,
-  descending: boolean,
-  bits: number,
-  common: CommonBits | undefined,
-): void {
+function emitValue(builder: ProgramBuilder, { by, column, facts }: Field, bits: number): void {
   builder.load(column)
-  if (common === undefined || bits === valueWords(column.type) * 32) emitOrdered(builder, column.type)
-  else if (common.common > 0n) flip(builder, common.common)
-  if (descending) flip(builder, (1n << BigInt(bits)) - 1n)
+  emitOrdered(builder, column.type)
+  if (facts.common > 0n) flip(builder, facts.common)
+  if (by.descending) flip(builder, (1n << BigInt(bits)) - 1n)
 }
 
 function flip(builder: ProgramBuilder, bits: bigint): void {

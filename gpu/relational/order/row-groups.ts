@@ -1,10 +1,9 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
-import type { DeviceWork } from './device-work.js'
-import { selectFlagged } from './expressions.js'
-import { Op } from './opcodes.js'
-import { ProgramBuilder } from './program.js'
-import type { QueryColumn } from './query-column.js'
+import type { Device, Kernels } from '../../device/device.js'
+import type { DeviceWork } from '../query/device-work.js'
+import { selectFlagged } from '../query/expressions.js'
+import { Op } from '../query/opcodes.js'
+import { ProgramBuilder } from '../query/program.js'
+import type { Table } from '../query/table.js'
 import { orderRows, type RowOrder } from './row-order.js'
 
 /** Rows in an order in which equal ones are neighbours. */
@@ -17,29 +16,20 @@ export interface RowGroups {
   readonly flags: GPUBuffer
 }
 
-/** Finds groups of equal rows (`group-starts.wesl`). */
+/** Finds groups of equal rows (`row-groups.wesl`). */
 export class GroupStarts {
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'mark_group_starts'>
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
+  constructor(device: Device) {
+    this.#kernels = device.kernels('relational/order/row-groups', ['mark_group_starts'])
   }
 
-  static async create(device: Device): Promise<GroupStarts> {
-    const kernel = await device.kernel({
-      module: 'relational/query/group-starts',
-      entryPoint: 'mark_group_starts',
-      bindings: ['read', 'read', 'write'],
-      params: 3,
-    })
-    return new GroupStarts(kernel)
-  }
-
-  /** Groups rows that are equal in all columns; nulls are equal. Within a group rows stay in their order. */
-  async group(work: DeviceWork, columns: readonly QueryColumn[], rows: number): Promise<RowGroups> {
+  /** Groups rows of a table that are equal in all columns; nulls are equal. Within a group rows stay in their order. */
+  async group(work: DeviceWork, table: Table): Promise<RowGroups> {
+    const { rows } = table
     if (rows === 0) return { order: work.words(0), starts: work.words(0), count: 0, flags: work.words(0) }
-    const by = columns.map((column) => ({ column, descending: false, nullsFirst: false }))
-    const order = await orderRows(work, by, rows)
+    const by = table.columns.map((_, column) => ({ column, descending: false, nullsFirst: false }))
+    const order = await orderRows(work, table, by)
     const flags = this.#mark(work, order, rows)
     const { numbers, count } = await selectFlagged(work, flags, rows)
     return { order: order.order, starts: numbers.buffer, count, flags }
@@ -72,8 +62,8 @@ export class GroupStarts {
       work.kernels.primitives.fill(work.recorder, flags, 1, 1)
     }
     keys.forEach((key, i) => {
-      const params = [rows, key.keyWords, i > 0 ? 1 : 0]
-      work.recorder.dispatch(this.#kernel, [key.keys, order, flags], params, rows)
+      const params = { count: rows, words: key.keyWords, further: i > 0 ? 1 : 0 }
+      work.recorder.dispatch(this.#kernels.mark_group_starts, { keys: key.keys, order, flags }, params, rows)
     })
     return flags
   }

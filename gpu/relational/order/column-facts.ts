@@ -1,0 +1,211 @@
+import { aligned } from '../../../protocol/columns.js'
+import type { Device, Kernels } from '../../device/device.js'
+import { GROUP_SIZE } from '../../device/recorder.js'
+import type { DeviceRelation } from '../device-relation.js'
+import type { DeviceWork } from '../query/device-work.js'
+import { type QueryColumn, valueBits, valueWords } from '../query/query-column.js'
+import type { TableColumn } from '../query/table.js'
+
+/** What is known of a column of some rows. Values are meant in their unsigned form that has their order: `i32` with the sign flipped, and so on. */
+export interface ColumnFacts {
+  /** Lowest bits in which values differ at most; all above them are those of `common`. */
+  readonly bits: number
+  /** The bits that all values have, and zeros in place of the others. */
+  readonly common: bigint
+  /** Whether some may be null. */
+  readonly nulls: boolean
+  /** Whether there are no nulls, and no value is less than the one before. */
+  readonly ascending: boolean
+  /** Whether each is even greater. */
+  readonly unique: boolean
+}
+
+/** The facts of a relation's columns, by name, for as long as its rows are the same. */
+export class FactsKeeper {
+  readonly columns = new Map<string, ColumnFacts>()
+
+  /** The relation has other rows now. */
+  forget(): void {
+    this.columns.clear()
+  }
+}
+
+/** Which column of a relation a query reads. */
+interface Place {
+  readonly relation: DeviceRelation
+  readonly name: string
+}
+
+/** What a query knows of the columns that it meets. */
+export class KnownFacts {
+  readonly #stored = new Map<QueryColumn, Place>()
+  readonly #measured = new WeakMap<TableColumn, ColumnFacts>()
+  /** Of whole columns of relations of which nobody keeps facts. */
+  readonly #unkept = new Map<QueryColumn, ColumnFacts>()
+
+  /** A relation's columns stay as they are for as long as the query runs. */
+  add(relation: DeviceRelation): void {
+    for (const [name, column] of relation.columns) this.#stored.set(column, { relation, name })
+  }
+
+  /** The relation that a column is one of. */
+  relationOf(source: QueryColumn): DeviceRelation | undefined {
+    return this.#stored.get(source)?.relation
+  }
+
+  /** What is known without asking the device; it takes in what is known of the relation that a column's values are chosen from. */
+  of(column: TableColumn): ColumnFacts {
+    return this.#measured.get(column) ?? chosenFacts(column, this.#ofSource(column.source))
+  }
+
+  ofWhole(source: QueryColumn): ColumnFacts | undefined {
+    const stored = this.#stored.get(source)
+    return stored?.relation.facts?.columns.get(stored.name) ?? this.#unkept.get(source)
+  }
+
+  learn(column: TableColumn, facts: ColumnFacts): void {
+    this.#measured.set(column, facts)
+  }
+
+  learnWhole(source: QueryColumn, facts: ColumnFacts): void {
+    const stored = this.#stored.get(source)
+    const kept = stored?.relation.facts
+    if (stored === undefined || kept === undefined) this.#unkept.set(source, facts)
+    else kept.columns.set(stored.name, facts)
+  }
+
+  isMeasured(column: TableColumn): boolean {
+    return this.#measured.has(column)
+  }
+
+  #ofSource(source: QueryColumn): ColumnFacts {
+    return this.ofWhole(source) ?? assumedFacts(source)
+  }
+}
+
+/** Rows from which on it is worth a round trip to learn of a column that no relation keeps: where a round trip takes long, sorting is fast. */
+const MEASURED_ROWS = { hardware: 2 ** 18, software: 1024 }
+
+/**
+ * What is known of columns of so many rows. Of columns of stored relations everything is measured once, and kept; of others what is worth it. Waits for the device
+ * where something is to be measured, once for all columns.
+ */
+export async function factsOf(
+  work: DeviceWork,
+  columns: readonly TableColumn[],
+  rows: number,
+): Promise<ColumnFacts[]> {
+  const { facts } = work
+  const least = work.device.facts.software ? MEASURED_ROWS.software : MEASURED_ROWS.hardware
+  const learnt = new Map<QueryColumn | TableColumn, Measured>()
+  for (const column of columns) {
+    const { source } = column
+    const relation = facts.relationOf(source)
+    if (relation !== undefined) {
+      const whole = { source, rows: undefined }
+      if (facts.ofWhole(source) !== undefined || learnt.has(source)) continue
+      const learn = (known: ColumnFacts) => facts.learnWhole(source, known)
+      learnt.set(source, { column: whole, rows: relation.rows, learn })
+    } else if (rows >= least && !facts.isMeasured(column) && !learnt.has(column)) {
+      learnt.set(column, { column, rows, learn: (known) => facts.learn(column, known) })
+    }
+  }
+  await work.kernels.columnFacts.measure(work, [...learnt.values()])
+  return columns.map((column) => facts.of(column))
+}
+
+/** What the values of a type can be. */
+function assumedFacts({ type, dictionary, validity }: QueryColumn): ColumnFacts {
+  const bits = valueBits(type, dictionary)
+  return { bits, common: 0n, nulls: validity !== undefined, ascending: false, unique: false }
+}
+
+/** What is left of a column's facts where rows were chosen. */
+function chosenFacts({ rows }: TableColumn, facts: ColumnFacts): ColumnFacts {
+  if (rows === undefined) return facts
+  const keepsOrder = rows.ascending === true && !rows.outer
+  return {
+    ...facts,
+    nulls: facts.nulls || rows.outer,
+    ascending: facts.ascending && keepsOrder,
+    unique: facts.unique && keepsOrder,
+  }
+}
+
+interface Measured {
+  readonly column: TableColumn
+  readonly rows: number
+  readonly learn: (facts: ColumnFacts) => void
+}
+
+/** Values that an invocation looks at. */
+const ROWS_PER_INVOCATION = 32
+
+/** What the kernel writes of a column. */
+const FACT_WORDS = 5
+
+/** As in `column-facts.wesl`. */
+const HAS_VALIDITY = 1
+const HAS_ROWS = 2
+const SIGNED = 4
+const FLOATS = 8
+const NULLS = 1
+const DESCENTS = 2
+const TIES = 4
+
+/** Goes through columns to find their facts (`column-facts.wesl`). */
+export class ColumnMeasurer {
+  readonly #kernels: Kernels<'find_column_facts'>
+
+  constructor(device: Device) {
+    this.#kernels = device.kernels('relational/order/column-facts', ['find_column_facts'])
+  }
+
+  /** Waits for the device, unless there is nothing to measure. */
+  async measure(work: DeviceWork, measured: readonly Measured[]): Promise<void> {
+    const filled = measured.filter(({ rows }) => rows > 0)
+    const outputs = filled.map(({ column, rows }) => ({
+      buffer: this.#record(work, column, rows),
+      bytes: FACT_WORDS * 4,
+    }))
+    for (const { rows, learn } of measured) if (rows === 0) learn(NO_ROWS)
+    if (filled.length === 0) return
+    const read = await work.readColumns(outputs)
+    for (const [i, { learn }] of filled.entries()) learn(factsFrom(aligned(read[i]!, Uint32Array)))
+  }
+
+  #record(work: DeviceWork, { source, rows: chosen }: TableColumn, count: number): GPUBuffer {
+    const { type, values, validity } = source
+    const facts = work.words(FACT_WORDS)
+    work.recorder.clear(facts, 0, FACT_WORDS * 4)
+    const groups = Math.ceil(count / ROWS_PER_INVOCATION / GROUP_SIZE)
+    const flags =
+      (validity === undefined ? 0 : HAS_VALIDITY) |
+      (chosen === undefined ? 0 : HAS_ROWS) |
+      (type === 'i32' || type === 'i64' ? SIGNED : 0) |
+      (type === 'f32' ? FLOATS : 0)
+    const { absent } = work
+    const buffers = { values, validity: validity ?? absent, rows: chosen?.buffer ?? absent, facts }
+    const params = { count, words: valueWords(type), flags, stride: groups * GROUP_SIZE }
+    work.recorder.dispatchGroups(this.#kernels.find_column_facts, buffers, params, groups)
+    return facts
+  }
+}
+
+const NO_ROWS: ColumnFacts = { bits: 0, common: 0n, nulls: false, ascending: true, unique: true }
+
+function factsFrom(words: Uint32Array): ColumnFacts {
+  const wide = (at: number) => BigInt(words[at]!) | (BigInt(words[at + 1]!) << 32n)
+  const ones = wide(0)
+  const differing = ones & wide(2)
+  const bits = differing === 0n ? 0 : differing.toString(2).length
+  const found = words[4]!
+  const ascending = (found & (NULLS | DESCENTS)) === 0
+  return {
+    bits,
+    common: (ones >> BigInt(bits)) << BigInt(bits),
+    nulls: (found & NULLS) !== 0,
+    ascending,
+    unique: ascending && (found & TIES) === 0,
+  }
+}
