@@ -1,6 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { Primitives } from '../../gpu/primitives/primitives.js'
-import { FIRST_SOURCE } from '../../gpu/relational/selection/generate-predicate.js'
+import { FIRST_SOURCE } from '../../gpu/relational/selection/predicate-text.js'
 import type { SelectionTime, SelectionTimer } from '../../gpu/relational/selection/selection-timer.js'
 import type {
   Condition,

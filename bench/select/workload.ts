@@ -34,7 +34,7 @@ export async function randomTable(
   integers: number,
   lengths: readonly number[] = [],
 ): Promise<SelectTable> {
-  const random = await RandomWords.create(device)
+  const random = new RandomWords(device)
   const columns: QueryColumn[] = []
   const destroy = () => {
     for (const { values } of columns) values.destroy()

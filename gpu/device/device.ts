@@ -14,7 +14,7 @@ import type { Lane } from './lane.js'
 import { PollingPauses } from './polling-pauses.js'
 import { Profiler } from './profiler.js'
 import { DirectRecorder, type Recorder } from './recorder.js'
-import type { Conditions } from './shaders.js'
+import type { Conditions, ModuleDescription } from './shaders.js'
 import { Turns } from './turns.js'
 
 export type { AdapterFacts, DeviceColumn }
@@ -168,6 +168,13 @@ export class Device {
   /** Settles once all kernels that were made so far are compiled. */
   compiled(): Promise<void> {
     return this.waitFor(this.#kernels.compiled())
+  }
+
+  /** A kernel of a module with a generated part, compiled. Nobody keeps it but who asks for it. */
+  async generatedKernel(description: ModuleDescription, entryPoint: string): Promise<Kernel> {
+    const kernel = this.#kernels.kernel(description, entryPoint)
+    await this.waitFor(kernel.compiled)
+    return kernel
   }
 
   /** A kernel whose buffers and parameters are told by their places, compiled; made once unless it has a generated part. */

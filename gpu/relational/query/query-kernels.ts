@@ -11,7 +11,7 @@ import { FinishSums } from './finish-sums.js'
 import { RowPairsWriter } from './row-pairs.js'
 import { SetMembers } from './set-members.js'
 
-type Make = (device: Device, primitives: Promise<Primitives>) => Promise<unknown>
+type Make = (device: Device, primitives: Promise<Primitives>) => unknown
 
 /** How each part is made, all at a time. */
 const PARTS = {
@@ -25,7 +25,7 @@ const PARTS = {
   setMembers: (device: Device) => SetMembers.create(device),
   rowPairs: (device: Device) => RowPairsWriter.create(device),
   joins: async (device: Device, primitives: Promise<Primitives>) => Joins.create(device, await primitives),
-  selections: (device: Device) => Selections.create(device),
+  selections: (device: Device) => new Selections(device),
 } satisfies Readonly<Record<string, Make>>
 
 type Parts = typeof PARTS

@@ -9,8 +9,7 @@ import { RepeatedTimer } from './repeated-timer.js'
 import { rising } from './rising.js'
 import { LONG_STRING_BYTES, SampleColumns, SHORT_STRING_BYTES } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
-import { selectionTile, selectionWorkgroups, WORD_ENTRIES } from './selection-tile.js'
-import { Selections } from './selections.js'
+import { selectionTile } from './selection-tile.js'
 
 /** What is measured, and how often. */
 export interface CalibrationSize {
@@ -64,70 +63,24 @@ export async function calibrateSelections(
   size: CalibrationSize = device.facts.software ? SOFTWARE : HARDWARE,
 ): Promise<SelectionCosts> {
   const kernels = await QueryKernels.create(device)
-  const strategy = strategyFor(device)
-  const sized: SizedSelections[] = []
+  const { selections, primitives } = kernels
+  let columns: SampleColumns | undefined
   try {
-    for (const each of selectionWorkgroups(device, strategy)) {
-      const { invocations: workgroup, words } = selectionTile(device, strategy, each)
-      const selections = await Selections.create(device, strategy, each)
-      sized.push({ workgroup, tileRows: words * WORD_ENTRIES, selections })
-    }
-    return await measureFastest(device, kernels, sized, size, stop)
+    columns = await SampleColumns.create(device, size)
+    const warm = new WarmDevice(device, primitives)
+    const timer = new RepeatedTimer(device, kernels, warm, size, stop)
+    const probe = new SelectionProbe(device, primitives, timer, columns, size)
+    const tile = selectionTile(device, strategyFor(device))
+    return { workgroup: tile.invocations, ...(await measure(probe, tile.entries, size)) }
   } finally {
-    kernels.selections.destroy()
-    for (const { selections } of sized) selections.destroy()
+    columns?.destroy()
+    selections.destroy()
   }
-}
-
-/** Kernels with workgroups of so many invocations. */
-interface SizedSelections {
-  readonly workgroup: number
-  readonly tileRows: number
-  readonly selections: Selections
-}
-
-interface SizedProbe {
-  readonly workgroup: number
-  readonly tileRows: number
-  readonly probe: SelectionProbe
-}
-
-async function measureFastest(
-  device: Device,
-  kernels: QueryKernels,
-  sized: readonly SizedSelections[],
-  size: CalibrationSize,
-  stop: AbortSignal | undefined,
-): Promise<SelectionCosts> {
-  const columns = await SampleColumns.create(device, size)
-  try {
-    const warm = new WarmDevice(device, kernels.primitives)
-    const probes: SizedProbe[] = []
-    for (const { workgroup, tileRows, selections } of sized) {
-      const timer = new RepeatedTimer(device, kernels, selections, warm, size, stop)
-      const probe = new SelectionProbe(device, kernels.primitives, timer, columns, size)
-      probes.push({ workgroup, tileRows, probe })
-    }
-    const best = await fastest(probes, size)
-    return { workgroup: best.workgroup, ...(await measure(best, size)) }
-  } finally {
-    columns.destroy()
-  }
-}
-
-/** The one whose scans of one column and of many together take the least. */
-async function fastest(probes: readonly SizedProbe[], { words }: CalibrationSize): Promise<SizedProbe> {
-  if (probes.length === 1) return probes[0]!
-  const taken: number[] = []
-  for (const { probe } of probes) {
-    const [one, many] = await probe.scans('word', [1, words])
-    taken.push(one! + many! / words)
-  }
-  return probes[taken.indexOf(Math.min(...taken))]!
 }
 
 async function measure(
-  { probe, tileRows }: SizedProbe,
+  probe: SelectionProbe,
+  tileRows: number,
   size: CalibrationSize,
 ): Promise<Omit<SelectionCosts, 'workgroup'>> {
   const launch = await probe.launch()

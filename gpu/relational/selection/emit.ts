@@ -1,15 +1,16 @@
-import type { NumberedBinding } from '../../device/kernel.js'
+import type { GeneratedKernels } from '../expressions/generated-kernels.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
-import { FIRST_MOVE, generateMoves, type MoveKind, moveBindings } from './generate-moves.js'
-import type { GeneratedKernels } from './generated-kernels.js'
+import { generateMoves, type MoveKind } from './generate-moves.js'
 import type { Entries, Marked } from './mark.js'
 import type { SelectionTile } from './selection-tile.js'
 
 /** What is written of each entry that passes. */
 interface Move {
   readonly kind: MoveKind
-  readonly buffers: readonly GPUBuffer[]
+  /** Undefined of the row itself. */
+  readonly source: GPUBuffer | undefined
+  readonly output: GPUBuffer
 }
 
 /** What is written: the rows of the entries that pass, and columns at these rows. */
@@ -48,13 +49,13 @@ export class Emit {
     columns: readonly QueryColumn[],
   ): Promise<Emitted> {
     const rows = hasRows ? work.words(bound) : undefined
-    const moves: Move[] = rows === undefined ? [] : [{ kind: 'row', buffers: [rows] }]
+    const moves: Move[] = rows === undefined ? [] : [{ kind: 'row', source: undefined, output: rows }]
     const written = columns.map((column) => {
       const words = valueWords(column.type)
       const values = work.words(bound * words)
       const validity = column.validity && work.ones(bound)
-      moves.push({ kind: words === 2 ? 'wide' : 'word', buffers: [column.values, values] })
-      if (column.validity !== undefined) moves.push({ kind: 'bit', buffers: [column.validity, validity!] })
+      moves.push({ kind: words === 2 ? 'wide' : 'word', source: column.values, output: values })
+      if (validity !== undefined) moves.push({ kind: 'bit', source: column.validity, output: validity })
       return { ...column, values, validity }
     })
     const parts = bound === 0 ? [] : this.#parts(moves)
@@ -67,12 +68,13 @@ export class Emit {
     const parts: Move[][] = []
     let free = 0
     for (const move of moves) {
-      if (move.buffers.length > free) {
+      const buffers = move.source === undefined ? 1 : 2
+      if (buffers > free) {
         parts.push([])
         free = this.#mostBuffers
       }
       parts.at(-1)!.push(move)
-      free -= move.buffers.length
+      free -= buffers
     }
     return parts
   }
@@ -83,30 +85,23 @@ export class Emit {
     { bases, bits, tiles }: Marked,
     moves: readonly Move[],
   ): Promise<void> {
-    const further: NumberedBinding[] = list === undefined ? [] : [[5, 'read']]
-    const accesses = moves.flatMap(({ kind }) => moveBindings(kind))
-    accesses.forEach((access, i) => {
-      further.push([FIRST_MOVE + i, access])
-    })
     const text = generateMoves(
       moves.map(({ kind }) => kind),
       list !== undefined,
     )
-    const kernel = await this.#kernels.get({
-      module: 'relational/selection/emit',
-      entryPoint: 'emit',
-      bindings: ['read', 'read'],
-      further,
-      params: 1,
-      conditions: this.#tile.conditions,
-      generated: { module: 'relational/selection/moves', text },
-    })
-    const buffers = [
-      bases,
-      bits,
-      ...(list === undefined ? [] : [list]),
-      ...moves.flatMap((move) => move.buffers),
-    ]
-    work.recorder.dispatchGroups(kernel, buffers, [tiles], this.#tile.groups(tiles))
+    const kernel = await this.#kernels.get(
+      {
+        module: 'relational/selection/emit',
+        conditions: this.#tile.conditions,
+        generated: { module: 'relational/selection/moves', text },
+      },
+      this.#tile.entryPoint('emit'),
+    )
+    const moved = moves.flatMap(({ source, output }, i): [string, GPUBuffer | undefined][] => [
+      [`source${i}`, source],
+      [`output${i}`, output],
+    ])
+    const buffers = { ...Object.fromEntries(moved), bases, bits, list }
+    work.recorder.dispatchGroups(kernel, buffers, { tiles }, this.#tile.groups(tiles))
   }
 }

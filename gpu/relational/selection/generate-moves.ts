@@ -2,12 +2,12 @@
  * The text of the module `moves`, which `emit.wesl` calls to write what is wanted of four entries that have passed. Of the numbers of rows, and
  * of a column of two words which may be null, where entries are those of a list:
  *
- *   @group(0) @binding(5) var<storage, read> list: array<u32>;
- *   @group(0) @binding(6) var<storage, read_write> output_0: array<u32>;
- *   @group(0) @binding(7) var<storage, read> source_1: array<vec2u>;
- *   @group(0) @binding(8) var<storage, read_write> output_1: array<vec2u>;
- *   @group(0) @binding(9) var<storage, read> source_2: array<u32>;
- *   @group(0) @binding(10) var<storage, read_write> output_2: array<atomic<u32>>;
+ *   @group(0) @binding(4) var<storage, read> list: array<u32>;
+ *   @group(0) @binding(5) var<storage, read_write> output_0: array<u32>;
+ *   @group(0) @binding(6) var<storage, read> source_1: array<vec2u>;
+ *   @group(0) @binding(7) var<storage, read_write> output_1: array<vec2u>;
+ *   @group(0) @binding(8) var<storage, read> source_2: array<u32>;
+ *   @group(0) @binding(9) var<storage, read_write> output_2: array<atomic<u32>>;
  *
  *   fn move_entries(entries: vec4u, places: vec4u, present: vec4<bool>) {
  *     let rows_x = list[entries.x];                                       … y, z, w
@@ -24,15 +24,10 @@
 /** What is written of an entry: its row, a value of one word or two at its row, or a bit there, into ones. */
 export type MoveKind = 'row' | 'word' | 'wide' | 'bit'
 
-const LIST = 5
+const LIST = 4
 /** First number of a binding that moves can have. */
-export const FIRST_MOVE = 6
+const FIRST_MOVE = 5
 const COMPONENTS = ['x', 'y', 'z', 'w'] as const
-
-/** Buffers that a move binds: where it reads, if anywhere, and where it writes. */
-export function moveBindings(kind: MoveKind): readonly ('read' | 'write')[] {
-  return kind === 'row' ? ['write'] : ['read', 'write']
-}
 
 /** The text of the module for what is wanted. */
 export function generateMoves(moves: readonly MoveKind[], listed: boolean): string {

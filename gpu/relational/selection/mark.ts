@@ -1,12 +1,13 @@
 import { asBytes } from '../../../protocol/columns.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
-import type { Kernel, NumberedBinding } from '../../device/kernel.js'
-import { type DeviceWord, unboundedCount } from '../../primitives/device-count.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import type { GeneratedKernels } from '../expressions/generated-kernels.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { FIRST_SOURCE, generatePredicate } from './generate-predicate.js'
-import type { GeneratedKernels } from './generated-kernels.js'
-import type { Predicate } from './predicate.js'
+import { type Predicate, predicateOf } from './predicate.js'
+import { FIRST_SOURCE } from './predicate-text.js'
 import type { SelectionTile } from './selection-tile.js'
+import { buffersOf, type Test } from './tests.js'
 
 /** Which entries a kernel of a plan looks at: numbers of rows, or all rows up to a bound. */
 export interface Entries {
@@ -28,109 +29,144 @@ export interface Marked {
   readonly total: DeviceWord
 }
 
-/** Evaluates predicates over entries (`mark.wesl`). */
+/** Tests in groups: those of a group are all evaluated, those of the next for entries that have passed. */
+export type Groups = readonly (readonly Test[])[]
+
+/** The place of a word that is not there; `mark.wesl` has the same number. */
+const NONE = 0xffffffff
+
+/** Evaluates tests over entries (`mark.wesl`). What no kernel can bind is cut into kernels that go on from the bits that the ones before have left. */
 export class Mark {
   readonly #kernels: GeneratedKernels
   readonly #tile: SelectionTile
-  readonly #unbounded: DeviceWord
   /** Buffers that a predicate can read. */
-  readonly mostSources: number
+  readonly #mostSources: number
 
-  private constructor(device: Device, kernels: GeneratedKernels, tile: SelectionTile, unbounded: DeviceWord) {
+  constructor(device: Device, kernels: GeneratedKernels, tile: SelectionTile) {
     this.#kernels = kernels
     this.#tile = tile
-    this.#unbounded = unbounded
-    this.mostSources = device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE
+    this.#mostSources = device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE
   }
 
-  static async create(device: Device, kernels: GeneratedKernels, tile: SelectionTile): Promise<Mark> {
-    return new Mark(device, kernels, tile, await unboundedCount(device))
-  }
-
-  destroy(): void {
-    this.#unbounded.buffer.destroy()
-  }
-
-  /**
-   * The entries that pass all of several predicates, one after the other.
-   * @param predicates one at least
-   */
-  async record(work: DeviceWork, entries: Entries, predicates: readonly Predicate[]): Promise<Marked> {
-    const { bits, counts, tiles } = await this.#marks(work, entries, predicates)
+  /** The entries that pass all tests. */
+  async record(work: DeviceWork, entries: Entries, groups: Groups): Promise<Marked> {
+    const { bits, counts, tiles } = await this.#marks(
+      work,
+      entries,
+      await this.#predicate(work, entries, groups),
+    )
     const total = { buffer: counts, index: tiles }
     work.kernels.primitives.scan(work.recorder, work.scratch, counts, counts, tiles, total)
     return { bases: counts, bits, tiles, total }
   }
 
   /** A bit for each of them. */
-  async bits(work: DeviceWork, entries: Entries, predicates: readonly Predicate[]): Promise<GPUBuffer> {
-    return (await this.#marks(work, entries, predicates)).bits
+  async bits(work: DeviceWork, entries: Entries, groups: Groups): Promise<GPUBuffer> {
+    return (await this.#marks(work, entries, await this.#predicate(work, entries, groups))).bits
   }
 
   /** How many they are. */
-  async count(work: DeviceWork, entries: Entries, predicates: readonly Predicate[]): Promise<DeviceWord> {
-    const last = predicates.at(-1)!
-    const isContinued = predicates.length > 1
-    const kernel = await this.#kernel(last, { counts: true, continued: isContinued })
-    const known = isContinued ? await this.bits(work, entries, predicates.slice(0, -1)) : undefined
+  async count(work: DeviceWork, entries: Entries, groups: Groups): Promise<DeviceWord> {
+    const predicate = await this.#predicate(work, entries, groups)
     const total = work.words(1)
     work.recorder.clear(total, 0, 4)
-    this.#dispatch(work, entries, last, kernel, [total], known)
+    await this.#dispatch(work, entries, predicate, 'count_all', { total })
     return { buffer: total, index: 0 }
   }
 
   async #marks(
     work: DeviceWork,
     entries: Entries,
-    predicates: readonly Predicate[],
+    predicate: Predicate,
   ): Promise<{ readonly bits: GPUBuffer; readonly counts: GPUBuffer; readonly tiles: number }> {
     const tiles = this.#tile.tiles(entries.bound)
-    const kernels = await Promise.all(
-      predicates.map((predicate, i) => this.#kernel(predicate, { counts: false, continued: i > 0 })),
-    )
     const counts = work.words(tiles + 1)
-    let known: GPUBuffer | undefined
-    let bits = work.unwritten
-    for (const [i, predicate] of predicates.entries()) {
-      bits = work.words(tiles * this.#tile.words)
-      this.#dispatch(work, entries, predicate, kernels[i]!, [counts, bits], known)
-      known = bits
-    }
+    const bits = work.words(tiles * this.#tile.words)
+    await this.#dispatch(work, entries, predicate, 'mark', { counts, bits })
     return { bits, counts, tiles }
   }
 
-  #dispatch(
+  async #dispatch(
     work: DeviceWork,
-    { bound, live = this.#unbounded, list }: Entries,
+    { bound, live, list }: Entries,
     predicate: Predicate,
-    kernel: Kernel,
-    outputs: readonly GPUBuffer[],
-    known: GPUBuffer | undefined,
-  ): void {
+    entryPoint: string,
+    outputs: Readonly<Record<string, GPUBuffer>>,
+  ): Promise<void> {
+    const kernel = await this.#kernels.get(
+      {
+        module: 'relational/selection/mark',
+        conditions: this.#tile.conditions,
+        generated: { module: 'relational/selection/plan', text: predicate.text },
+      },
+      this.#tile.entryPoint(entryPoint),
+    )
     const tiles = this.#tile.tiles(bound)
-    const args = work.upload(asBytes(predicate.arguments))
-    const present = [known, list].filter((buffer) => buffer !== undefined)
-    const buffers = [args, live.buffer, ...outputs, ...present, ...predicate.buffers]
-    work.recorder.dispatchGroups(kernel, buffers, [bound, live.index, tiles], this.#tile.groups(tiles))
+    const buffers = {
+      ...predicate.buffers,
+      ...outputs,
+      arguments: work.upload(asBytes(predicate.arguments)),
+      live: live?.buffer ?? work.absent,
+      list,
+    }
+    const params = { count: bound, liveIndex: live?.index ?? NONE, tiles }
+    work.recorder.dispatchGroups(kernel, buffers, params, this.#tile.groups(tiles))
   }
 
-  #kernel({ shape }: Predicate, conditions: { counts: boolean; continued: boolean }): Promise<Kernel> {
-    const { counts, continued } = conditions
-    const further: NumberedBinding[] = []
-    if (!counts) further.push([3, 'write'])
-    if (continued) further.push([4, 'read'])
-    if (shape.listed) further.push([5, 'read'])
-    shape.sources.forEach((_, i) => {
-      further.push([FIRST_SOURCE + i, 'read'])
-    })
-    return this.#kernels.get({
-      module: 'relational/selection/mark',
-      entryPoint: 'mark',
-      bindings: ['read', 'read', 'write'],
-      further,
-      params: 3,
-      conditions: { ...this.#tile.conditions, count: counts, continued },
-      generated: { module: 'relational/selection/plan', text: generatePredicate(shape, this.#tile.loads) },
-    })
+  /** The predicate that is left when what one kernel cannot bind has been evaluated. */
+  async #predicate(work: DeviceWork, entries: Entries, groups: Groups): Promise<Predicate> {
+    let part: Test[][] = []
+    const made = () =>
+      predicateOf(
+        part.filter(({ length }) => length > 0),
+        entries.list !== undefined,
+        this.#tile.loads,
+      )
+    for (const group of groups) {
+      part.push([])
+      for (const each of group) {
+        const test = await this.#fitting(work, entries, each)
+        if (buffersOf([...part.flat(), test]).size > this.#mostSources) {
+          const { bits } = await this.#marks(work, entries, made())
+          part = [[{ kind: 'marked', bits }], []]
+        }
+        part.at(-1)!.push(test)
+      }
+    }
+    return made()
+  }
+
+  /** Whether a kernel can evaluate some tests, and read the bits of another beside. */
+  #fits(tests: readonly Test[]): boolean {
+    return buffersOf(tests).size < this.#mostSources
+  }
+
+  /** A test that one kernel can evaluate: of an `any` over more columns, branches are evaluated beforehand and leave marks. */
+  async #fitting(work: DeviceWork, entries: Entries, test: Test): Promise<Test> {
+    if (this.#fits([test])) return test
+    if (test.kind !== 'any')
+      throw new WarpdexError('INTERNAL', `a test of ${test.kind} needs too many buffers`)
+    let branches = test.branches
+    do {
+      const marked: Test[][] = []
+      for (const union of this.#unions(branches)) {
+        const [only] = union
+        const group: readonly Test[] = union.length === 1 ? only! : [{ kind: 'any', branches: union }]
+        marked.push([{ kind: 'marked', bits: await this.bits(work, entries, [group]) }])
+      }
+      branches = marked
+    } while (!this.#fits(branches.flat()))
+    return { kind: 'any', branches }
+  }
+
+  /** As many branches together as one kernel can evaluate; one that is too large by itself is alone. */
+  #unions(branches: Groups): (readonly Test[])[][] {
+    const unions: (readonly Test[])[][] = []
+    for (const branch of branches) {
+      const last = unions.at(-1)
+      if (last !== undefined && this.#fits([...last, branch].flat())) last.push(branch)
+      else unions.push([branch])
+    }
+    return unions
   }
 }

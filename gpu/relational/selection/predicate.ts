@@ -1,9 +1,9 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { QueryColumn } from '../query/query-column.js'
 import { isEverything, type StoredIntervals, storedIntervals } from './intervals.js'
-import { type PredicateShape, type SourceKind, type TestShape, testWords } from './predicate-shape.js'
+import { type Answer, type Group, predicateText, quadOf, type SourceKind } from './predicate-text.js'
 import type { ValueSet } from './selection-types.js'
-import type { Testable, TextTest } from './testable.js'
+import type { Test, TextTest } from './tests.js'
 
 /** Tests of up to so many intervals are written out, one after the other. */
 export const FEW_INTERVALS = 4
@@ -16,29 +16,46 @@ const ALL = 15
 
 /** A predicate as the kernel gets it. */
 export interface Predicate {
-  readonly shape: PredicateShape
+  /** Of the module `plan`; it depends on the shape of tests and columns, not on what they compare with. */
+  readonly text: string
   readonly arguments: Uint32Array
-  /** Of the shape's sources. */
-  readonly buffers: readonly GPUBuffer[]
+  /** By the names that the text has for them. */
+  readonly buffers: Readonly<Record<string, GPUBuffer>>
 }
 
-/** Puts the predicate of one kernel together: shapes of tests, what they read, and what they compare with. */
-export class PredicateBuilder {
-  readonly #columns: readonly QueryColumn[]
+/**
+ * The predicate of groups of tests.
+ * @param isListed whether entries are those of a list
+ * @param loads see `predicateText`
+ */
+export function predicateOf(
+  groups: readonly (readonly Test[])[],
+  isListed: boolean,
+  loads: number,
+): Predicate {
+  const builder = new PredicateBuilder()
+  return builder.finish(
+    groups.map((group) => builder.group(group)),
+    isListed,
+    loads,
+  )
+}
+
+/** Puts the predicate of one kernel together: answers of tests, what they read, and what they compare with. */
+class PredicateBuilder {
   readonly #sources: { readonly kind: SourceKind; readonly buffer: GPUBuffer }[] = []
   readonly #arguments: number[] = []
   readonly #tables: { readonly at: number; readonly words: readonly number[] }[] = []
-  readonly #groups: TestShape[][] = []
+  /** Those of the group at hand that are read at entries. */
+  #read = new Set<number>()
 
-  constructor(columns: readonly QueryColumn[]) {
-    this.#columns = columns
+  group(tests: readonly Test[]): Group {
+    this.#read = new Set()
+    const answers = tests.map((test) => this.#answer(test))
+    return { sources: [...this.#read], answers }
   }
 
-  addGroup(conditions: readonly Testable[]): void {
-    this.#groups.push(conditions.map((condition) => this.#test(condition)))
-  }
-
-  finish(listed: boolean): Predicate {
+  finish(groups: readonly Group[], isListed: boolean, loads: number): Predicate {
     const length = this.#tables.reduce((sum, { words }) => sum + words.length, this.#arguments.length)
     const all = new Uint32Array(Math.max(1, length))
     let end = this.#arguments.length
@@ -48,71 +65,100 @@ export class PredicateBuilder {
       end += words.length
     }
     all.set(this.#arguments)
-    const shape = { sources: this.#sources.map(({ kind }) => kind), listed, groups: this.#groups }
-    return { shape, arguments: all, buffers: this.#sources.map(({ buffer }) => buffer) }
-  }
-
-  #test(condition: Testable): TestShape {
-    switch (condition.kind) {
-      case 'values':
-        return this.#values(this.#columns[condition.column]!, condition.set)
-      case 'text':
-        return this.#text(condition)
-      case 'lookUp': {
-        const table = this.#source('table', condition.bits)
-        return { kind: 'lookUp', table, ...this.#strings(this.#columns[condition.column]!) }
-      }
-      case 'marked':
-        return { kind: 'marked', marks: this.#source('marks', condition.bits) }
-      case 'any': {
-        const branches = condition.branches.map((branch) => branch.map((part) => this.#test(part)))
-        return { kind: 'any', branches }
-      }
+    const kinds = this.#sources.map(({ kind }) => kind)
+    return {
+      text: predicateText({ sources: kinds, isListed, groups }, loads),
+      arguments: all,
+      buffers: Object.fromEntries(this.#sources.map(({ buffer }, i) => [`source${i}`, buffer])),
     }
   }
 
-  #text({ column, match, text, negated, texts, strings }: TextTest): TestShape {
+  #answer(test: Test): Answer {
+    switch (test.kind) {
+      case 'values':
+        return this.#values(test.column, test.set)
+      case 'text':
+        return this.#text(test)
+      case 'lookUp': {
+        const table = this.#source('table', test.bits)
+        const { values, known } = this.#strings(test.column)
+        return (q) => {
+          const bits = `load_${table}(${values(q)})`
+          return known === undefined ? bits : `(${bits} & ${known(q)})`
+        }
+      }
+      case 'marked':
+        return this.#entries('marks', test.bits)
+      case 'any':
+        return this.#any(test.branches)
+    }
+  }
+
+  #any(all: readonly (readonly Test[])[]): Answer {
+    const branches = all.map((branch) => branch.map((part) => this.#answer(part)))
+    const answerOf = (branch: readonly Answer[], q: number) =>
+      branch.length === 0 ? `${ALL}u` : branch.map((part) => part(q)).join(' & ')
+    if (branches.length === 0) return () => '0u'
+    return (q) => `(${branches.map((branch) => `(${answerOf(branch, q)})`).join(' | ')})`
+  }
+
+  #text({ column, match, text, negated, texts, strings }: TextTest): Answer {
     const bytes = new TextEncoder().encode(text)
     const at = this.#push(bytes.length)
     this.#pushTable(wordsOfBytes(bytes))
     this.#push(strings, negated ? ALL : 0)
-    const read =
-      column === undefined
-        ? { values: undefined, validity: undefined }
-        : this.#strings(this.#columns[column]!)
-    return { kind: 'text', match, at, texts: this.#source('texts', texts), ...read }
-  }
-
-  #strings({ values, validity }: QueryColumn): { values: number; validity: number | undefined } {
-    return {
-      values: this.#source('word', values),
-      validity: validity && this.#source('bits', validity),
+    const source = this.#source('texts', texts)
+    const { values, known } = column === undefined ? NUMBERS : this.#strings(column)
+    return (q) => {
+      const rows = known === undefined ? `left_${q}` : `left_${q} & ${known(q)}`
+      return `match_${match}(${source}u, ${values(q)}, ${rows}, ${at}u)`
     }
   }
 
-  #values(column: QueryColumn, set: ValueSet): TestShape {
-    const { validity: bits } = column
+  #strings({ values, validity }: QueryColumn): {
+    readonly values: Answer
+    readonly known: Answer | undefined
+  } {
+    return {
+      values: this.#entries('word', values),
+      known: validity && this.#entries('bits', validity),
+    }
+  }
+
+  #values(column: QueryColumn, set: ValueSet): Answer {
     const stored = storedIntervals(set.intervals, column.type)
     const nulls = set.nulls ? ALL : 0
     const all = isEverything(stored)
     if (all || stored.intervals.length === 0) {
       const at = this.#push(all ? ALL : 0, nulls)
-      return { kind: 'fixed', at, validity: bits && this.#source('bits', bits) }
+      return this.#unlessNull(() => `argument(${at}u)`, column, at + 1)
     }
     const wide = stored.bits === 64
     const kind = kindOf(stored)
-    const values = this.#source(wide ? 'wide' : 'word', column.values)
-    const validity = bits && this.#source('bits', bits)
-    const count = kind === 'interval' ? stored.intervals.length : 1
+    const loaded = this.#entries(wide ? 'wide' : 'word', column.values)
+    const values: Answer = column.type === 'f32' ? (q) => `ordered_floats(${loaded(q)})` : loaded
+    const name = `within_${wide ? 'wide_' : ''}${kind}`
     const at = this.#pushSet(kind, stored)
-    if (this.#arguments.length - at !== count * testWords(kind, wide)) {
+    const count = kind === 'interval' ? stored.intervals.length : 1
+    const words = argumentWords(kind, wide)
+    if (this.#arguments.length - at !== count * words) {
       throw new WarpdexError('INTERNAL', `the test ${kind} has other arguments than its kernel expects`)
     }
-    if (validity !== undefined) this.#push(nulls)
-    return { kind, at, count, values, float: column.type === 'f32', validity }
+    const known: Answer = (q) => {
+      const parts = Array.from({ length: count }, (_, i) => `${name}(${values(q)}, ${at + i * words}u)`)
+      return parts.length === 1 ? parts[0]! : `(${parts.join(' | ')})`
+    }
+    return this.#unlessNull(known, column, column.validity === undefined ? 0 : this.#push(nulls))
   }
 
-  #pushSet(kind: 'interval' | 'intervals' | 'table', { bits, lowest, intervals }: StoredIntervals): number {
+  /** @param at the argument that answers for nulls */
+  #unlessNull(known: Answer, { validity }: QueryColumn, at: number): Answer {
+    if (validity === undefined) return known
+    const present = this.#entries('bits', validity)
+    return (q) => `unless_null(${known(q)}, ${present(q)}, ${at}u)`
+  }
+
+  #pushSet(kind: SetTest, { bits, lowest, intervals }: StoredIntervals): number {
     const words = (value: bigint) => wordsOfNumber(BigInt.asUintN(bits, value), bits)
     if (kind === 'interval') {
       return this.#push(
@@ -143,6 +189,13 @@ export class PredicateBuilder {
     return this.#arguments.push(...words) - words.length
   }
 
+  /** What a source has of a quad's entries. */
+  #entries(kind: SourceKind, buffer: GPUBuffer): Answer {
+    const source = this.#source(kind, buffer)
+    this.#read.add(source)
+    return (q) => `a${source}_${q}`
+  }
+
   /** The number of a source, which has one however often it is read. */
   #source(kind: SourceKind, buffer: GPUBuffer): number {
     const known = this.#sources.findIndex((source) => source.buffer === buffer && source.kind === kind)
@@ -150,9 +203,24 @@ export class PredicateBuilder {
   }
 }
 
-function kindOf({ intervals }: StoredIntervals): 'interval' | 'intervals' | 'table' {
+/** Entries that are the values themselves. */
+const NUMBERS = {
+  values: (q: number) => `(4u * ${quadOf(q)} + vec4u(0u, 1u, 2u, 3u))`,
+  known: undefined,
+}
+
+/** How a set of values is tested: by each of its intervals, by a search among them, by a bit for each value. */
+type SetTest = 'interval' | 'intervals' | 'table'
+
+function kindOf({ intervals }: StoredIntervals): SetTest {
   if (intervals.length <= FEW_INTERVALS) return 'interval'
   return intervals.at(-1)!.high < TABLE_BITS ? 'table' : 'intervals'
+}
+
+/** Words of a test's arguments, without the answer for nulls. */
+function argumentWords(kind: SetTest, wide: boolean): number {
+  if (kind === 'interval') return wide ? 4 : 2
+  return wide ? 4 : 3
 }
 
 function tableOf(intervals: StoredIntervals['intervals'], size: number): number[] {

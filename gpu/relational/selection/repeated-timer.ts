@@ -5,7 +5,6 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { CalibrationSize } from './calibrate.js'
 import { SelectionTimer, type TimedSelection } from './selection-timer.js'
-import type { Selections } from './selections.js'
 
 /** Rows of a selection that takes no time beside being launched. */
 const FEW_ROWS = 64
@@ -37,13 +36,12 @@ export class RepeatedTimer {
   constructor(
     device: Device,
     kernels: QueryKernels,
-    selections: Selections,
     warm: WarmDevice,
     size: CalibrationSize,
     stop: AbortSignal | undefined,
   ) {
     this.#isSoftware = device.facts.software
-    this.#timer = new SelectionTimer(device, kernels, selections)
+    this.#timer = new SelectionTimer(device, kernels)
     this.#warm = warm
     this.#size = size
     this.#stop = stop

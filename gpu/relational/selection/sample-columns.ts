@@ -47,7 +47,7 @@ export class SampleColumns {
   }
 
   static async create(device: Device, size: CalibrationSize): Promise<SampleColumns> {
-    const random = await RandomWords.create(device)
+    const random = new RandomWords(device)
     const { rows } = size
     const buffers: GPUBuffer[] = []
     const add = async (words: number, mask: number) => {

@@ -7,12 +7,9 @@ import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted } from './emit.js'
-import type { Entries, Mark, Marked } from './mark.js'
-import type { MatchBy, MatchConditions } from './match-conditions.js'
-import type { Predicate } from './predicate.js'
-import type { Predicates } from './predicates.js'
+import type { Entries, Groups, Mark, Marked } from './mark.js'
 import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
-import type { Testable } from './testable.js'
+import type { MatchBy, MatchTests, Test } from './tests.js'
 
 /** Rows that a selection begins from, such as those that an index gave: each once. The result has their order. */
 export interface StartRows {
@@ -42,8 +39,7 @@ export interface RunOptions {
 export interface SelectionParts {
   readonly mark: Mark
   readonly emit: Emit
-  readonly predicates: Predicates
-  readonly matches: MatchConditions
+  readonly matches: MatchTests
 }
 
 interface Request {
@@ -66,7 +62,7 @@ interface Rows extends Entries {
 /** What a kernel of a plan evaluates, over which entries. */
 interface Stage {
   readonly entries: Entries
-  readonly predicates: readonly Predicate[]
+  readonly groups: Groups
 }
 
 /** One selection. */
@@ -89,13 +85,13 @@ export class SelectionRun {
     const left: DeviceWord[] = []
     for (const [i, kernel] of plan.kernels.entries()) {
       const isLast = i === plan.kernels.length - 1
-      const { entries, predicates } = await this.#stage(state, kernel)
+      const { entries, groups } = await this.#stage(state, kernel)
       if (isLast && output.kind === 'count') {
-        left.push(await mark.count(this.#work, entries, predicates))
+        left.push(await mark.count(this.#work, entries, groups))
         const counts = await this.#work.read(left)
         return { count: counts[i]!, rows: undefined, columns: [], left: counts }
       }
-      const marked = await mark.record(this.#work, entries, predicates)
+      const marked = await mark.record(this.#work, entries, groups)
       left.push(marked.total)
       if (isLast) return this.#output(state, marked, await this.#work.read(left))
       // Of an expression's rows the host knows how many they are.
@@ -110,14 +106,13 @@ export class SelectionRun {
     const [only] = numbers
     const condition = numbers.length === 1 ? conditions[only!]! : undefined
     if (condition?.kind === 'expression') return this.#expression(state, condition.expression)
-    const groups: Testable[][] = []
+    const groups: Test[][] = []
     for (const group of kernel.groups) {
-      const tests: Testable[] = []
-      for (const number of group) tests.push(await this.#testable(state, conditions[number]!, number))
+      const tests: Test[] = []
+      for (const number of group) tests.push(await this.#test(state, conditions[number]!, number))
       groups.push(textsLast(tests))
     }
-    const predicates = await this.#parts.predicates.of(this.#work, state, state.columns, groups)
-    return { entries: state, predicates }
+    return { entries: state, groups }
   }
 
   /** An expression is evaluated for the rows that are left, whose results are a column of their own. */
@@ -132,31 +127,27 @@ export class SelectionRun {
     const values = evaluateCondition(work, table, expression)
     const entries = { bound: count!, live: undefined, list: undefined }
     const results: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
-    const isTrue: Testable = {
-      kind: 'values',
-      column: 0,
-      set: { intervals: [{ low: 1n, high: 1n }], nulls: false },
-    }
-    return { entries, predicates: await this.#parts.predicates.of(work, entries, [results], [[isTrue]]) }
+    const isTrue = { intervals: [{ low: 1n, high: 1n }], nulls: false }
+    return { entries, groups: [[{ kind: 'values', column: results, set: isTrue }]] }
   }
 
   /** @param number of the condition that it is or is a part of */
-  async #testable(state: Rows, condition: Condition, number: number): Promise<Testable> {
+  async #test(state: Rows, condition: Condition, number: number): Promise<Test> {
     switch (condition.kind) {
       case 'values':
-        return condition
+        return { ...condition, column: state.columns[condition.column]! }
       case 'match': {
         const column = state.columns[condition.column]!
         const strings = column.dictionary?.size ?? 0
         const by =
           this.#request.options.matchBy?.get(number) ?? (strings <= state.bound ? 'dictionary' : 'row')
-        return this.#parts.matches.testable(this.#work, condition, column, by)
+        return this.#parts.matches.of(this.#work, condition, column, by)
       }
       case 'any': {
-        const branches: Testable[][] = []
+        const branches: Test[][] = []
         for (const branch of condition.branches) {
-          const tests: Testable[] = []
-          for (const part of branch) tests.push(await this.#testable(state, part, number))
+          const tests: Test[] = []
+          for (const part of branch) tests.push(await this.#test(state, part, number))
           branches.push(tests)
         }
         return { kind: 'any', branches }
@@ -239,11 +230,11 @@ export class SelectionRun {
 }
 
 /** Strings are compared for rows only that the tests before have left. */
-function textsLast(tests: readonly Testable[]): Testable[] {
+function textsLast(tests: readonly Test[]): Test[] {
   const isText = tests.map(hasText)
   return [...tests.filter((_, i) => !isText[i]), ...tests.filter((_, i) => isText[i])]
 }
 
-function hasText(test: Testable): boolean {
+function hasText(test: Test): boolean {
   return test.kind === 'any' ? test.branches.flat().some(hasText) : test.kind === 'text'
 }

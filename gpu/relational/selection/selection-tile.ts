@@ -2,7 +2,10 @@ import type { Device } from '../../device/device.js'
 import { groupsFor, SERIAL_GROUP_SIZE, type Strategy, subgroupTile } from '../../primitives/strategy.js'
 
 /** Entries of a word of bits. */
-export const WORD_ENTRIES = 32
+const WORD_ENTRIES = 32
+
+/** Words of a tile of the kernels for CPUs. */
+const SERIAL_TILE_WORDS = 32
 
 /** Quads of an invocation that a GPU loads side by side, enough to keep its memory busy; each takes four registers. */
 const LOADS = 8
@@ -13,49 +16,33 @@ export interface SelectionTile {
   readonly invocations: number
   /** Words of bits of a tile. */
   readonly words: number
+  /** Entries of a tile. */
+  readonly entries: number
   /** Loads of an invocation that are under way at a time. */
   readonly loads: number
   /** What the kernels are made with. */
   readonly conditions: Readonly<Record<string, boolean>>
+  /** The entry point for the device's kind. */
+  entryPoint(name: string): string
   /** Tiles of so many entries. */
   tiles(entries: number): number
   /** Workgroups that handle this many tiles. */
   groups(tiles: number): number
 }
 
-/** Invocations of a workgroup that kernels for subgroups can have. */
-export type SelectionWorkgroup = 256 | 512
-
-/** Bytes of workgroup memory that kernels of 512 invocations take, with what they share with others. */
-const LARGE_WORKGROUP_BYTES = 2 ** 15
-
-/** The workgroups that a device can run with a strategy, the usual one first. */
-export function selectionWorkgroups(device: Device, strategy: Strategy): SelectionWorkgroup[] {
-  const { maxComputeWorkgroupStorageSize } = device.gpu.limits
-  const isLarge =
-    strategy === 'subgroups' &&
-    selectionTile(device, strategy, 512).invocations === 512 &&
-    maxComputeWorkgroupStorageSize >= LARGE_WORKGROUP_BYTES
-  return isLarge ? [256, 512] : [256]
-}
-
-/** @param workgroup invocations of a workgroup where subgroups of 32 lanes are used; others have their own */
-export function selectionTile(
-  device: Device,
-  strategy: Strategy,
-  workgroup: SelectionWorkgroup,
-): SelectionTile {
-  const groups = (tiles: number) => groupsFor(strategy, tiles)
-  const cut = (words: number) => (entries: number) => Math.ceil(entries / (words * WORD_ENTRIES))
-  if (strategy !== 'subgroups') {
-    const serial = strategy === 'serial'
-    const words = serial ? 32 : 256
-    const invocations = serial ? SERIAL_GROUP_SIZE : words
-    const conditions = { serial, subgroups: false }
-    return { invocations, words, loads: serial ? 1 : LOADS, conditions, tiles: cut(words), groups }
+export function selectionTile(device: Device, strategy: Strategy): SelectionTile {
+  const isSerial = strategy === 'serial'
+  const { invocations, conditions } = subgroupTile(device, 'runs', strategy)
+  const words = isSerial ? SERIAL_TILE_WORDS : invocations
+  const entries = words * WORD_ENTRIES
+  return {
+    invocations: isSerial ? SERIAL_GROUP_SIZE : invocations,
+    words,
+    entries,
+    loads: isSerial ? 1 : LOADS,
+    conditions,
+    entryPoint: (name) => (isSerial ? `${name}_serial` : name),
+    tiles: (count) => Math.ceil(count / entries),
+    groups: (tiles) => groupsFor(strategy, tiles),
   }
-  const tile = subgroupTile(device, workgroup === 512 ? 'scan' : 'runs')
-  const { invocations } = tile
-  const conditions = { ...tile.conditions, subgroups: true }
-  return { invocations, words: invocations, loads: LOADS, conditions, tiles: cut(invocations), groups }
 }

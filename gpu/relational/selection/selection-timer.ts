@@ -6,7 +6,6 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { RunOptions } from './selection-run.js'
 import type { Condition, SelectionOutput, SelectionPlan } from './selection-types.js'
-import type { Selections } from './selections.js'
 
 /** A selection that is to be timed. */
 export interface TimedSelection {
@@ -29,13 +28,10 @@ export interface SelectionTime {
 export class SelectionTimer {
   readonly #device: Device
   readonly #kernels: QueryKernels
-  readonly #selections: Selections
 
-  /** @param selections those of the kernels, unless given */
-  constructor(device: Device, kernels: QueryKernels, selections = kernels.selections) {
+  constructor(device: Device, kernels: QueryKernels) {
     this.#device = device
     this.#kernels = kernels
-    this.#selections = selections
   }
 
   /** What a kernel takes, in nanoseconds: by the device's timestamps, or on the wall where it has none. */
@@ -68,7 +64,15 @@ export class SelectionTimer {
     try {
       const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
       const begin = performance.now()
-      const { count } = await this.#selections.run(work, columns, rows, conditions, plan, output, options)
+      const { count } = await this.#kernels.selections.run(
+        work,
+        columns,
+        rows,
+        conditions,
+        plan,
+        output,
+        options,
+      )
       work.submit()
       // A count was waited for; what is written after it was not.
       if (output.kind !== 'count') await this.#device.workDone()

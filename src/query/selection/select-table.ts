@@ -1,6 +1,6 @@
 import { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import { FIRST_SOURCE } from '../../../gpu/relational/selection/generate-predicate.js'
+import { FIRST_SOURCE } from '../../../gpu/relational/selection/predicate-text.js'
 import type { Selected, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'

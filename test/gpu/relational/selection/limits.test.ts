@@ -1,5 +1,5 @@
 import t from 'tap'
-import { GeneratedKernels } from '../../../../gpu/relational/selection/generated-kernels.js'
+import { GeneratedKernels } from '../../../../gpu/relational/expressions/generated-kernels.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { hostRelation } from '../../../src/query/host-relation.js'
@@ -97,17 +97,17 @@ t.test('no more kernels are kept than were asked for last', async (t) => {
   await withWork(async ({ device }) => {
     const kernels = new GeneratedKernels(device, 2)
     const kernelOf = (quads: number) =>
-      kernels.get({
-        module: 'relational/selection/mark',
-        entryPoint: 'mark',
-        bindings: ['read', 'read', 'write', 'write'],
-        params: 3,
-        conditions: { serial: true, subgroups: false, count: false, continued: false },
-        generated: {
-          module: 'relational/selection/plan',
-          text: `const QUADS = ${quads}u; fn passes(quads: vec4u, possible: vec4u) -> vec4u { return possible; }`,
+      kernels.get(
+        {
+          module: 'relational/selection/mark',
+          conditions: { emulated: true, runs: true },
+          generated: {
+            module: 'relational/selection/plan',
+            text: `const QUADS = ${quads}u; fn passes(quads: vec4u, possible: vec4u) -> vec4u { return possible; }`,
+          },
         },
-      })
+        'mark_serial',
+      )
     const [first, second] = [await kernelOf(1), await kernelOf(2)]
     t.equal(await kernelOf(1), first)
     await kernelOf(4)

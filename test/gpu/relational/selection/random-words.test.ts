@@ -5,7 +5,7 @@ import { openDevice } from '../../open-device.js'
 
 t.test('words are those of the hash, whatever their number', async (t) => {
   const device = await openDevice(t)
-  const random = await RandomWords.create(device)
+  const random = new RandomWords(device)
   for (const [count, first, mask] of [
     [1, 0, 0xffffffff],
     [1000, 7, 0xffffffff],

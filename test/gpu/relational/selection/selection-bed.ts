@@ -48,7 +48,7 @@ export interface Outcome {
 }
 
 let opened: Promise<{ device: Device; kernels: QueryKernels }> | undefined
-const made = new Map<Strategy, Promise<Selections>>()
+const made = new Map<Strategy, Selections>()
 
 async function open() {
   const device = await openDevice(root)
@@ -99,10 +99,10 @@ export class SelectionBed {
   static async create(table: HostRelation, strategy: Strategy = 'serial'): Promise<SelectionBed> {
     opened ??= open()
     const { device, kernels } = await opened
-    const selections = made.get(strategy) ?? Selections.create(device, strategy)
+    const selections = made.get(strategy) ?? new Selections(device, strategy)
     made.set(strategy, selections)
     const relation = await uploadRelation(device, table)
-    return new SelectionBed(device, kernels, await selections, [...relation.columns.values()], table.rows)
+    return new SelectionBed(device, kernels, selections, [...relation.columns.values()], table.rows)
   }
 
   async run(

@@ -1,8 +1,11 @@
 import type { Device } from '../../device/device.js'
-import type { Kernel, KernelDescription } from '../../device/kernel.js'
+import type { Kernel } from '../../device/kernel.js'
+import type { GeneratedModule, ModuleDescription } from '../../device/shaders.js'
 
-/** A kernel with a generated part. */
-export type GeneratedDescription = KernelDescription & Required<Pick<KernelDescription, 'generated'>>
+/** A module with a generated part. */
+export interface GeneratedDescription extends ModuleDescription {
+  readonly generated: GeneratedModule
+}
 
 /** Far more shapes than the queries of a server usually have; each kernel is some 100 KB of the driver's memory. */
 const KERNELS_KEPT = 512
@@ -24,18 +27,19 @@ export class GeneratedKernels {
     return this.#kernels.size
   }
 
-  get(description: GeneratedDescription): Promise<Kernel> {
-    const { module, entryPoint, conditions, generated } = description
-    const key = JSON.stringify([module, entryPoint, conditions, generated])
-    const kernel = this.#kernels.get(key) ?? this.#make(key, description)
+  /** A kernel whose buffers and parameters are told by name, compiled. */
+  get(description: GeneratedDescription, entryPoint: string): Promise<Kernel> {
+    const { module, conditions, generated } = description
+    const key = [module, entryPoint, JSON.stringify(conditions), generated.module, generated.text].join('\n')
+    const kernel = this.#kernels.get(key) ?? this.#make(key, description, entryPoint)
     this.#kernels.delete(key)
     this.#kernels.set(key, kernel)
     if (this.#kernels.size > this.#most) this.#kernels.delete(this.#kernels.keys().next().value!)
     return kernel
   }
 
-  #make(key: string, description: GeneratedDescription): Promise<Kernel> {
-    const kernel = this.#device.kernel(description)
+  #make(key: string, description: GeneratedDescription, entryPoint: string): Promise<Kernel> {
+    const kernel = this.#device.generatedKernel(description, entryPoint)
     // What failed for want of memory may succeed later.
     kernel.catch(() => {
       if (this.#kernels.get(key) === kernel) this.#kernels.delete(key)
