@@ -1,0 +1,18 @@
+import type { NodeOf } from '../node-of.js'
+import type { QueryRun } from '../query-run.js'
+import { type Reading, selectTable } from '../selection/select-table.js'
+import type { Tables } from './tables.js'
+
+/**
+ * The rows of each table that a condition holds for.
+ * @param reading what becomes of them
+ */
+export async function* where(run: QueryRun, node: NodeOf<'where'>, input: Tables, reading: Reading): Tables {
+  for await (const table of input) {
+    yield await run.step(node, [table], async () => {
+      const selected = await selectTable(run, node, table, reading)
+      await run.checkFaults(node)
+      return selected
+    })
+  }
+}
