@@ -1,4 +1,4 @@
-import type { ColumnSample } from '../selection/column-sample.js'
+import type { ColumnSample } from './column-sample.js'
 import { COMMON_ROWS, type Matches, type SideMatches } from './key-matches.js'
 import { isComplete, type Source } from './node-estimate.js'
 

@@ -1,9 +1,9 @@
 import type { Table, TableColumn } from '../../../gpu/relational/query/table.js'
 import type { QueryRun } from '../query-run.js'
-import { columnSample } from '../selection/column-sample.js'
-import { factsOf } from '../selection/table-columns.js'
+import { columnSample } from './column-sample.js'
 import { COMMON_ROWS } from './key-matches.js'
 import { type NodeColumn, type NodeEstimate, type Source, unknownColumn } from './node-estimate.js'
+import { factsOf } from './sampled-columns.js'
 
 /**
  * What is thought of the values of a table that is there, from the samples that are at hand, so that nothing is waited for: as if its rows had been

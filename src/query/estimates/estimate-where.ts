@@ -1,10 +1,10 @@
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
+import { normalise } from '../conditions/normalise.js'
 import type { NodeOf } from '../node-of.js'
-import type { EstimatedColumn } from '../selection/column-sample.js'
-import { bitsOf, Estimates, MOST_CONDITIONS } from '../selection/estimates.js'
-import { normalise } from '../selection/normalise.js'
+import type { EstimatedColumn } from './column-sample.js'
+import { bitsOf, Estimates, MOST_CONDITIONS } from './condition-shares.js'
 import {
   changed,
   type NodeColumn,

@@ -1,5 +1,5 @@
 import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
-import type { ColumnSample } from '../selection/column-sample.js'
+import type { ColumnSample } from './column-sample.js'
 import type { NodeColumn, Source } from './node-estimate.js'
 import { tuplePlaces } from './tuple-places.js'
 

@@ -1,5 +1,5 @@
-import type { ColumnFacts } from '../selection/column-domain.js'
-import type { ColumnSample } from '../selection/column-sample.js'
+import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnSample } from './column-sample.js'
 
 /** Rows that a sample was drawn from, as a node has them: those of a relation, or of its groups. */
 export interface Source {

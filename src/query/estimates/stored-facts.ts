@@ -2,7 +2,7 @@ import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import { sampleOf } from '../../../gpu/relational/query/read-sample.js'
 import { inputsOf, type TypedNode } from '../../../protocol/query/typed.js'
-import { columnSample } from '../selection/column-sample.js'
+import { columnSample } from './column-sample.js'
 import type { StoredColumnFacts, StoredFacts } from './estimate-tree.js'
 
 /**

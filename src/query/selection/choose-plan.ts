@@ -7,11 +7,11 @@ import type {
   SelectionPlan,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
-import type { EstimatedColumn } from './column-sample.js'
+import type { Implied, Normalised } from '../conditions/normalise.js'
+import type { EstimatedColumn } from '../estimates/column-sample.js'
+import { type EstimatedImplied, Estimates } from '../estimates/condition-shares.js'
 import { CostModel, type ModelColumn } from './cost-model.js'
-import { type EstimatedImplied, Estimates } from './estimates.js'
 import { evaluationOf, perListedRow } from './evaluation-costs.js'
-import type { Implied, Normalised } from './normalise.js'
 import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js'
 
 /** What is selected from, and to what end. */

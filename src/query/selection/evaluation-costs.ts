@@ -8,7 +8,7 @@ import type {
   ValueSet,
 } from '../../../gpu/relational/selection/selection-types.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
-import type { ColumnFacts } from './column-domain.js'
+import type { ColumnFacts } from '../conditions/column-domain.js'
 import type { Evaluation, MatchEvaluation } from './cost-model.js'
 
 /** Strings of a dictionary that are looked at for their length. */

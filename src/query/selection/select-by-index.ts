@@ -7,12 +7,12 @@ import type {
   Selected,
   SelectionOutput,
 } from '../../../gpu/relational/selection/selection-types.js'
+import type { Normalised } from '../conditions/normalise.js'
+import { Estimates } from '../estimates/condition-shares.js'
 import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, PLANNED_CONDITIONS, type SelectionTask } from './choose-plan.js'
-import { Estimates } from './estimates.js'
 import { perListedRow } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
-import type { Normalised } from './normalise.js'
 import { runPlan } from './run-plan.js'
 import { settleFaults } from './settle-faults.js'
 

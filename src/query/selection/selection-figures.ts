@@ -4,8 +4,8 @@ import type {
   SelectionIndex,
   SelectionKernel,
 } from '../../../protocol/query/explanation.js'
+import { describeCondition } from '../conditions/describe-condition.js'
 import type { ChosenPlan, SelectionTask } from './choose-plan.js'
-import { describeCondition } from './describe-condition.js'
 import { allPlans, planCost } from './enumerate-plans.js'
 import { notationOf } from './notation.js'
 import { type CostedPlan, optimise } from './optimise.js'

@@ -4,13 +4,13 @@ import { aligned } from '../../../../protocol/columns.js'
 import { checkQuery } from '../../../../protocol/query/check-query.js'
 import type { QueryNode } from '../../../../protocol/query/tree.js'
 import type { TypedNode } from '../../../../protocol/query/typed.js'
+import { ColumnSample } from '../../../../src/query/estimates/column-sample.js'
 import {
   estimateTree,
   type StoredColumnFacts,
   type StoredFacts,
 } from '../../../../src/query/estimates/estimate-tree.js'
 import { pruneColumns } from '../../../../src/query/prune-columns.js'
-import { ColumnSample } from '../../../../src/query/selection/column-sample.js'
 import { columnBytes, type HostColumn, type HostRelation, schemaOf, validityBytes } from '../host-relation.js'
 
 /** Relations with the samples that a query would have of them. */

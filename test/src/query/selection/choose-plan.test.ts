@@ -2,13 +2,13 @@ import t from 'tap'
 import { dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
 import type { RelationSample } from '../../../../gpu/relational/relation-sample.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
+import { between } from '../../../../src/query/conditions/value-sets.js'
+import type { EstimatedColumn } from '../../../../src/query/estimates/column-sample.js'
+import { ColumnSample } from '../../../../src/query/estimates/column-sample.js'
+import { Estimates } from '../../../../src/query/estimates/condition-shares.js'
 import { choosePlan, type SelectionTask } from '../../../../src/query/selection/choose-plan.js'
-import type { EstimatedColumn } from '../../../../src/query/selection/column-sample.js'
-import { ColumnSample } from '../../../../src/query/selection/column-sample.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
 import { planCost } from '../../../../src/query/selection/enumerate-plans.js'
-import { Estimates } from '../../../../src/query/selection/estimates.js'
-import { between } from '../../../../src/query/selection/value-sets.js'
 
 const NUMBERS: EstimatedColumn = {
   type: 'u32',

@@ -1,8 +1,8 @@
 import type { Condition, ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import type { MatchKind, ValueType } from '../../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
-import { type ColumnFacts, orderedNumber } from '../../../../src/query/selection/column-domain.js'
-import type { Normalised } from '../../../../src/query/selection/normalise.js'
+import { type ColumnFacts, orderedNumber } from '../../../../src/query/conditions/column-domain.js'
+import type { Normalised } from '../../../../src/query/conditions/normalise.js'
 import type { Cell } from '../host-relation.js'
 
 /** What an expression is for a row, in the three values of SQL: a plain model, which knows nothing of sets or orders of bits. */

@@ -8,7 +8,7 @@ import {
   isEmpty,
   isWithin,
   unionOf,
-} from '../../../../src/query/selection/value-sets.js'
+} from '../../../../src/query/conditions/value-sets.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { hasValue } from './condition-model.js'
 

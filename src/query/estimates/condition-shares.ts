@@ -2,10 +2,10 @@ import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { lowest } from '../selection/cost-model.js'
 import type { EstimatedColumn } from './column-sample.js'
 import { comparedRows } from './compare-columns.js'
-import { lowest } from './cost-model.js'
-import { anyShare, defaultShare } from './default-selectivity.js'
+import { anyShare, defaultShare } from './default-share.js'
 
 /** A condition that follows from another one, by that one's number if that is among those that are estimated. */
 export interface EstimatedImplied {

@@ -2,7 +2,7 @@ import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../protocol/relation.js'
-import type { ColumnFacts } from './column-domain.js'
+import type { ColumnFacts } from '../conditions/column-domain.js'
 import { Histogram } from './histogram.js'
 
 const SIGN = 0x80000000

@@ -8,9 +8,9 @@ import {
 } from '../../../../gpu/relational/relation-sample.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../../protocol/relation.js'
-import { ColumnSample, type EstimatedColumn } from '../../../../src/query/selection/column-sample.js'
-import { Estimates } from '../../../../src/query/selection/estimates.js'
-import { between, unionOf } from '../../../../src/query/selection/value-sets.js'
+import { between, unionOf } from '../../../../src/query/conditions/value-sets.js'
+import { ColumnSample, type EstimatedColumn } from '../../../../src/query/estimates/column-sample.js'
+import { Estimates } from '../../../../src/query/estimates/condition-shares.js'
 import { Random, seedOfRun } from '../../../random.js'
 
 const ROWS = 200_000
