@@ -2,13 +2,16 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { type Command, CommandRecorder, type CommandTaker, type Settle } from './command-recorder.js'
 import type { GroupRange, Recorder } from './recorder.js'
 
+/** Less work than what is expected to take so long is held back until somebody waits for it: what follows goes to the device with it. */
+const HELD_MS = 0.5
+
 /** How the work of one operation gets to the device's queue. */
 export interface Lane {
   record(): Recorder
   /** Calls back when all that was submitted is in the queue, or never will be. */
   whenSubmitted(call: () => void): void
   /**
-   * Settles when all that was submitted is in the queue.
+   * Has all that was submitted go to the queue, and settles when it is there.
    * @throws WarpdexError what the operation was stopped by
    */
   submitted(): Promise<void>
@@ -35,18 +38,27 @@ export interface SlicedOperation {
   readonly onSlice?: (() => void) | undefined
 }
 
-/** A lane whose work goes to the queue in slices, when it is its turn (`turns.ts`). */
+/** What lanes get their turns from. */
+export interface TurnGiver {
+  /** The lane has work that is to go to the queue. */
+  enter(lane: SlicedLane): void
+  /** Milliseconds that a command is expected to take. */
+  expected(command: Command): number
+}
+
+/** A lane whose work goes to the queue in slices, when it is its turn (`turns.ts`): in order, and not before it is worth a submission, or waited for. */
 export class SlicedLane implements Lane, CommandTaker {
-  readonly #enter: () => void
+  readonly #turns: TurnGiver
   readonly #operation: SlicedOperation
   #work: (Command | Settle)[] = []
+  /** Milliseconds that what was held back is expected to take. */
+  #held = 0
   /** Units of the first command that were taken already. */
   #begun = 0
   #failure: unknown
 
-  /** @param enter called when there is work */
-  constructor(enter: (lane: SlicedLane) => void, operation: SlicedOperation) {
-    this.#enter = () => enter(this)
+  constructor(turns: TurnGiver, operation: SlicedOperation) {
+    this.#turns = turns
     this.#operation = operation
   }
 
@@ -59,8 +71,12 @@ export class SlicedLane implements Lane, CommandTaker {
       settle(work, this.#failure)
       throw this.#failure
     }
-    for (const each of work) this.#work.push(each)
-    if (this.isWaiting) this.#enter()
+    for (const each of work) {
+      this.#work.push(each)
+      if (typeof each !== 'function') this.#held += this.#turns.expected(each)
+    }
+    if (this.#held < HELD_MS) return
+    this.#goOn()
     // What was submitted at once may have failed at once.
     if (this.#failure !== undefined) throw this.#failure
   }
@@ -70,6 +86,7 @@ export class SlicedLane implements Lane, CommandTaker {
   }
 
   pending(): Promise<void> | undefined {
+    this.#goOn()
     return this.isWaiting || this.#failure !== undefined ? this.submitted() : undefined
   }
 
@@ -79,6 +96,7 @@ export class SlicedLane implements Lane, CommandTaker {
   }
 
   async submitted(): Promise<void> {
+    this.#goOn()
     if (this.#failure !== undefined) throw this.#failure
     if (!this.isWaiting) return
     await new Promise<void>((resolve, reject) => {
@@ -110,6 +128,11 @@ export class SlicedLane implements Lane, CommandTaker {
     this.#work = this.#work.slice(taken)
     if (parts.length > 0) this.#operation.onSlice?.()
     return { parts, settles }
+  }
+
+  #goOn(): void {
+    this.#held = 0
+    if (this.isWaiting) this.#turns.enter(this)
   }
 
   /** Drops what waits. Whatever is submitted later fails. */

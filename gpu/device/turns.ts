@@ -20,7 +20,7 @@ export interface TurnsDevice {
 /**
  * Shares a device among operations with much work and everybody else. Each operation has a lane. What is recorded in it goes to the queue in slices, lanes by
  * turns, each when what is under way leaves room for it. A slice is what is expected to take half of `queryUnderWayMilliseconds`, by what others took
- * (`rates.ts`); a dispatch that takes longer is divided. Little work goes at once where nothing else is under way.
+ * (`rates.ts`); a dispatch that takes longer is divided. Little work goes at once where nothing else is under way, and somebody waits for it.
  */
 export class Turns {
   readonly #device: TurnsDevice
@@ -44,7 +44,8 @@ export class Turns {
       if (!this.#waiting.includes(lane)) this.#waiting.push(lane)
       this.#goOn()
     }
-    return new SlicedLane(enter, operation)
+    const expected = ({ kind, weight, count }: Command) => this.#rates.of(kind) * weight * count
+    return new SlicedLane({ enter, expected }, operation)
   }
 
   #goOn(): void {

@@ -6,6 +6,8 @@ import type { BufferPool } from './buffer-pool.js'
 interface Account {
   /** Of buffers that are held, or were given back and wait for the work that uses them to be submitted. */
   bytes: number
+  /** Of those that wait. */
+  waiting: number
   /** The bytes of each that is held. */
   readonly buffers: Map<GPUBuffer, number>
 }
@@ -26,7 +28,7 @@ export class Scratch {
     pool: BufferPool,
     lane: Lane,
     admit?: (bytes: number) => void,
-    account: Account = { bytes: 0, buffers: new Map() },
+    account: Account = { bytes: 0, waiting: 0, buffers: new Map() },
   ) {
     this.#pool = pool
     this.#lane = lane
@@ -71,6 +73,11 @@ export class Scratch {
     return this.#account.bytes
   }
 
+  /** Bytes that were given back, and wait for the work that uses them to be submitted. */
+  get waitingBytes(): number {
+    return this.#account.waiting
+  }
+
   /** The buffers that are held at the moment. */
   get held(): ReadonlySet<GPUBuffer> {
     return new Set(this.#buffers)
@@ -100,12 +107,14 @@ export class Scratch {
       const size = kept?.has(buffer) ? undefined : account.buffers.get(buffer)
       if (size === undefined) continue
       account.buffers.delete(buffer)
+      account.waiting += size
       released.set(buffer, size)
     }
     if (released.size === 0) return
     this.#lane.whenSubmitted(() => {
       for (const [buffer, size] of released) {
         account.bytes -= size
+        account.waiting -= size
         this.#pool.release(buffer)
       }
     })

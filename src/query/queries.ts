@@ -60,6 +60,9 @@ interface OpenCursor {
 /** Numbers of results that were given up which are remembered: as many as may be read at a time, a few times over. */
 const GIVEN_UP_KEPT = 4 * LIMITS.queryCursors
 
+/** Of the memory that a query may take, what may wait to be given back. */
+const WAITING_PART = 1 / 64
+
 /** Queries of one engine: each checked, carried out, and read a batch at a time. */
 export class Queries {
   readonly #host: QueryHost
@@ -325,7 +328,8 @@ export class Queries {
         share.holds(scratch)
         try {
           const work = new DeviceWork(device, kernels, scratch)
-          const result = await use(new QueryRun(work, relations, options), node)
+          const waitingBytes = this.#memory.limits.each * WAITING_PART
+          const result = await use(new QueryRun(work, relations, { ...options, waitingBytes }), node)
           if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
           return result
         } finally {

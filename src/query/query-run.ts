@@ -16,6 +16,8 @@ export interface Origin {
 export interface RunOptions {
   /** Whether nobody waits for the result any more; asked before each step, and before each slice of its work. */
   readonly isCancelled?: () => boolean
+  /** Bytes that may have been given back and wait for work to be submitted; none if absent. */
+  readonly waitingBytes?: number
   /** Whether the device is waited for behind each step, so that its time is that of the step. */
   readonly isTimed?: boolean
   /** Whether who asks may be told of an index; of all of them if this is absent. */
@@ -89,16 +91,16 @@ export class QueryRun {
   ): Promise<Table> {
     this.refuseCancelled()
     return this.measure(node, async () => {
-      let made: Table | undefined
       try {
-        made = await make()
-        // What lies before the next step's work is in the device's queue, so that a step holds no more memory than it needs.
-        await this.work.submitted()
-        return made
-      } finally {
+        const made = await make()
         for (const input of inputs) this.#held.delete(input)
-        if (made !== undefined) this.#held.add(made)
+        this.#held.add(made)
         this.#giveBack()
+        await this.#regain()
+        return made
+      } catch (error) {
+        for (const input of inputs) this.drop(input)
+        throw error
       }
     })
   }
@@ -153,6 +155,12 @@ export class QueryRun {
   async checkFaults(node: TypedNode): Promise<void> {
     const faults = await this.work.takeFaults()
     if (faults !== 0) throw new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`)
+  }
+
+  /** Where much memory is given back, the work that uses it is submitted, so that the next step may have it. */
+  async #regain(): Promise<void> {
+    const { waitingBytes = 0 } = this.#options
+    if (this.work.scratch.waitingBytes > waitingBytes) await this.work.submitted()
   }
 
   #giveBack(): void {
