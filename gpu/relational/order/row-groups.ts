@@ -1,70 +1,104 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { Kernel } from '../../device/kernel.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { selectFlagged } from '../query/expressions.js'
-import { Op } from '../query/opcodes.js'
-import { ProgramBuilder } from '../query/program.js'
+import type { RowNumbers } from '../query/fetch.js'
 import type { Table } from '../query/table.js'
-import { orderRows, type RowOrder } from './row-order.js'
+import { type PackedKey, packKeys, type RowOrder, sortKeys } from './row-order.js'
+import { ascending, neighbourOrder, type RowsOrder } from './sortedness.js'
 
 /** Rows in an order in which equal ones are neighbours. */
 export interface RowGroups {
-  readonly order: GPUBuffer
+  /** Numbers of rows; undefined where they are as they lie. */
+  readonly order: GPUBuffer | undefined
   /** The place in the order where each group starts. */
   readonly starts: GPUBuffer
   readonly count: number
   /** For each place of the order whether a group starts there. */
   readonly flags: GPUBuffer
+  /** The order that the first rows of groups are in. */
+  readonly firstsBy: RowsOrder
 }
 
 /** Finds groups of equal rows (`row-groups.wesl`). */
 export class GroupStarts {
-  readonly #kernels: Kernels<'mark_group_starts'>
+  readonly #kernels: Kernels<'mark_group_starts' | 'number_rows' | 'rank_rows'>
 
   constructor(device: Device) {
-    this.#kernels = device.kernels('relational/order/row-groups', ['mark_group_starts'])
-  }
-
-  /** Groups rows of a table that are equal in all columns; nulls are equal. Within a group rows stay in their order. */
-  async group(work: DeviceWork, table: Table): Promise<RowGroups> {
-    const { rows } = table
-    if (rows === 0) return { order: work.words(0), starts: work.words(0), count: 0, flags: work.words(0) }
-    const by = table.columns.map((_, column) => ({ column, descending: false, nullsFirst: false }))
-    const order = await orderRows(work, table, by)
-    const flags = this.#mark(work, order, rows)
-    const { numbers, count } = await selectFlagged(work, flags, rows)
-    return { order: order.order, starts: numbers.buffer, count, flags }
+    const entryPoints = ['mark_group_starts', 'number_rows', 'rank_rows'] as const
+    this.#kernels = device.kernels('relational/order/row-groups', entryPoints)
   }
 
   /**
-   * Numbers groups in their order.
-   * @param output gets the number of each row's group
+   * Groups rows of a table that are equal in all columns; nulls are equal. Within a group rows stay in their order. Rows that are known to be in an order
+   * are not sorted, and where no two can be equal nothing is read.
    */
-  number(work: DeviceWork, { order, flags }: RowGroups, rows: number, output: GPUBuffer): void {
-    const { primitives, evaluation } = work.kernels
-    const before = work.words(rows)
-    primitives.scan(work.recorder, work.scratch, flags, before, rows)
-    const builder = new ProgramBuilder()
-    for (const values of [before, flags]) {
-      builder.load({ type: 'u32', values, validity: undefined, dictionary: undefined })
+  async group(work: DeviceWork, table: Table): Promise<RowGroups> {
+    const { rows } = table
+    const known = neighbourOrder(work, table)
+    const firstsBy = { by: known?.by ?? table.columns.map((_, i) => ascending(i)), unique: true }
+    const flags = work.words(rows)
+    if (rows === 0) return { order: undefined, starts: work.words(0), count: 0, flags, firstsBy }
+    const { primitives } = work.kernels
+    if (known?.unique) {
+      const starts = work.words(rows)
+      primitives.fill(work.recorder, flags, rows, 1)
+      primitives.iota(work.recorder, starts, rows)
+      return { order: undefined, starts, count: rows, flags, firstsBy }
     }
-    builder.binary(Op.addUnsigned)
-    builder.constant(1n)
-    builder.binary(Op.subtractFreely)
-    const numbers = evaluation.record(work, builder.finish(), rows, { words: 1 })
-    primitives.scatter(work.recorder, numbers, order, output, rows, 1)
+    const by = table.columns.map((_, column) => ascending(column))
+    const keys = await packKeys(work, table, by)
+    const sorted = known === undefined ? sortKeys(work, keys, rows) : undefined
+    this.#mark(work, keys, sorted, rows, flags)
+    const { numbers, count } = await selectFlagged(work, flags, rows)
+    return { order: sorted?.order, starts: numbers.buffer, count, flags, firstsBy }
   }
 
-  #mark(work: DeviceWork, { order, keys }: RowOrder, rows: number): GPUBuffer {
-    const flags = work.words(rows)
-    if (keys.length === 0) {
+  /** For each row the number of its group. */
+  number(work: DeviceWork, groups: RowGroups, rows: number): GPUBuffer {
+    return this.#perRow(work, this.#kernels.number_rows, groups, rows)
+  }
+
+  /** For each row how many of its group come before it. */
+  rank(work: DeviceWork, groups: RowGroups, rows: number): GPUBuffer {
+    return this.#perRow(work, this.#kernels.rank_rows, groups, rows)
+  }
+
+  #perRow(work: DeviceWork, kernel: Kernel, { order, flags, starts }: RowGroups, rows: number): GPUBuffer {
+    const before = work.words(rows)
+    work.kernels.primitives.scan(work.recorder, work.scratch, flags, before, rows)
+    const output = work.words(rows)
+    const buffers = { order: order ?? work.absent, marked: flags, before, starts, output }
+    const params = { count: rows, words: 1, ordered: order === undefined ? 0 : 1, further: 0 }
+    work.recorder.dispatch(kernel, buffers, params, rows)
+    return output
+  }
+
+  #mark(
+    work: DeviceWork,
+    packed: readonly PackedKey[],
+    sorted: RowOrder | undefined,
+    rows: number,
+    flags: GPUBuffer,
+  ): void {
+    if (packed.length === 0) {
       // All rows are equal: only the first begins a group.
       work.recorder.clear(flags, 0, rows * 4)
       work.kernels.primitives.fill(work.recorder, flags, 1, 1)
     }
-    keys.forEach((key, i) => {
-      const params = { count: rows, words: key.keyWords, further: i > 0 ? 1 : 0 }
-      work.recorder.dispatch(this.#kernels.mark_group_starts, { keys: key.keys, order, flags }, params, rows)
+    packed.forEach(({ keys, keyWords }, i) => {
+      const inOrder = sorted !== undefined && i === packed.length - 1 ? sorted.sorted : undefined
+      const order = inOrder === undefined ? sorted?.order : undefined
+      const buffers = { keys: inOrder ?? keys, order: order ?? work.absent, flags }
+      const params = { count: rows, words: keyWords, ordered: order === undefined ? 0 : 1, further: i }
+      work.recorder.dispatch(this.#kernels.mark_group_starts, buffers, params, rows)
     })
-    return flags
   }
+}
+
+/** Of each group its first row, in the groups' order. */
+export function firstRows(work: DeviceWork, { order, starts, count }: RowGroups): RowNumbers {
+  const firsts = { buffer: starts, outer: false, ascending: true }
+  if (order === undefined) return firsts
+  return work.kernels.fetch.compose(work, { buffer: order, outer: false }, firsts, count)
 }

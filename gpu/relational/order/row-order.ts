@@ -6,13 +6,7 @@ import { PROGRAM_COLUMNS, type Program, ProgramBuilder } from '../query/program.
 import type { QueryColumn } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import { type ColumnFacts, factsOf } from './column-facts.js'
-
-/** A column of a table that its rows are ordered by. */
-export interface OrderColumn {
-  readonly column: number
-  readonly descending: boolean
-  readonly nullsFirst: boolean
-}
+import { isOrderedBy, type OrderColumn } from './sortedness.js'
 
 /** Some columns as one unsigned number a row, whose order is theirs. */
 export interface PackedKey {
@@ -21,10 +15,12 @@ export interface PackedKey {
   readonly bits: number
 }
 
-/** Rows in order: their numbers, and the keys of rows (not in that order), the most significant last. */
+/** Rows in order. */
 export interface RowOrder {
+  /** Their numbers. */
   readonly order: GPUBuffer
-  readonly keys: readonly PackedKey[]
+  /** The most significant key, of rows in this order. */
+  readonly sorted: GPUBuffer
 }
 
 /** A part of a packed key: a column's value with a rank for nulls, the value alone, or the rank alone. */
@@ -39,33 +35,37 @@ interface Field {
 const PACKED_BITS = 64
 
 /**
- * Orders the rows of columns, stably: columns are packed into numbers of up to 64 bits (Diamos et al. Figure 1), and what does not fit into
+ * Orders the rows of a table, stably: columns are packed into numbers of up to 64 bits (Diamos et al. Figure 1), and what does not fit into
  * one is sorted number by number, the least significant first.
+ * @returns numbers of rows; undefined where they are in order
  */
 export async function orderRows(
   work: DeviceWork,
   table: Table,
   by: readonly OrderColumn[],
-): Promise<RowOrder> {
+): Promise<GPUBuffer | undefined> {
+  if (isOrderedBy(work, table, by)) return undefined
+  return sortKeys(work, await packKeys(work, table, by), table.rows)?.order
+}
+
+/**
+ * Sorts rows by packed keys, stably.
+ * @returns undefined where there are no keys
+ */
+export function sortKeys(work: DeviceWork, keys: readonly PackedKey[], rows: number): RowOrder | undefined {
   const { primitives } = work.kernels
-  const { rows } = table
-  const keys = await packKeys(work, table, by)
-  let order: GPUBuffer | undefined
+  let last: RowOrder | undefined
   for (const { keys: column, keyWords, bits } of keys) {
     let sortable = column
-    if (order !== undefined) {
+    if (last !== undefined) {
       sortable = work.words(rows * keyWords)
-      primitives.gather(work.recorder, column, order, sortable, rows, keyWords)
+      primitives.gather(work.recorder, column, last.order, sortable, rows, keyWords)
     }
-    const sorted = primitives.sort(work.recorder, work.scratch, sortable, order, rows, keyWords, { bits })
-    order = sorted.values
+    const sorted = primitives.sort(work.recorder, work.scratch, sortable, last?.order, rows, keyWords, { bits })
+    last = { order: sorted.values, sorted: sorted.keys }
     work.movedBytes += rows * 4 * (keyWords + 1) * Math.ceil(bits / 8)
   }
-  if (order === undefined) {
-    order = work.words(rows)
-    primitives.iota(work.recorder, order, rows)
-  }
-  return { order, keys }
+  return last
 }
 
 /** The columns as packed keys, the least significant first; none where all rows are equal. */

@@ -1,4 +1,5 @@
 import type { DeviceRelation } from '../device-relation.js'
+import { orderAmong, type RowsOrder } from '../order/sortedness.js'
 import type { DeviceWork } from './device-work.js'
 import type { RowNumbers } from './fetch.js'
 import type { QueryColumn } from './query-column.js'
@@ -16,11 +17,14 @@ export interface TableColumn {
 export class Table {
   readonly rows: number
   readonly columns: readonly TableColumn[]
+  /** The order that rows are known to be in, beside that of columns of relations (`KnownFacts`). */
+  readonly order: RowsOrder | undefined
   readonly #dense = new Map<TableColumn, QueryColumn>()
 
-  constructor(rows: number, columns: readonly TableColumn[]) {
+  constructor(rows: number, columns: readonly TableColumn[], order?: RowsOrder) {
     this.rows = rows
     this.columns = columns
+    this.order = order
   }
 
   static ofRelation({ rows, columns }: DeviceRelation): Table {
@@ -57,7 +61,7 @@ export class Table {
       }
       return { source, rows: picked }
     })
-    return new Table(count, columns)
+    return new Table(count, columns, numbers.ascending ? this.order : undefined)
   }
 
   /** Neighbouring rows. */
@@ -68,12 +72,18 @@ export class Table {
     return this.pick(work, { buffer, outer: false, ascending: true }, count)
   }
 
-  /** The columns with these numbers. */
-  choose(indices: readonly number[]): Table {
-    return new Table(
-      this.rows,
-      indices.map((index) => this.columns[index]!),
+  /** The columns with these numbers, and others with a value for each row. */
+  choose(parts: readonly (number | QueryColumn)[]): Table {
+    const columns = parts.map((part) =>
+      typeof part === 'number' ? this.columns[part]! : { source: part, rows: undefined },
     )
+    const places = new Map(parts.map((part, place) => [part, place]))
+    return new Table(this.rows, columns, this.order && orderAmong(this.order, places))
+  }
+
+  /** The same rows, of which more is known. */
+  ordered(order: RowsOrder): Table {
+    return new Table(this.rows, this.columns, order)
   }
 
   /** Every buffer that the table needs. */
