@@ -35,7 +35,7 @@ export class GroupStarts {
    */
   async group(work: DeviceWork, table: Table): Promise<RowGroups> {
     const { rows } = table
-    const known = neighbourOrder(work, table)
+    const known = await neighbourOrder(work, table)
     const firstsBy = { by: known?.by ?? table.columns.map((_, i) => ascending(i)), unique: true }
     const flags = work.words(rows)
     if (rows === 0) return { order: undefined, starts: work.words(0), count: 0, flags, firstsBy }

@@ -44,7 +44,7 @@ export async function orderRows(
   table: Table,
   by: readonly OrderColumn[],
 ): Promise<GPUBuffer | undefined> {
-  if (isOrderedBy(work, table, by)) return undefined
+  if (await isOrderedBy(work, table, by)) return undefined
   return sortKeys(work, await packKeys(work, table, by), table.rows)?.order
 }
 
@@ -61,7 +61,9 @@ export function sortKeys(work: DeviceWork, keys: readonly PackedKey[], rows: num
       sortable = work.words(rows * keyWords)
       primitives.gather(work.recorder, column, last.order, sortable, rows, keyWords)
     }
-    const sorted = primitives.sort(work.recorder, work.scratch, sortable, last?.order, rows, keyWords, { bits })
+    const sorted = primitives.sort(work.recorder, work.scratch, sortable, last?.order, rows, keyWords, {
+      bits,
+    })
     last = { order: sorted.values, sorted: sorted.keys }
     work.movedBytes += rows * 4 * (keyWords + 1) * Math.ceil(bits / 8)
   }

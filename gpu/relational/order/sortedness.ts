@@ -1,5 +1,6 @@
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
+import { factsOf } from './column-facts.js'
 
 /** A column of a table that its rows are ordered by. */
 export interface OrderColumn {
@@ -20,34 +21,34 @@ export function ascending(column: number): OrderColumn {
   return { column, descending: false, nullsFirst: false }
 }
 
-/** Whether the rows of a table are known to be ordered by columns. Asks the device nothing. */
-export function isOrderedBy(work: DeviceWork, table: Table, by: readonly OrderColumn[]): boolean {
+/** Whether the rows of a table are known to be ordered by columns. Where that is still to be learnt of the columns it is (`factsOf`). */
+export async function isOrderedBy(
+  work: DeviceWork,
+  table: Table,
+  by: readonly OrderColumn[],
+): Promise<boolean> {
   const [first, ...others] = by
   if (table.rows <= 1 || first === undefined) return true
   if (isPrefix(by, table.order)) return true
-  const facts = work.facts.of(table.columns[first.column]!)
-  return facts.ascending && !first.descending && (others.length === 0 || facts.unique)
+  const columns = by.map(({ column }) => table.columns[column]!)
+  const { ascending, unique } = (await factsOf(work, columns, table.rows))[0]!
+  return ascending && !first.descending && (others.length === 0 || unique)
 }
 
 /**
- * The order in which rows that are equal in all columns of a table are known to be neighbours, as they lie: its first columns are these. Asks the device nothing.
+ * The order in which rows that are equal in all columns of a table are known to be neighbours, as they lie. Learns of columns as `isOrderedBy`.
  * @returns undefined where they may lie anywhere
  */
-export function neighbourOrder(work: DeviceWork, table: Table): RowsOrder | undefined {
-  const all = [...table.columns.keys()]
-  const ofFacts = all.find((column) => {
-    const { ascending, unique } = work.facts.of(table.columns[column]!)
-    return ascending && (unique || all.length === 1)
-  })
-  if (ofFacts !== undefined) {
-    return { by: [ascending(ofFacts)], unique: work.facts.of(table.columns[ofFacts]!).unique }
+export async function neighbourOrder(work: DeviceWork, table: Table): Promise<RowsOrder | undefined> {
+  const { order, columns } = table
+  if (order !== undefined) {
+    if (order.unique) return order
+    const by = order.by.slice(0, columns.length)
+    if (columns.every((_, column) => by.some((key) => key.column === column))) return { by, unique: false }
   }
-  const { order } = table
-  if (order === undefined) return undefined
-  if (order.unique) return order
-  const first = order.by.slice(0, all.length)
-  const isSame = all.every((column) => first.some((by) => by.column === column))
-  return isSame ? { by: first, unique: false } : undefined
+  const facts = await factsOf(work, columns, table.rows)
+  const column = facts.findIndex(({ ascending, unique }) => ascending && (unique || columns.length === 1))
+  return column < 0 ? undefined : { by: [ascending(column)], unique: facts[column]!.unique }
 }
 
 /**

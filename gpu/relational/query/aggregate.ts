@@ -44,7 +44,7 @@ class GroupReduction {
       return this.#count(value, value !== undefined && isFallible(value))
     const reduced = await this.#reduced(fn, value, number)
     // Whether there may be groups without a value.
-    const nullable = value.nullable || this.#rows.groups.order === undefined
+    const nullable = value.nullable || this.#rows.groups.isWhole === true
     if (!nullable) return reduced
     const builder = new ProgramBuilder()
     builder.load(reduced)

@@ -8,8 +8,8 @@ import type { ProgramBuilder } from './program.js'
 import { type QueryColumn, valueWords } from './query-column.js'
 import type { Table } from './table.js'
 
-/** Groups of rows; rows are in their own order where there is only one group, of all. */
-export type Groups = Pick<RowGroups, 'starts' | 'count'> & { readonly order: GPUBuffer | undefined }
+/** Groups of rows, or the one of all, which may have none. */
+export type Groups = Pick<RowGroups, 'order' | 'starts' | 'count'> & { readonly isWhole?: boolean }
 
 /** The rows of groups, for reductions over each of them. */
 export class GroupRows {

@@ -99,8 +99,11 @@ async function oneKey(
   const packed = await packKeys(work, table, by)
   if (packed.length === 1) return packed[0]!
   const { groupStarts, primitives } = work.kernels
+  if (packed.length > 0) {
+    const groups = await groupStarts.group(work, table)
+    return { keys: groupStarts.number(work, groups, rows), keyWords: 1 }
+  }
   const keys = work.words(rows)
-  if (packed.length === 0) primitives.fill(work.recorder, keys, rows, 0)
-  else groupStarts.number(work, await groupStarts.group(work, table), rows, keys)
+  primitives.fill(work.recorder, keys, rows, 0)
   return { keys, keyWords: 1 }
 }

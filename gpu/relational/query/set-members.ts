@@ -31,7 +31,7 @@ export class SetMembers {
    */
   record(
     work: DeviceWork,
-    { order, starts, count }: Pick<RowGroups, 'order' | 'starts' | 'count'>,
+    { order, starts, count }: Pick<RowGroups, 'starts' | 'count'> & { readonly order: GPUBuffer },
     rows: number,
     left: number,
     operation: keyof typeof OPERATIONS,

@@ -1,3 +1,4 @@
+import { firstRows } from '../../../gpu/relational/order/row-groups.js'
 import { aggregateGroups } from '../../../gpu/relational/query/aggregate.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import { evaluateExpression } from '../../../gpu/relational/query/expressions.js'
@@ -20,24 +21,14 @@ async function groupTable(work: DeviceWork, node: NodeOf<'groupBy'>, table: Tabl
   if (node.keys.length === 0) {
     const starts = work.words(1)
     work.recorder.clear(starts, 0, 4)
-    const groups = { order: undefined, starts, count: 1 }
+    const groups = { order: undefined, starts, count: 1, isWhole: true }
     return Table.ofColumns(1, await aggregateGroups(work, table, groups, node.aggregates))
   }
-  const columns = node.keys.map((key) =>
-    key.kind === 'column'
-      ? table.columns[key.index]!
-      : { source: evaluateExpression(work, table, key), rows: undefined },
+  const keys = table.choose(
+    node.keys.map((key) => (key.kind === 'column' ? key.index : evaluateExpression(work, table, key))),
   )
-  const keys = new Table(table.rows, columns)
   const groups = await work.kernels.groupStarts.group(work, keys)
   const aggregates = await aggregateGroups(work, table, groups, node.aggregates)
-  const ordered = { buffer: groups.order, outer: false }
-  const first = work.kernels.fetch.compose(
-    work,
-    ordered,
-    { buffer: groups.starts, outer: false },
-    groups.count,
-  )
-  const keyTable = keys.pick(work, first, groups.count)
-  return new Table(groups.count, [...keyTable.columns, ...Table.ofColumns(groups.count, aggregates).columns])
+  const keyTable = keys.pick(work, firstRows(work, groups), groups.count).ordered(groups.firstsBy)
+  return keyTable.choose([...keyTable.columns.keys(), ...aggregates])
 }

@@ -7,7 +7,11 @@ import { collect, type Tables } from './tables.js'
 export async function* order(run: QueryRun, node: NodeOf<'orderBy'>, input: Tables): Tables {
   const table = await collect(run, node.input, input)
   yield await run.step(node, [table], async () => {
-    const ordered = await orderRows(run.work, table, node.by)
-    return table.pick(run.work, { buffer: ordered.order, outer: false }, table.rows)
+    const { work } = run
+    const known = { by: node.by, unique: false }
+    const order = await orderRows(work, table, node.by)
+    run.figures(node).method = order === undefined ? 'in order already' : 'radix sort'
+    if (order === undefined) return table.order === undefined ? table.ordered(known) : table
+    return table.pick(work, { buffer: order, outer: false }, table.rows).ordered(known)
   })
 }

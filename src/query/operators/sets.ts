@@ -49,12 +49,24 @@ async function combineTables(
   right: Table,
 ): Promise<Table> {
   const both = concatenate(work, [left, right])
-  if (op === 'union') return all ? both : distinctTable(work, both)
+  if (op === 'union') return all ? both : (await distinctTable(work, both)).table
   if (left.rows === 0 || (right.rows === 0 && op === 'intersect')) return left.slice(work, 0, 0)
   const groups = await work.kernels.groupStarts.group(work, both)
+  const order = { buffer: groups.order ?? iota(work, both.rows), outer: false }
   const operation = all ? (`${op}All` as const) : op
-  const flags = work.kernels.setMembers.record(work, groups, both.rows, left.rows, operation)
+  const flags = work.kernels.setMembers.record(
+    work,
+    { ...groups, order: order.buffer },
+    both.rows,
+    left.rows,
+    operation,
+  )
   const { numbers, count } = await selectFlagged(work, flags, both.rows)
-  const order = { buffer: groups.order, outer: false }
   return both.pick(work, work.kernels.fetch.compose(work, order, numbers, count), count)
+}
+
+function iota(work: DeviceWork, rows: number): GPUBuffer {
+  const numbers = work.words(rows)
+  work.kernels.primitives.iota(work.recorder, numbers, rows)
+  return numbers
 }

@@ -87,5 +87,5 @@ function tableOf(run: QueryRun, given: Table, output: SelectionOutput, selected:
   if (count === given.rows) return given
   return rows === undefined
     ? new Table(count, [])
-    : given.pick(run.work, { buffer: rows, outer: false }, count)
+    : given.pick(run.work, { buffer: rows, outer: false, ascending: true }, count)
 }

@@ -1,0 +1,157 @@
+import t from 'tap'
+import type { Expression, QueryNode, SortColumn } from '../../../protocol/query/tree.js'
+import { Random, seedOfRun } from '../../random.js'
+import { hostRelation } from './host-relation.js'
+import { QueryBed } from './query-bed.js'
+
+const ROWS = 3000
+
+const col = (column: string): Expression => ({ column })
+const scan = (relation: string): QueryNode => ({ op: 'scan', relation })
+const pick = (input: QueryNode, ...names: string[]): QueryNode => ({
+  op: 'project',
+  input,
+  columns: names.map((name) => ({ name, value: col(name) })),
+})
+const orderBy = (input: QueryNode, ...by: (string | SortColumn)[]): QueryNode => ({
+  op: 'orderBy',
+  input,
+  by: by.map((key) => (typeof key === 'string' ? { column: key } : key)),
+})
+const distinct = (input: QueryNode): QueryNode => ({ op: 'distinct', input })
+const below = (input: QueryNode, column: string, value: number): QueryNode => ({
+  op: 'where',
+  input,
+  condition: { op: '<', args: [col(column), { value }] },
+})
+
+const opened = (async () => {
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  const random = new Random(seed)
+  const relation = (name: string, first: number) => {
+    const column = <T>(make: (row: number) => T) => Array.from({ length: ROWS }, (_, row) => make(row))
+    return hostRelation(name, [
+      { name: 'id', type: 'u64', nullable: true, cells: column((row) => BigInt(first + 2 * row)) },
+      { name: 'step', type: 'i32', nullable: false, cells: column((row) => Math.floor(row / 7) - 200) },
+      { name: 'word', type: 'string', nullable: false, cells: column((row) => `w${1000 + (row >> 5)}`) },
+      { name: 'nul', type: 'u32', nullable: true, cells: column((row) => (row % 50 === 3 ? null : row)) },
+      { name: 'v', type: 'u32', nullable: false, cells: column(() => random.below(40)) },
+      {
+        name: 'nv',
+        type: 'u32',
+        nullable: true,
+        cells: column(() => (random.chance(0.2) ? null : random.below(5))),
+      },
+    ])
+  }
+  return QueryBed.open(t, [relation('o', 0), relation('p', ROWS)], undefined, true)
+})()
+
+const SORTED = 'in order already'
+const SORTS = 'radix sort'
+
+t.test('rows that are in order are not sorted', async (t) => {
+  const bed = await opened
+  const o = scan('o')
+  const byV = orderBy(o, 'v', { column: 'nv', descending: true, nulls: 'first' }, 'id')
+  const cases: readonly (readonly [string, QueryNode, string, method: string])[] = [
+    ['a column of a relation', orderBy(o, 'id'), 'select * from o order by id', SORTED],
+    ['a unique one, and others', orderBy(o, 'id', 'v'), 'select * from o order by id, v', SORTED],
+    ['one with ties', orderBy(o, 'step'), 'select * from o order by step, id', SORTED],
+    ['one with ties, and others', orderBy(o, 'step', 'v'), 'select * from o order by step, v, id', SORTS],
+    ['strings', orderBy(o, 'word'), 'select * from o order by word, id', SORTED],
+    [
+      'the other way',
+      orderBy(o, { column: 'id', descending: true }),
+      'select * from o order by id desc',
+      SORTS,
+    ],
+    ['one with nulls', orderBy(o, 'nul'), 'select * from o order by nul nulls last, id', SORTS],
+    [
+      'some of its rows',
+      orderBy(below(o, 'v', 20), 'id'),
+      'select * from o where v < 20 order by id',
+      SORTED,
+    ],
+    [
+      'behind a limit',
+      orderBy({ op: 'limit', input: o, rows: 99, offset: 5 }, 'id'),
+      'select * from o where id >= 10 and id < 208 order by id',
+      SORTED,
+    ],
+    [
+      'ordered before',
+      orderBy(byV, 'v', { column: 'nv', descending: true, nulls: 'first' }),
+      'select * from o order by v, nv desc nulls first, id',
+      SORTED,
+    ],
+    [
+      'ordered otherwise before',
+      orderBy(byV, 'v', { column: 'nv', descending: true }),
+      'select * from o order by v, nv desc nulls last, id',
+      SORTS,
+    ],
+    [
+      'chosen columns of what was ordered before',
+      orderBy(pick(below(byV, 'step', 0), 'nv', 'v'), 'v'),
+      'select nv, v from o where step < 0 order by v, nv desc nulls first',
+      SORTED,
+    ],
+    [
+      'groups',
+      orderBy({ op: 'groupBy', input: o, keys: [{ name: 'v', value: col('v') }], aggregates: [] }, 'v'),
+      'select distinct v from o order by v',
+      SORTED,
+    ],
+  ]
+  for (const [name, query, sql, method] of cases) {
+    await bed.same(t, name, query, sql, true)
+    t.equal((await bed.explain(query)).method, method, name)
+  }
+})
+
+t.test('distinct rows of rows in order', async (t) => {
+  const bed = await opened
+  const o = scan('o')
+  const neighbours = 'neighbours of rows in order'
+  const byV = orderBy(o, { column: 'nv', nulls: 'first' }, { column: 'v', descending: true })
+  const cases: readonly (readonly [string, QueryNode, string, method: string])[] = [
+    ['of a unique column', pick(o, 'v', 'id'), 'select v, id from o', neighbours],
+    ['of one with ties', pick(o, 'step'), 'select step from o', neighbours],
+    ['of strings', pick(below(o, 'v', 3), 'word'), 'select word from o where v < 3', neighbours],
+    ['of any', pick(o, 'v', 'nv'), 'select v, nv from o', SORTS],
+    ['of ordered rows', pick(byV, 'v', 'nv'), 'select v, nv from o', neighbours],
+    ['of a part of their order', pick(byV, 'nv'), 'select nv from o', neighbours],
+    ['of another part', pick(byV, 'v'), 'select v from o', SORTS],
+    ['of distinct rows', distinct(pick(o, 'v', 'nv')), 'select v, nv from o', neighbours],
+  ]
+  for (const [name, input, sql, method] of cases) {
+    await bed.same(t, name, distinct(input), sql.replace('select', 'select distinct'))
+    t.equal((await bed.explain(distinct(input))).method, method, name)
+  }
+})
+
+t.test('groups of rows in order', async (t) => {
+  const bed = await opened
+  const aggregates = [
+    { name: 'n', function: 'count' },
+    { name: 'sum', function: 'sum', value: col('v') },
+    { name: 'least', function: 'min', value: col('nv') },
+  ] as const
+  const byV = orderBy(scan('o'), { column: 'nv', nulls: 'first' }, { column: 'v', descending: true })
+  const inputs = { o: scan('o'), byV, some: below(scan('o'), 'v', 7) }
+  for (const keys of [['step'], ['id'], ['word'], ['nv'], ['v', 'nv'], ['v'], ['id', 'v']]) {
+    for (const [name, input] of Object.entries(inputs)) {
+      const query: QueryNode = {
+        op: 'groupBy',
+        input,
+        keys: keys.map((key) => ({ name: key, value: col(key) })),
+        aggregates,
+      }
+      const where = name === 'some' ? 'where v < 7' : ''
+      const sql = `select ${keys}, count(*), sum(v), min(nv) from o ${where} group by ${keys}`
+      await bed.same(t, `${keys} of ${name}`, query, sql)
+    }
+  }
+})
