@@ -1,15 +1,12 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { Scratch } from '../../gpu/memory/scratch.js'
-import type { Tuples } from '../../gpu/relational/algebra/tuples.js'
+import { asBytes } from '../../protocol/columns.js'
 import { scattered } from '../keys.js'
 
-/** Sorted tuples of one-word keys, and payloads where there are any, in host memory. */
-export interface HostTuples {
-  readonly keys: Uint32Array
-  readonly payloads: readonly Uint32Array[]
-}
+/** Tuples in host memory, column by column. */
+export type HostTuples = readonly Uint32Array[]
 
-/** Two relations some of whose keys match. */
+/** Two relations with keys, and payloads where there are any, some of whose keys match. */
 export interface HostPair {
   readonly first: HostTuples
   readonly second: HostTuples
@@ -27,6 +24,11 @@ export function ascendingKeys(count: number, start = 0): Uint32Array {
     key += 2 * (1 + (scattered(i + start * 0x9e3779b1) % widest))
   }
   return keys
+}
+
+/** As many random values. */
+export function randomValues(count: number, seed: number): Uint32Array {
+  return Uint32Array.from({ length: count }, (_, i) => scattered(i + seed))
 }
 
 /**
@@ -49,18 +51,33 @@ export function halfMatchingPair(count: number, withPayloads: boolean): HostPair
       secondKeys[i] = key
     }
   }
-  const payloads = (seed: number) => (withPayloads ? [firstKeys.map((_, i) => scattered(i + seed))] : [])
+  const payloads = (seed: number) => (withPayloads ? [randomValues(count, seed)] : [])
   return {
-    first: { keys: firstKeys, payloads: payloads(1) },
-    second: { keys: secondKeys, payloads: payloads(count) },
+    first: [firstKeys, ...payloads(1)],
+    second: [secondKeys, ...payloads(count)],
     matched: { first: matching, second: places },
   }
 }
 
+/** A relation, every tuple of which matches itself. */
+export function sameTwice(tuples: HostTuples): HostPair {
+  const every = numbersWhere(tuples[0]!.length, () => true)
+  return { first: tuples, second: tuples, matched: { first: every, second: every } }
+}
+
 /** Tuples at these places, in this order. */
-export function pick({ keys, payloads }: HostTuples, places: Uint32Array): HostTuples {
-  const at = (column: Uint32Array) => places.map((place) => column[place]!)
-  return { keys: at(keys), payloads: payloads.map(at) }
+export function pick(tuples: HostTuples, places: Uint32Array): HostTuples {
+  return tuples.map((column) => places.map((place) => column[place]!))
+}
+
+/** The tuples of both, one behind the other. */
+export function together(first: HostTuples, second: HostTuples): HostTuples {
+  return first.map((column, c) => {
+    const both = new Uint32Array(column.length + second[c]!.length)
+    both.set(column)
+    both.set(second[c]!, column.length)
+    return both
+  })
 }
 
 /** The numbers below `count` that satisfy a condition. */
@@ -71,51 +88,45 @@ export function numbersWhere(count: number, condition: (i: number) => boolean): 
   return numbers.slice(0, found)
 }
 
-export function uploadTuples(device: Device, scratch: Scratch, { keys, payloads }: HostTuples): Tuples {
-  const put = (words: Uint32Array) => {
-    const buffer = scratch.words(words.length)
-    device.upload(buffer, new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
-    return buffer
-  }
-  const payloadWords = payloads.length === 1 ? 1 : payloads.length === 2 ? 2 : 0
-  return {
-    shape: { keyWords: 1, payloadWords },
-    columns: { keys: put(keys), payloads: payloadWords === 0 ? undefined : put(interleaved(payloads)) },
-    rows: keys.length,
-    order: 'key',
-  }
-}
-
-function interleaved(columns: readonly Uint32Array[]): Uint32Array {
-  if (columns.length === 1) return columns[0]!
-  const words = new Uint32Array(columns.length * columns[0]!.length)
-  columns.forEach((column, c) => {
-    for (let i = 0; i < column.length; i++) words[i * columns.length + c] = column[i]!
+/** The numbers below `count` that are not among these ascending ones. */
+export function numbersWithout(numbers: Uint32Array, count: number): Uint32Array {
+  let next = 0
+  return numbersWhere(count, (i) => {
+    if (numbers[next] !== i) return true
+    next++
+    return false
   })
-  return words
 }
 
-/** Throws unless the relation on the device is this one. */
-export async function checkTuples(
-  device: Device,
-  name: string,
-  found: Tuples,
-  wanted: HostTuples,
-): Promise<void> {
-  const { columns, count, rows } = found
-  const counted = count === undefined ? rows : (await device.readWords(count.buffer, 1, count.index * 4))[0]!
-  if (counted !== wanted.keys.length) {
-    throw new Error(`${name}: ${counted} tuples instead of ${wanted.keys.length}`)
-  }
-  await compare(device, `${name}, keys`, columns.keys, wanted.keys)
-  if (columns.payloads !== undefined) {
-    await compare(device, `${name}, payloads`, columns.payloads, interleaved(wanted.payloads))
-  }
+/** A column on the device. */
+export function uploadColumn(device: Device, scratch: Scratch, column: Uint32Array): GPUBuffer {
+  const buffer = scratch.words(Math.max(1, column.length))
+  device.upload(buffer, asBytes(column))
+  return buffer
 }
 
-async function compare(device: Device, name: string, buffer: GPUBuffer, wanted: Uint32Array): Promise<void> {
-  const found = await device.readWords(buffer, wanted.length)
-  for (let i = 0; i < wanted.length; i++) {
-    if (found[i] !== wanted[i]) throw new Error(`${name}: word ${i} is ${found[i]} instead of ${wanted[i]}`)
+/** Bytes of tuples. */
+export function bytesOf(tuples: HostTuples): number {
+  return tuples.reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+/**
+ * Throws unless these are the same tuples, in any order, as far as a sum over hashes of theirs tells.
+ * @param name of what has found them
+ */
+export function checkTuples(name: string, found: HostTuples, wanted: HostTuples): void {
+  const [rows, wantedRows] = [found[0]!.length, wanted[0]!.length]
+  if (rows !== wantedRows) throw new Error(`${name}: ${rows} tuples instead of ${wantedRows}`)
+  if (sumOfHashes(found) !== sumOfHashes(wanted)) throw new Error(`${name}: other tuples than a plain loop's`)
+}
+
+function sumOfHashes(tuples: HostTuples): number {
+  let sum = 0
+  const rows = tuples[0]!.length
+  for (let i = 0; i < rows; i++) {
+    let hash = 0
+    for (const column of tuples) hash = scattered(hash ^ column[i]!)
+    sum = (sum + hash) >>> 0
   }
+  return sum
 }

@@ -1,16 +1,16 @@
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { Device } from '../../gpu/device/device.js'
-import { Primitives } from '../../gpu/primitives/primitives.js'
-import { Algebra } from '../../gpu/relational/algebra/algebra.js'
+import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import { measureApart, measureForParent } from '../apart.js'
-import { profiled } from '../profiled.js'
-import type { Row } from '../report.js'
-import { kernelTime } from '../speculation/kernel-time.js'
+import { median, type Row } from '../report.js'
+import { byTurns } from '../speculation/kernel-time.js'
 import { warmUp } from '../warm-up.js'
-import { CopyRates } from './copy-rates.js'
-import { ctaJoinSteps, joinSteps } from './join-steps.js'
+import { benchCtaJoins } from './cta-joins.js'
+import { bytesOf, checkTuples } from './host-tuples.js'
 import { operatorSteps, type Step } from './operators.js'
+import { Queried } from './queried.js'
 import { benchStages } from './stages.js'
+import { besideCopy, kernelRows, type Setting } from './timing.js'
 
 /** Logarithms of the numbers of tuples: the paper has 8 K to 16 M. */
 const LOGARITHMS = {
@@ -18,9 +18,6 @@ const LOGARITHMS = {
   quick: { hardware: [24], software: [13] },
 }
 const EFFORT = { full: { repeats: 21, seconds: 2 }, quick: { repeats: 9, seconds: 0.5 } }
-
-/** Repetitions of which the kernels' times are the mean. */
-const PROFILED = 5
 
 /** Logarithm of the most tuples of the stages in a quick run, and how much smaller its other relations are. */
 const QUICK_STAGES = 20
@@ -33,9 +30,9 @@ interface Measurement {
 }
 
 /**
- * The figures of Diamos 2012 on relations that lie on the device: by the device's own time where it has one. `GB/s` counts the bytes
- * of tuples that go in and come out once each, `% of copy` is that as a share of what copying as many bytes reaches
- * in the same process, by the device's own copy or by a kernel, whichever is faster. Every result is compared with a plain loop's.
+ * The figures of Diamos 2012: of the operators that queries run on, and of what only the paper's experiments have. `µs` is the device's own time where it
+ * has one, `ms` a query's by the wall clock, from its checked tree to values in columns. `GB/s` counts the bytes of tuples that go in and come out once each, `% of copy` is that as a share of what copying as many bytes reaches in turns with it.
+ * Every result is compared with a plain loop's.
  */
 export async function benchRelational(
   adapter: AdapterChoice,
@@ -52,66 +49,52 @@ export async function benchRelational(
   return rows
 }
 
-/** All operators on relations of one size, in the process made for it. */
+/** All of the figures for relations of one size, in the process made for it. */
 async function measure({ adapter, logarithm, quick }: Measurement): Promise<Row[]> {
   const device = await Device.open(adapter)
-  const primitives = await Primitives.create(device)
-  const algebra = await Algebra.create(device, primitives)
-  const effort = EFFORT[quick ? 'quick' : 'full']
-  const inputs = device.scratch()
-  const steps: Step[] = []
-  const bench = { device, algebra, inputs, count: 2 ** logarithm }
-  for (const some of [operatorSteps, joinSteps, ctaJoinSteps]) {
-    for await (const step of some(bench)) {
-      await step.check()
-      steps.push(step)
-    }
-  }
-  // From here on the device is never idle for long, so that it stays at the clock at which it works under load.
-  await warmUp(device, primitives)
-  const copies = new CopyRates(device, primitives, effort)
+  const kernels = await QueryKernels.create(device)
+  const { primitives } = kernels
+  const setting = { device, primitives, effort: EFFORT[quick ? 'quick' : 'full'] }
+  const alone = logarithm === Math.max(...LOGARITHMS.full.hardware)
   const rows: Row[] = []
-  for (const step of steps) {
-    const { microseconds } = await kernelTime(device, effort, step.record)
-    const rate = step.bytes / microseconds / 1e3
-    const figures = {
-      µs: microseconds,
-      'M tuples/s': step.tuples / microseconds,
-      'GB/s': rate,
-      '% of copy': (100 * rate) / (await copies.rate(step.bytes)),
-    }
-    rows.push({ name: `${step.name}, 2^${logarithm}`, figures })
+  await warmUp(device, primitives)
+  for (const step of operatorSteps(2 ** logarithm)) {
+    const sized = { ...step, name: `${step.name}, 2^${logarithm}` }
+    rows.push(...(await measureStep(setting, kernels, sized, alone)))
   }
-  if (logarithm === Math.max(...LOGARITHMS.full.hardware)) {
-    for (const step of steps) rows.push(...(await kernelRows(device, step, logarithm)))
-  }
-  inputs.release()
+  rows.push(...(await benchCtaJoins(setting, logarithm, alone)))
   // Keys of the distributions are drawn and sorted on the host, which takes long for many.
   const drawn = quick
     ? QUICK_SMALLER.map((smaller) => Math.min(QUICK_STAGES, logarithm) - smaller)
     : [logarithm]
-  for (const one of drawn) rows.push(...(await benchStages(device, primitives, copies, effort, one)))
+  for (const one of drawn) rows.push(...(await benchStages(setting, one)))
   for (const { name, figures } of rows) console.log(`${name}: ${JSON.stringify(figures)}`)
   device.destroy()
   return rows
 }
 
-/** What each kernel of an operator takes by itself. */
-async function kernelRows(device: Device, step: Step, logarithm: number): Promise<Row[]> {
-  const kernels = await profiled(device, async () => {
-    for (let repeat = 0; repeat < PROFILED; repeat++) {
-      const scratch = device.scratch()
-      const recorder = device.record()
-      step.record(recorder, scratch)
-      recorder.submit()
-      scratch.release()
-    }
-    await device.workDone()
-  })
-  return (kernels ?? []).map(({ kernel, dispatches, microseconds }) => ({
-    name: `${step.name}, 2^${logarithm}: ${kernel}`,
-    figures: { dispatches: dispatches / PROFILED, 'µs alone': microseconds / PROFILED },
-  }))
+/** An operator's figures, and with `alone` what each of its kernels takes by itself. */
+export async function measureStep(
+  setting: Setting,
+  kernels: QueryKernels,
+  { name, relations, query, wanted }: Step,
+  alone: boolean,
+): Promise<Row[]> {
+  const { device, effort } = setting
+  const queried = await Queried.store(device, kernels, relations)
+  try {
+    const node = queried.check(query)
+    checkTuples(name, await queried.read(node), wanted)
+    const inputs = Object.values(relations)
+    const bytes = inputs.reduce((sum, tuples) => sum + bytesOf(tuples), bytesOf(wanted))
+    const tuples = Math.max(...[...inputs, wanted].map(([keys]) => keys!.length))
+    const [times] = await byTurns(effort, [() => queried.wallClock(node)])
+    const figures = await besideCopy(setting, { bytes, time: () => queried.kernelTime(node) })
+    const row = { ...figures, 'M tuples/s': tuples / Number(figures.µs), ms: median(times!) }
+    return [{ name, figures: row }, ...(alone ? await kernelRows(device, name, () => queried.run(node)) : [])]
+  } finally {
+    queried.destroy()
+  }
 }
 
 await measureForParent(import.meta.url, measure)

@@ -1,15 +1,11 @@
-import type { Device } from '../../gpu/device/device.js'
 import type { Scratch } from '../../gpu/memory/scratch.js'
-import type { Primitives } from '../../gpu/primitives/primitives.js'
-import { BlockStreaming } from '../../gpu/relational/algebra/block-streaming.js'
-import { PAIR_WORDS, RecursivePartition } from '../../gpu/relational/algebra/recursive-partition.js'
 import { scattered } from '../keys.js'
+import { BlockStreaming } from '../papers/diamos/block-streaming.js'
+import type { SortedKeys } from '../papers/diamos/cut.js'
+import { PAIR_WORDS, RecursivePartition } from '../papers/diamos/recursive-partition.js'
 import type { Row } from '../report.js'
-import { kernelTime } from '../speculation/kernel-time.js'
-import type { Effort } from '../speculation/subject.js'
-import { warmUp } from '../warm-up.js'
-import type { CopyRates } from './copy-rates.js'
-import { uploadTuples } from './host-tuples.js'
+import { uploadColumn } from './host-tuples.js'
+import { besideCopy, type Setting } from './timing.js'
 
 /** Parts on each level: the paper has 14,336, one for each workgroup and two levels within it. */
 const FANS = { hardware: [56, 16, 16], software: [8, 8] }
@@ -26,63 +22,58 @@ const DISTRIBUTIONS: Readonly<Record<string, (u: number, v: number) => number>> 
  * The first two stages of Diamos §5.1 by themselves: recursive partitioning (Figures 10 to 14: how long the pairs get, what is
  * discarded, how long it takes) and the streaming of blocks (Figures 15 and 16).
  */
-export async function benchStages(
-  device: Device,
-  primitives: Primitives,
-  copies: CopyRates,
-  effort: Effort,
-  logarithm: number,
-): Promise<Row[]> {
-  const partition = await RecursivePartition.create(device, 1)
-  const streaming = await BlockStreaming.create(device)
-  const fans = device.facts.software ? FANS.software : FANS.hardware
-  const number = fans.reduce((product, fan) => product * fan)
+export async function benchStages(setting: Setting, logarithm: number): Promise<Row[]> {
   const [divisions, streams]: [Row[], Row[]] = [[], []]
-  const count = 2 ** logarithm
   for (const [name, draw] of Object.entries(DISTRIBUTIONS)) {
-    const inputs = device.scratch()
-    const [first, second] = [1, 2].map((seed) =>
-      uploadTuples(device, inputs, { keys: sortedKeys(draw, seed, count), payloads: [] }),
-    ) as [ReturnType<typeof uploadTuples>, ReturnType<typeof uploadTuples>]
-    const recorder = device.record()
-    const pairs = partition.record(recorder, inputs, first, second, fans)
-    recorder.submit()
-    const results = inputs.words(2 * number)
-    await warmUp(device, primitives)
-    const divided = await kernelTime(
-      device,
-      effort,
-      (r, s: Scratch) => void partition.record(r, s, first, second, fans),
+    const [first, second] = [1, 2].map((seed) => sortedKeys(draw, seed, 2 ** logarithm))
+    const { divided, streamed } = await setting.device.withScratch((inputs) =>
+      measureStages(setting, inputs, first!, second!),
     )
-    const lengths = pairLengths(await device.readWords(pairs, PAIR_WORDS * number))
-    divisions.push({
-      name: `partition, ${name}, 2^${logarithm}`,
-      figures: {
-        µs: divided.microseconds,
-        ...spread(lengths.filter((length) => length > 0)),
-        'discarded %': 100 * (1 - lengths.reduce((sum, length) => sum + length, 0) / (2 * count)),
-      },
-    })
-    await warmUp(device, primitives)
-    const streamed = await kernelTime(device, effort, (r) =>
-      streaming.record(r, first, second, pairs, number, results),
-    )
-    const words = await device.readWords(results, 2 * number)
-    const discarded = words.reduce((sum, word, i) => (i % 2 === 0 ? sum + word : sum), 0)
-    const bytes = 4 * lengths.reduce((sum, length) => sum + length, 0)
-    const rate = bytes / streamed.microseconds / 1e3
-    streams.push({
-      name: `stream blocks, ${name}, 2^${logarithm}`,
-      figures: {
-        µs: streamed.microseconds,
-        'GB/s': rate,
-        '% of copy': (100 * rate) / (await copies.rate(Math.max(bytes, 64))),
-        'discarded %': (100 * discarded) / (2 * count),
-      },
-    })
-    inputs.release()
+    divisions.push({ name: `partition, ${name}, 2^${logarithm}`, figures: divided })
+    streams.push({ name: `stream blocks, ${name}, 2^${logarithm}`, figures: streamed })
   }
   return [...divisions, ...streams]
+}
+
+async function measureStages(
+  setting: Setting,
+  inputs: Scratch,
+  firstKeys: Uint32Array,
+  secondKeys: Uint32Array,
+): Promise<Readonly<Record<'divided' | 'streamed', Row['figures']>>> {
+  const { device } = setting
+  const tuples = firstKeys.length + secondKeys.length
+  const [first, second] = [firstKeys, secondKeys].map((keys): SortedKeys => {
+    return { keys: uploadColumn(device, inputs, keys), count: keys.length }
+  }) as [SortedKeys, SortedKeys]
+  const fans = device.facts.software ? FANS.software : FANS.hardware
+  const number = fans.reduce((product, fan) => product * fan)
+  const partition = new RecursivePartition(device)
+  const recorder = device.record()
+  const pairs = partition.record(recorder, inputs, first, second, fans)
+  recorder.submit()
+  const { µs } = await besideCopy(setting, {
+    bytes: 4 * tuples,
+    time: (timer) => timer.time((r, scratch) => void partition.record(r, scratch, first, second, fans)),
+  })
+  const lengths = pairLengths(await device.readWords(pairs, PAIR_WORDS * number))
+  const held = lengths.reduce((sum, length) => sum + length, 0)
+  const streaming = new BlockStreaming(device)
+  const results = inputs.words(2 * number)
+  const streamed = await besideCopy(setting, {
+    bytes: 4 * held,
+    time: (timer) => timer.time((r) => streaming.record(r, first, second, pairs, number, results)),
+  })
+  const words = await device.readWords(results, 2 * number)
+  const discarded = words.reduce((sum, word, i) => (i % 2 === 0 ? sum + word : sum), 0)
+  return {
+    divided: {
+      µs,
+      ...spread(lengths.filter((length) => length > 0)),
+      'discarded %': 100 * (1 - held / tuples),
+    },
+    streamed: { ...streamed, 'discarded %': (100 * discarded) / tuples },
+  }
 }
 
 function sortedKeys(draw: (u: number, v: number) => number, seed: number, count: number): Uint32Array {

@@ -3,7 +3,7 @@ import { Primitives } from '../../gpu/primitives/primitives.js'
 import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { SelectionTimer } from '../../gpu/relational/selection/selection-timer.js'
-import { CopyRates } from '../relational/copy-rates.js'
+import { copyRate } from '../relational/timing.js'
 import { median, type Row } from '../report.js'
 import type { Effort } from '../speculation/subject.js'
 import { warmUp } from '../warm-up.js'
@@ -120,7 +120,6 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
     const questions = commonQ2(table, COPIED)
     const bound = boundOf(SCANNED)
     const [count] = countRows(rows, { fixed: [], varied: [0] }, [bound])
-    const copies = new CopyRates(device, primitives, COPY_EFFORT)
     // The host has counted rows, and the device done nothing.
     await warmUp(device, primitives)
     const scan = await bench.chosen({
@@ -134,7 +133,7 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
     const share = async (name: string, bytes: number, ms: number): Promise<Row> => {
       const rate = bytes / ms / 1e6
       await warmUp(device, primitives)
-      const copy = await copies.rate(bytes)
+      const copy = await copyRate({ device, primitives, effort: COPY_EFFORT }, bytes)
       return { name, figures: { ms, 'GB/s': rate, 'copy GB/s': copy, '% of copy': (100 * rate) / copy } }
     }
     const measured = [await share('count scan of one column', VALUE_BYTES * rows, scan.ms)]

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { drawCharts } from '../../bench/relational/charts.js'
-import { CopyRates } from '../../bench/relational/copy-rates.js'
 import { benchStages } from '../../bench/relational/stages.js'
 import { Primitives } from '../../gpu/primitives/primitives.js'
 import { openDevice } from '../gpu/open-device.js'
@@ -10,10 +9,9 @@ const DISTRIBUTIONS = 4
 t.test('partitions hold all keys but those that were discarded, at two sizes', async (t) => {
   const device = await openDevice(t)
   const primitives = await Primitives.create(device)
-  const effort = { repeats: 1, seconds: 0 }
-  const copies = new CopyRates(device, primitives, effort)
-  const small = await benchStages(device, primitives, copies, effort, 8)
-  const large = await benchStages(device, primitives, copies, effort, 10)
+  const setting = { device, primitives, effort: { repeats: 1, seconds: 0 } }
+  const small = await benchStages(setting, 8)
+  const large = await benchStages(setting, 10)
   const rows = [...small, ...large]
   t.equal(rows.length, 2 * 2 * DISTRIBUTIONS)
   for (const { name, figures } of rows) {
