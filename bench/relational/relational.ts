@@ -74,7 +74,7 @@ async function measure({ adapter, logarithm, quick }: Measurement): Promise<Row[
 }
 
 /** An operator's figures, and with `alone` what each of its kernels takes by itself. */
-export async function measureStep(
+async function measureStep(
   setting: Setting,
   kernels: QueryKernels,
   { name, relations, query, wanted }: Step,
