@@ -9,9 +9,8 @@ import type {
   SelectionPlan,
 } from '../../gpu/relational/selection/selection-types.js'
 import { CostModel, type Evaluation } from '../../src/query/selection/cost-model.js'
-import { allPlans, planCost } from '../../src/query/selection/enumerate-plans.js'
-import { notationOf } from '../../src/query/selection/notation.js'
 import { optimise, rankOrder } from '../../src/query/selection/optimise.js'
+import { allPlans, notationOf, planCost } from '../../src/query/selection/plans.js'
 import { median } from '../report.js'
 import type { Effort } from '../speculation/subject.js'
 import { keepWarm } from '../warm-up.js'
@@ -160,7 +159,6 @@ export class PlanBench {
       },
       costs,
       buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
-      touching: 'measured',
     })
   }
 }

@@ -45,6 +45,5 @@ function problemOf(costs: SelectionCosts, shares: readonly number[]): CostModel 
     output: { rows: true, columns: [] },
     costs,
     buffers: BUFFERS,
-    touching: 'measured',
   })
 }

@@ -10,9 +10,8 @@ const WIDE_SIGN = 2n ** 63n
 
 /** A column with what is known of its values. */
 export interface EstimatedColumn extends ColumnFacts {
-  readonly sample: ColumnSample | undefined
-  /** Columns whose samples are of the same rows have the same one. */
-  readonly sampleOf: unknown
+  /** Undefined where no sample has it. Columns whose samples are of the same rows have one source. */
+  readonly from: { readonly source: symbol; readonly sample: ColumnSample } | undefined
 }
 
 /** Values by their order. */

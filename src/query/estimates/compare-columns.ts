@@ -22,8 +22,8 @@ export function comparedRows(
   expression: TypedExpression,
   columns: readonly EstimatedColumn[],
 ): Uint32Array | undefined {
-  const samples = new Set(columnsRead(expression).map((column) => columns[column]!.sampleOf))
-  return samples.size === 1 ? truthOf(expression, columns)?.yes : undefined
+  const sources = new Set(columnsRead(expression).map((column) => columns[column]!.from?.source))
+  return sources.size === 1 ? truthOf(expression, columns)?.yes : undefined
 }
 
 function truthOf(expression: TypedExpression, columns: readonly EstimatedColumn[]): Truth | undefined {
@@ -53,10 +53,10 @@ function compared(
   columns: readonly EstimatedColumn[],
 ): Truth | undefined {
   const [left, right] = args.map((side) => (side.kind === 'column' ? columns[side.index] : undefined))
-  if (left?.sample === undefined || right?.sample === undefined) return undefined
+  if (left?.from === undefined || right?.from === undefined) return undefined
   // Strings are known by their numbers.
   if (left.type !== right.type || left.dictionary !== right.dictionary) return undefined
-  const [ofLeft, ofRight] = [left.sample, right.sample]
+  const [ofLeft, ofRight] = [left.from.sample, right.from.sample]
   const holds = HOLDS[op]
   const words = Math.ceil(ofLeft.rows / 32)
   const truth = { yes: new Uint32Array(words), no: new Uint32Array(words) }

@@ -2,10 +2,10 @@ import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { lowest } from '../selection/cost-model.js'
 import type { EstimatedColumn } from './column-sample.js'
 import { comparedRows } from './compare-columns.js'
 import { anyShare, defaultShare } from './default-share.js'
+import { lowest, sizeOf } from './masks.js'
 
 /** A condition that follows from another one, by that one's number if that is among those that are estimated. */
 export interface EstimatedImplied {
@@ -19,25 +19,11 @@ export const MOST_CONDITIONS = 31
 /** Deviations from what independent conditions give at which they count as correlated: chance alone makes as many in one of 15,000 pairs. */
 const DEVIATIONS = 4
 
-/** What is known of one condition. */
-interface Estimated {
-  readonly share: number
-  /** A bit for each row of the sample, where one sample has all of its columns. */
-  readonly bits: Uint32Array | undefined
-  readonly sampleOf: unknown
-  /** Rows of the sample. */
-  readonly rows: number
-  readonly impliedBy: number | undefined
-}
-
 /** How many rows satisfy conditions, by themselves and together. */
 export class Estimates {
-  readonly #conditions: readonly Estimated[]
+  readonly #conditions: readonly EstimatedCondition[]
   readonly #joint = new Map<number, number>()
-  /** By condition those that it has to do with, itself among them. */
-  readonly #correlated: readonly number[]
-  /** Whether some conditions have to do with each other. */
-  readonly correlated: boolean
+  #correlations: readonly number[] | undefined
 
   /**
    * @param conditions 31 at most, with those that are implied: a mask has room for them
@@ -56,16 +42,25 @@ export class Estimates {
       )
     }
     this.#conditions = [
-      ...conditions.map((condition) => estimated(condition, columns, undefined)),
-      ...implied.map(({ condition, by }) => estimated(condition, columns, by)),
+      ...conditions.map((condition) => new EstimatedCondition(condition, columns, undefined)),
+      ...implied.map(({ condition, by }) => new EstimatedCondition(condition, columns, by)),
     ]
-    this.#correlated = this.#conditions.map((condition, i) =>
+  }
+
+  /** Whether some conditions have to do with each other. */
+  get correlated(): boolean {
+    return this.#correlated.some((mask, i) => mask !== 1 << i)
+  }
+
+  /** By condition those that it has to do with, itself among them. */
+  get #correlated(): readonly number[] {
+    this.#correlations ??= this.#conditions.map((condition, i) =>
       this.#conditions.reduce(
         (mask, other, j) => (i === j || areCorrelated(condition, other) ? mask | (1 << j) : mask),
         0,
       ),
     )
-    this.correlated = this.#correlated.some((mask, i) => mask !== 1 << i)
+    return this.#correlations
   }
 
   /** The share of rows that satisfy all conditions of a mask. */
@@ -81,6 +76,7 @@ export class Estimates {
 
   /** Conditions that have nothing to do with each other multiply: a sample has too few rows that satisfy several to tell more. */
   #estimate(mask: number): number {
+    if ((mask & (mask - 1)) === 0) return this.#conditions[lowest(mask)]!.share
     let share = 1
     for (let left = mask; left !== 0; ) {
       const part = this.#connected(left & -left, mask)
@@ -128,59 +124,80 @@ export class Estimates {
   }
 }
 
-function estimated(
-  condition: Condition,
-  columns: readonly EstimatedColumn[],
-  impliedBy: number | undefined,
-): Estimated {
-  const bits = bitsOf(condition, columns)
-  const { sample, sampleOf } = columns[columnsOf(condition)[0] ?? 0] ?? NOT_SAMPLED
-  const rows = bits === undefined ? 0 : sample!.rows
-  return { share: shareOf(condition, columns, bits, rows), bits, sampleOf, rows, impliedBy }
-}
+/** What is known of one condition, found out when it is asked for. */
+class EstimatedCondition {
+  readonly source: symbol | undefined
+  /** Rows of the sample. */
+  readonly rows: number
+  readonly impliedBy: number | undefined
+  readonly #condition: Condition
+  readonly #columns: readonly EstimatedColumn[]
+  #bits: Uint32Array | undefined | 'unasked' = 'unasked'
+  #count: number | undefined
+  #share: number | undefined
 
-const NOT_SAMPLED = { sample: undefined, sampleOf: undefined }
-
-/** Of one column's values the histogram tells most, of all else the sample. */
-function shareOf(
-  condition: Condition,
-  columns: readonly EstimatedColumn[],
-  bits: Uint32Array | undefined,
-  rows: number,
-): number {
-  if (condition.kind === 'values') {
-    const { sample } = columns[condition.column]!
-    if (sample === undefined || sample.rows === 0) return defaultShare(condition, columns)
-    const nulls = condition.set.nulls ? sample.nullShare : 0
-    return Math.min(1, sample.histogram.share(condition.set) + nulls)
+  constructor(condition: Condition, columns: readonly EstimatedColumn[], impliedBy: number | undefined) {
+    const { from } = columns[columnsOf(condition)[0] ?? 0] ?? { from: undefined }
+    this.source = from?.source
+    this.rows = from?.sample.rows ?? 0
+    this.impliedBy = impliedBy
+    this.#condition = condition
+    this.#columns = columns
   }
-  const fallback = () =>
-    condition.kind === 'any'
-      ? anyShare(
-          condition.branches.map((branch) =>
-            branch.reduce((share, part) => share * estimated(part, columns, undefined).share, 1),
-          ),
-        )
-      : defaultShare(condition, columns)
-  if (bits === undefined || rows === 0) return fallback()
-  // One row among those of the sample is as if it were known beforehand.
-  return (countBits(bits) + fallback()) / (rows + 1)
+
+  /** A bit for each row of the sample, where one sample has all of its columns. */
+  get bits(): Uint32Array | undefined {
+    if (this.#bits === 'unasked') this.#bits = bitsOf(this.#condition, this.#columns)
+    return this.#bits
+  }
+
+  /** Rows of the sample that satisfy it. */
+  get count(): number {
+    this.#count ??= this.bits === undefined ? 0 : countBits(this.bits)
+    return this.#count
+  }
+
+  /** The share of rows that satisfy it: of one column's values the histogram tells most, of all else the sample. */
+  get share(): number {
+    this.#share ??= this.#shareOf(this.#condition)
+    return this.#share
+  }
+
+  #shareOf(condition: Condition): number {
+    const columns = this.#columns
+    if (condition.kind === 'values') {
+      const sample = columns[condition.column]!.from?.sample
+      if (sample === undefined || sample.rows === 0) return defaultShare(condition, columns)
+      const nulls = condition.set.nulls ? sample.nullShare : 0
+      return Math.min(1, sample.histogram.share(condition.set) + nulls)
+    }
+    const partShare = (part: Condition) => new EstimatedCondition(part, columns, undefined).share
+    const fallback = () =>
+      condition.kind === 'any'
+        ? anyShare(
+            condition.branches.map((branch) => branch.reduce((share, part) => share * partShare(part), 1)),
+          )
+        : defaultShare(condition, columns)
+    if (this.bits === undefined || this.rows === 0) return fallback()
+    // One row among those of the sample is as if it were known beforehand.
+    return (this.count + fallback()) / (this.rows + 1)
+  }
 }
 
 /** Which rows of the sample satisfy a condition, a bit for each; undefined where no sample can tell. */
 export function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]): Uint32Array | undefined {
   switch (condition.kind) {
     case 'values':
-      return columns[condition.column]!.sample?.bitsOf(condition.set)
+      return columns[condition.column]!.from?.sample.bitsOf(condition.set)
     case 'match': {
       const { column, match, text, negated } = condition
-      return columns[column]!.sample?.bitsWhere((string) => isFound(match, text, string) !== negated)
+      return columns[column]!.from?.sample.bitsWhere((string) => isFound(match, text, string) !== negated)
     }
     case 'expression':
       return comparedRows(condition.expression, columns)
     case 'any': {
-      const samples = new Set(columnsOf(condition).map((column) => columns[column]!.sampleOf))
-      if (samples.size !== 1) return undefined
+      const sources = new Set(columnsOf(condition).map((column) => columns[column]!.from?.source))
+      if (sources.size !== 1) return undefined
       return combined(
         condition.branches.map((branch) =>
           combined(
@@ -209,11 +226,14 @@ function combined(
 }
 
 /** Whether more or fewer rows satisfy both than chance would have it, given how many satisfy each. */
-function areCorrelated(a: Estimated, b: Estimated): boolean {
-  if (a.bits === undefined || b.bits === undefined || a.sampleOf !== b.sampleOf || a.rows < 2) return false
+function areCorrelated(a: EstimatedCondition, b: EstimatedCondition): boolean {
+  if (a.source === undefined || a.source !== b.source || a.rows < 2) return false
+  const [ofA, ofB] = [a.bits, b.bits]
+  if (ofA === undefined || ofB === undefined) return false
   const { rows } = a
-  const [x, y] = [countBits(a.bits) / rows, countBits(b.bits) / rows]
-  const both = countBits(combined([a.bits, b.bits], (p, q) => p & q)!)
+  const [x, y] = [a.count / rows, b.count / rows]
+  let both = 0
+  for (let i = 0; i < ofA.length; i++) both += sizeOf(ofA[i]! & ofB[i]!)
   // Of a hypergeometric distribution.
   const variance = (rows * rows * x * (1 - x) * y * (1 - y)) / (rows - 1)
   return variance > 0 && Math.abs(both - rows * x * y) > DEVIATIONS * Math.sqrt(variance)
@@ -221,11 +241,6 @@ function areCorrelated(a: Estimated, b: Estimated): boolean {
 
 function countBits(words: Uint32Array): number {
   let count = 0
-  for (let i = 0; i < words.length; i++) {
-    let word = words[i]!
-    word -= (word >>> 1) & 0x55555555
-    word = (word & 0x33333333) + ((word >>> 2) & 0x33333333)
-    count += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
-  }
+  for (let i = 0; i < words.length; i++) count += sizeOf(words[i]!)
   return count
 }

@@ -1,9 +1,8 @@
-import type { Table, TableColumn } from '../../../gpu/relational/query/table.js'
+import type { Table } from '../../../gpu/relational/query/table.js'
 import type { QueryRun } from '../query-run.js'
-import { columnSample } from './column-sample.js'
 import { COMMON_ROWS } from './key-matches.js'
 import { type NodeColumn, type NodeEstimate, type Source, unknownColumn } from './node-estimate.js'
-import { factsOf } from './sampled-columns.js'
+import { factsOf, sampleAtHand } from './sampled-columns.js'
 
 /**
  * What is thought of the values of a table that is there, from the samples that are at hand, so that nothing is waited for: as if its rows had been
@@ -33,16 +32,6 @@ export function estimateTable(
     return { ...unknown, from: { source, sample: sample.values, indexed: indexed.get(number) } }
   })
   return { rows: table.rows, columns, sources, equal: [] }
-}
-
-function sampleAtHand(run: Pick<QueryRun, 'originOf'>, { source }: TableColumn) {
-  const origin = run.originOf(source)
-  if (origin === undefined || source.type === 'boolean') return undefined
-  const { relation, name } = origin
-  const sample = relation.sample?.atHand(relation.rows)
-  const column = sample?.columns.get(name)
-  if (sample === undefined || column === undefined) return undefined
-  return { of: relation.rows, values: columnSample(sample, column, source.type) }
 }
 
 /** Rows of the value that a column of such a table has most often, if one is common in its sample; 0 where none is. */

@@ -34,8 +34,8 @@ interface Left {
 export function estimateWhere({ condition, kept }: NodeOf<'where'>, input: NodeEstimate): NodeEstimate {
   const conditions = conjunction(condition, input.columns)
   if (conditions === undefined) return chosen({ ...input, rows: 0, sources: withoutRows(input) }, kept)
-  const columns = input.columns.map(estimatedColumn)
-  const parts = partsOf(conditions, columns, input.columns)
+  const { columns } = input
+  const parts = partsOf(conditions, columns)
   const told = new Set(parts.flatMap((part) => part.conditions))
   const others = shareOf(
     conditions.filter((condition) => !told.has(condition)),
@@ -82,18 +82,10 @@ function conjunction(
   return normalised.kind === 'none' ? undefined : normalised.conditions
 }
 
-function estimatedColumn({ type, nullable, dictionary, from }: NodeColumn): EstimatedColumn {
-  return { type, nullable, dictionary, sample: from?.sample, sampleOf: from?.source }
-}
-
-function partsOf(
-  conditions: readonly Condition[],
-  columns: readonly EstimatedColumn[],
-  of: readonly NodeColumn[],
-): readonly Part[] {
+function partsOf(conditions: readonly Condition[], columns: readonly EstimatedColumn[]): readonly Part[] {
   const parts = new Map<symbol, Part>()
   for (const condition of conditions) {
-    const sources = new Set(columnsOf(condition).map((column) => of[column]!.from?.source))
+    const sources = new Set(columnsOf(condition).map((column) => columns[column]!.from?.source))
     const [key] = sources
     const bits = sources.size === 1 && key !== undefined ? bitsOf(condition, columns) : undefined
     if (key === undefined || bits === undefined) continue

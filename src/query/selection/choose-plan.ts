@@ -1,18 +1,21 @@
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type {
+  ColumnWidth,
   Condition,
   SelectionCosts,
   SelectionOutput,
   SelectionPlan,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
+import type { ColumnFacts } from '../conditions/column-domain.js'
 import type { Implied, Normalised } from '../conditions/normalise.js'
 import type { EstimatedColumn } from '../estimates/column-sample.js'
 import { type EstimatedImplied, Estimates } from '../estimates/condition-shares.js'
-import { CostModel, type ModelColumn } from './cost-model.js'
-import { evaluationOf, perListedRow } from './evaluation-costs.js'
+import { CostModel } from './cost-model.js'
+import { evaluationOf, perListedRow, perMatchedRow } from './evaluation-costs.js'
 import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js'
+import { planCost } from './plans.js'
 
 /** What is selected from, and to what end. */
 export interface SelectionTask {
@@ -26,13 +29,17 @@ export interface SelectionTask {
   readonly buffers: number
 }
 
-/** A plan that was chosen. */
-export interface ChosenPlan {
+/** A plan, and what it needs to run. */
+export interface RunnablePlan {
   /** What the plan's numbers mean. */
   readonly conditions: readonly Condition[]
   readonly plan: SelectionPlan
-  /** How strings are matched, by the numbers of conditions that do. */
+  /** How strings are matched, by the numbers of conditions that do; of others see `RunOptions`. */
   readonly matchBy: ReadonlyMap<number, MatchBy>
+}
+
+/** A plan that was chosen. */
+export interface ChosenPlan extends RunnablePlan {
   /** Nanoseconds. */
   readonly cost: number
   /** Rows that each kernel is thought to leave. */
@@ -50,17 +57,76 @@ const PLANNED_COLUMNS = 31
 const ENUMERATED_CONDITIONS = 6
 
 /**
+ * A scan that takes less than this part of waiting for its count is not planned: that takes longer than the best plan could spare, whose count is waited for,
+ * too.
+ */
+const LEAST_PLANNED = 1 / 4
+
+type Conjunction = Extract<Normalised, { kind: 'all' }>
+
+/**
+ * One kernel that evaluates all conditions for every row, where that takes so little that it does not matter what they leave.
+ * @param columns by the numbers that conditions have for them
+ */
+export function branchFreePlan(
+  conditions: readonly Condition[],
+  columns: readonly ColumnFacts[],
+  rows: number,
+  costs: SelectionCosts,
+): RunnablePlan | undefined {
+  if (conditions.length > PLANNED_CONDITIONS) return undefined
+  const used = new Set(conditions.flatMap(columnsOf))
+  if (used.size > PLANNED_COLUMNS) return undefined
+  let perRow = 0
+  for (const column of used) perRow += costs.scan[widthOf(columns[column]!)]
+  for (const condition of conditions) perRow += perMatchedRow(evaluationOf(condition, columns, costs))
+  if (rows * perRow >= LEAST_PLANNED * costs.roundTrip) return undefined
+  const plan = { kernels: [{ groups: [[...conditions.keys()]], hands: 'rows' as const }] }
+  return { conditions, plan, matchBy: new Map() }
+}
+
+/**
  * Chooses the plan of a selection by its costs (Sitaridi and Ross §4).
  * @param normalised with one condition at least
  */
-export function choosePlan(
-  { conditions, implied }: Extract<Normalised, { kind: 'all' }>,
-  task: SelectionTask,
-): ChosenPlan {
-  const plain = planOf(plannable(conditions, []), task)
-  if (implied.length === 0 || conditions.length + implied.length > PLANNED_CONDITIONS) return plain
-  const more = planOf(plannable(conditions, implied), task)
-  return more.cost < plain.cost ? more : plain
+export function choosePlan(normalised: Conjunction, task: SelectionTask): ChosenPlan {
+  return new Planner(normalised, task).choose(task.output)
+}
+
+/** What plans of the same conditions for different outputs have in common. */
+export class Planner {
+  readonly #task: SelectionTask
+  /** The conditions without what they imply, and with it. */
+  readonly #variants: readonly Estimated[]
+
+  constructor({ conditions, implied }: Conjunction, task: SelectionTask) {
+    this.#task = task
+    this.#variants = [estimated(plannable(conditions, []), task)]
+    if (implied.length > 0 && conditions.length + implied.length <= PLANNED_CONDITIONS) {
+      this.#variants = [...this.#variants, estimated(plannable(conditions, implied), task)]
+    }
+  }
+
+  choose(output: SelectionOutput): ChosenPlan {
+    const task = { ...this.#task, output }
+    const plans = this.#variants.map((variant) => planOf(variant, task))
+    return plans.reduce((best, plan) => (plan.cost < best.cost ? plan : best))
+  }
+}
+
+/** What is thought of a plan that was not chosen by its costs. */
+export function estimatePlan({ conditions, plan, matchBy }: RunnablePlan, task: SelectionTask): ChosenPlan {
+  const variant = estimated(plannable(conditions, []), task)
+  const model = modelOf(variant, task)
+  return {
+    conditions,
+    plan,
+    matchBy,
+    cost: planCost(model, plan),
+    estimatedRows: rowsLeft(plan.kernels, variant, task),
+    model,
+    order: rankOrder(model),
+  }
 }
 
 /** Conditions for which masks have room, and those that come behind them, each with a kernel of its own. */
@@ -71,12 +137,24 @@ interface Plannable {
   readonly behind: readonly Condition[]
 }
 
-function planOf({ conditions, implied, behind }: Plannable, task: SelectionTask): ChosenPlan {
+/** The same with how many rows satisfy them. */
+interface Estimated {
+  /** Those that are implied last. */
+  readonly planned: readonly Condition[]
+  readonly behind: readonly Condition[]
+  readonly estimates: Estimates
+}
+
+function estimated({ conditions, implied, behind }: Plannable, { columns }: SelectionTask): Estimated {
   const planned = [...conditions, ...implied.map(({ condition }) => condition)]
-  const estimates = new Estimates(conditions, task.columns, implied)
-  const model = modelOf(planned, estimates, task)
+  return { planned, behind, estimates: new Estimates(conditions, columns, implied) }
+}
+
+function planOf(variant: Estimated, task: SelectionTask): ChosenPlan {
+  const { planned, behind, estimates } = variant
+  const model = modelOf(variant, task)
   const order = rankOrder(model)
-  const enumerates = estimates.correlated && planned.length <= ENUMERATED_CONDITIONS
+  const enumerates = planned.length <= ENUMERATED_CONDITIONS && estimates.correlated
   const orders: Orders = enumerates ? { kind: 'all' } : { kind: 'one', order }
   // One condition a kernel is always possible, so there is no plan only where nothing is to be planned.
   const { plan, cost } = optimise(model, orders) ?? NO_KERNELS
@@ -87,7 +165,7 @@ function planOf({ conditions, implied, behind }: Plannable, task: SelectionTask)
     plan: { kernels },
     matchBy: matchings(model, plan),
     cost: cost + behindCost(behind, left, plan.kernels.length === 0, task),
-    estimatedRows: rowsLeft(kernels, planned.length, estimates, task),
+    estimatedRows: rowsLeft(kernels, variant, task),
     model,
     order,
   }
@@ -137,7 +215,7 @@ function plannable(conditions: readonly Condition[], implied: readonly Implied[]
   }
 }
 
-function modelOf(conditions: readonly Condition[], estimates: Estimates, task: SelectionTask): CostModel {
+function modelOf({ planned: conditions, estimates }: Estimated, task: SelectionTask): CostModel {
   const { rows, listedOf, columns, output, costs, buffers } = task
   const wanted = output.kind === 'columns' ? output.columns : []
   const used = [...new Set([...conditions.flatMap(columnsOf), ...wanted])].slice(0, PLANNED_COLUMNS)
@@ -151,7 +229,9 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     rows,
     input: listedOf === undefined ? 'table' : 'rows',
     tableRows: listedOf ?? rows,
-    columns: used.map((column) => modelColumn(columns[column]!)),
+    columns: used.map((column) => {
+      return { width: widthOf(columns[column]!), nullable: columns[column]!.nullable }
+    }),
     conditions: conditions.map((condition) => ({
       columns: known([...new Set(columnsOf(condition))]),
       evaluation: evaluationOf(condition, columns, costs),
@@ -161,12 +241,11 @@ function modelOf(conditions: readonly Condition[], estimates: Estimates, task: S
     output: { rows: output.kind === 'rows', columns: known(wanted) },
     costs,
     buffers,
-    touching: 'measured',
   })
 }
 
-function modelColumn({ type, nullable }: EstimatedColumn): ModelColumn {
-  return { width: valueWords(type) === 2 ? 'wide' : 'word', nullable }
+function widthOf({ type }: ColumnFacts): ColumnWidth {
+  return valueWords(type) === 2 ? 'wide' : 'word'
 }
 
 /** Strings are matched where they are looked at, or all of the dictionary's beforehand, by the rows that come to them. */
@@ -188,16 +267,14 @@ function matchings(model: CostModel, { kernels }: SelectionPlan): Map<number, Ma
   return matchBy
 }
 
-/** @param planned so many conditions are estimated */
 function rowsLeft(
   kernels: SelectionPlan['kernels'],
-  planned: number,
-  estimates: Estimates,
+  { planned, estimates }: Estimated,
   { rows }: SelectionTask,
 ): number[] {
   let mask = 0
   return kernels.map(({ groups }) => {
-    for (const condition of groups.flat()) if (condition < planned) mask |= 1 << condition
+    for (const condition of groups.flat()) if (condition < planned.length) mask |= 1 << condition
     return rows * estimates.joint(mask)
   })
 }

@@ -1,6 +1,7 @@
 import { MOST_UNREAD_WORDS } from '../../../gpu/relational/selection/selection-run.js'
 import type { ColumnWidth, SelectionCosts } from '../../../gpu/relational/selection/selection-types.js'
-import { valueAt } from './share-curve.js'
+import type { ShareCurve } from '../../../protocol/query/selection-costs.js'
+import { lowest, maskOf, sizeOf } from '../estimates/masks.js'
 
 /** A column as costs see it. */
 export interface ModelColumn {
@@ -60,11 +61,6 @@ export interface SelectionProblem {
   readonly costs: SelectionCosts
   /** Columns' buffers that a kernel may bind, values and validities. */
   readonly buffers: number
-  /**
-   * What part of a column is read where a share of rows wants it: as Sitaridi and Ross have it, min(sel · w, 1); or behind a branch what was measured, and at numbers of rows
-   * 1 − (1 − sel)^w, how likely one of a granule passes if rows do so independently of each other. The former is up to 1.6 times as much around sel = 1/w, where plans part.
-   */
-  readonly touching: 'paper' | 'measured'
 }
 
 /** Where a kernel reads: the table's columns, these at numbers of rows, or columns that the kernel before has written. */
@@ -111,17 +107,17 @@ export class CostModel {
     return this.problem.rows * this.problem.joint(mask)
   }
 
-  /** The part of a column that is read behind a branch that this share of rows takes. */
+  /**
+   * The part of a column that is read behind a branch that this share of rows takes, as it was measured. The paper's min(sel · w, 1) is up to 1.6 times as
+   * much around sel = 1/w, where plans part.
+   */
   behind(share: number): number {
-    const { touching, costs } = this.problem
-    return touching === 'paper' ? this.touched(share) : valueAt(costs.branch, share)
+    return valueAt(this.problem.costs.branch, share)
   }
 
-  /** How likely some of a granule's rows pass, of which this share does. */
+  /** How likely some of a granule's rows pass, of which this share does independently of each other. */
   touched(share: number): number {
-    const { touching, costs } = this.problem
-    if (touching === 'paper') return Math.min(share * costs.granule, 1)
-    return atLeastOne(share, costs.granule)
+    return atLeastOne(share, this.problem.costs.granule)
   }
 
   /**
@@ -268,7 +264,7 @@ export class CostModel {
   #read(columns: number, input: KernelInput, reached: number, passing: number, together: boolean): number {
     if (columns === 0) return 0
     const { costs, tableRows, columns: kinds } = this.problem
-    const place = together ? popcount(columns) - 1 : 0
+    const place = together ? sizeOf(columns) - 1 : 0
     // At numbers of rows the pieces of memory count that the rows lie in.
     const pieces =
       input === 'rows'
@@ -367,17 +363,15 @@ function atLeastOne(share: number, rows: number): number {
   return share >= 1 ? 1 : -Math.expm1(rows * Math.log1p(-share))
 }
 
-function maskOf(numbers: readonly number[]): number {
-  return numbers.reduce((mask, number) => mask | (1 << number), 0)
-}
-
-/** The number of the lowest bit that is set. */
-export function lowest(mask: number): number {
-  return 31 - Math.clz32(mask & -mask)
-}
-
-function popcount(mask: number): number {
-  let count = 0
-  for (let left = mask; left !== 0; left &= left - 1) count++
-  return count
+/** What a curve comes to at a share of rows, from 0 to 1. */
+export function valueAt(curve: ShareCurve, share: number): number {
+  let below = { share: 0, value: 0 }
+  for (const point of curve) {
+    if (share <= point.share) {
+      const place = (share - below.share) / (point.share - below.share)
+      return below.value + place * (point.value - below.value)
+    }
+    below = point
+  }
+  return below.value
 }

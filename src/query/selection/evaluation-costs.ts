@@ -41,16 +41,20 @@ export function evaluationOf(
   }
 }
 
+/** The same for a row whose strings are matched. */
+export function perMatchedRow({ perRow, match }: Evaluation): number {
+  return perRow + (match === undefined ? 0 : match.perRow + match.perString)
+}
+
 /** What a condition takes for a row that is looked at by its number, its columns included. */
 export function perListedRow(
   condition: Condition,
   columns: readonly ColumnFacts[],
   costs: SelectionCosts,
 ): number {
-  const { perRow, match } = evaluationOf(condition, columns, costs)
   return columnsOf(condition).reduce(
     (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
-    perRow + (match === undefined ? 0 : match.perRow + match.perString),
+    perMatchedRow(evaluationOf(condition, columns, costs)),
   )
 }
 

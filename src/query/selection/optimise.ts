@@ -1,5 +1,6 @@
 import type { KernelPlan, SelectionPlan } from '../../../gpu/relational/selection/selection-types.js'
-import { type CostModel, type KernelInput, lowest } from './cost-model.js'
+import { numbersOf } from '../estimates/masks.js'
+import type { CostModel, KernelInput } from './cost-model.js'
 
 /** A plan, and what it is thought to cost in nanoseconds. */
 export interface CostedPlan {
@@ -168,14 +169,8 @@ class Optimiser {
     this.#growKernel(start, input)
     const groups: number[][] = []
     for (let end = after; end > start; end = this.#groupBefore[end]!) {
-      groups.unshift(bitsOf(this.#states[end]! ^ this.#states[this.#groupBefore[end]!]!))
+      groups.unshift(numbersOf(this.#states[end]! ^ this.#states[this.#groupBefore[end]!]!))
     }
     return groups
   }
-}
-
-function bitsOf(mask: number): number[] {
-  const bits: number[] = []
-  for (let left = mask; left !== 0; left &= left - 1) bits.push(lowest(left))
-  return bits
 }

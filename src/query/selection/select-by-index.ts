@@ -13,8 +13,7 @@ import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, PLANNED_CONDITIONS, type SelectionTask } from './choose-plan.js'
 import { perListedRow } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
-import { runPlan } from './run-plan.js'
-import { settleFaults } from './settle-faults.js'
+import { runPlan, settleFaults } from './run-plan.js'
 
 type Conjunction = Extract<Normalised, { kind: 'all' }>
 
@@ -67,7 +66,7 @@ export async function selectByIndex(
   if (others.length > 0 && found.count > 0) {
     const listed = { ...task, rows: found.count, listedOf: table.rows }
     const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, listed)
-    const selected = await runPlan(run.work, table, task, rest, found)
+    const selected = await runPlan(run.work, table, task.output, rest, found)
     await settleFaults(run.work, table, rest, selected, found)
     return { output: task.output, selected, use: { name, choice, answered, rows: found.count, rest } }
   }

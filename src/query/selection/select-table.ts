@@ -1,16 +1,26 @@
 import { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import { FIRST_SOURCE } from '../../../gpu/relational/selection/predicate-text.js'
-import type { Selected, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
+import type {
+  Selected,
+  SelectionCosts,
+  SelectionOutput,
+} from '../../../gpu/relational/selection/selection-types.js'
 import { type Normalised, normalise } from '../conditions/normalise.js'
-import { estimatedColumns, factsOf } from '../estimates/sampled-columns.js'
+import { estimatedColumns, factsOf, readSamples } from '../estimates/sampled-columns.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
-import { type ChosenPlan, choosePlan, type SelectionTask } from './choose-plan.js'
+import {
+  branchFreePlan,
+  type ChosenPlan,
+  estimatePlan,
+  Planner,
+  type RunnablePlan,
+  type SelectionTask,
+} from './choose-plan.js'
 import { defaultCosts } from './default-costs.js'
-import { runPlan } from './run-plan.js'
+import { runPlan, settleFaults } from './run-plan.js'
 import { selectByIndex } from './select-by-index.js'
-import { settleFaults } from './settle-faults.js'
 
 /** What becomes of a selection's rows: all of their columns are read next, or nobody knows. */
 export type Reading = 'whole' | 'unknown'
@@ -22,62 +32,103 @@ export async function selectTable(
   table: Table,
   reading: Reading,
 ): Promise<Table> {
-  const normalised = normalise(node.condition, table.columns.map(factsOf))
-  const { selections } = run.figures(node)
+  const facts = table.columns.map(factsOf)
+  const normalised = normalise(node.condition, facts)
   const given = table.choose(node.kept)
   if (normalised.kind === 'none' || table.rows === 0) return given.slice(run.work, 0, 0)
   if (normalised.conditions.length === 0) return given
-  const { task, chosen } = await planned(run, node, table, normalised, reading)
-  const names = node.input.columns.map(({ name }) => name)
-  const byIndex = await selectByIndex(run, table, normalised, task, chosen)
-  if (byIndex !== undefined) {
-    const { output, selected, use } = byIndex
-    selections.add({ task, chosen, left: selected.left, names, use })
-    return tableOf(run, given, output, selected)
-  }
-  const selected = await runPlan(run.work, table, task, chosen)
-  await settleFaults(run.work, table, chosen, selected)
-  selections.add({ task, chosen, left: selected.left, names })
-  return tableOf(run, given, task.output, selected)
-}
-
-async function planned(
-  run: QueryRun,
-  { kept }: NodeOf<'where'>,
-  table: Table,
-  normalised: Extract<Normalised, { kind: 'all' }>,
-  reading: Reading,
-): Promise<{ readonly task: SelectionTask; readonly chosen: ChosenPlan }> {
   const { device } = run.work
-  const { maxStorageBuffersPerShaderStage } = device.gpu.limits
-  const columns = await estimatedColumns(run, table, [...new Set(normalised.conditions.flatMap(columnsOf))])
-  const task: SelectionTask = {
-    rows: table.rows,
-    columns,
-    output: { kind: kept.length === 0 ? 'count' : 'rows' },
-    costs: device.selectionCosts ?? defaultCosts(device.facts.software),
-    buffers: maxStorageBuffersPerShaderStage - FIRST_SOURCE,
-  }
-  const chosen = choosePlan(normalised, task)
-  const isDense = kept.every((column) => table.columns[column]!.rows === undefined)
-  if (reading === 'unknown' || kept.length === 0 || !isDense) return { task, chosen }
-  const columnar: SelectionTask = { ...task, output: { kind: 'columns', columns: kept } }
-  const other = choosePlan(normalised, columnar)
-  const later = lateCost(task, chosen, kept)
-  return other.cost < chosen.cost + later ? { task: columnar, chosen: other } : { task, chosen }
+  const costs = device.selectionCosts ?? defaultCosts(device.facts.software)
+  const names = node.input.columns.map(({ name }) => name)
+  const outputs = outputsOf(table, node.kept, reading)
+  const selection = { run, table, normalised, costs, outputs }
+  const branchFree = branchFreePlan(normalised.conditions, facts, table.rows, costs)
+  const { output, selected, ...ran } =
+    branchFree === undefined ? await planned(selection) : await unplanned(selection, branchFree)
+  run.figures(node).selections.add({ ...ran, output, facts, names, left: selected.left })
+  return tableOf(run, given, output, selected)
 }
 
-/** What it takes to read columns at numbers of rows afterwards, each with a kernel of its own. */
+/** What is selected from, and into which forms. */
+interface Selection {
+  readonly run: QueryRun
+  readonly table: Table
+  readonly normalised: Extract<Normalised, { kind: 'all' }>
+  readonly costs: SelectionCosts
+  readonly outputs: Outputs
+}
+
+/** Forms of what is wanted; the last one spares it to be read at row numbers. */
+interface Outputs {
+  readonly rows: SelectionOutput
+  readonly columns: Extract<SelectionOutput, { kind: 'columns' }> | undefined
+}
+
+function outputsOf(table: Table, kept: readonly number[], reading: Reading): Outputs {
+  const isDense = kept.every((column) => table.columns[column]!.rows === undefined)
+  const isColumnar = reading === 'whole' && kept.length > 0 && isDense
+  return {
+    rows: { kind: kept.length === 0 ? 'count' : 'rows' },
+    columns: isColumnar ? { kind: 'columns', columns: kept } : undefined,
+  }
+}
+
+function taskOf({ run, table, normalised, costs }: Selection, output: SelectionOutput): SelectionTask {
+  const asked = new Set(normalised.conditions.flatMap(columnsOf))
+  return {
+    rows: table.rows,
+    columns: estimatedColumns(run, table, asked),
+    output,
+    costs,
+    buffers: run.work.device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
+  }
+}
+
+async function unplanned(selection: Selection, plan: RunnablePlan) {
+  const { run, table, outputs } = selection
+  const output = outputs.columns ?? outputs.rows
+  const selected = await runPlan(run.work, table, output, plan)
+  await settleFaults(run.work, table, plan, selected)
+  const estimate = () => estimatePlan(plan, taskOf(selection, output))
+  return { output, selected, plan, estimate, rows: table.rows }
+}
+
+async function planned(selection: Selection) {
+  const { run, table, normalised } = selection
+  await readSamples(run, table, new Set(normalised.conditions.flatMap(columnsOf)))
+  const { task, chosen } = cheapest(selection)
+  const estimate = () => chosen
+  const byIndex = await selectByIndex(run, table, normalised, task, chosen)
+  if (byIndex !== undefined) return { ...byIndex, plan: byIndex.use.rest, estimate, rows: table.rows }
+  const selected = await runPlan(run.work, table, task.output, chosen)
+  await settleFaults(run.work, table, chosen, selected)
+  return { output: task.output, selected, plan: chosen, estimate, rows: table.rows }
+}
+
+function cheapest(selection: Selection): { readonly task: SelectionTask; readonly chosen: ChosenPlan } {
+  const { rows, columns } = selection.outputs
+  const task = taskOf(selection, rows)
+  const planner = new Planner(selection.normalised, task)
+  const chosen = planner.choose(rows)
+  if (columns === undefined) return { task, chosen }
+  const other = planner.choose(columns)
+  const later = lateCost(task, chosen, columns.columns.length)
+  return other.cost < chosen.cost + later
+    ? { task: { ...task, output: columns }, chosen: other }
+    : { task, chosen }
+}
+
+/** What it takes to read so many columns at numbers of rows afterwards, each with a kernel of its own. */
 function lateCost(
   { rows, costs }: SelectionTask,
   { model, estimatedRows }: ChosenPlan,
-  kept: readonly number[],
+  columns: number,
 ): number {
   const left = estimatedRows.at(-1)!
   const pieces = (rows / costs.granule) * model.touched(rows === 0 ? 0 : left / rows)
   const numbers = costs.scan.word * left
   const value = Math.max(costs.gather.word * pieces, costs.scan.word * left) + costs.write * left
-  return kept.length * (costs.launch + costs.gathering + numbers + value)
+  return columns * (costs.launch + costs.gathering + numbers + value)
 }
 
 /** @param given the table with the columns that are wanted of it */

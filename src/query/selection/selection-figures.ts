@@ -1,26 +1,31 @@
-import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
+import type { Condition, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
 import type {
   SelectionExplanation,
   SelectionIndex,
   SelectionKernel,
 } from '../../../protocol/query/explanation.js'
+import type { ColumnFacts } from '../conditions/column-domain.js'
 import { describeCondition } from '../conditions/describe-condition.js'
-import type { ChosenPlan, SelectionTask } from './choose-plan.js'
-import { allPlans, planCost } from './enumerate-plans.js'
-import { notationOf } from './notation.js'
+import type { ChosenPlan, RunnablePlan } from './choose-plan.js'
 import { type CostedPlan, optimise } from './optimise.js'
+import { allPlans, notationOf, planCost } from './plans.js'
 import type { IndexUse } from './select-by-index.js'
 
 /** A selection that was carried out. */
 interface RunSelection {
-  readonly task: SelectionTask
-  /** The best plan without an index. */
-  readonly chosen: ChosenPlan
-  /** The index that was used instead, if one was. */
+  /** That were selected from. */
+  readonly rows: number
+  readonly output: SelectionOutput
+  /** What has run; undefined where an index had all of it. */
+  readonly plan: RunnablePlan | undefined
+  /** What is thought of the best plan without an index. */
+  readonly estimate: () => ChosenPlan
+  /** The index that was used, if one was. */
   readonly use?: IndexUse | undefined
   /** Rows that each kernel has left. */
   readonly left: readonly number[]
-  /** Of the task's columns. */
+  /** Of the columns that conditions mean. */
+  readonly facts: readonly ColumnFacts[]
   readonly names: readonly string[]
 }
 
@@ -36,8 +41,7 @@ export class SelectionFigures {
   #largest: RunSelection | undefined
 
   add(selection: RunSelection): void {
-    if (this.#largest === undefined || selection.task.rows > this.#largest.task.rows)
-      this.#largest = selection
+    if (this.#largest === undefined || selection.rows > this.#largest.rows) this.#largest = selection
   }
 
   /** The plan in short. */
@@ -47,17 +51,17 @@ export class SelectionFigures {
 
   explain(): SelectionExplanation | undefined {
     if (this.#largest === undefined) return undefined
-    const { task, chosen, use, names } = this.#largest
-    const describe = (condition: Condition) => describeCondition(condition, names, task.columns)
-    const ran = use === undefined ? chosen : use.rest
-    const order = ran?.plan.kernels.flatMap(({ groups }) => groups.flat()) ?? []
+    const { plan, use, facts, names } = this.#largest
+    const chosen = this.#largest.estimate()
+    const describe = (condition: Condition) => describeCondition(condition, names, facts)
+    const order = plan?.plan.kernels.flatMap(({ groups }) => groups.flat()) ?? []
     const alternatives = [...(use === undefined ? [] : [chosen]), ...alternativesTo(chosen)]
     return {
       plan: methodOf(this.#largest),
       ...(use && { index: indexOf(use, describe) }),
       estimatedMilliseconds: (use?.choice.cost ?? chosen.cost) / NANOSECONDS,
-      conditions: order.map((number) => describe(ran!.conditions[number]!)),
-      kernels: ran === undefined ? [] : kernelsOf(this.#largest, ran),
+      conditions: order.map((number) => describe(plan!.conditions[number]!)),
+      kernels: plan === undefined ? [] : kernelsOf(this.#largest, use?.rest ?? chosen),
       alternatives: alternatives.map((other) => ({
         plan: notationOf(other.plan),
         estimatedMilliseconds: other.cost / NANOSECONDS,
@@ -66,8 +70,8 @@ export class SelectionFigures {
   }
 }
 
-function methodOf({ chosen, use }: RunSelection): string {
-  if (use === undefined) return notationOf(chosen.plan)
+function methodOf({ plan, use }: RunSelection): string {
+  if (use === undefined) return plan === undefined ? '' : notationOf(plan.plan)
   const index = use.name === undefined ? 'an index' : `index ${use.name}`
   return `${index}${use.rest === undefined ? '' : `, then ${notationOf(use.rest.plan)}`}`
 }
@@ -84,11 +88,11 @@ function indexOf(
   }
 }
 
-function kernelsOf({ task, left }: RunSelection, { plan, estimatedRows }: ChosenPlan): SelectionKernel[] {
+function kernelsOf({ output, left }: RunSelection, { plan, estimatedRows }: ChosenPlan): SelectionKernel[] {
   const { kernels } = plan
   return kernels.map((kernel, i) => ({
     plan: notationOf({ kernels: [kernel] }),
-    gives: i === kernels.length - 1 ? task.output.kind : kernel.hands,
+    gives: i === kernels.length - 1 ? output.kind : kernel.hands,
     estimatedRows: Math.round(estimatedRows[i]!),
     rows: left[i]!,
   }))

@@ -26,6 +26,7 @@ interface Values {
 function sampled(columns: readonly Values[]): EstimatedColumn[] {
   const rows = sampleRows(ROWS)
   const sample: RelationSample = { of: ROWS, rows, columns: new Map() }
+  const source = Symbol()
   return columns.map(({ type, words, isNull, texts }) => {
     const dictionary = texts && dictionaryOf(texts)
     const validity = new Uint32Array(Math.ceil(rows.length / 32))
@@ -34,7 +35,7 @@ function sampled(columns: readonly Values[]): EstimatedColumn[] {
     })
     const column = { words: Uint32Array.from(rows, (row) => words[row]!), validity, dictionary }
     const facts = { type, nullable: isNull !== undefined, dictionary }
-    return { ...facts, sample: new ColumnSample(sample, column, type), sampleOf: sample }
+    return { ...facts, from: { source, sample: new ColumnSample(sample, column, type) } }
   })
 }
 
@@ -122,7 +123,7 @@ t.test('what goes together is noticed', async (t) => {
 
 t.test('without a sample', async (t) => {
   const dictionary = dictionaryOf(['a', 'b', 'c', 'd'])
-  const unknown = { nullable: false, sample: undefined, sampleOf: undefined }
+  const unknown = { nullable: false, from: undefined }
   const columns: EstimatedColumn[] = [
     { ...unknown, type: 'u32', dictionary: undefined },
     { ...unknown, type: 'string', dictionary },

@@ -10,9 +10,8 @@ import type {
 import { asBytes } from '../../../../protocol/columns.js'
 import { checkQuery } from '../../../../protocol/query/check-query.js'
 import { normalise } from '../../../../src/query/conditions/normalise.js'
-import { allPlans } from '../../../../src/query/selection/enumerate-plans.js'
-import { runPlan } from '../../../../src/query/selection/run-plan.js'
-import { settleFaults } from '../../../../src/query/selection/settle-faults.js'
+import { allPlans } from '../../../../src/query/selection/plans.js'
+import { runPlan, settleFaults } from '../../../../src/query/selection/run-plan.js'
 import { openDevice } from '../../../gpu/open-device.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { type HostRelation, schemaOf, uploadRelation } from '../host-relation.js'
@@ -94,7 +93,7 @@ t.test('all plans of a selection find the same faults', async (t) => {
         ? { buffer: work.upload(asBytes(Uint32Array.from(list))), count: list.length }
         : undefined
       const chosen = { conditions, plan, matchBy: new Map() }
-      const selected = await runPlan(work, table, { output }, chosen, start)
+      const selected = await runPlan(work, table, output, chosen, start)
       await settleFaults(work, table, chosen, selected, start)
       const found = (await work.takeFaults()) > 0 ? FAULT : await numbersOf(work, selected)
       scratch.release()

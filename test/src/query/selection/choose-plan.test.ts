@@ -8,14 +8,13 @@ import { ColumnSample } from '../../../../src/query/estimates/column-sample.js'
 import { Estimates } from '../../../../src/query/estimates/condition-shares.js'
 import { choosePlan, type SelectionTask } from '../../../../src/query/selection/choose-plan.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
-import { planCost } from '../../../../src/query/selection/enumerate-plans.js'
+import { planCost } from '../../../../src/query/selection/plans.js'
 
 const NUMBERS: EstimatedColumn = {
   type: 'u32',
   nullable: false,
   dictionary: undefined,
-  sample: undefined,
-  sampleOf: undefined,
+  from: undefined,
 }
 
 const values = (column: number, low: bigint, high: bigint) =>
@@ -64,8 +63,7 @@ t.test('conditions over one sample, however many there are', async (t) => {
     ...NUMBERS,
     type: 'string',
     dictionary,
-    sample: new ColumnSample(sample, sampled, 'string'),
-    sampleOf: sample,
+    from: { source: Symbol(), sample: new ColumnSample(sample, sampled, 'string') },
   }
   for (const count of [34, 40, 1000]) {
     const conditions = Array.from({ length: count }, (_, i): Condition => {
@@ -131,10 +129,11 @@ t.test('what is implied is asked beforehand if that is cheaper', async (t) => {
 t.test('conditions that go together do not follow each other', async (t) => {
   const rows = Uint32Array.from({ length: 4000 }, (_, row) => row)
   const sample: RelationSample = { of: 1e8, rows, columns: new Map() }
+  const source = Symbol()
   const column = (make: (row: number) => number): EstimatedColumn => {
     const words = rows.map(make)
     const sampled = { words, validity: undefined, dictionary: undefined }
-    return { ...NUMBERS, sample: new ColumnSample(sample, sampled, 'u32'), sampleOf: sample }
+    return { ...NUMBERS, from: { source, sample: new ColumnSample(sample, sampled, 'u32') } }
   }
   const hash = (row: number) => Math.imul(row + 1, 0x9e3779b1) >>> 0
   const columns = [

@@ -2,11 +2,10 @@ import t from 'tap'
 import { MOST_UNREAD_WORDS } from '../../../../gpu/relational/selection/selection-run.js'
 import type { SelectionCosts } from '../../../../gpu/relational/selection/selection-types.js'
 import type { ShareCurve } from '../../../../protocol/query/selection-costs.js'
-import { CostModel, type SelectionProblem } from '../../../../src/query/selection/cost-model.js'
+import { CostModel, type SelectionProblem, valueAt } from '../../../../src/query/selection/cost-model.js'
 import { GPU_COSTS, SOFTWARE_COSTS } from '../../../../src/query/selection/default-costs.js'
-import { allPlans, planCost } from '../../../../src/query/selection/enumerate-plans.js'
-import { notationOf } from '../../../../src/query/selection/notation.js'
 import { optimise, rankOrder } from '../../../../src/query/selection/optimise.js'
+import { allPlans, notationOf, planCost } from '../../../../src/query/selection/plans.js'
 import { Random, seedOfRun } from '../../../random.js'
 
 /** How likely one of so many rows passes, of which a share does, and straight in between. */
@@ -52,6 +51,17 @@ const PAPER_COSTS: SelectionCosts = {
 const PRODUCT = (shares: readonly number[]) => (mask: number) =>
   shares.reduce((product, share, i) => ((mask >> i) & 1 ? product * share : product), 1)
 
+/** What part of a column is read where a share of rows wants it, as the paper has it. */
+class PaperModel extends CostModel {
+  override behind(share: number): number {
+    return this.touched(share)
+  }
+
+  override touched(share: number): number {
+    return Math.min(share * this.problem.costs.granule, 1)
+  }
+}
+
 /** Conditions on a column each, as the paper has them. */
 function paperProblem(shares: readonly number[], more: Partial<SelectionProblem> = {}): SelectionProblem {
   return {
@@ -64,7 +74,6 @@ function paperProblem(shares: readonly number[], more: Partial<SelectionProblem>
     output: { rows: false, columns: [] },
     costs: PAPER_COSTS,
     buffers: 100,
-    touching: 'paper',
     ...more,
   }
 }
@@ -108,7 +117,6 @@ function randomProblem(random: Random, conditions: number): SelectionProblem {
     output: { rows: random.chance(0.5), columns: random.chance(0.5) ? [conditions] : [] },
     costs: random.pick([GPU_COSTS, SOFTWARE_COSTS, { ...GPU_COSTS, launch: 100 }]),
     buffers: random.pick([5, 12]),
-    touching: random.pick(['paper', 'measured']),
   }
 }
 
@@ -145,7 +153,7 @@ t.test('where kernels may hand on much, the host waits to learn how much it is',
   }
   const rows = MOST_UNREAD_WORDS
   const model = (more: Partial<SelectionProblem>) =>
-    new CostModel(paperProblem([0.4, 1, 1], { costs, rows, ...more }))
+    new PaperModel(paperProblem([0.4, 1, 1], { costs, rows, ...more }))
   t.equal(model({}).handing(0, 1, 'table', 'rows'), 0)
   t.equal(model({ rows: rows + 1 }).handing(0, 1, 'table', 'rows'), 1)
   t.equal(model({}).handing(0, 1, 'table', 'columns'), 1, 'two words of each')
@@ -170,7 +178,7 @@ t.test('the best plan is the best of all plans', async (t) => {
   }
   for (let round = 0; round < 120; round++) {
     const n = 1 + random.below(6)
-    const model = new CostModel(randomProblem(random, n))
+    const model = new (random.pick([CostModel, PaperModel]))(randomProblem(random, n))
     const order = rankOrder(model)
     const one = { kind: 'one', order } as const
     compare('one kernel', model, optimise(model, one, 'one'), cheapest(costsOf(model, [order], true)))
@@ -184,12 +192,12 @@ t.test('the best plan is the best of all plans', async (t) => {
 
 t.test('costs are those of the paper', async (t) => {
   const [a, b, c, d] = [0.5, 0.2, 0.3, 0.9]
-  const model = new CostModel(paperProblem([a, b, c, d]))
+  const model = new PaperModel(paperProblem([a, b, c, d]))
   const cost = (...groups: number[][]) => planCost(model, { kernels: [{ groups, hands: 'rows' }] }) / 1000
   t.ok(close(cost([0, 1, 2], [3]), 0.68 * 3 + Math.min(a * b * c * 32, 1)))
   t.ok(close(cost([0, 1], [2, 3]), 0.75 * 2 + Math.min(a * b * 32, 1) * 0.75 * 2))
   t.ok(close(cost([0, 1, 2, 3]), 0.68 * 4))
-  const few = new CostModel(paperProblem([0.1, 0.1, 0.1], { touching: 'paper', rows: 1000 }))
+  const few = new PaperModel(paperProblem([0.1, 0.1, 0.1], { rows: 1000 }))
   const rows = planCost(few, {
     kernels: [
       { groups: [[0, 1]], hands: 'rows' },
@@ -198,7 +206,7 @@ t.test('costs are those of the paper', async (t) => {
   })
   // A scan of two columns, row numbers written and read, and a value at each.
   t.ok(close(rows, 1000 * (0.75 * 2) + 10 + 10 + 0.32 * (1000 / 32) * 4))
-  const listed = new CostModel(paperProblem([0.1, 0.1], { rows: 100, input: 'rows', tableRows: 32_000 }))
+  const listed = new PaperModel(paperProblem([0.1, 0.1], { rows: 100, input: 'rows', tableRows: 32_000 }))
   const plan = { kernels: [{ groups: [[0], [1]], hands: 'rows' as const }] }
   // The list, a value at each of its rows, and another at those that are left.
   t.ok(close(planCost(listed, plan), 100 + 100 * 4 + 10 * 4))
@@ -213,7 +221,7 @@ function matchingModel(shares: readonly number[], more: Partial<SelectionProblem
   const part = { string: PROPORTIONAL, byte: curveOf(2, [...MATCHED].sort()) }
   const branched = [{ share: 1, value: 7 }]
   const match = { row: 0, string: 0, byte: 0, part, branched, tile: 10, tiles: 2 }
-  return new CostModel(
+  return new PaperModel(
     paperProblem(shares, {
       conditions: shares.map((_, i) => ({
         columns: [i],
@@ -270,7 +278,7 @@ t.test('a kernel that does not only count notes which rows pass', async (t) => {
     mark: 3,
   }
   const cost = (output: SelectionProblem['output'], ...groups: number[][][]) =>
-    planCost(new CostModel(paperProblem([0.1, 0.1], { costs, output })), {
+    planCost(new PaperModel(paperProblem([0.1, 0.1], { costs, output })), {
       kernels: groups.map((each) => ({ groups: each, hands: 'columns' })),
     })
   t.equal(cost({ rows: false, columns: [] }, [[0, 1]]), 0)
@@ -280,11 +288,11 @@ t.test('a kernel that does not only count notes which rows pass', async (t) => {
 })
 
 /** The best plans of four conditions of one selectivity, each with the least selectivity in percent from which on it is the best. */
-function regions(touching: SelectionProblem['touching']): (readonly [plan: string, from: number])[] {
+function regions(Model: typeof CostModel): (readonly [plan: string, from: number])[] {
   const found: (readonly [string, number])[] = []
   for (let percent = 1; percent <= 100; percent++) {
     const share = percent / 100
-    const model = new CostModel(paperProblem([share, share, share, share], { touching }))
+    const model = new Model(paperProblem([share, share, share, share]))
     const plan = notationOf(optimise(model, { kind: 'one', order: [0, 1, 2, 3] }, 'one')!.plan)
     if (plan !== found.at(-1)?.[0]) found.push([plan, percent])
   }
@@ -296,13 +304,13 @@ function regions(touching: SelectionProblem['touching']): (readonly [plan: strin
  * than S31 while 32 s² < 0.54, up to 12 %. Where a branch reads what rows want that pass independently of each other the borders come closer to what was measured.
  */
 t.test('which plan of four conditions is best, by their selectivity (Figure 5)', async (t) => {
-  t.same(regions('paper'), [
+  t.same(regions(PaperModel), [
     ['S1111', 1],
     ['S211', 2],
     ['S31', 13],
     ['S4', 28],
   ])
-  t.same(regions('measured'), [
+  t.same(regions(CostModel), [
     ['S1111', 1],
     ['S211', 3],
     ['S31', 16],
@@ -312,7 +320,7 @@ t.test('which plan of four conditions is best, by their selectivity (Figure 5)',
 
 t.test('orders', async (t) => {
   const shares = [0.9, 0.1, 0.5]
-  t.same(rankOrder(new CostModel(paperProblem(shares))), [1, 2, 0])
+  t.same(rankOrder(new PaperModel(paperProblem(shares))), [1, 2, 0])
   const dear = paperProblem(shares, {
     conditions: [0, 1, 2].map((i) => ({
       columns: [i],
@@ -329,4 +337,16 @@ t.test('notation', async (t) => {
   t.equal(notationOf({ kernels: [kernel([0, 1]), kernel([2])] }), 'K21')
   t.equal(notationOf({ kernels: [kernel([0], [1]), kernel([2])] }), 'K21 (S11, S1)')
   t.equal(notationOf({ kernels: [kernel([...Array(12).keys()], [12])] }), 'S12.1')
+})
+
+t.test('a curve begins at nothing and is straight between its points', async (t) => {
+  const curve = [
+    { share: 0.25, value: 0.5 },
+    { share: 0.5, value: 0.75 },
+    { share: 1, value: 1 },
+  ]
+  const at = (share: number) => valueAt(curve, share)
+  t.strictSame([0, 0.125, 0.25, 0.375, 0.5, 0.75, 1].map(at), [0, 0.25, 0.5, 0.625, 0.75, 0.875, 1])
+  t.equal(at(1 + 1e-9), 1, 'of shares that are more than all by rounding')
+  t.equal(valueAt([{ share: 1, value: 7 }], 0.5), 3.5)
 })
