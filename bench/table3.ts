@@ -85,11 +85,11 @@ export async function benchTable3(device: Device, logarithm: number): Promise<Ro
   device.upload(fixture.order, randomOrder(count))
   const steps = {
     ...moves(fixture),
-    ...(await movesInPasses(fixture)),
-    ...(await splits(fixture)),
-    ...(await sorts(fixture)),
-    ...(await merges(fixture)),
-    ...(await reductions(fixture)),
+    ...movesInPasses(fixture),
+    ...splits(fixture),
+    ...sorts(fixture),
+    ...merges(fixture),
+    ...reductions(fixture),
   }
   const { keys, output, primitives } = fixture
   await warmUp(device, primitives)
@@ -136,8 +136,8 @@ function moves({ primitives, count, keys, order, output }: Fixture): Steps {
   }
 }
 
-async function movesInPasses({ device, count, keys, order, output }: Fixture): Promise<Steps> {
-  const movement = await MovementInPasses.create(device)
+function movesInPasses({ device, count, keys, order, output }: Fixture): Steps {
+  const movement = new MovementInPasses(device)
   const steps: Record<string, Step> = {}
   for (const passes of PASSES) {
     const move = { source: keys, indices: order, output, count, words: 1, range: count, passes }
@@ -149,7 +149,7 @@ async function movesInPasses({ device, count, keys, order, output }: Fixture): P
 }
 
 /** Splits u32 keys with a u32 payload: three words go in for each and two come out. */
-async function splits({ device, primitives, count, keys, order, upload }: Fixture): Promise<Steps> {
+function splits({ device, primitives, count, keys, order, upload }: Fixture): Steps {
   const split = new Split(device, primitives, { keyWords: 1, payloadWords: 1 })
   const random = new Uint32Array(scatteredKeys(1, 0, count).buffer)
   const steps: Record<string, Step> = {}
@@ -163,24 +163,13 @@ async function splits({ device, primitives, count, keys, order, upload }: Fixtur
   return steps
 }
 
-async function sorts({
-  device,
-  primitives,
-  count,
-  keys,
-  order,
-  output,
-  spare,
-  upload,
-}: Fixture): Promise<Steps> {
+function sorts({ device, primitives, count, keys, order, output, spare, upload }: Fixture): Steps {
   const narrow = { keyWords: 1, payloadWords: 1 } as const
   const wide = { keyWords: 2, payloadWords: 1 } as const
   const columns = { keys, payloads: order }
-  const [quicksort, wideQuicksort, bitonic] = await Promise.all([
-    Quicksort.create(device, primitives, narrow),
-    Quicksort.create(device, primitives, wide),
-    BitonicSort.create(device, primitives.strategy, narrow),
-  ])
+  const quicksort = new Quicksort(device, primitives, narrow)
+  const wideQuicksort = new Quicksort(device, primitives, wide)
+  const bitonic = new BitonicSort(device, primitives.strategy, narrow)
   const steps: Record<string, Step> = {
     'radix sort u32 + u32': {
       words: 4 * count,
@@ -210,9 +199,9 @@ async function sorts({
 }
 
 /** Merges two halves, of ascending keys that take turns at random. */
-async function merges({ device, primitives, count, order, upload }: Fixture): Promise<Steps> {
+function merges({ device, primitives, count, order, upload }: Fixture): Steps {
   const half = count / 2
-  const merge = await Merge.create(device, primitives.strategy, { keyWords: 1, payloadWords: 1 })
+  const merge = new Merge(device, primitives.strategy, { keyWords: 1, payloadWords: 1 })
   const run = (first: number) => {
     const words = new Uint32Array(scatteredKeys(1, first, half).buffer).sort()
     return { columns: { keys: upload(words), payloads: order }, count: half }
@@ -224,7 +213,7 @@ async function merges({ device, primitives, count, order, upload }: Fixture): Pr
 }
 
 /** Reduces segments of alternating lengths. */
-async function reductions({ device, primitives, count, keys, output, upload }: Fixture): Promise<Steps> {
+function reductions({ device, primitives, count, keys, output, upload }: Fixture): Steps {
   const reduce = new SegmentedReduce(device, primitives)
   const steps: Record<string, Step> = {}
   for (const length of [...SEGMENT_LENGTHS.filter((length) => length < count), count]) {

@@ -85,9 +85,7 @@ async function benchLength(
     output: scratch.words(count),
   }
   const operations = operationsOn(words, order, columns)
-  const grids = await Promise.all(
-    ORDERS.map((coalesced) => ThreadGrid.create(device, { invocations, coalesced })),
-  )
+  const grids = ORDERS.map((coalesced) => new ThreadGrid(device, { invocations, coalesced }))
   const rows: Row[] = []
   for (const name of names) {
     const { bytesPerWord, record, wanted } = operations[name]

@@ -131,13 +131,13 @@ class ThreadCounts {
     const [source, output, count] = [this.#source, this.#output, this.#keys.length]
     const shape = { invocations, coalesced: true }
     if (primitive === 'map') {
-      const threads = await ThreadGrid.create(device, shape)
+      const threads = new ThreadGrid(device, shape)
       return (recorder) => {
         threads.recordMap(recorder, groups, source, output, count)
         return output
       }
     }
-    const split = await ThreadSplit.create(device, primitives, { ...shape, workgroupMemory: true })
+    const split = new ThreadSplit(device, primitives, { ...shape, workgroupMemory: true })
     return (recorder, scratch) => {
       split.record(recorder, scratch, groups, source, output, count)
       return output

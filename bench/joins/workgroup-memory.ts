@@ -75,7 +75,7 @@ export async function benchWorkgroupMemory(
   for (const strategy of strategies) {
     if (!canRun(device, strategy)) continue
     const primitives = await Primitives.create(device, strategy)
-    for (const work of await worksOf(device, primitives, inputs)) {
+    for (const work of worksOf(device, primitives, inputs)) {
       const time = await checkedTime(bench, work)
       times.set(work.name, { ...times.get(work.name), [`${strategy} µs`]: time })
     }
@@ -102,7 +102,7 @@ async function splitByThreads(bench: PrimitiveBench, { keys, source }: Inputs): 
   const taken: number[] = []
   for (const workgroupMemory of [false, true]) {
     const shape = { invocations: INVOCATIONS, coalesced: true, workgroupMemory } as const
-    const split = await ThreadSplit.create(device, primitives, shape)
+    const split = new ThreadSplit(device, primitives, shape)
     taken.push(
       await checkedTime(bench, {
         name: 'thread split',
@@ -125,15 +125,13 @@ async function splitByThreads(bench: PrimitiveBench, { keys, source }: Inputs): 
 }
 
 /** The primitives, each with what a plain loop on the host gives. */
-async function worksOf(device: Device, primitives: Primitives, inputs: Inputs): Promise<CheckedWork[]> {
+function worksOf(device: Device, primitives: Primitives, inputs: Inputs): CheckedWork[] {
   const { keys, source, parts } = inputs
   const count = keys.length
   const shape = { keyWords: 1, payloadWords: 1 } as const
-  const [split, quicksort, bitonic] = await Promise.all([
-    new Split(device, primitives, shape),
-    Quicksort.create(device, primitives, shape),
-    BitonicSort.create(device, primitives.strategy, shape),
-  ])
+  const split = new Split(device, primitives, shape)
+  const quicksort = new Quicksort(device, primitives, shape)
+  const bitonic = new BitonicSort(device, primitives.strategy, shape)
   const sorted = keys.slice().sort()
   const columns = { keys: source, payloads: parts }
   const work = (name: string, wanted: Uint32Array, record: CheckedWork['record']): CheckedWork => ({

@@ -1,15 +1,8 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
-import {
-  type ColumnShape,
-  type Columns,
-  columnBuffers,
-  columnConditions,
-  ifPayload,
-} from '../../../gpu/relational/columns.js'
+import { type ColumnShape, type Columns, columnConditions } from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Elements of the longest segment that is sorted in workgroup memory, and positions of a window; as in `bitonic.wesl`. */
@@ -27,24 +20,12 @@ export interface Segments {
 /** Bitonic sort of segments of columns of one shape (`bitonic.wesl`), in one dispatch. */
 export class BitonicSort {
   readonly #strategy: Strategy
-  readonly #sortSegments: Kernel
+  readonly #kernels: Kernels<'sort_segments'>
 
-  private constructor(strategy: Strategy, sortSegments: Kernel) {
+  constructor(device: Device, strategy: Strategy, shape: ColumnShape) {
+    const conditions = { ...columnConditions(shape), serial: strategy === 'serial' }
     this.#strategy = strategy
-    this.#sortSegments = sortSegments
-  }
-
-  static async create(device: Device, strategy: Strategy, shape: ColumnShape): Promise<BitonicSort> {
-    const sortSegments = await device.kernel({
-      folder: PAPER_KERNELS,
-      module: 'he/bitonic',
-      entryPoint: 'sort_segments',
-      params: 3,
-      bindings: [],
-      further: [[0, 'read'], [1, 'write'], ...ifPayload(shape, [2, 'write']), [3, 'write']],
-      conditions: { ...columnConditions(shape), serial: strategy === 'serial' },
-    })
-    return new BitonicSort(strategy, sortSegments)
+    this.#kernels = device.kernels('he/bitonic', ['sort_segments'], conditions, PAPER_KERNELS)
   }
 
   /**
@@ -56,8 +37,8 @@ export class BitonicSort {
     const settledOdd = segments.settledOdd ? 1 : 0
     const serial = Math.ceil(segments.count / (1 + settledOdd))
     const tiles = this.#strategy === 'serial' ? serial : Math.ceil(count / LONGEST_SEGMENT)
-    const buffers = [segments.starts, ...columnBuffers(columns), scratch.words(count)]
-    const params = [count, segments.count, settledOdd]
-    recorder.dispatchGroups(this.#sortSegments, buffers, params, groupsFor(this.#strategy, tiles))
+    const buffers = { starts: segments.starts, ...columns, order: scratch.words(count) }
+    const params = { count, segments: segments.count, settledOdd }
+    recorder.dispatchGroups(this.#kernels.sort_segments, buffers, params, groupsFor(this.#strategy, tiles))
   }
 }

@@ -1,5 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { KeyWords, Primitives } from '../../../gpu/primitives/primitives.js'
@@ -10,23 +9,12 @@ import { PAPER_KERNELS } from '../kernels.js'
 /** Runs of equal neighbouring keys (`key-runs.wesl`): flags, and their compaction. */
 export class KeyRuns {
   readonly #primitives: Primitives
-  readonly #markStarts: Kernel
+  readonly #kernels: Kernels<'mark_starts'>
 
-  private constructor(primitives: Primitives, markStarts: Kernel) {
+  constructor(device: Device, primitives: Primitives, keyWords: KeyWords) {
+    const conditions = columnConditions({ keyWords, payloadWords: 0 })
     this.#primitives = primitives
-    this.#markStarts = markStarts
-  }
-
-  static async create(device: Device, primitives: Primitives, keyWords: KeyWords): Promise<KeyRuns> {
-    const markStarts = await device.kernel({
-      folder: PAPER_KERNELS,
-      module: 'he/key-runs',
-      entryPoint: 'mark_starts',
-      params: 1,
-      bindings: ['read', 'write'],
-      conditions: columnConditions({ keyWords, payloadWords: 0 }),
-    })
-    return new KeyRuns(primitives, markStarts)
+    this.#kernels = device.kernels('he/key-runs', ['mark_starts'], conditions, PAPER_KERNELS)
   }
 
   /** @returns scratch buffers with the start of each run and, as the device's count, the number of runs */
@@ -34,7 +22,7 @@ export class KeyRuns {
     const flags = scratch.words(count)
     const starts = scratch.words(count)
     const deviceCount = { buffer: scratch.words(1), index: 0 }
-    recorder.dispatch(this.#markStarts, [keys, flags], [count], count)
+    recorder.dispatch(this.#kernels.mark_starts, { keys, flags }, { count }, count)
     this.#primitives.compact(recorder, scratch, flags, count, starts, deviceCount)
     return { starts, count, deviceCount }
   }

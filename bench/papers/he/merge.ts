@@ -6,9 +6,7 @@ import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
 import {
   type ColumnShape,
   type Columns,
-  columnBuffers,
   columnConditions,
-  ifPayload,
   scratchColumns,
 } from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
@@ -30,48 +28,14 @@ export class Merge {
   /** Only where a workgroup shares a tile. */
   readonly #findDiagonals: Kernel | undefined
 
-  private constructor(
-    strategy: Strategy,
-    shape: ColumnShape,
-    mergeTiles: Kernel,
-    findDiagonals: Kernel | undefined,
-  ) {
+  constructor(device: Device, strategy: Strategy, shape: ColumnShape) {
+    const serial = strategy === 'serial'
+    const kernel = (name: string) =>
+      device.kernels('he/merge', [name], { ...columnConditions(shape), serial }, PAPER_KERNELS)[name]!
     this.#strategy = strategy
     this.#shape = shape
-    this.#mergeTiles = mergeTiles
-    this.#findDiagonals = findDiagonals
-  }
-
-  static async create(device: Device, strategy: Strategy, shape: ColumnShape): Promise<Merge> {
-    const serial = strategy === 'serial'
-    const common = {
-      folder: PAPER_KERNELS,
-      module: 'he/merge',
-      params: 3,
-      conditions: { ...columnConditions(shape), serial },
-    }
-    const [mergeTiles, findDiagonals] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'merge_tiles',
-        bindings: ['read', 'read'],
-        further: [
-          ...ifPayload(shape, [2, 'read'], [3, 'read']),
-          [4, 'write'],
-          ...ifPayload(shape, [5, 'write']),
-          ...(serial ? [] : ([[6, 'read']] as const)),
-        ],
-      }),
-      serial
-        ? undefined
-        : device.kernel({
-            ...common,
-            entryPoint: 'find_diagonals',
-            bindings: ['read', 'read'],
-            further: [[6, 'write']],
-          }),
-    ])
-    return new Merge(strategy, shape, mergeTiles, findDiagonals)
+    this.#mergeTiles = kernel('merge_tiles')
+    this.#findDiagonals = serial ? undefined : kernel('find_diagonals')
   }
 
   /**
@@ -84,17 +48,19 @@ export class Merge {
     const tileSize = this.#strategy === 'serial' ? TILE.serial : TILE.cooperative
     const tiles = Math.ceil(count / tileSize)
     if (tiles === 0) return merged
-    const params = [first.count, second.count, tiles]
-    const keys = [first.columns.keys, second.columns.keys]
-    const payloads = [first.columns.payloads, second.columns.payloads].filter(
-      (buffer) => buffer !== undefined,
-    )
-    const buffers = [...keys, ...payloads, ...columnBuffers(merged)]
-    if (this.#findDiagonals !== undefined) {
-      const taken = scratch.words(tiles + 1)
-      recorder.dispatch(this.#findDiagonals, [...keys, taken], params, tiles + 1)
-      buffers.push(taken)
+    const params = { firstCount: first.count, secondCount: second.count, tiles }
+    const taken = this.#findDiagonals && scratch.words(tiles + 1)
+    const buffers = {
+      firstKeys: first.columns.keys,
+      secondKeys: second.columns.keys,
+      firstPayloads: first.columns.payloads,
+      secondPayloads: second.columns.payloads,
+      mergedKeys: merged.keys,
+      mergedPayloads: merged.payloads,
+      taken,
+      takenByTile: taken,
     }
+    if (this.#findDiagonals) recorder.dispatch(this.#findDiagonals, buffers, params, tiles + 1)
     recorder.dispatchGroups(this.#mergeTiles, buffers, params, groupsFor(this.#strategy, tiles))
     return merged
   }

@@ -1,4 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import { PAPER_KERNELS } from '../kernels.js'
@@ -17,32 +17,21 @@ export interface PassedMove {
 
 /** Gather and scatter in passes (`move-in-passes.wesl`), to be measured against those in one pass (`primitives/move.wesl`). */
 export class MovementInPasses {
-  readonly #gather: Kernel
-  readonly #scatter: Kernel
+  readonly #kernels: Kernels<'gather_window' | 'scatter_window'>
 
-  private constructor(gather: Kernel, scatter: Kernel) {
-    this.#gather = gather
-    this.#scatter = scatter
-  }
-
-  static async create(device: Device): Promise<MovementInPasses> {
-    const bindings = ['read', 'read', 'write'] as const
-    const common = { folder: PAPER_KERNELS, module: 'he/move-in-passes', params: 4, bindings }
-    const [gather, scatter] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'gather_window' }),
-      device.kernel({ ...common, entryPoint: 'scatter_window' }),
-    ])
-    return new MovementInPasses(gather, scatter)
+  constructor(device: Device) {
+    const entryPoints = ['gather_window', 'scatter_window'] as const
+    this.#kernels = device.kernels('he/move-in-passes', entryPoints, {}, PAPER_KERNELS)
   }
 
   /** output[i] = source[indices[i]] */
   recordGather(recorder: Recorder, move: PassedMove): void {
-    recordPasses(recorder, this.#gather, move)
+    recordPasses(recorder, this.#kernels.gather_window, move)
   }
 
   /** output[indices[i]] = source[i] */
   recordScatter(recorder: Recorder, move: PassedMove): void {
-    recordPasses(recorder, this.#scatter, move)
+    recordPasses(recorder, this.#kernels.scatter_window, move)
   }
 }
 
@@ -50,6 +39,6 @@ function recordPasses(recorder: Recorder, kernel: Kernel, move: PassedMove): voi
   const { source, indices, output, count, words, range, passes } = move
   const size = Math.ceil(range / passes)
   for (let first = 0; first < range; first += size) {
-    recorder.dispatch(kernel, [source, indices, output], [count, words, first, size], count * words)
+    recorder.dispatch(kernel, { source, indices, output }, { count, words, first, size }, count * words)
   }
 }

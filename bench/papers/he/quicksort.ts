@@ -1,5 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
@@ -22,12 +21,6 @@ const KEYS_PER_PIVOT = 256
  */
 const SAMPLES_PER_PIVOT = 16
 
-interface Kernels {
-  readonly sampleKeys: Kernel
-  readonly pickPivots: Kernel
-  readonly numberParts: Kernel
-}
-
 /** What sorts columns of one shape: the split of elements by their parts, and the sort of each part. */
 interface QuicksortSteps {
   readonly split: Split
@@ -43,47 +36,19 @@ export class Quicksort {
   readonly #shape: ColumnShape
   readonly #steps: QuicksortSteps
   readonly #sampleSteps: QuicksortSteps
-  readonly #kernels: Kernels
+  readonly #kernels: Kernels<'sample_keys' | 'pick_pivots' | 'number_parts'>
 
-  private constructor(
-    shape: ColumnShape,
-    steps: QuicksortSteps,
-    sampleSteps: QuicksortSteps,
-    kernels: Kernels,
-  ) {
-    this.#shape = shape
-    this.#steps = steps
-    this.#sampleSteps = sampleSteps
-    this.#kernels = kernels
-  }
-
-  static async create(device: Device, primitives: Primitives, shape: ColumnShape): Promise<Quicksort> {
-    const { keyWords } = shape
-    const common = {
-      folder: PAPER_KERNELS,
-      module: 'he/quicksort',
-      params: 4,
-      conditions: columnConditions({ keyWords, payloadWords: 0 }),
-    }
-    const [sampleKeys, pickPivots, numberParts] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'sample_keys', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'pick_pivots', bindings: ['read', 'write'] }),
-      device.kernel({
-        ...common,
-        entryPoint: 'number_parts',
-        bindings: ['read'],
-        further: [
-          [2, 'read'],
-          [3, 'write'],
-        ],
-      }),
-    ])
-    const stepsOf = async (shape: ColumnShape): Promise<QuicksortSteps> => ({
+  constructor(device: Device, primitives: Primitives, shape: ColumnShape) {
+    const keys: ColumnShape = { keyWords: shape.keyWords, payloadWords: 0 }
+    const stepsOf = (shape: ColumnShape) => ({
       split: new Split(device, primitives, shape),
-      bitonic: await BitonicSort.create(device, primitives.strategy, shape),
+      bitonic: new BitonicSort(device, primitives.strategy, shape),
     })
-    const sampleSteps = await stepsOf({ keyWords, payloadWords: 0 })
-    return new Quicksort(shape, await stepsOf(shape), sampleSteps, { sampleKeys, pickPivots, numberParts })
+    const entryPoints = ['sample_keys', 'pick_pivots', 'number_parts'] as const
+    this.#shape = shape
+    this.#steps = stepsOf(shape)
+    this.#sampleSteps = stepsOf(keys)
+    this.#kernels = device.kernels('he/quicksort', entryPoints, columnConditions(keys), PAPER_KERNELS)
   }
 
   /** @returns scratch columns, sorted by key; those of equal keys stay in order */
@@ -124,14 +89,14 @@ export class Quicksort {
   ): GPUBuffer {
     const shape: ColumnShape = { keyWords: this.#shape.keyWords, payloadWords: 0 }
     const samples = (pivots + 1) * SAMPLES_PER_PIVOT
-    const params = [count, samples, pivots, Math.floor(Math.random() * 2 ** 32)]
+    const params = { count, samples, pivots, seed: Math.floor(Math.random() * 2 ** 32) }
     const drawn = scratchColumns(scratch, shape, samples)
-    recorder.dispatch(this.#kernels.sampleKeys, [keys, drawn.keys], params, samples)
+    recorder.dispatch(this.#kernels.sample_keys, { keys, drawn: drawn.keys }, params, samples)
     const sample = this.#sort(recorder, scratch, drawn, samples, shape, this.#sampleSteps)
     const chosen = scratchColumns(scratch, shape, pivots)
-    recorder.dispatch(this.#kernels.pickPivots, [sample.keys, chosen.keys], params, pivots)
+    recorder.dispatch(this.#kernels.pick_pivots, { keys: sample.keys, drawn: chosen.keys }, params, pivots)
     const parts = scratch.words(count)
-    recorder.dispatch(this.#kernels.numberParts, [keys, chosen.keys, parts], params, count)
+    recorder.dispatch(this.#kernels.number_parts, { keys, pivots: chosen.keys, parts }, params, count)
     return parts
   }
 }

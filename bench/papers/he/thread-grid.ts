@@ -1,5 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
@@ -24,35 +23,16 @@ export function gridConditions({ invocations, coalesced }: GridShape): Readonly<
  * `thread-grid.wesl`), to be measured against those with an invocation for few words (`primitives/map.wesl`, `move.wesl`).
  */
 export class ThreadGrid {
-  readonly #map: Kernel
-  readonly #gather: Kernel
-  readonly #scatter: Kernel
+  readonly #kernels: Kernels<'map_words' | 'gather_words' | 'scatter_words'>
 
-  private constructor(map: Kernel, gather: Kernel, scatter: Kernel) {
-    this.#map = map
-    this.#gather = gather
-    this.#scatter = scatter
-  }
-
-  static async create(device: Device, shape: GridShape): Promise<ThreadGrid> {
-    const common = {
-      folder: PAPER_KERNELS,
-      module: 'he/thread-grid',
-      params: 1,
-      conditions: gridConditions(shape),
-    }
-    const bindings = ['read', 'write', 'read'] as const
-    const [map, gather, scatter] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'map_words', bindings: ['read', 'write'] }),
-      device.kernel({ ...common, entryPoint: 'gather_words', bindings }),
-      device.kernel({ ...common, entryPoint: 'scatter_words', bindings }),
-    ])
-    return new ThreadGrid(map, gather, scatter)
+  constructor(device: Device, shape: GridShape) {
+    const entryPoints = ['map_words', 'gather_words', 'scatter_words'] as const
+    this.#kernels = device.kernels('he/thread-grid', entryPoints, gridConditions(shape), PAPER_KERNELS)
   }
 
   /** output[i] = 3 · source[i] + 1 modulo 2^32 */
   recordMap(recorder: Recorder, groups: number, source: GPUBuffer, output: GPUBuffer, count: number): void {
-    recorder.dispatchGroups(this.#map, [source, output], [count], groups)
+    recorder.dispatchGroups(this.#kernels.map_words, { source, output }, { count }, groups)
   }
 
   /** output[i] = source[indices[i]] */
@@ -64,7 +44,7 @@ export class ThreadGrid {
     output: GPUBuffer,
     count: number,
   ): void {
-    recorder.dispatchGroups(this.#gather, [source, output, indices], [count], groups)
+    recorder.dispatchGroups(this.#kernels.gather_words, { source, output, indices }, { count }, groups)
   }
 
   /** output[indices[i]] = source[i] */
@@ -76,6 +56,6 @@ export class ThreadGrid {
     output: GPUBuffer,
     count: number,
   ): void {
-    recorder.dispatchGroups(this.#scatter, [source, output, indices], [count], groups)
+    recorder.dispatchGroups(this.#kernels.scatter_words, { source, output, indices }, { count }, groups)
   }
 }

@@ -1,5 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
@@ -26,45 +25,15 @@ export function countersFit(device: Device, invocations: GridInvocations): boole
 export class ThreadSplit {
   readonly #primitives: Primitives
   readonly #shape: ThreadSplitShape
-  readonly #countParts: Kernel
-  readonly #scatterParts: Kernel
-
-  private constructor(
-    primitives: Primitives,
-    shape: ThreadSplitShape,
-    countParts: Kernel,
-    scatterParts: Kernel,
-  ) {
-    this.#primitives = primitives
-    this.#shape = shape
-    this.#countParts = countParts
-    this.#scatterParts = scatterParts
-  }
+  readonly #kernels: Kernels<'count_parts' | 'scatter_parts'>
 
   /** @param shape whose counters fit, if they are to be in workgroup memory */
-  static async create(device: Device, primitives: Primitives, shape: ThreadSplitShape): Promise<ThreadSplit> {
+  constructor(device: Device, primitives: Primitives, shape: ThreadSplitShape) {
     const conditions = { ...gridConditions(shape), workgroup_memory: shape.workgroupMemory }
-    const common = { folder: PAPER_KERNELS, module: 'he/thread-split', params: 1, conditions, bindings: [] }
-    const [countParts, scatterParts] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'count_parts',
-        further: [
-          [0, 'read'],
-          [2, 'write'],
-        ],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'scatter_parts',
-        further: [
-          [0, 'read'],
-          [1, 'write'],
-          [2, 'write'],
-        ],
-      }),
-    ])
-    return new ThreadSplit(primitives, shape, countParts, scatterParts)
+    const entryPoints = ['count_parts', 'scatter_parts'] as const
+    this.#primitives = primitives
+    this.#shape = shape
+    this.#kernels = device.kernels('he/thread-split', entryPoints, conditions, PAPER_KERNELS)
   }
 
   /** Moves keys of part 0 to the front of `output`, behind them those of part 1, and so on, by at most 65,535 workgroups. */
@@ -78,8 +47,8 @@ export class ThreadSplit {
   ): void {
     const cells = THREAD_SPLIT_PARTS * groups * this.#shape.invocations
     const places = scratch.words(cells)
-    recorder.dispatchGroups(this.#countParts, [keys, places], [count], groups)
+    recorder.dispatchGroups(this.#kernels.count_parts, { keys, places }, { count }, groups)
     this.#primitives.scan(recorder, scratch, places, places, cells)
-    recorder.dispatchGroups(this.#scatterParts, [keys, output, places], [count], groups)
+    recorder.dispatchGroups(this.#kernels.scatter_parts, { keys, output, places }, { count }, groups)
   }
 }

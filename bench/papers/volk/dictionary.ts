@@ -1,5 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import { Region } from '../../../gpu/memory/region.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
@@ -20,14 +19,14 @@ const LENGTH_WORD = 1
  */
 export class DeviceDictionary {
   readonly #device: Device
-  readonly #findName: Kernel
+  readonly #kernels: Kernels<'find_name'>
   readonly #slots: Region
   readonly #slotOf = new Map<string, number>()
   readonly #free: number[] = []
 
-  private constructor(device: Device, findName: Kernel, slots: Region) {
+  private constructor(device: Device, slots: Region) {
     this.#device = device
-    this.#findName = findName
+    this.#kernels = device.kernels('volk/dictionary', ['find_name'], {}, PAPER_KERNELS)
     this.#slots = slots
   }
 
@@ -36,14 +35,7 @@ export class DeviceDictionary {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device): Promise<DeviceDictionary> {
-    const findName = await device.kernel({
-      folder: PAPER_KERNELS,
-      module: 'volk/dictionary',
-      entryPoint: 'find_name',
-      bindings: ['read', 'read', 'write'],
-      params: 2,
-    })
-    return new DeviceDictionary(device, findName, await Region.create(device, 'index names', SLOT_WORDS, 1))
+    return new DeviceDictionary(device, await Region.create(device, 'index names', SLOT_WORDS, 1))
   }
 
   /** Names that are in it. */
@@ -100,8 +92,9 @@ export class DeviceDictionary {
       this.#device.upload(sought, bytes)
       const recorder = this.#device.record()
       recorder.clear(found, 0, 8)
-      const { buffer, records } = this.#slots
-      recorder.dispatch(this.#findName, [buffer, sought, found], [records, bytes.length], records)
+      const { buffer: slots, records } = this.#slots
+      const params = { slots: records, bytes: bytes.length }
+      recorder.dispatch(this.#kernels.find_name, { slots, sought, found }, params, records)
       reply = this.#device.submitAndRead(recorder, [{ buffer: found, bytes: 8 }])
     } finally {
       scratch.release()

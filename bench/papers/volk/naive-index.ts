@@ -1,5 +1,4 @@
-import type { Device } from '../../../gpu/device/device.js'
-import type { Kernel } from '../../../gpu/device/kernel.js'
+import type { Device, Kernels } from '../../../gpu/device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../../gpu/device/recorder.js'
 import { KeyNormaliser, type NormalKeys } from '../../../gpu/keys/normalise.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
@@ -27,8 +26,7 @@ export interface NaiveResult {
 /** What all indexes of a device work with. */
 interface Parts {
   readonly normaliser: KeyNormaliser
-  readonly fillMatrices: Kernel
-  readonly compareKeys: Kernel
+  readonly kernels: Kernels<'fill_matrices' | 'compare_keys'>
 }
 
 /**
@@ -66,7 +64,8 @@ export class NaiveIndex {
     try {
       const recorder = device.record()
       const { records, heap } = index.#normalise(recorder, scratch, keys, offsets)
-      recorder.dispatch(parts.fillMatrices, [matrices, records, heap], [count, height], count)
+      const buffers = { filled: matrices, records, heap }
+      recorder.dispatch(parts.kernels.fill_matrices, buffers, { keys: count, height }, count)
       recorder.submit()
       return index
     } catch (error) {
@@ -123,9 +122,9 @@ export class NaiveIndex {
     for (let first = 0; first < count; first += queries) {
       const end = Math.min(count, first + queries)
       recorder.dispatchGroups(
-        this.#parts.compareKeys,
-        [this.#matrices, records, heap, found, numbers],
-        [this.#keys, this.#height, first, end],
+        this.#parts.kernels.compare_keys,
+        { matrices: this.#matrices, records, heap, found, numbers },
+        { keys: this.#keys, height: this.#height, first, end },
         (end - first) * groupsAQuery,
       )
     }
@@ -149,17 +148,11 @@ export class NaiveIndex {
 }
 
 async function createParts(device: Device): Promise<Parts> {
-  const common = { folder: PAPER_KERNELS, module: 'volk/naive-index', params: 4 }
-  const [normaliser, fillMatrices, compareKeys] = await Promise.all([
-    new KeyNormaliser(device, await Primitives.create(device), 'terminated'),
-    device.kernel({ ...common, entryPoint: 'fill_matrices', bindings: ['write', 'read', 'read'] }),
-    device.kernel({
-      ...common,
-      entryPoint: 'compare_keys',
-      bindings: ['read', 'read', 'read', 'write', 'write'],
-    }),
-  ])
-  return { normaliser, fillMatrices, compareKeys }
+  const entryPoints = ['fill_matrices', 'compare_keys'] as const
+  return {
+    normaliser: new KeyNormaliser(device, await Primitives.create(device), 'terminated'),
+    kernels: device.kernels('volk/naive-index', entryPoints, {}, PAPER_KERNELS),
+  }
 }
 
 /** Words of the longest key in its normal form, in which a zero takes two bytes. */

@@ -47,7 +47,7 @@ async function sortAndCompare(
     wanted.payloads.set(sorted.payloads, starts[i]! * shape.payloadWords)
   })
   const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
-    const bitonic = await BitonicSort.create(device, primitives.strategy, shape)
+    const bitonic = new BitonicSort(device, primitives.strategy, shape)
     const columns = uploadColumns(upload, input, shape)
     const segments = { starts: upload(starts), count: lengths.length, settledOdd }
     bitonic.record(recorder, scratch, columns, count, segments)

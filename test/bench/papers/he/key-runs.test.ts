@@ -34,7 +34,7 @@ t.test('runs of equal keys, and the sums of their values', (t) =>
           })
         const values = randomWords(seed + 1, count)
         const [starts, runs, sums] = await run(async ({ device, primitives, recorder, scratch, upload }) => {
-          const keyRuns = await KeyRuns.create(device, primitives, keyWords)
+          const keyRuns = new KeyRuns(device, primitives, keyWords)
           const found = keyRuns.record(recorder, scratch, upload(keys), count)
           const sums = scratch.words(count)
           const reduce = new SegmentedReduce(device, primitives)

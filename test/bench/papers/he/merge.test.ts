@@ -33,7 +33,7 @@ async function mergeAndCompare(
     sortedColumns(makeColumns(kind, seed + 10 * i, count, shape), shape),
   ) as [HostColumns, HostColumns]
   const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
-    const merge = await Merge.create(device, primitives.strategy, shape)
+    const merge = new Merge(device, primitives.strategy, shape)
     const merged = merge.record(
       recorder,
       scratch,

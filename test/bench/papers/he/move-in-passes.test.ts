@@ -35,7 +35,7 @@ t.test('gather and scatter in any number of passes, of elements of 1 to 4 words'
         const indices = permutation(seed, count).map((i) => i * spread)
         const source = randomWords(seed + 1, range * words)
         const [gathered, scattered] = await run(async ({ device, recorder, scratch, upload }) => {
-          const movement = await MovementInPasses.create(device)
+          const movement = new MovementInPasses(device)
           const gathered = scratch.words(count * words)
           const scattered = upload(new Uint32Array(range * words).fill(UNTOUCHED))
           const move = { indices: upload(indices), count, words, range, passes }

@@ -27,7 +27,7 @@ async function sortAndCompare(
 ): Promise<void> {
   const input = makeColumns(kind, seed, count, shape)
   const found = await run(async ({ device, primitives, recorder, scratch, upload }) => {
-    const quicksort = await Quicksort.create(device, primitives, shape)
+    const quicksort = new Quicksort(device, primitives, shape)
     const columns = uploadColumns(upload, input, shape)
     const sorted = quicksort.record(recorder, scratch, columns, count)
     const again = sortColumns(primitives, recorder, scratch, columns, count, shape)
