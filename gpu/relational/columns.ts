@@ -1,4 +1,3 @@
-import type { NumberedBinding } from '../device/kernel.js'
 import type { Recorder } from '../device/recorder.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { KeyWords, Primitives, SortOptions } from '../primitives/primitives.js'
@@ -20,16 +19,6 @@ export interface Columns {
 /** Conditions of kernels over columns of this shape (`columns.wesl`). */
 export function columnConditions({ keyWords, payloadWords }: ColumnShape): Readonly<Record<string, boolean>> {
   return { wide: keyWords === 2, payload: payloadWords > 0, wide_payload: payloadWords === 2 }
-}
-
-/** Bindings that a kernel has only where the shape has payloads. */
-export function ifPayload(shape: ColumnShape, ...bindings: NumberedBinding[]): readonly NumberedBinding[] {
-  return shape.payloadWords > 0 ? bindings : []
-}
-
-/** Buffers of columns in the order of their bindings. */
-export function columnBuffers({ keys, payloads }: Columns): readonly GPUBuffer[] {
-  return payloads === undefined ? [keys] : [keys, payloads]
 }
 
 /** Scratch columns for `count` elements. */
