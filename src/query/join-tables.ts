@@ -11,7 +11,11 @@ import type { NodeOf } from './node-of.js'
 import type { QueryRun } from './query-run.js'
 
 /** What is joined, and how. */
-export type JoinSpec = Pick<NodeOf<'join'>, 'kind' | 'algorithm'> & { readonly condition: JoinCondition }
+export type JoinSpec = Pick<NodeOf<'join'>, 'kind' | 'algorithm'> & {
+  readonly condition: JoinCondition
+  /** Whether nulls are equal to each other; else to nothing. */
+  readonly nullsEqual?: boolean
+}
 
 /** Makes the rows of a result out of pairs of row numbers. */
 type MakeTable = (left: RowNumbers, right: RowNumbers | undefined, count: number) => Table
@@ -27,7 +31,9 @@ export async function* joinTables(
   const { work } = run
   const { kind } = spec
   const makeTable = tableMaker(work, kind, left, right)
-  const byIndex = await run.measure(node, () => joinByIndex(run, spec, left, right))
+  const byIndex = spec.nullsEqual
+    ? undefined
+    : await run.measure(node, () => joinByIndex(run, spec, left, right))
   const counted = byIndex ?? (await run.measure(node, () => joinByKeys(run, spec, left, right)))
   const { result, method, choice } = counted
   const letGo = run.keep(counted.buffers)
@@ -56,7 +62,7 @@ async function joinByKeys(
   left: Table,
   right: Table,
 ): Promise<CountedPairs> {
-  const keys = await joinKeys(work, left, right, spec.condition.pairs)
+  const keys = await joinKeys(work, left, right, spec.condition.pairs, spec.nullsEqual)
   const result = await work.kernels.joins.join(requestOf(spec, keys, work))
   const { algorithm, build } = result.choice
   return {

@@ -6,14 +6,18 @@ import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueBits, valueWords } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 
-/** What is known of a column of some rows. Values are meant in their unsigned form that has their order: `i32` with the sign flipped, and so on. */
-export interface ColumnFacts {
+/** What is known of the values of some rows, whatever their order. They are meant in their unsigned form that has their order: `i32` with the sign flipped, and so on. */
+export interface ValueFacts {
   /** Lowest bits in which values differ at most; all above them are those of `common`. */
   readonly bits: number
   /** The bits that all values have, and zeros in place of the others. */
   readonly common: bigint
   /** Whether some may be null. */
   readonly nulls: boolean
+}
+
+/** What is known of a column of a table. */
+export interface ColumnFacts extends ValueFacts {
   /** Whether there are no nulls, and no value is less than the one before. */
   readonly ascending: boolean
   /** Whether each is even greater. */
@@ -95,10 +99,22 @@ export async function factsOf(
   columns: readonly TableColumn[],
   rows: number,
 ): Promise<ColumnFacts[]> {
+  await learnFacts(
+    work,
+    columns.map((column) => ({ column, rows })),
+  )
+  return columns.map((column) => work.facts.of(column))
+}
+
+/** As `factsOf`, of columns of several tables; `work.facts` has them then. */
+export async function learnFacts(
+  work: DeviceWork,
+  asked: readonly { readonly column: TableColumn; readonly rows: number }[],
+): Promise<void> {
   const { facts } = work
   const least = work.device.facts.software ? MEASURED_ROWS.software : MEASURED_ROWS.hardware
   const learnt = new Map<QueryColumn | TableColumn, Measured>()
-  for (const column of columns) {
+  for (const { column, rows } of asked) {
     const { source } = column
     const relation = facts.relationOf(source)
     if (relation !== undefined) {
@@ -111,7 +127,19 @@ export async function factsOf(
     }
   }
   await work.kernels.columnFacts.measure(work, [...learnt.values()])
-  return columns.map((column) => facts.of(column))
+}
+
+/** What is known of the values of several columns together. */
+export function unitedFacts(all: readonly ValueFacts[]): ValueFacts {
+  return all.reduce((one, other) => {
+    const bits = Math.max(one.bits, other.bits, bitLength(one.common ^ other.common))
+    const common = (one.common >> BigInt(bits)) << BigInt(bits)
+    return { bits, common, nulls: one.nulls || other.nulls }
+  })
+}
+
+function bitLength(number: bigint): number {
+  return number === 0n ? 0 : number.toString(2).length
 }
 
 /** What the values of a type can be. */
@@ -198,7 +226,7 @@ function factsFrom(words: Uint32Array): ColumnFacts {
   const wide = (at: number) => BigInt(words[at]!) | (BigInt(words[at + 1]!) << 32n)
   const ones = wide(0)
   const differing = ones & wide(2)
-  const bits = differing === 0n ? 0 : differing.toString(2).length
+  const bits = bitLength(differing)
   const found = words[4]!
   const ascending = (found & (NULLS | DESCENTS)) === 0
   return {

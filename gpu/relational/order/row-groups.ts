@@ -4,7 +4,9 @@ import type { DeviceWork } from '../query/device-work.js'
 import { selectFlagged } from '../query/expressions.js'
 import type { RowNumbers } from '../query/fetch.js'
 import type { Table } from '../query/table.js'
-import { type PackedKey, packKeys, type RowOrder, sortKeys } from './row-order.js'
+import { factsOf } from './column-facts.js'
+import { type PackedKey, packKeys } from './packed-keys.js'
+import { type RowOrder, sortKeys } from './row-order.js'
 import { ascending, neighbourOrder, type RowsOrder } from './sortedness.js'
 
 /** Rows in an order in which equal ones are neighbours. */
@@ -35,7 +37,7 @@ export class GroupStarts {
    */
   async group(work: DeviceWork, table: Table): Promise<RowGroups> {
     const { rows } = table
-    const known = await neighbourOrder(work, table)
+    const known = await learntOrder(work, table)
     const firstsBy = { by: known?.by ?? table.columns.map((_, i) => ascending(i)), unique: true }
     const flags = work.words(rows)
     if (rows === 0) return { order: undefined, starts: work.words(0), count: 0, flags, firstsBy }
@@ -65,6 +67,7 @@ export class GroupStarts {
   }
 
   #perRow(work: DeviceWork, kernel: Kernel, { order, flags, starts }: RowGroups, rows: number): GPUBuffer {
+    if (rows === 0) return work.words(0)
     const before = work.words(rows)
     work.kernels.primitives.scan(work.recorder, work.scratch, flags, before, rows)
     const output = work.words(rows)
@@ -94,6 +97,14 @@ export class GroupStarts {
       work.recorder.dispatch(this.#kernels.mark_group_starts, buffers, params, rows)
     })
   }
+}
+
+/** The order that equal rows lie side by side in, if they do; asks the device only where nothing is known. */
+async function learntOrder(work: DeviceWork, table: Table): Promise<RowsOrder | undefined> {
+  const known = neighbourOrder(work, table)
+  if (known !== undefined) return known
+  await factsOf(work, table.columns, table.rows)
+  return neighbourOrder(work, table)
 }
 
 /** Of each group its first row, in the groups' order. */

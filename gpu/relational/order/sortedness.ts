@@ -1,6 +1,5 @@
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
-import { factsOf } from './column-facts.js'
 
 /** A column of a table that its rows are ordered by. */
 export interface OrderColumn {
@@ -21,32 +20,27 @@ export function ascending(column: number): OrderColumn {
   return { column, descending: false, nullsFirst: false }
 }
 
-/** Whether the rows of a table are known to be ordered by columns. Where that is still to be learnt of the columns it is (`factsOf`). */
-export async function isOrderedBy(
-  work: DeviceWork,
-  table: Table,
-  by: readonly OrderColumn[],
-): Promise<boolean> {
+/** Whether the rows of a table are known to be ordered by columns. */
+export function isOrderedBy(work: DeviceWork, table: Table, by: readonly OrderColumn[]): boolean {
   const [first, ...others] = by
   if (table.rows <= 1 || first === undefined) return true
   if (isPrefix(by, table.order)) return true
-  const columns = by.map(({ column }) => table.columns[column]!)
-  const { ascending, unique } = (await factsOf(work, columns, table.rows))[0]!
+  const { ascending, unique } = work.facts.of(table.columns[first.column]!)
   return ascending && !first.descending && (others.length === 0 || unique)
 }
 
 /**
- * The order in which rows that are equal in all columns of a table are known to be neighbours, as they lie. Learns of columns as `isOrderedBy`.
- * @returns undefined where they may lie anywhere
+ * The order that brings equal rows of a table side by side, where they are known to be in one.
+ * @returns undefined where equal rows may lie anywhere
  */
-export async function neighbourOrder(work: DeviceWork, table: Table): Promise<RowsOrder | undefined> {
+export function neighbourOrder(work: DeviceWork, table: Table): RowsOrder | undefined {
   const { order, columns } = table
   if (order !== undefined) {
     if (order.unique) return order
     const by = order.by.slice(0, columns.length)
     if (columns.every((_, column) => by.some((key) => key.column === column))) return { by, unique: false }
   }
-  const facts = await factsOf(work, columns, table.rows)
+  const facts = columns.map((column) => work.facts.of(column))
   const column = facts.findIndex(({ ascending, unique }) => ascending && (unique || columns.length === 1))
   return column < 0 ? undefined : { by: [ascending(column)], unique: facts[column]!.unique }
 }

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { StringDictionary } from '../device-relation.js'
 import type { DeviceWork } from './device-work.js'
 import { mergeDictionaries } from './dictionaries.js'
 import { Op } from './opcodes.js'
@@ -20,41 +21,48 @@ export function concatenate(work: DeviceWork, tables: readonly Table[]): Table {
   if (rows > MOST_ROWS) {
     throw new WarpdexError('TOO_LARGE', `an operator takes up to ${MOST_ROWS} rows; it would get ${rows}`)
   }
-  const columns = filled[0]!.columns.map((_, index) => {
-    const parts = filled.map((table) => ({ column: table.dense(work, index), rows: table.rows }))
-    return joinColumn(work, withOneDictionary(work, parts), rows)
-  })
+  const parts = withOneDictionary(work, filled)
+  const columns = parts[0]!.columns.map((_, index) => joinColumn(work, parts, index, rows))
   return Table.ofColumns(rows, columns)
 }
 
-interface Part {
-  readonly column: QueryColumn
-  readonly rows: number
-}
-
-function joinColumn(work: DeviceWork, parts: readonly Part[], rows: number): QueryColumn {
-  const { type, dictionary } = parts[0]!.column
+function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, rows: number): QueryColumn {
+  const columns = parts.map((part) => part.dense(work, index))
+  const { type, dictionary } = columns[0]!
   const bytes = 4 * valueWords(type)
   const values = work.words(rows * valueWords(type))
-  const nullable = parts.some(({ column }) => column.validity !== undefined)
+  const nullable = columns.some(({ validity }) => validity !== undefined)
   const validity = nullable ? work.words(Math.ceil(rows / 32)) : undefined
   let first = 0
-  for (const part of parts) {
-    work.recorder.copy(part.column.values, 0, values, first * bytes, part.rows * bytes)
+  for (const [i, column] of columns.entries()) {
+    const { rows: count } = parts[i]!
+    work.recorder.copy(column.values, 0, values, first * bytes, count * bytes)
     if (validity !== undefined) {
-      work.kernels.appendBits.record(work, part.column.validity, validity, first, part.rows)
+      work.kernels.appendBits.record(work, column.validity, validity, first, count)
     }
-    first += part.rows
+    first += count
   }
   return { type, values, validity, dictionary }
 }
 
-/** Columns of strings with the numbers of one dictionary. */
-function withOneDictionary(work: DeviceWork, parts: readonly Part[]): readonly Part[] {
-  const dictionaries = new Set(parts.flatMap(({ column: { dictionary } }) => dictionary ?? []))
-  if (dictionaries.size <= 1) return parts
-  const dictionary = [...dictionaries].reduce((merged, other) => mergeDictionaries(merged, other).dictionary)
-  return parts.map(({ column, rows }) => ({ column: recode(work, column, rows, dictionary), rows }))
+/** Tables of the same columns, whose strings are by the numbers of one dictionary for each column. */
+export function withOneDictionary(work: DeviceWork, tables: readonly Table[]): readonly Table[] {
+  const shared = tables[0]!.columns.map((_, index) => sharedDictionary(tables, index))
+  if (shared.every((dictionary) => dictionary === undefined)) return tables
+  return tables.map((table) =>
+    table.choose(
+      shared.map((dictionary, index) =>
+        dictionary === undefined ? index : recode(work, table.dense(work, index), table.rows, dictionary),
+      ),
+    ),
+  )
+}
+
+/** A dictionary with all strings of a column; undefined where they have one already. */
+function sharedDictionary(tables: readonly Table[], index: number): StringDictionary | undefined {
+  const all = new Set(tables.flatMap(({ columns }) => columns[index]!.source.dictionary ?? []))
+  if (all.size <= 1) return undefined
+  return [...all].reduce((merged, other) => mergeDictionaries(merged, other).dictionary)
 }
 
 /** A column of strings by the numbers of another dictionary, which has all of them. */
@@ -62,7 +70,7 @@ function recode(
   work: DeviceWork,
   column: QueryColumn,
   rows: number,
-  dictionary: NonNullable<QueryColumn['dictionary']>,
+  dictionary: StringDictionary,
 ): QueryColumn {
   const old = column.dictionary
   if (old === undefined || old === dictionary) return column

@@ -1,5 +1,6 @@
 import type { JoinSide } from '../joins/join-types.js'
-import { packKeys } from '../order/row-order.js'
+import { packTables } from '../order/packed-keys.js'
+import { ascending, isOrderedBy } from '../order/sortedness.js'
 import { concatenate } from './concatenate.js'
 import type { DeviceWork } from './device-work.js'
 import { selectFlagged } from './expressions.js'
@@ -27,27 +28,41 @@ export function sideBuffers({ side, without }: KeyedSide): readonly GPUBuffer[] 
   return [side.keys, side.rows ?? [], without?.numbers.buffer ?? []].flat()
 }
 
-/** @param pairs numbers of columns that are to be equal, or of the two of a band */
+/**
+ * @param pairs numbers of columns that are to be equal, or of the two of a band
+ * @param nullsEqual whether nulls are equal to each other, and not to nothing
+ */
 export async function joinKeys(
   work: DeviceWork,
   left: Table,
   right: Table,
   pairs: readonly (readonly [left: number, right: number])[],
+  nullsEqual = false,
 ): Promise<JoinKeys> {
-  const ofLeft = await withoutNulls(work, left.choose(pairs.map(([column]) => column)))
-  const ofRight = await withoutNulls(work, right.choose(pairs.map(([, column]) => column)))
-  // Packed together, so that the same values get the same bits.
-  const both = concatenate(work, [ofLeft.keys, ofRight.keys])
-  const { keys, keyWords } = await oneKey(work, both)
-  const part = (first: number, { keys: { rows: count }, ...side }: Keyed, table: Table): KeyedSide => {
-    const own = work.words(count * keyWords)
-    work.recorder.copy(keys, first * keyWords * 4, own, 0, count * keyWords * 4)
+  const whole = (keys: Table): Keyed => ({ keys, numbers: undefined, without: undefined })
+  const keysOf = (table: Table, columns: readonly number[]) =>
+    nullsEqual ? whole(table.choose(columns)) : withoutNulls(work, table.choose(columns))
+  const ofLeft = await keysOf(
+    left,
+    pairs.map(([column]) => column),
+  )
+  const ofRight = await keysOf(
+    right,
+    pairs.map(([, column]) => column),
+  )
+  const [leftKeys, rightKeys, keyWords] = await oneKey(work, ofLeft.keys, ofRight.keys)
+  const part = (keys: GPUBuffer, side: Keyed, table: Table): KeyedSide => {
+    const { rows: count, columns } = side.keys
     const rows = side.numbers === undefined ? {} : { rows: side.numbers.buffer }
-    return { side: { keys: own, count, rowBound: table.rows, ...rows }, without: side.without }
+    const sorted = isOrderedBy(
+      work,
+      side.keys,
+      columns.map((_, column) => ascending(column)),
+    )
+    return { side: { keys, count, rowBound: table.rows, sorted, ...rows }, without: side.without }
   }
-  const sides = { left: part(0, ofLeft, left), right: part(ofLeft.keys.rows, ofRight, right) }
   work.submit()
-  return { keyWords, ...sides }
+  return { keyWords, left: part(leftKeys, ofLeft, left), right: part(rightKeys, ofRight, right) }
 }
 
 /** The key columns of the rows that have a whole key, and their numbers where some have none. */
@@ -88,22 +103,35 @@ export async function withoutNulls(work: DeviceWork, table: Table): Promise<Keye
   return { keys: dense.pick(work, numbers, count), numbers, without }
 }
 
-/** All columns as one key: packed into a number if they fit, else numbered by what differs. */
+/** All columns of both sides as one key: packed into a number if they fit, else numbered by what differs. */
 async function oneKey(
   work: DeviceWork,
-  table: Table,
-): Promise<{ readonly keys: GPUBuffer; readonly keyWords: 1 | 2 }> {
-  const { rows } = table
-  if (rows === 0) return { keys: work.words(0), keyWords: 1 }
-  const by = table.columns.map((_, column) => ({ column, descending: false, nullsFirst: false }))
-  const packed = await packKeys(work, table, by)
-  if (packed.length === 1) return packed[0]!
+  left: Table,
+  right: Table,
+): Promise<readonly [left: GPUBuffer, right: GPUBuffer, keyWords: 1 | 2]> {
+  const packed = await packTables(
+    work,
+    [left, right],
+    left.columns.map((_, column) => ascending(column)),
+  )
+  const [ofLeft, ofRight] = packed.map((keys) => keys[0])
+  if (packed[0]!.length === 1) return [ofLeft!.keys, ofRight!.keys, ofLeft!.keyWords]
   const { groupStarts, primitives } = work.kernels
-  if (packed.length > 0) {
-    const groups = await groupStarts.group(work, table)
-    return { keys: groupStarts.number(work, groups, rows), keyWords: 1 }
+  const both = concatenate(work, [left, right])
+  const numbers =
+    packed[0]!.length === 0
+      ? filled(both.rows)
+      : groupStarts.number(work, await groupStarts.group(work, both), both.rows)
+  const own = (first: number, { rows }: Table) => {
+    const keys = work.words(rows)
+    work.recorder.copy(numbers, first * 4, keys, 0, rows * 4)
+    return keys
   }
-  const keys = work.words(rows)
-  primitives.fill(work.recorder, keys, rows, 0)
-  return { keys, keyWords: 1 }
+  return [own(0, left), own(left.rows, right), 1]
+
+  function filled(rows: number): GPUBuffer {
+    const keys = work.words(rows)
+    primitives.fill(work.recorder, keys, rows, 0)
+    return keys
+  }
 }

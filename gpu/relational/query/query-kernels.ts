@@ -9,7 +9,6 @@ import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
 import { FinishSums } from './finish-sums.js'
 import { RowPairsWriter } from './row-pairs.js'
-import { SetMembers } from './set-members.js'
 
 type Make = (device: Device, primitives: Promise<Primitives>) => unknown
 
@@ -22,7 +21,6 @@ const PARTS = {
   groupStarts: async (device: Device) => new GroupStarts(device),
   appendBits: (device: Device) => AppendBits.create(device),
   finishSums: (device: Device) => FinishSums.create(device),
-  setMembers: (device: Device) => SetMembers.create(device),
   rowPairs: (device: Device) => RowPairsWriter.create(device),
   joins: async (device: Device, primitives: Promise<Primitives>) => Joins.create(device, await primitives),
   selections: (device: Device) => new Selections(device),

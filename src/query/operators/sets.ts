@@ -1,6 +1,5 @@
+import { neighbourOrder } from '../../../gpu/relational/order/sortedness.js'
 import { concatenate } from '../../../gpu/relational/query/concatenate.js'
-import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
-import { selectFlagged } from '../../../gpu/relational/query/expressions.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import { joinTables } from '../join-tables.js'
 import type { NodeOf } from '../node-of.js'
@@ -10,63 +9,91 @@ import { collect, type Tables } from './tables.js'
 
 type SetNode = NodeOf<'union' | 'intersect' | 'except'>
 
-/** Union, intersection and difference: by whole rows, or by key. */
+/**
+ * Union, intersection and difference. Rows of a side that are on the other, or are not, are those of a semi or an anti join by the key, or by all columns (Diamos et
+ * al. Table 1): where both sides are in order that is a merge. With ALL a row is told from its equals by how many of these come before it.
+ */
 export async function* sets(run: QueryRun, node: SetNode, lefts: Tables, rights: Tables): Tables {
   const left = await collect(run, node.left, lefts)
   const right = await collect(run, node.right, rights)
-  if (node.byKey !== undefined) return yield* combineByKey(run, node, node.byKey, left, right)
-  yield await run.step(node, [left, right], () => combineTables(run.work, node, left, right))
-}
-
-/** Set operators by key are semi and anti joins (Diamos et al. Table 1). */
-async function* combineByKey(
-  run: QueryRun,
-  node: SetNode,
-  key: readonly number[],
-  left: Table,
-  right: Table,
-): Tables {
-  const condition = { pairs: key.map((column) => [column, column] as const), width: undefined }
-  const spec = { condition, algorithm: 'auto', kind: node.op === 'intersect' ? 'semi' : 'anti' } as const
-  if (node.op === 'union') {
-    const others = await collect(run, node, joinTables(run, node, spec, right, left))
-    yield await run.step(node, [left, right, others], () => concatenate(run.work, [left, others]))
-    return
-  }
   try {
-    yield* joinTables(run, node, spec, left, right)
+    if (node.op === 'union') yield await union(run, node, left, right)
+    else if (node.all) yield* ranked(run, node, left, right)
+    else if (node.byKey !== undefined) yield* members(run, node, node.byKey, left, right)
+    else yield await once(run, node, await gathered(run, node, allColumns(left), left, right))
   } finally {
     run.drop(left)
     run.drop(right)
   }
 }
 
-/** By whole rows. */
-async function combineTables(
-  work: DeviceWork,
-  { op, all }: Pick<SetNode, 'op' | 'all'>,
-  left: Table,
-  right: Table,
-): Promise<Table> {
-  const both = concatenate(work, [left, right])
-  if (op === 'union') return all ? both : (await distinctTable(work, both)).table
-  if (left.rows === 0 || (right.rows === 0 && op === 'intersect')) return left.slice(work, 0, 0)
-  const groups = await work.kernels.groupStarts.group(work, both)
-  const order = { buffer: groups.order ?? iota(work, both.rows), outer: false }
-  const operation = all ? (`${op}All` as const) : op
-  const flags = work.kernels.setMembers.record(
-    work,
-    { ...groups, order: order.buffer },
-    both.rows,
-    left.rows,
-    operation,
-  )
-  const { numbers, count } = await selectFlagged(work, flags, both.rows)
-  return both.pick(work, work.kernels.fetch.compose(work, order, numbers, count), count)
+async function union(run: QueryRun, node: SetNode, left: Table, right: Table): Promise<Table> {
+  const { work } = run
+  const joined = (...tables: Table[]) => run.step(node, tables, () => concatenate(work, tables))
+  if (node.all) return joined(left, right)
+  if (node.byKey !== undefined) return joined(left, await gathered(run, node, node.byKey, right, left))
+  if (neighbourOrder(work, left) === undefined || neighbourOrder(work, right) === undefined) {
+    return once(run, node, await run.replace(node, [], () => concatenate(work, [left, right])))
+  }
+  const first = await run.replace(node, [left], async () => (await distinctTable(work, left)).table)
+  const others = await gathered(run, node, allColumns(left), right, first)
+  const second = await run.replace(node, [others], async () => (await distinctTable(work, others)).table)
+  return joined(first, second)
 }
 
-function iota(work: DeviceWork, rows: number): GPUBuffer {
-  const numbers = work.words(rows)
-  work.kernels.primitives.iota(work.recorder, numbers, rows)
-  return numbers
+/** As many of equal rows as there are on both sides, or as there are more on the left. */
+async function* ranked(run: QueryRun, node: SetNode, left: Table, right: Table): Tables {
+  const [first, second] = [await withRanks(run, node, left), await withRanks(run, node, right)]
+  for await (const table of members(run, node, allColumns(first), first, second)) {
+    yield await run.replace(node, [table], () => table.choose(allColumns(left)))
+  }
+  run.drop(first)
+  run.drop(second)
+}
+
+/** A table, and for each of its rows how many that are equal come before it. */
+function withRanks(run: QueryRun, node: SetNode, table: Table): Promise<Table> {
+  const { work } = run
+  const { groupStarts } = work.kernels
+  return run.replace(node, [table], async () => {
+    const groups = await groupStarts.group(work, table)
+    const values = groupStarts.rank(work, groups, table.rows)
+    const rank = { type: 'u32', values, validity: undefined, dictionary: undefined } as const
+    return table.choose([...allColumns(table), rank])
+  })
+}
+
+/** Each row of a table once, as the node's result. */
+function once(run: QueryRun, node: SetNode, table: Table): Promise<Table> {
+  return run.step(node, [table], async () => {
+    const { table: rows, method } = await distinctTable(run.work, table)
+    const figures = run.figures(node)
+    figures.method = figures.method === undefined ? method : `${figures.method}, then ${method}`
+    return rows
+  })
+}
+
+/** Rows of a table by whose key there are rows of another, or, unless the node is an intersection, are none. */
+function members(run: QueryRun, node: SetNode, key: readonly number[], table: Table, other: Table): Tables {
+  const condition = { pairs: key.map((column) => [column, column] as const), width: undefined }
+  const kind = node.op === 'intersect' ? 'semi' : 'anti'
+  const nullsEqual = node.byKey === undefined
+  return joinTables(run, node, { condition, algorithm: 'auto', kind, nullsEqual }, table, other)
+}
+
+/** All of them, which are not the node's result yet. */
+async function gathered(
+  run: QueryRun,
+  node: SetNode,
+  key: readonly number[],
+  table: Table,
+  other: Table,
+): Promise<Table> {
+  const found = await collect(run, node, members(run, node, key, table, other))
+  Object.assign(run.figures(node), { rows: 0, steps: 0 })
+  return found
+}
+
+function allColumns({ columns }: Table): number[] {
+  return [...columns.keys()]
 }

@@ -155,3 +155,55 @@ t.test('groups of rows in order', async (t) => {
     }
   }
 })
+
+t.test('set operators over rows in order, and in none', async (t) => {
+  const bed = await opened
+  const inputs = ({ o, half }: { readonly o: string; readonly half: string }) =>
+    ({
+      unique: [pick(scan(o), 'id', 'v'), `select id, v from ${o}`],
+      ties: [pick(scan(o), 'step'), `select step from ${o}`],
+      strings: [pick(below(scan(o), 'v', 9), 'word'), `select word from ${o} where v < 9`],
+      nulls: [pick(scan(o), 'nv', 'v'), `select nv, v from ${o}`],
+      ordered: [
+        pick(orderBy(below(scan(o), 'v', 30), 'nv', 'v'), 'nv', 'v'),
+        `select nv, v from ${o} where v < 30`,
+      ],
+      distinct: [
+        distinct(pick(below(scan(o), 'step', Number(half)), 'nv', 'v')),
+        `select distinct nv, v from ${o} where step < ${half}`,
+      ],
+    }) as const
+  const ofLeft = inputs({ o: 'o', half: '0' })
+  const ofRight = inputs({ o: 'p', half: '30' })
+  const pairs = [
+    ['unique', 'unique'],
+    ['ties', 'ties'],
+    ['strings', 'strings'],
+    ['nulls', 'nulls'],
+    ['nulls', 'ordered'],
+    ['ordered', 'distinct'],
+    ['distinct', 'distinct'],
+  ] as const
+  for (const [l, r] of pairs) {
+    const [left, leftSql] = ofLeft[l]
+    const [right, rightSql] = ofRight[r]
+    for (const op of ['union', 'intersect', 'except'] as const) {
+      for (const all of [false, true]) {
+        const sql = `(${leftSql}) ${op} ${all ? 'all' : ''} (${rightSql})`
+        const query: QueryNode = { op, left, right, all }
+        await bed.same(t, `${l} ${op} ${all ? 'all ' : ''}${r}`, query, sql)
+        const { rows, tables } = await bed.explain(query)
+        t.same({ rows, tables }, { rows: (await bed.rows(query)).length, tables: 1 })
+      }
+    }
+  }
+})
+
+t.test('sides in order are merged', async (t) => {
+  const bed = await opened
+  const [left, right] = ['o', 'p'].map((relation) => pick(scan(relation), 'id', 'v'))
+  for (const op of ['intersect', 'except', 'union'] as const) {
+    const query: QueryNode = { op, left: left!, right: right!, all: false }
+    t.match((await bed.explain(query)).method, /^smj/, op)
+  }
+})
