@@ -2,19 +2,14 @@ import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { Implied } from '../conditions/normalise.js'
 import type { EstimatedColumn } from './column-sample.js'
 import { comparedRows } from './compare-columns.js'
 import { anyShare, defaultShare } from './default-share.js'
 import { lowest, sizeOf } from './masks.js'
 
-/** A condition that follows from another one, by that one's number if that is among those that are estimated. */
-export interface EstimatedImplied {
-  readonly condition: Condition
-  readonly by: number | undefined
-}
-
 /** Conditions that a mask has bits for. */
-export const MOST_CONDITIONS = 31
+const MOST_CONDITIONS = 31
 
 /** Deviations from what independent conditions give at which they count as correlated: chance alone makes as many in one of 15,000 pairs. */
 const DEVIATIONS = 4
@@ -32,7 +27,7 @@ export class Estimates {
   constructor(
     conditions: readonly Condition[],
     columns: readonly EstimatedColumn[],
-    implied: readonly EstimatedImplied[] = [],
+    implied: readonly Implied[] = [],
   ) {
     const count = conditions.length + implied.length
     if (count > MOST_CONDITIONS) {
@@ -122,6 +117,16 @@ export class Estimates {
     }
     return share
   }
+}
+
+/** The share of rows that satisfy all of any number of conditions; of many, those that stand far from each other count as independent. */
+export function shareOfAll(conditions: readonly Condition[], columns: readonly EstimatedColumn[]): number {
+  let share = 1
+  for (let first = 0; first < conditions.length; first += MOST_CONDITIONS) {
+    const some = conditions.slice(first, first + MOST_CONDITIONS)
+    share *= new Estimates(some, columns).joint(2 ** some.length - 1)
+  }
+  return share
 }
 
 /** What is known of one condition, found out when it is asked for. */

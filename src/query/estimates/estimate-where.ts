@@ -4,7 +4,7 @@ import { columnsRead, type TypedExpression } from '../../../protocol/query/typed
 import { normalise } from '../conditions/normalise.js'
 import type { NodeOf } from '../node-of.js'
 import type { EstimatedColumn } from './column-sample.js'
-import { bitsOf, Estimates, MOST_CONDITIONS } from './condition-shares.js'
+import { bitsOf, shareOfAll } from './condition-shares.js'
 import {
   changed,
   type NodeColumn,
@@ -37,7 +37,8 @@ export function estimateWhere({ condition, kept }: NodeOf<'where'>, input: NodeE
   const { columns } = input
   const parts = partsOf(conditions, columns)
   const told = new Set(parts.flatMap((part) => part.conditions))
-  const others = shareOf(
+  // As if nothing had been done to the rows of the samples.
+  const others = shareOfAll(
     conditions.filter((condition) => !told.has(condition)),
     columns,
   )
@@ -99,16 +100,6 @@ function partsOf(conditions: readonly Condition[], columns: readonly EstimatedCo
   return [...parts.values()]
 }
 
-/** As if nothing had been done to the rows of the samples. */
-function shareOf(conditions: readonly Condition[], columns: readonly EstimatedColumn[]): number {
-  let share = 1
-  for (let first = 0; first < conditions.length; first += MOST_CONDITIONS) {
-    const some = conditions.slice(first, first + MOST_CONDITIONS)
-    share *= new Estimates(some, columns).joint(2 ** some.length - 1)
-  }
-  return share
-}
-
 function leftBy(
   { key, conditions, bits }: Part,
   columns: readonly EstimatedColumn[],
@@ -118,7 +109,7 @@ function leftBy(
   const weight = weightOf(source)
   const satisfied = (row: number) => (bits[row >> 5]! >>> (row & 31)) & 1
   const hits = source.weights.reduce((sum, each, row) => sum + each * satisfied(row), 0)
-  const share = weightedShare(source, weight, hits, shareOf(conditions, columns))
+  const share = weightedShare(source, weight, hits, shareOfAll(conditions, columns))
   const outer = node.rows === 0 ? 0 : Math.max(0, 1 - weight / node.rows)
   const ofAll = (1 - outer) * share + (conditions.every(holdsForNulls) ? outer : 0)
   if (hits === 0) return { share: ofAll, source: repeated(source, share), isUnseen: true }

@@ -9,12 +9,13 @@ import type {
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
-import type { Implied, Normalised } from '../conditions/normalise.js'
+import type { Normalised } from '../conditions/normalise.js'
 import type { EstimatedColumn } from '../estimates/column-sample.js'
-import { type EstimatedImplied, Estimates } from '../estimates/condition-shares.js'
+import { Estimates, shareOfAll } from '../estimates/condition-shares.js'
+import { maskOf } from '../estimates/masks.js'
 import { CostModel } from './cost-model.js'
-import { evaluationOf, perListedRow, perMatchedRow } from './evaluation-costs.js'
-import { type CostedPlan, type Orders, optimise, rankOrder } from './optimise.js'
+import { evaluationOf, perMatchedRow } from './evaluation-costs.js'
+import { type Orders, optimise, rankOrder } from './optimise.js'
 import { planCost } from './plans.js'
 
 /** What is selected from, and to what end. */
@@ -38,18 +39,17 @@ export interface RunnablePlan {
   readonly matchBy: ReadonlyMap<number, MatchBy>
 }
 
-/** A plan that was chosen. */
+/** A plan with what is thought of it. */
 export interface ChosenPlan extends RunnablePlan {
   /** Nanoseconds. */
   readonly cost: number
   /** Rows that each kernel is thought to leave. */
   readonly estimatedRows: readonly number[]
-  /** For whoever wants to know more: the model, and the order of conditions where it was settled beforehand. */
-  readonly model: CostModel
-  readonly order: readonly number[]
+  /** By what it was chosen, with the order of conditions by rank; undefined where they are too many. */
+  readonly space: { readonly model: CostModel; readonly order: readonly number[] } | undefined
 }
 
-/** As many conditions are planned one by one; what comes behind so many hardly sees a row. */
+/** More conditions are not planned: what comes behind so many hardly sees a row. */
 export const PLANNED_CONDITIONS = 24
 /** Columns for which a mask has bits. */
 const PLANNED_COLUMNS = 31
@@ -74,15 +74,24 @@ export function branchFreePlan(
   rows: number,
   costs: SelectionCosts,
 ): RunnablePlan | undefined {
-  if (conditions.length > PLANNED_CONDITIONS) return undefined
-  const used = new Set(conditions.flatMap(columnsOf))
-  if (used.size > PLANNED_COLUMNS) return undefined
+  if (rows * perRowOf(conditions, columns, costs) >= LEAST_PLANNED * costs.roundTrip) return undefined
+  return { conditions, plan: oneKernel([[...conditions.keys()]]), matchBy: new Map() }
+}
+
+/** What looking at all columns takes, and evaluating all conditions, a row. */
+function perRowOf(
+  conditions: readonly Condition[],
+  columns: readonly ColumnFacts[],
+  costs: SelectionCosts,
+): number {
   let perRow = 0
-  for (const column of used) perRow += costs.scan[widthOf(columns[column]!)]
+  for (const column of new Set(conditions.flatMap(columnsOf))) perRow += costs.scan[widthOf(columns[column]!)]
   for (const condition of conditions) perRow += perMatchedRow(evaluationOf(condition, columns, costs))
-  if (rows * perRow >= LEAST_PLANNED * costs.roundTrip) return undefined
-  const plan = { kernels: [{ groups: [[...conditions.keys()]], hands: 'rows' as const }] }
-  return { conditions, plan, matchBy: new Map() }
+  return perRow
+}
+
+function oneKernel(groups: readonly (readonly number[])[]): SelectionPlan {
+  return { kernels: [{ groups, hands: 'rows' }] }
 }
 
 /**
@@ -93,126 +102,80 @@ export function choosePlan(normalised: Conjunction, task: SelectionTask): Chosen
   return new Planner(normalised, task).choose(task.output)
 }
 
-/** What plans of the same conditions for different outputs have in common. */
+/** Chooses plans of the same conditions for different outputs. */
 export class Planner {
   readonly #task: SelectionTask
-  /** The conditions without what they imply, and with it. */
+  readonly #conditions: readonly Condition[]
+  /** The conditions without what they imply, and with it, unless they are too many. */
   readonly #variants: readonly Estimated[]
 
   constructor({ conditions, implied }: Conjunction, task: SelectionTask) {
     this.#task = task
-    this.#variants = [estimated(plannable(conditions, []), task)]
-    if (implied.length > 0 && conditions.length + implied.length <= PLANNED_CONDITIONS) {
-      this.#variants = [...this.#variants, estimated(plannable(conditions, implied), task)]
-    }
+    const all = [...conditions, ...implied.map(({ condition }) => condition)]
+    this.#conditions = conditions
+    this.#variants = [
+      { planned: conditions, implied: [] },
+      { planned: all, implied },
+    ]
+      .slice(0, implied.length === 0 ? 1 : 2)
+      .filter(({ planned }) => isPlannable(planned))
+      .map(({ planned, implied }) => ({
+        planned,
+        estimates: new Estimates(conditions, task.columns, implied),
+      }))
   }
 
   choose(output: SelectionOutput): ChosenPlan {
     const task = { ...this.#task, output }
     const plans = this.#variants.map((variant) => planOf(variant, task))
+    if (plans.length === 0) return estimatePlan(oneByOne(this.#conditions), task)
     return plans.reduce((best, plan) => (plan.cost < best.cost ? plan : best))
   }
 }
 
-/** What is thought of a plan that was not chosen by its costs. */
-export function estimatePlan({ conditions, plan, matchBy }: RunnablePlan, task: SelectionTask): ChosenPlan {
-  const variant = estimated(plannable(conditions, []), task)
-  const model = modelOf(variant, task)
-  return {
-    conditions,
-    plan,
-    matchBy,
-    cost: planCost(model, plan),
-    estimatedRows: rowsLeft(plan.kernels, variant, task),
-    model,
-    order: rankOrder(model),
-  }
-}
-
-/** Conditions for which masks have room, and those that come behind them, each with a kernel of its own. */
-interface Plannable {
-  readonly conditions: readonly Condition[]
-  /** Behind these conditions, by their numbers among them. */
-  readonly implied: readonly EstimatedImplied[]
-  readonly behind: readonly Condition[]
-}
-
-/** The same with how many rows satisfy them. */
+/** Conditions, those that are implied last, and how many rows satisfy them. */
 interface Estimated {
-  /** Those that are implied last. */
   readonly planned: readonly Condition[]
-  readonly behind: readonly Condition[]
   readonly estimates: Estimates
 }
 
-function estimated({ conditions, implied, behind }: Plannable, { columns }: SelectionTask): Estimated {
-  const planned = [...conditions, ...implied.map(({ condition }) => condition)]
-  return { planned, behind, estimates: new Estimates(conditions, columns, implied) }
+function isPlannable(conditions: readonly Condition[]): boolean {
+  return (
+    conditions.length <= PLANNED_CONDITIONS && new Set(conditions.flatMap(columnsOf)).size <= PLANNED_COLUMNS
+  )
 }
 
 function planOf(variant: Estimated, task: SelectionTask): ChosenPlan {
-  const { planned, behind, estimates } = variant
+  const { planned, estimates } = variant
   const model = modelOf(variant, task)
   const order = rankOrder(model)
   const enumerates = planned.length <= ENUMERATED_CONDITIONS && estimates.correlated
   const orders: Orders = enumerates ? { kind: 'all' } : { kind: 'one', order }
-  // One condition a kernel is always possible, so there is no plan only where nothing is to be planned.
-  const { plan, cost } = optimise(model, orders) ?? NO_KERNELS
-  const kernels = [...plan.kernels, ...behind.map((_, i) => kernelOf(planned.length + i))]
-  const left = model.rowsAfter(model.all)
-  return {
-    conditions: [...planned, ...behind],
-    plan: { kernels },
-    matchBy: matchings(model, plan),
-    cost: cost + behindCost(behind, left, plan.kernels.length === 0, task),
-    estimatedRows: rowsLeft(kernels, variant, task),
-    model,
-    order,
-  }
+  // One condition a kernel is always possible.
+  const { plan, cost } = optimise(model, orders)!
+  const runnable = { conditions: planned, plan, matchBy: matchings(model, plan) }
+  return { ...runnable, cost, estimatedRows: rowsLeft(plan, model), space: { model, order } }
 }
 
-const NO_KERNELS: CostedPlan = { plan: { kernels: [] }, cost: 0 }
-
-function kernelOf(condition: number): SelectionPlan['kernels'][number] {
-  return { groups: [[condition]], hands: 'rows' }
+/** A branch for each condition, those of many columns last. */
+function oneByOne(conditions: readonly Condition[]): RunnablePlan {
+  const columns = conditions.map((condition) => columnsOf(condition).length)
+  const order = [...conditions.keys()].sort((a, b) => columns[a]! - columns[b]!)
+  return { conditions, plan: oneKernel(order.map((number) => [number])), matchBy: new Map() }
 }
 
-/** What conditions take that are evaluated one after the other, as if each left all rows. */
-function behindCost(
-  behind: readonly Condition[],
-  rows: number,
-  isFirst: boolean,
-  { columns, costs }: SelectionTask,
-): number {
-  const waiting = isFirst ? costs.roundTrip : 0
-  return behind.reduce((sum, each) => sum + costs.launch + rows * perListedRow(each, columns, costs), waiting)
-}
-
-/** As many conditions, in their order, as masks have room for, and the others: those of many columns among them. */
-function plannable(conditions: readonly Condition[], implied: readonly Implied[]): Plannable {
-  const used = new Set<number>()
-  let count = 0
-  const hasRoom = (condition: Condition) => {
-    const columns = new Set([...used, ...columnsOf(condition)])
-    if (count === PLANNED_CONDITIONS || columns.size > PLANNED_COLUMNS) return false
-    for (const column of columns) used.add(column)
-    count++
-    return true
+/** What is thought of a plan of one kernel that was not chosen by its costs. */
+export function estimatePlan(runnable: RunnablePlan, task: SelectionTask): ChosenPlan {
+  const { conditions, plan } = runnable
+  const { rows, columns, costs } = task
+  if (!isPlannable(conditions)) {
+    const cost = costs.launch + costs.roundTrip + rows * perRowOf(conditions, columns, costs)
+    return { ...runnable, cost, estimatedRows: [rows * shareOfAll(conditions, columns)], space: undefined }
   }
-  const planned: Condition[] = []
-  const behind: Condition[] = []
-  for (const condition of conditions) (hasRoom(condition) ? planned : behind).push(condition)
-  const numberOf = (by: number) => {
-    const number = planned.indexOf(conditions[by]!)
-    return number === -1 ? undefined : number
-  }
-  return {
-    conditions: planned,
-    implied: implied
-      .filter(({ condition }) => hasRoom(condition))
-      .map(({ condition, by }) => ({ condition, by: numberOf(by) })),
-    behind,
-  }
+  const estimates = new Estimates(conditions, columns)
+  const model = modelOf({ planned: conditions, estimates }, task)
+  const space = { model, order: rankOrder(model) }
+  return { ...runnable, cost: planCost(model, plan), estimatedRows: rowsLeft(plan, model), space }
 }
 
 function modelOf({ planned: conditions, estimates }: Estimated, task: SelectionTask): CostModel {
@@ -267,14 +230,10 @@ function matchings(model: CostModel, { kernels }: SelectionPlan): Map<number, Ma
   return matchBy
 }
 
-function rowsLeft(
-  kernels: SelectionPlan['kernels'],
-  { planned, estimates }: Estimated,
-  { rows }: SelectionTask,
-): number[] {
+function rowsLeft({ kernels }: SelectionPlan, model: CostModel): number[] {
   let mask = 0
   return kernels.map(({ groups }) => {
-    for (const condition of groups.flat()) if (condition < planned.length) mask |= 1 << condition
-    return rows * estimates.joint(mask)
+    mask |= maskOf(groups.flat())
+    return model.rowsAfter(mask)
   })
 }

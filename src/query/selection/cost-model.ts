@@ -359,7 +359,7 @@ export class CostModel {
 }
 
 /** How likely at least one of some rows passes, of which each does with a probability. */
-function atLeastOne(share: number, rows: number): number {
+export function atLeastOne(share: number, rows: number): number {
   return share >= 1 ? 1 : -Math.expm1(rows * Math.log1p(-share))
 }
 

@@ -18,6 +18,7 @@ import {
   type RunnablePlan,
   type SelectionTask,
 } from './choose-plan.js'
+import { atLeastOne } from './cost-model.js'
 import { defaultCosts } from './default-costs.js'
 import { runPlan, settleFaults } from './run-plan.js'
 import { selectByIndex } from './select-by-index.js'
@@ -119,13 +120,9 @@ function cheapest(selection: Selection): { readonly task: SelectionTask; readonl
 }
 
 /** What it takes to read so many columns at numbers of rows afterwards, each with a kernel of its own. */
-function lateCost(
-  { rows, costs }: SelectionTask,
-  { model, estimatedRows }: ChosenPlan,
-  columns: number,
-): number {
+function lateCost({ rows, costs }: SelectionTask, { estimatedRows }: ChosenPlan, columns: number): number {
   const left = estimatedRows.at(-1)!
-  const pieces = (rows / costs.granule) * model.touched(rows === 0 ? 0 : left / rows)
+  const pieces = (rows / costs.granule) * atLeastOne(rows === 0 ? 0 : left / rows, costs.granule)
   const numbers = costs.scan.word * left
   const value = Math.max(costs.gather.word * pieces, costs.scan.word * left) + costs.write * left
   return columns * (costs.launch + costs.gathering + numbers + value)

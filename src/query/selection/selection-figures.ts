@@ -98,12 +98,12 @@ function kernelsOf({ output, left }: RunSelection, { plan, estimatedRows }: Chos
   }))
 }
 
-/** The best plans of other forms, each form once; none where the model leaves out some of the conditions. */
-function alternativesTo({ model, order, plan, conditions }: ChosenPlan): CostedPlan[] {
-  if (order.length < conditions.length) return []
+/** The best plans of other forms, each form once. */
+function alternativesTo({ space, plan }: ChosenPlan): CostedPlan[] {
   const seen = new Set([notationOf(plan)])
   const alternatives: CostedPlan[] = []
-  for (const candidate of candidates({ model, order }).sort((a, b) => a.cost - b.cost)) {
+  const others = space === undefined ? [] : candidates(space)
+  for (const candidate of others.sort((a, b) => a.cost - b.cost)) {
     const notation = notationOf(candidate.plan)
     if (seen.has(notation) || !Number.isFinite(candidate.cost)) continue
     seen.add(notation)
@@ -112,7 +112,7 @@ function alternativesTo({ model, order, plan, conditions }: ChosenPlan): CostedP
   return alternatives
 }
 
-function candidates({ model, order }: Pick<ChosenPlan, 'model' | 'order'>): CostedPlan[] {
+function candidates({ model, order }: NonNullable<ChosenPlan['space']>): CostedPlan[] {
   if (order.length <= ENUMERATED_CONDITIONS) {
     return Array.from(allPlans(order), (plan) => ({ plan, cost: planCost(model, plan) }))
   }

@@ -143,9 +143,9 @@ t.test('conditions that go together do not follow each other', async (t) => {
   ]
   const conditions = [values(0, 0n, 0n), values(1, 0n, 0n), values(2, 0n, 0n)]
   const costs = { ...GPU_COSTS, granule: 1, launch: 0 }
-  const { plan, cost, model } = choosePlan(all(conditions), taskOf(columns, 1e8, { costs }))
+  const { plan, cost, space } = choosePlan(all(conditions), taskOf(columns, 1e8, { costs }))
   const order = plan.kernels.flatMap(({ groups }) => groups.flat())
   t.not(order.indexOf(2), 2, `in the order ${order}`)
   const byRank = { kernels: [{ groups: [[0], [1], [2]], hands: 'rows' as const }] }
-  t.ok(cost < planCost(model, byRank))
+  t.ok(cost < planCost(space!.model, byRank))
 })
