@@ -42,7 +42,7 @@ export async function packTables(
   tables: readonly Table[],
   by: readonly OrderColumn[],
 ): Promise<readonly (readonly PackedKey[])[]> {
-  const comparable = withOneDictionary(work, tables)
+  const comparable = await withOneDictionary(work, tables)
   const packs: Field[][] = []
   for (const field of await fieldsOf(work, comparable, by)) {
     const last = packs.at(-1)

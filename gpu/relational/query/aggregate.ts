@@ -1,6 +1,7 @@
 import type { AggregateFunction } from '../../../protocol/query/tree.js'
 import type { TypedAggregate, TypedExpression } from '../../../protocol/query/typed.js'
-import { emitForNull, emitOrdered, emitRestored, isFallible } from './compile.js'
+import { isFallible } from '../expressions/fallible.js'
+import { emitForNull, emitOrdered, emitRestored } from './compile.js'
 import { type DeviceWork, sumFault } from './device-work.js'
 import { GroupRows, type Groups, numbers } from './group-rows.js'
 import { averages, finishedSums, type RawSums, sumGroups } from './group-sums.js'
@@ -77,7 +78,7 @@ class GroupReduction {
       const rows = this.#rows
       if (counted === undefined) return numbers('u32', rows.reduce(rows.work.absent, 'count', 1))
       const builder = new ProgramBuilder()
-      builder.load(rows.column(counted))
+      builder.load(await rows.column(counted))
       builder.unary(Op.isNull)
       builder.unary(Op.not)
       return numbers('u32', rows.reduce(rows.computed(builder, 1), 'sum', 1))
@@ -87,7 +88,7 @@ class GroupReduction {
   #extreme(fn: 'min' | 'max', value: TypedExpression): Promise<QueryColumn> {
     return once(this.#columns, fn, value, async () => {
       const rows = this.#rows
-      const column = rows.column(value)
+      const column = await rows.column(value)
       const { type } = column
       const words = valueWords(type)
       const builder = new ProgramBuilder()

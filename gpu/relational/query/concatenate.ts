@@ -1,9 +1,9 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { StringDictionary } from '../device-relation.js'
+import { evaluateRows } from '../expressions/evaluate.js'
+import type { RowCode } from '../expressions/row-code.js'
 import type { DeviceWork } from './device-work.js'
-import { mergeDictionaries } from './dictionaries.js'
-import { Op } from './opcodes.js'
-import { ProgramBuilder } from './program.js'
+import { unitedDictionary } from './dictionaries.js'
 import { type QueryColumn, valueWords } from './query-column.js'
 import { Table } from './table.js'
 
@@ -14,14 +14,14 @@ const MOST_ROWS = 2 ** 32 - 1
  * The rows of tables one after the other; columns are of the same types. Strings are numbered anew where dictionaries differ.
  * @throws WarpdexError `TOO_LARGE` for 2^32 rows
  */
-export function concatenate(work: DeviceWork, tables: readonly Table[]): Table {
+export async function concatenate(work: DeviceWork, tables: readonly Table[]): Promise<Table> {
   const filled = tables.filter(({ rows }) => rows > 0)
   if (filled.length <= 1) return filled[0] ?? tables[0]!
   const rows = filled.reduce((sum, table) => sum + table.rows, 0)
   if (rows > MOST_ROWS) {
     throw new WarpdexError('TOO_LARGE', `an operator takes up to ${MOST_ROWS} rows; it would get ${rows}`)
   }
-  const parts = withOneDictionary(work, filled)
+  const parts = await withOneDictionary(work, filled)
   const columns = parts[0]!.columns.map((_, index) => joinColumn(work, parts, index, rows))
   return Table.ofColumns(rows, columns)
 }
@@ -46,39 +46,34 @@ function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, ro
 }
 
 /** Tables of the same columns, whose strings are by the numbers of one dictionary for each column. */
-export function withOneDictionary(work: DeviceWork, tables: readonly Table[]): readonly Table[] {
+export async function withOneDictionary(
+  work: DeviceWork,
+  tables: readonly Table[],
+): Promise<readonly Table[]> {
   const shared = tables[0]!.columns.map((_, index) => sharedDictionary(tables, index))
   if (shared.every((dictionary) => dictionary === undefined)) return tables
-  return tables.map((table) =>
-    table.choose(
-      shared.map((dictionary, index) =>
-        dictionary === undefined ? index : recode(work, table.dense(work, index), table.rows, dictionary),
-      ),
-    ),
-  )
+  return Promise.all(tables.map((table) => recoded(work, table, shared)))
 }
 
 /** A dictionary with all strings of a column; undefined where they have one already. */
 function sharedDictionary(tables: readonly Table[], index: number): StringDictionary | undefined {
   const all = new Set(tables.flatMap(({ columns }) => columns[index]!.source.dictionary ?? []))
-  if (all.size <= 1) return undefined
-  return [...all].reduce((merged, other) => mergeDictionaries(merged, other).dictionary)
+  return all.size <= 1 ? undefined : [...all].reduce(unitedDictionary)
 }
 
-/** A column of strings by the numbers of another dictionary, which has all of them. */
-function recode(
+/** A table whose columns of strings are by the numbers of these dictionaries, where there are any, which have all of them. */
+async function recoded(
   work: DeviceWork,
-  column: QueryColumn,
-  rows: number,
-  dictionary: StringDictionary,
-): QueryColumn {
-  const old = column.dictionary
-  if (old === undefined || old === dictionary) return column
-  const builder = new ProgramBuilder()
-  builder.load(column)
-  const codes = Uint32Array.from({ length: old.size }, (_, code) => dictionary.lowerBound(old.at(code)))
-  builder.lookUp(Op.tableWord, codes)
-  const { evaluation } = work.kernels
-  const values = evaluation.record(work, builder.finish(), rows, { words: 1 })
-  return { ...column, values, dictionary }
+  table: Table,
+  dictionaries: readonly (StringDictionary | undefined)[],
+): Promise<Table> {
+  const columns = await Promise.all(
+    table.columns.map(async (column, index) => {
+      const dictionary = dictionaries[index]
+      if (dictionary === undefined || dictionary === column.source.dictionary) return index
+      const build = (code: RowCode) => [code.recoded(code.column(column), dictionary)]
+      return (await evaluateRows(work, table.rows, build))[0]!
+    }),
+  )
+  return table.choose(columns)
 }

@@ -118,6 +118,27 @@ function merge(left: StringDictionary, right: StringDictionary): MergedDictionar
   return { dictionary: dictionaryOf(strings), ...codes }
 }
 
+/** A dictionary that has the strings of two. */
+export function unitedDictionary(left: StringDictionary, right: StringDictionary): StringDictionary {
+  if (left === right || right.size === 0) return left
+  return left.size === 0 ? right : mergeDictionaries(left, right).dictionary
+}
+
+/** Kept as the merged ones are. */
+const recodings = new WeakMap<StringDictionary, WeakMap<StringDictionary, Uint32Array>>()
+
+/** For each string of a dictionary its number in another one, which has them all. */
+export function codesIn(own: StringDictionary, other: StringDictionary): Uint32Array {
+  const known = recodings.get(own) ?? new WeakMap<StringDictionary, Uint32Array>()
+  recodings.set(own, known)
+  let codes = known.get(other)
+  if (codes === undefined) {
+    codes = Uint32Array.from({ length: own.size }, (_, code) => other.lowerBound(own.at(code)))
+    known.set(other, codes)
+  }
+  return codes
+}
+
 /** A bit for each string of a dictionary, 32 a word: whether it is one in which the text is found. */
 export function matchTable(dictionary: StringDictionary, match: MatchKind, text: string): Uint32Array {
   const table = new Uint32Array(Math.ceil(dictionary.size / 32))

@@ -1,9 +1,9 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { evaluate } from '../expressions/evaluate.js'
 import type { RowGroups } from '../order/row-groups.js'
 import { type PairReduction, type Reduction, SegmentedReduce } from '../segmented-reduce.js'
 import type { DeviceWork } from './device-work.js'
-import { evaluateExpression } from './expressions.js'
 import type { ProgramBuilder } from './program.js'
 import { type QueryColumn, valueWords } from './query-column.js'
 import type { Table } from './table.js'
@@ -26,8 +26,9 @@ export class GroupRows {
   }
 
   /** The values of an expression, in the order of the table. */
-  column(value: TypedExpression): QueryColumn {
-    return evaluateExpression(this.work, this.#table, value)
+  async column(value: TypedExpression): Promise<QueryColumn> {
+    const [column] = await evaluate(this.work, this.#table, [value])
+    return column!
   }
 
   /** What a program gives for the rows, in the order of the groups. */

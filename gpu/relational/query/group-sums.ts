@@ -25,7 +25,7 @@ export async function sumGroups(
   value: TypedExpression,
   counts: QueryColumn,
 ): Promise<RawSums> {
-  const column = rows.column(value)
+  const column = await rows.column(value)
   const { type } = column
   switch (type) {
     case 'u32':

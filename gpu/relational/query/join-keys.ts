@@ -117,7 +117,7 @@ async function oneKey(
   const [ofLeft, ofRight] = packed.map((keys) => keys[0])
   if (packed[0]!.length === 1) return [ofLeft!.keys, ofRight!.keys, ofLeft!.keyWords]
   const { groupStarts, primitives } = work.kernels
-  const both = concatenate(work, [left, right])
+  const both = await concatenate(work, [left, right])
   const numbers =
     packed[0]!.length === 0
       ? filled(both.rows)

@@ -4,7 +4,7 @@ import { type QueryColumn, valueWords } from './query-column.js'
 
 /** Columns that one program can read, and registers that it can use; `evaluate.wesl` has as many. */
 export const PROGRAM_COLUMNS = 4
-export const PROGRAM_REGISTERS = 16
+const PROGRAM_REGISTERS = 16
 
 /** A column as programs read it. */
 export interface ProgramColumn extends QueryColumn {

@@ -1,5 +1,6 @@
 import type { Device } from '../../device/device.js'
 import { Primitives } from '../../primitives/primitives.js'
+import { GeneratedKernels } from '../expressions/generated-kernels.js'
 import { Joins } from '../joins/joins.js'
 import { ColumnMeasurer } from '../order/column-facts.js'
 import { GroupStarts } from '../order/row-groups.js'
@@ -15,6 +16,8 @@ type Make = (device: Device, primitives: Promise<Primitives>) => unknown
 /** How each part is made, all at a time. */
 const PARTS = {
   primitives: (_: Device, primitives: Promise<Primitives>) => primitives,
+  /** Of rows' expressions, by their text. */
+  generated: async (device: Device) => new GeneratedKernels(device),
   evaluation: (device: Device) => Evaluation.create(device),
   fetch: (device: Device) => Fetch.create(device),
   columnFacts: async (device: Device) => new ColumnMeasurer(device),

@@ -1,8 +1,8 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
+import { evaluateCondition } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { evaluateCondition } from '../query/expressions.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
@@ -124,7 +124,7 @@ export class SelectionRun {
       count!,
       columns.map((source) => ({ source, rows })),
     )
-    const values = evaluateCondition(work, table, expression)
+    const values = await evaluateCondition(work, table, expression)
     const entries = { bound: count!, live: undefined, list: undefined }
     const results: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
     const isTrue = { intervals: [{ low: 1n, high: 1n }], nulls: false }

@@ -1,4 +1,3 @@
-import { fitsProgram } from '../../../gpu/relational/query/compile.js'
 import type { Condition, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { type ColumnFacts, isTautology, lastValue } from './column-domain.js'
@@ -191,23 +190,15 @@ function hasExpression(parts: readonly (Condition | Or)[]): boolean {
 }
 
 /**
- * Neighbouring expressions as one where one program evaluates both: each would need a kernel of its own.
+ * Expressions as one: each would need a kernel of its own.
  * @returns by each what it is in now
  */
 function joinedExpressions(parts: readonly (Condition | Or)[]): Map<Condition | Or, Condition> {
-  const joined = new Map<Condition | Or, Condition>()
-  let current: TypedExpression | undefined
-  let members: Condition[] = []
-  for (const part of parts) {
-    if (part.kind !== 'expression') continue
-    const both = current && conjunction(current, part.expression)
-    const isJoined = both !== undefined && fitsProgram(both, new Map())
-    current = isJoined ? both : part.expression
-    members = isJoined ? [...members, part] : [part]
-    const condition: Condition = { kind: 'expression', expression: current }
-    for (const member of members) joined.set(member, condition)
-  }
-  return joined
+  const members = parts.flatMap((part) => (part.kind === 'expression' ? [part] : []))
+  if (members.length === 0) return new Map()
+  const expression = members.map((member) => member.expression).reduce(conjunction)
+  const joined: Condition = { kind: 'expression', expression }
+  return new Map(members.map((member) => [member, joined]))
 }
 
 function conjunction(a: TypedExpression, b: TypedExpression): TypedExpression {

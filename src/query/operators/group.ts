@@ -1,7 +1,7 @@
+import { projected } from '../../../gpu/relational/expressions/evaluate.js'
 import { firstRows } from '../../../gpu/relational/order/row-groups.js'
 import { aggregateGroups } from '../../../gpu/relational/query/aggregate.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
-import { evaluateExpression } from '../../../gpu/relational/query/expressions.js'
 import { Table } from '../../../gpu/relational/query/table.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
@@ -24,9 +24,7 @@ async function groupTable(work: DeviceWork, node: NodeOf<'groupBy'>, table: Tabl
     const groups = { order: undefined, starts, count: 1, isWhole: true }
     return Table.ofColumns(1, await aggregateGroups(work, table, groups, node.aggregates))
   }
-  const keys = table.choose(
-    node.keys.map((key) => (key.kind === 'column' ? key.index : evaluateExpression(work, table, key))),
-  )
+  const keys = await projected(work, table, node.keys)
   const groups = await work.kernels.groupStarts.group(work, keys)
   const aggregates = await aggregateGroups(work, table, groups, node.aggregates)
   const keyTable = keys.pick(work, firstRows(work, groups), groups.count).ordered(groups.firstsBy)

@@ -1,4 +1,4 @@
-import { evaluateExpression } from '../../../gpu/relational/query/expressions.js'
+import { projected } from '../../../gpu/relational/expressions/evaluate.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import type { Tables } from './tables.js'
@@ -7,11 +7,9 @@ import type { Tables } from './tables.js'
 export async function* project(run: QueryRun, node: NodeOf<'project'>, input: Tables): Tables {
   for await (const table of input) {
     yield await run.step(node, [table], async () => {
-      const values = node.values.map((value) =>
-        value.kind === 'column' ? value.index : evaluateExpression(run.work, table, value),
-      )
+      const columns = await projected(run.work, table, node.values)
       await run.checkFaults(node)
-      return table.choose(values)
+      return columns
     })
   }
 }

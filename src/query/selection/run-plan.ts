@@ -1,5 +1,5 @@
+import { evaluateCondition } from '../../../gpu/relational/expressions/evaluate.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
-import { evaluateCondition } from '../../../gpu/relational/query/expressions.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Selected, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
@@ -42,7 +42,7 @@ export async function settleFaults(
   const rows = selected.rows ?? (await rowsAgain(work, table, chosen, start))
   const left = table.pick(work, { buffer: rows, outer: false }, selected.count)
   for (const condition of chosen.conditions) {
-    if (condition.kind === 'expression') evaluateCondition(work, left, condition.expression)
+    if (condition.kind === 'expression') await evaluateCondition(work, left, condition.expression)
   }
 }
 

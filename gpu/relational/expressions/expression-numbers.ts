@@ -1,0 +1,38 @@
+import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import { constantBits } from './constant-bits.js'
+
+/** Numbers expressions, equal ones alike. */
+export class ExpressionNumbers {
+  readonly #known = new Map<TypedExpression, number>()
+  readonly #forms = new Map<string, number>()
+
+  of(expression: TypedExpression): number {
+    let number = this.#known.get(expression)
+    if (number === undefined) {
+      const form = this.#form(expression)
+      number = this.#forms.get(form) ?? this.#forms.size
+      this.#forms.set(form, number)
+      this.#known.set(expression, number)
+    }
+    return number
+  }
+
+  #form(expression: TypedExpression): string {
+    const { kind, type } = expression
+    const parts: (string | number)[] = [kind, type, ...argumentsOf(expression).map((part) => this.of(part))]
+    if (kind === 'column') parts.push(expression.index)
+    if (kind === 'arithmetic' || kind === 'comparison') parts.push(expression.op)
+    if (kind === 'match') parts.push(expression.match, expression.text)
+    if (kind === 'constant') {
+      const { value } = expression
+      parts.push(
+        typeof value === 'string'
+          ? JSON.stringify(value)
+          : value === null
+            ? 'null'
+            : `${constantBits(value, type)}`,
+      )
+    }
+    return parts.join(' ')
+  }
+}

@@ -1,0 +1,252 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { ArithmeticOp, ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
+import type { RowText } from './row-text.js'
+import type { RowValue } from './row-value.js'
+
+/*
+ * What operators come to in generated code. Of a null comes a null, even beside a fault; else of a fault a fault. Faults go where values go, so that
+ * only those count that a row's result depends on.
+ */
+
+/** Statements that something takes, roughly, which is a function of a library. */
+const MULTIPLICATION = 20
+const DIVISION = 200
+const CONVERSION = 20
+
+/** The order of a type's values as that of unsigned numbers. */
+export function ordered(code: RowText, value: RowValue): RowValue {
+  const { type } = value
+  if (type === 'f32') return named(code, value, `${code.use('order', 'ordered_float')}(${value.value})`)
+  if (type === 'i32') return named(code, value, `${value.value} ^ 0x80000000u`)
+  if (type === 'i64') return named(code, value, `${value.value} ^ vec2u(0u, 0x80000000u)`)
+  return value
+}
+
+/** What `ordered` did is undone. */
+export function restored(code: RowText, value: RowValue): RowValue {
+  if (value.type !== 'f32') return ordered(code, value)
+  return named(code, value, `${code.use('order', 'restored_float')}(${value.value})`)
+}
+
+export function arithmetic(code: RowText, op: ArithmeticOp, a: RowValue, b: RowValue): RowValue {
+  if (op === '/') return quotient(code, a, b)
+  if (a.type === 'f32') return floatArithmetic(code, op, a, b)
+  const isSigned = a.type === 'i64'
+  if (!isSigned && a.type !== 'u64') throw new WarpdexError('INTERNAL', `no arithmetic is done in ${a.type}`)
+  const [x, y] = [a.value, b.value]
+  if (op === '*') {
+    code.weigh(MULTIPLICATION)
+    const multiply = code.use('wide', isSigned ? 'multiply_signed' : 'multiply_unsigned')
+    const product = code.let(`${multiply}(${x}, ${y})`)
+    return strict(code, a.type, `${product}.value`, [a, b], `${product}.overflow`)
+  }
+  const result = code.let(`${code.use('wide', op === '+' ? 'add_wide' : 'subtract_wide')}(${x}, ${y})`)
+  if (isSigned) {
+    const overflows = code.use('values', op === '+' ? 'addition_overflows' : 'subtraction_overflows')
+    return strict(code, a.type, result, [a, b], `${overflows}(${x}, ${y}, ${result})`)
+  }
+  const less = code.use('wide', 'less_wide')
+  return strict(code, a.type, result, [a, b], op === '+' ? `${less}(${result}, ${x})` : `${less}(${x}, ${y})`)
+}
+
+function floatArithmetic(code: RowText, op: Exclude<ArithmeticOp, '/'>, a: RowValue, b: RowValue): RowValue {
+  const result = `bitcast<u32>(bitcast<f32>(${a.value}) ${op} bitcast<f32>(${b.value}))`
+  // A product that a sum takes at once may be rounded only there. A zero that nobody knows beforehand stands between them.
+  return strict(code, 'f32', op === '*' ? `${result} ^ ${code.word(0)}` : result, [a, b])
+}
+
+/** Null for a divisor that is 0, whatever is divided. */
+function quotient(code: RowText, a: RowValue, b: RowValue): RowValue {
+  code.weigh(DIVISION)
+  const isFloat = a.type === 'f32'
+  const zero = isFloat ? `(${b.value} & 0x7fffffffu) == 0u` : `all(${b.value} == vec2u())`
+  const some = code.let(b.fault === undefined ? `!(${zero})` : `${b.fault} || !(${zero})`)
+  const divide = code.use('divide', isFloat ? 'divide_floats' : 'divide_integers')
+  const operands = isFloat ? `${a.value}, ${b.value}` : `${a.value}, ${b.value}, ${a.type === 'i64'}`
+  const valid = code.let(every([a.valid, b.valid, some])!)
+  const result = code.name()
+  code.emit(`var ${result} = 0u;`, `if (${valid}) { ${result} = ${divide}(${operands}); }`)
+  const faults = anyFault(code, [a.fault, b.fault], valid)
+  return { type: 'f32', words: 1, value: result, valid, fault: faults, dictionary: undefined }
+}
+
+/** Both of one type; strings by the numbers of one dictionary, or ranks. */
+export function comparison(code: RowText, op: ComparisonOp, left: RowValue, right: RowValue): RowValue {
+  const isSwapped = op === '>' || op === '<='
+  const [a, b] = isSwapped ? [right, left] : [left, right]
+  const isTurned = op === '<>' || op === '<=' || op === '>='
+  const isEqual = op === '=' || op === '<>'
+  // Both zeros are equal, and NaN has a place: floats are compared by their order, integers as they are.
+  const [x, y] = a.type === 'f32' ? [ordered(code, a).value, ordered(code, b).value] : [a.value, b.value]
+  const answer = isEqual ? equality(a.words, x, y) : less(code, a.type, x, y)
+  return truth(code, isTurned ? `!(${answer})` : answer, [a, b])
+}
+
+function equality(words: 1 | 2, x: string, y: string): string {
+  return words === 2 ? `all(${x} == ${y})` : `${x} == ${y}`
+}
+
+function less(code: RowText, type: ValueType, x: string, y: string): string {
+  switch (type) {
+    case 'i32':
+      return `bitcast<i32>(${x}) < bitcast<i32>(${y})`
+    case 'i64':
+      return `${code.use('values', 'less_signed')}(${x}, ${y})`
+    case 'u64':
+      return `${code.use('wide', 'less_wide')}(${x}, ${y})`
+    default:
+      return `${x} < ${y}`
+  }
+}
+
+/** A boolean for a WGSL bool that follows from values. */
+export function truth(code: RowText, bool: string, from: readonly RowValue[]): RowValue {
+  const value = `select(0u, 1u, ${bool})`
+  const { valid, fault } = strictly(code, from)
+  // The word of a fault: it may be either.
+  return code.computed('boolean', fault === undefined ? value : `select(${value}, 0u, ${fault})`, {
+    valid,
+    fault,
+  })
+}
+
+export function logic(code: RowText, kind: 'and' | 'or', a: RowValue, b: RowValue): RowValue {
+  if (isPlain(a) && isPlain(b))
+    return code.computed('boolean', `${a.value} ${kind === 'and' ? '&' : '|'} ${b.value}`)
+  const combine = kind === 'and' ? 'min' : 'max'
+  return ofTruth(code, `${combine}(${truthOf(code, a)}, ${truthOf(code, b)})`, [a, b])
+}
+
+export function negation(code: RowText, a: RowValue): RowValue {
+  if (a.fault === undefined) return code.computed('boolean', `${a.value} ^ 1u`, { valid: a.valid })
+  return ofTruth(code, `vec2u(2u) - ${truthOf(code, a)}.yx`, [a])
+}
+
+function truthOf(code: RowText, { value, valid = 'true', fault = 'false' }: RowValue): string {
+  return `${code.use('values', 'truth_of')}(${value}, ${valid}, ${fault})`
+}
+
+function ofTruth(code: RowText, expression: string, from: readonly RowValue[]): RowValue {
+  const ends = code.let(expression)
+  const isFallible = from.some(({ fault }) => fault !== undefined)
+  const fault = isFallible ? code.let(`${ends}.x != ${ends}.y`) : undefined
+  const isNull = `all(${ends} == vec2u(1u))`
+  const valid = from.some((value) => value.valid !== undefined || isFallible)
+    ? code.let(`!${isNull}`)
+    : undefined
+  return code.computed('boolean', `${code.use('values', 'truth_word')}(${ends})`, { valid, fault })
+}
+
+export function isNull(code: RowText, a: RowValue): RowValue {
+  const { fault } = a
+  const value = a.valid === undefined ? '0u' : `select(1u, 0u, ${a.valid})`
+  return code.computed('boolean', value, { fault })
+}
+
+/** A boolean that is never null: true where another one is, and where that is a fault that may be true, which it is then too. */
+export function isTrue(code: RowText, a: RowValue): RowValue {
+  const open = isOpen(code, a)
+  const known = taken(a)
+  const value = open === undefined ? known : `(${known}) || ${open}`
+  return code.computed('boolean', `select(0u, 1u, ${value})`, { fault: open })
+}
+
+export function choice(code: RowText, condition: RowValue, a: RowValue, b: RowValue): RowValue {
+  const isFirst = code.let(taken(condition))
+  const open = isOpen(code, condition)
+  const one = (first: string | undefined, second: string | undefined, otherwise: string) => {
+    if (first === undefined && second === undefined) return undefined
+    return first === second ? first : `select(${second ?? otherwise}, ${first ?? otherwise}, ${isFirst})`
+  }
+  const valid = one(a.valid, b.valid, 'true')
+  const fault = one(a.fault, b.fault, 'false')
+  const chosen = `select(${b.value}, ${a.value}, ${isFirst})`
+  const isWord = open !== undefined && a.type === 'boolean'
+  return code.computed(a.type, isWord ? `select(${chosen}, 0u, ${open})` : chosen, {
+    valid: valid && code.let(open === undefined ? valid : `${open} || ${valid}`),
+    fault:
+      open === undefined && fault === undefined
+        ? undefined
+        : code.let([open, fault].filter(Boolean).join(' || ')),
+    dictionary: a.dictionary,
+  })
+}
+
+export function conversion(code: RowText, a: RowValue, type: ValueType): RowValue {
+  const from = a.type
+  if (type === 'f32') {
+    code.weigh(CONVERSION)
+    const isSigned = from === 'i32' || from === 'i64'
+    const toFloat = code.use('wide', 'integer_to_float')
+    return strict(code, 'f32', `bitcast<u32>(${toFloat}(${extended(code, a)}, ${isSigned}))`, [a])
+  }
+  const wide = code.let(extended(code, a))
+  const isNegative = () => `${code.use('wide', 'is_negative')}(${wide})`
+  if (type === 'u32') return strict(code, type, `${wide}.x`, [a], `${wide}.y != 0u`)
+  if (type === 'i32') {
+    const isOther = `${wide}.y != select(0u, 0xffffffffu, (${wide}.x & 0x80000000u) != 0u)`
+    return strict(code, type, `${wide}.x`, [a], from === 'u64' ? `${isNegative()} || ${isOther}` : isOther)
+  }
+  const isChecked = from === 'u64' || (type === 'u64' && from !== 'u32')
+  return strict(code, type, wide, [a], isChecked ? isNegative() : undefined)
+}
+
+/** WGSL of an integer as two words. */
+function extended(code: RowText, { type, words, value }: RowValue): string {
+  if (words === 2) return value
+  return type === 'i32' ? `${code.use('values', 'extended')}(${value})` : `vec2u(${value}, 0u)`
+}
+
+/** A value that is null or a fault where those that it follows from are, and a fault where something else is true. */
+export function strict(
+  code: RowText,
+  type: ValueType,
+  expression: string,
+  from: readonly RowValue[],
+  fails?: string,
+): RowValue {
+  return code.computed(type, expression, strictly(code, from, fails))
+}
+
+function strictly(
+  code: RowText,
+  from: readonly RowValue[],
+  fails?: string,
+): Pick<RowValue, 'valid' | 'fault'> {
+  const all = every(from.map(({ valid }) => valid))
+  const valid = all && code.let(all)
+  return { valid, fault: anyFault(code, [...from.map(({ fault }) => fault), fails], valid) }
+}
+
+function named(code: RowText, value: RowValue, expression: string): RowValue {
+  return { ...value, value: code.let(expression) }
+}
+
+/** Whether a boolean is true, and no fault. */
+function taken({ value, valid, fault }: RowValue): string {
+  return [...(valid ? [valid] : []), ...(fault ? [`!${fault}`] : []), `${value} != 0u`].join(' && ')
+}
+
+/** Whether a boolean is a fault that may be true. */
+function isOpen(code: RowText, { value, fault }: RowValue): string | undefined {
+  return fault && code.let(`${fault} && ${code.use('values', 'may_be_true')}(${value})`)
+}
+
+function isPlain({ valid, fault }: RowValue): boolean {
+  return valid === undefined && fault === undefined
+}
+
+function every(bools: readonly (string | undefined)[]): string | undefined {
+  return [...new Set(bools.filter((bool) => bool !== undefined))].join(' && ') || undefined
+}
+
+function anyFault(
+  code: RowText,
+  bools: readonly (string | undefined)[],
+  valid: string | undefined,
+): string | undefined {
+  const all = [...new Set(bools.filter((bool) => bool !== undefined))]
+  if (all.length === 0) return undefined
+  const any = all.join(' || ')
+  return code.let(valid === undefined ? any : `${valid} && (${any})`)
+}

@@ -1,0 +1,245 @@
+import type { ComparisonOp } from '../../../protocol/query/tree.js'
+import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import type { StringDictionary } from '../device-relation.js'
+import { codeOf, codesIn, dictionaryOf, matchTable, unitedDictionary } from '../query/dictionaries.js'
+import type { QueryColumn } from '../query/query-column.js'
+import type { TableColumn } from '../query/table.js'
+import { type ComparedList, comparedLists, FIND_WIDE, FIND_WORD, sortedConstants } from './compared-lists.js'
+import { constantBits } from './constant-bits.js'
+import { ExpressionNumbers } from './expression-numbers.js'
+import {
+  arithmetic,
+  choice,
+  comparison,
+  conversion,
+  isNull,
+  isTrue,
+  logic,
+  negation,
+  ordered,
+  restored,
+  strict,
+  truth,
+} from './operators.js'
+import { RowText } from './row-text.js'
+import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'
+
+const NO_STRINGS = dictionaryOf([])
+
+/** Statements that a search among constants takes, roughly. */
+const SEARCH = 100
+
+/**
+ * WGSL statements that compute expressions over one row of a table, and what they read. The text depends on the shape of the expressions and of the columns
+ * only: constants, and tables that are looked into, are words of one argument buffer. What occurs more than once is computed once.
+ */
+export class RowCode {
+  readonly text: RowText
+  readonly #columns: readonly TableColumn[]
+  readonly #numbers = new ExpressionNumbers()
+  /** What is a column by now, by the number of its expression. */
+  readonly #given = new Map<number, FaultyColumn>()
+  /** Of strings, by the number of their expression. */
+  readonly #dictionaries = new Map<number, StringDictionary>()
+  /** By the number of an expression, and of strings by the dictionary that they are numbered by. */
+  readonly #values = new Map<number, Map<StringDictionary | undefined, RowValue>>()
+
+  /**
+   * @param columns by the numbers that expressions have for them
+   * @param row WGSL name of the row's number within the table
+   * @param firstBinding numbers from here on are its own
+   */
+  constructor(columns: readonly TableColumn[], row: string, firstBinding: number) {
+    this.#columns = columns
+    this.text = new RowText(row, firstBinding)
+  }
+
+  /** Has an expression be read from a column of the table's rows. */
+  give(expression: TypedExpression, column: FaultyColumn): void {
+    this.#given.set(this.#numbers.of(expression), column)
+  }
+
+  /** Adds what computes an expression. */
+  value(expression: TypedExpression): RowValue {
+    return this.#value(expression, expression.type === 'string' ? this.#dictionary(expression) : undefined)
+  }
+
+  /** A column that is none of the table's. */
+  column(column: QueryColumn | RowColumn): RowValue {
+    return this.text.column('source' in column ? column : { source: column, rows: undefined })
+  }
+
+  /** A number as an argument. */
+  constant(bits: bigint, words: 1 | 2): RowValue {
+    return this.text.constant(bits, words)
+  }
+
+  /** A value's number in the order of its type, as unsigned numbers have it; its type stays. */
+  ordered(value: RowValue): RowValue {
+    return ordered(this.text, value)
+  }
+
+  /** What `ordered` did is undone. */
+  restored(value: RowValue): RowValue {
+    return restored(this.text, value)
+  }
+
+  /** A boolean that is never null: whether another one is true. */
+  isTrue(value: RowValue): RowValue {
+    return isTrue(this.text, value)
+  }
+
+  /** Strings by the numbers of another dictionary, which has all of them. */
+  recoded(value: RowValue, dictionary: StringDictionary): RowValue {
+    const own = value.dictionary ?? NO_STRINGS
+    if (own === dictionary) return value
+    const code = `args[${this.text.table(codesIn(own, dictionary))} + ${value.value}]`
+    return { ...strict(this.text, 'string', code, [value]), dictionary }
+  }
+
+  #value(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
+    const number = this.#numbers.of(expression)
+    const known = this.#values.get(number) ?? new Map<StringDictionary | undefined, RowValue>()
+    this.#values.set(number, known)
+    let value = known.get(dictionary)
+    if (value === undefined) {
+      value = this.#computed(expression, dictionary)
+      known.set(dictionary, value)
+    }
+    return value
+  }
+
+  #computed(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
+    const column = this.#columnOf(expression)
+    if (column !== undefined) {
+      const value = this.text.column(column)
+      return dictionary === undefined ? value : this.recoded(value, dictionary)
+    }
+    const { text } = this
+    switch (expression.kind) {
+      case 'column':
+      case 'constant':
+        return this.#constant(expression, dictionary)
+      case 'arithmetic': {
+        const [a, b] = expression.args
+        return arithmetic(text, expression.op, this.value(a), this.value(b))
+      }
+      case 'comparison':
+        return this.#comparison(expression.op, expression.args)
+      case 'or': {
+        const { lists, others } = comparedLists(expression, this.#numbers, (operand) =>
+          this.#given.has(this.#numbers.of(operand)),
+        )
+        const [first, ...rest] = [
+          ...lists.map((list) => this.#list(list)),
+          ...others.map((other) => this.value(other)),
+        ]
+        return rest.reduce((all, value) => logic(text, 'or', all, value), first!)
+      }
+      case 'and':
+        return logic(text, 'and', this.value(expression.args[0]), this.value(expression.args[1]))
+      case 'not':
+        return negation(text, this.value(expression.args[0]))
+      case 'isNull':
+        return isNull(text, this.value(expression.args[0]))
+      case 'match': {
+        const value = this.value(expression.args[0])
+        const table = matchTable(value.dictionary ?? NO_STRINGS, expression.match, expression.text)
+        const word = `args[${text.table(table)} + ${value.value} / 32u]`
+        return truth(text, `((${word} >> (${value.value} % 32u)) & 1u) != 0u`, [value])
+      }
+      case 'convert':
+        return conversion(text, this.value(expression.args[0]), expression.type)
+      case 'choose': {
+        const [condition, value, otherwise] = expression.args
+        return choice(
+          text,
+          this.value(condition),
+          this.#value(value, dictionary),
+          this.#value(otherwise, dictionary),
+        )
+      }
+    }
+  }
+
+  #columnOf(expression: TypedExpression): RowColumn | undefined {
+    const given = this.#given.get(this.#numbers.of(expression))
+    if (given !== undefined) return { source: given, rows: undefined }
+    return expression.kind === 'column' ? this.#columns[expression.index] : undefined
+  }
+
+  /** The dictionary of an expression that gives strings. */
+  #dictionary(expression: TypedExpression): StringDictionary {
+    const number = this.#numbers.of(expression)
+    const dictionary = this.#dictionaries.get(number) ?? this.#foundDictionary(expression)
+    this.#dictionaries.set(number, dictionary)
+    return dictionary
+  }
+
+  #foundDictionary(expression: TypedExpression): StringDictionary {
+    const column = this.#columnOf(expression)
+    if (column !== undefined) return column.source.dictionary ?? NO_STRINGS
+    if (expression.kind === 'constant') {
+      return typeof expression.value === 'string' ? dictionaryOf([expression.value]) : NO_STRINGS
+    }
+    const values = expression.kind === 'choose' ? expression.args.slice(1) : argumentsOf(expression)
+    return values.map((value) => this.#dictionary(value)).reduce(unitedDictionary, NO_STRINGS)
+  }
+
+  #constant(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
+    const { type } = expression
+    const value = expression.kind === 'constant' ? expression.value : null
+    const bits =
+      typeof value === 'string' ? BigInt(dictionary?.lowerBound(value) ?? 0) : constantBits(value, type)
+    const words = type === 'i64' || type === 'u64' ? 2 : 1
+    return {
+      ...this.text.constant(bits, words),
+      type,
+      dictionary,
+      valid: value === null ? 'false' : undefined,
+    }
+  }
+
+  #comparison(op: ComparisonOp, [left, right]: readonly [TypedExpression, TypedExpression]): RowValue {
+    const { text } = this
+    if (left.type !== 'string') return comparison(text, op, this.value(left), this.value(right))
+    const [a, b] = this.#ranks(left, right)
+    return comparison(text, op, a, b)
+  }
+
+  /**
+   * Two strings as numbers with the same order. A constant that is not in the dictionary lies between two numbers of it, so all are doubled:
+   * string n is 2n + 1, and what is missing before it 2n.
+   */
+  #ranks(left: TypedExpression, right: TypedExpression): readonly [RowValue, RowValue] {
+    const sides = [left, right]
+    const others = sides.filter(({ kind }) => kind !== 'constant')
+    const dictionary = (others.length > 0 ? others : sides)
+      .map((side) => this.#dictionary(side))
+      .reduce(unitedDictionary)
+    const rank = (side: TypedExpression): RowValue => {
+      if (side.kind === 'constant' && typeof side.value === 'string') {
+        const known = codeOf(dictionary, side.value) !== undefined
+        const bits = BigInt(2 * dictionary.lowerBound(side.value) + (known ? 1 : 0))
+        return { ...this.text.constant(bits, 1), type: 'string' }
+      }
+      const value = this.#value(side, dictionary)
+      return { ...value, value: `(2u * ${value.value} + 1u)` }
+    }
+    return [rank(left), rank(right)]
+  }
+
+  /** Whether a value equals one of many constants, which lie in their order among the arguments. */
+  #list(list: ComparedList): RowValue {
+    const { text } = this
+    const value = this.value(list.value)
+    const form = value.type === 'f32' ? ordered(text, value).value : value.value
+    const { words, count } = sortedConstants(list, value.dictionary)
+    const find = value.words === 2 ? FIND_WIDE : FIND_WORD
+    if (value.words === 2) text.use('wide', 'less_wide')
+    const name = text.define(find.name, find.text)
+    text.weigh(SEARCH)
+    const place = `${text.table(words)}, ${text.word(count)}`
+    return truth(text, `${name}(${form}, ${place})`, [value])
+  }
+}

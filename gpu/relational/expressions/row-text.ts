@@ -1,0 +1,221 @@
+import { asBytes } from '../../../protocol/columns.js'
+import type { ValueType } from '../../../protocol/query/tree.js'
+import type { DeviceWork } from '../query/device-work.js'
+import type { RowNumbers } from '../query/fetch.js'
+import { valueWords } from '../query/query-column.js'
+import type { RowColumn, RowValue } from './row-value.js'
+
+/** Where a column is read: the WGSL of a row's number, and of whether there is such a row. */
+interface Place {
+  readonly at: string
+  readonly present: string | undefined
+}
+
+/** The modules of functions that generated code calls. */
+const LIBRARIES = {
+  values: 'relational::expressions::values',
+  wide: 'relational::query::wide',
+  divide: 'relational::query::divide',
+  order: 'relational::order::ordered_float',
+} as const
+
+/** What a value is beside its WGSL. */
+export type Facts = Partial<Pick<RowValue, 'valid' | 'fault' | 'dictionary'>>
+
+/** WGSL for a row that is put together statement by statement, and the buffers and arguments that it reads. Names are numbered in their order. */
+export class RowText {
+  readonly #row: string
+  readonly #firstBinding: number
+  readonly #statements: string[] = []
+  readonly #functions = new Map<string, string>()
+  readonly #imports = new Map<keyof typeof LIBRARIES, Set<string>>()
+  readonly #bound: {
+    readonly buffer: GPUBuffer
+    readonly element: 'u32' | 'vec2u'
+    readonly name: string
+  }[] = []
+  readonly #loaded = new Map<string, RowValue>()
+  readonly #places = new Map<GPUBuffer, Place>()
+  readonly #args: number[] = []
+  readonly #tables = new Map<Uint32Array, number>()
+  #names = 0
+  #weight = 0
+
+  /**
+   * @param row WGSL name of the row's number
+   * @param firstBinding numbers of bindings from here on are its own
+   */
+  constructor(row: string, firstBinding: number) {
+    this.#row = row
+    this.#firstBinding = firstBinding
+  }
+
+  /** Adds statements. All stand in one block: what others have named is there for those that come later. */
+  emit(...statements: readonly string[]): void {
+    this.#statements.push(...statements)
+  }
+
+  /** A name that nothing else has. */
+  name(): string {
+    return `v${this.#names++}`
+  }
+
+  /** Names what an expression comes to. */
+  let(expression: string): string {
+    const name = this.name()
+    this.emit(`let ${name} = ${expression};`)
+    return name
+  }
+
+  /** A function of a library, to be called by this name. */
+  use(library: keyof typeof LIBRARIES, name: string): string {
+    const names = this.#imports.get(library) ?? new Set()
+    this.#imports.set(library, names.add(name))
+    return name
+  }
+
+  /** A function with this text, to be called by this name. */
+  define(name: string, text: string): string {
+    this.#functions.set(name, text)
+    return name
+  }
+
+  /** Tells how much longer than a statement of a few instructions something takes. */
+  weigh(weight: number): void {
+    this.#weight += weight
+  }
+
+  get weight(): number {
+    return this.#weight + this.#statements.length
+  }
+
+  /** A value that is computed here. */
+  computed(type: ValueType, expression: string, facts: Facts = {}): RowValue {
+    const { valid, fault, dictionary } = facts
+    return { type, words: valueWords(type), value: this.let(expression), valid, fault, dictionary }
+  }
+
+  /** A number, which is no part of the text: other numbers in its place make the same text. */
+  constant(bits: bigint, words: 1 | 2): RowValue {
+    const value = words === 1 ? this.word(Number(bits & 0xffffffffn)) : this.#wideConstant(bits)
+    const type = words === 1 ? 'u32' : 'u64'
+    return { type, words, value, valid: undefined, fault: undefined, dictionary: undefined }
+  }
+
+  /** WGSL of a word that is no part of the text. */
+  word(value: number): string {
+    return `args[${this.#args.push(value >>> 0) - 1}u]`
+  }
+
+  /** WGSL of the place in `args` where a table begins. */
+  table(words: Uint32Array): string {
+    let place = this.#tables.get(words)
+    if (place === undefined) {
+      place = this.#args.push(0) - 1
+      this.#tables.set(words, place)
+    }
+    return `args[${place}u]`
+  }
+
+  /** The value of a column in the row. */
+  column({ source, rows }: RowColumn): RowValue {
+    const { type, values, validity, states, dictionary } = source
+    const words = valueWords(type)
+    const name = this.#bind(values, words === 2 ? 'vec2u' : 'u32')
+    const { at, present } = this.#place(rows)
+    const loaded = `${name}[${at}]`
+    const key = [type, loaded, validity && this.#bind(validity, 'u32')].join()
+    const before = this.#loaded.get(key)
+    if (before !== undefined && before.dictionary === dictionary) return before
+    const zero = words === 2 ? 'vec2u()' : '0u'
+    const value = this.let(present === undefined ? loaded : `select(${zero}, ${loaded}, ${present})`)
+    const known = validity ? bit(`${this.#bind(validity, 'u32')}[${at} / 32u]`, at) : undefined
+    const state = states && this.let(`${this.#bind(states, 'vec2u')}[${at} / 32u]`)
+    const bools = [present, known, state && bit(`${state}.x`, at)].filter((bool) => bool !== undefined)
+    const valid = bools.length === 0 ? undefined : this.let(bools.join(' && '))
+    const fault = state && this.let(bit(`${state}.y`, at))
+    const read: RowValue = { type, words, value, valid, fault, dictionary }
+    this.#loaded.set(key, read)
+    return read
+  }
+
+  /** Storage bindings, `args` among them, and functions. */
+  get declarations(): string {
+    const lines = this.#bound.map(({ name, element }, i) => this.#declaration(i, name, element))
+    if (this.#args.length > 0) lines.push(this.#declaration(lines.length, 'args', 'u32'))
+    return [...lines, ...this.#functions.values()].join('\n')
+  }
+
+  get statements(): string {
+    return this.#statements.join('\n  ')
+  }
+
+  get imports(): string {
+    const lines = Array.from(
+      this.#imports,
+      ([library, names]) => `import package::${LIBRARIES[library]}::{${[...names].join(', ')}};`,
+    )
+    return lines.join('\n')
+  }
+
+  /** Storage buffers that it binds. */
+  get bindings(): number {
+    return this.#bound.length + (this.#args.length > 0 ? 1 : 0)
+  }
+
+  /** What it binds, by the names that kernels are dispatched with; the arguments go up with what is recorded next. */
+  buffers(work: DeviceWork): Readonly<Record<string, GPUBuffer>> {
+    const named = Object.fromEntries(this.#bound.map(({ name, buffer }) => [name, buffer]))
+    return this.#args.length === 0 ? named : { ...named, args: work.upload(asBytes(this.#arguments())) }
+  }
+
+  #arguments(): Uint32Array {
+    const tables = [...this.#tables]
+    const length = tables.reduce((sum, [table]) => sum + table.length, this.#args.length)
+    const words = new Uint32Array(length)
+    words.set(this.#args)
+    let end = this.#args.length
+    for (const [table, place] of tables) {
+      words.set(table, end)
+      words[place] = end
+      end += table.length
+    }
+    return words
+  }
+
+  #wideConstant(bits: bigint): string {
+    return `vec2u(${this.word(Number(bits & 0xffffffffn))}, ${this.word(Number(bits >> 32n))})`
+  }
+
+  #declaration(i: number, name: string, element: string): string {
+    return `@group(0) @binding(${this.#firstBinding + i}) var<storage, read> ${name}: array<${element}>;`
+  }
+
+  #bind(buffer: GPUBuffer, element: 'u32' | 'vec2u'): string {
+    const known = this.#bound.find((bound) => bound.buffer === buffer && bound.element === element)
+    if (known !== undefined) return known.name
+    const name = `source${this.#bound.length}`
+    this.#bound.push({ buffer, element, name })
+    return name
+  }
+
+  #place(rows: RowNumbers | undefined): Place {
+    if (rows === undefined) return { at: this.#row, present: undefined }
+    const known = this.#places.get(rows.buffer)
+    if (known !== undefined) return known
+    const number = this.let(`${this.#bind(rows.buffer, 'u32')}[${this.#row}]`)
+    const present = rows.outer ? this.let(`${number} != ${NO_ROW}`) : undefined
+    const at = present === undefined ? number : this.let(`select(0u, ${number}, ${present})`)
+    const place = { at, present }
+    this.#places.set(rows.buffer, place)
+    return place
+  }
+}
+
+/** The number of no row, as `fetch.wesl` has it. */
+const NO_ROW = '0xffffffffu'
+
+/** WGSL of a row's bit in the word where it lies. */
+function bit(word: string, row: string): string {
+  return `((${word} >> (${row} % 32u)) & 1u) != 0u`
+}

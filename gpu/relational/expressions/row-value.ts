@@ -1,0 +1,31 @@
+import type { ValueType } from '../../../protocol/query/tree.js'
+import type { StringDictionary } from '../device-relation.js'
+import type { RowNumbers } from '../query/fetch.js'
+import type { QueryColumn } from '../query/query-column.js'
+
+/** A value that generated code has computed for its row. */
+export interface RowValue {
+  readonly type: ValueType
+  /** Words of the value: WGSL has it as u32 or as vec2u, the low word first. */
+  readonly words: 1 | 2
+  /** WGSL without side effects. What stands there for a null, or for a fault that is no boolean, means nothing. */
+  readonly value: string
+  /** WGSL bool: whether it is not null; undefined where it never is. A fault is not null. */
+  readonly valid: string | undefined
+  /** WGSL bool: whether it is a fault, such as an overflow, which stands for anything; undefined where it never is. */
+  readonly fault: string | undefined
+  /** Of strings, by which they are numbered. */
+  readonly dictionary: StringDictionary | undefined
+}
+
+/** A column some of whose values may be faults. */
+export interface FaultyColumn extends QueryColumn {
+  /** In place of a validity, where there are faults: two words for each 32 rows, bits of those that are not null, and of those that are faults. */
+  readonly states?: GPUBuffer | undefined
+}
+
+/** A column as generated code reads it: as it is, or through numbers of rows. */
+export interface RowColumn {
+  readonly source: FaultyColumn
+  readonly rows: RowNumbers | undefined
+}
