@@ -2,13 +2,6 @@ import { grid, type Table } from './table.js'
 
 const FILES = ['nvidia-h200/relational.json']
 
-const BOTH = ['u32', 'u32 + u32'] as const
-
-/** An operator's two kinds of tuples, with the paper's share of peak bandwidth. */
-function lines(label: string, row: string, paper: string): (readonly [string, string])[] {
-  return BOTH.map((tuples) => [`${label} | ${tuples} | ${paper}`, `${row}, ${tuples}, 2^24`] as const)
-}
-
 const DISTRIBUTIONS = ['uniform', 'normal', 'Pareto, shape 1', 'Pareto, shape 3'].map(
   (name) => [name, name] as const,
 )
@@ -18,26 +11,10 @@ const SIZES = [13, 14, 16, 18, 20, 22, 24].map((logarithm) => [`2^${logarithm}`,
 /** Results of a join in which half of 2^24 tuples match. */
 const RESULTS = 2 ** 23
 
+/** As the kept file names the kernels of a CTA join. */
+const MODULE = 'relational/algebra/join'
+
 export const RELATIONAL: readonly Table[] = [
-  grid({
-    name: 'relational-operators',
-    files: FILES,
-    corner: 'operator | tuples | the paper, % of peak',
-    lines: [
-      ['PRODUCT, 16 M out | u32 × u32 | 99', 'PRODUCT, u32 × u32, 2^24'],
-      ...lines('PROJECT, key order kept', 'PROJECT', '86 to 92'),
-      ['PROJECT that turns the key, with its sort | u32 | ', 'PROJECT and sort, u32, 2^24'],
-      ...[10, 50, 90].flatMap((share) => lines(`SELECT of ${share} %`, `SELECT ${share} %`, '86 to 92')),
-      ...lines('UNION, half of the keys match', 'UNION', 'as JOIN'),
-      ...lines('INTERSECT', 'INTERSECT', 'as JOIN'),
-      ...lines('DIFFERENCE', 'DIFFERENCE', 'as JOIN'),
-      ...lines('JOIN, half of the keys match', 'JOIN, half match', '57'),
-      ...lines('JOIN, all match', 'JOIN, all match', '72'),
-      ...lines('JOIN into pages, half match', 'JOIN into pages, half match', ''),
-    ],
-    columns: ['µs', 'GB/s', '% of copy'].map((figure) => [figure, figure] as const),
-    cell: (kept, row, figure) => kept.show(row, figure),
-  }),
   grid({
     name: 'relational-pairs',
     files: FILES,
@@ -79,7 +56,6 @@ export const RELATIONAL: readonly Table[] = [
       ['register-blocked binary search | 51', 'blockedSearch'],
       ['hash | 40', 'hash'],
       ['brute force | 228', 'bruteForce'],
-      ['search (default) | ', 'search'],
     ],
     columns: [
       ['counting, µs', 'count'],
@@ -89,10 +65,9 @@ export const RELATIONAL: readonly Table[] = [
     ],
     cell: (kept, algorithm, column) => {
       const row = `JOIN by ${algorithm}, u32 + u32, 2^24`
-      const kernels = algorithm === 'search' ? 'relational/algebra/join-by-search' : 'relational/algebra/join'
       if (column === 'all') return kept.show(row, 'µs')
       const kernel = column === 'write' ? 'write_matches' : 'count_matches'
-      return kept.show(`${row}: ${kernels} ${kernel}`, 'µs alone', column === 'each' ? 1e6 / RESULTS : 1)
+      return kept.show(`${row}: ${MODULE} ${kernel}`, 'µs alone', column === 'each' ? 1e6 / RESULTS : 1)
     },
   }),
 ]
