@@ -3,6 +3,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
 import type { DeviceRelation } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
+import type { RowNumbers } from '../query/fetch.js'
 import { type QueryColumn, valueBits, valueWords } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 
@@ -43,6 +44,8 @@ interface Place {
 /** What a query knows of the columns that it meets. */
 export class KnownFacts {
   readonly #stored = new Map<QueryColumn, Place>()
+  /** Columns of some rows of others, in their order. */
+  readonly #drawn = new WeakMap<QueryColumn, TableColumn>()
   readonly #measured = new WeakMap<TableColumn, ColumnFacts>()
   /** Of whole columns of relations of which nobody keeps facts. */
   readonly #unkept = new Map<QueryColumn, ColumnFacts>()
@@ -52,6 +55,17 @@ export class KnownFacts {
     for (const [name, column] of relation.columns) this.#stored.set(column, { relation, name })
   }
 
+  /** A column has the values of some rows of another, in their order. */
+  draw(column: QueryColumn, from: TableColumn): void {
+    this.#drawn.set(column, from)
+  }
+
+  /** What a column's values are chosen from, as far back as is known. */
+  origin(source: QueryColumn): QueryColumn {
+    const from = this.#drawn.get(source)
+    return from === undefined ? source : this.origin(from.source)
+  }
+
   /** The relation that a column is one of. */
   relationOf(source: QueryColumn): DeviceRelation | undefined {
     return this.#stored.get(source)?.relation
@@ -59,7 +73,7 @@ export class KnownFacts {
 
   /** What is known without asking the device; it takes in what is known of the relation that a column's values are chosen from. */
   of(column: TableColumn): ColumnFacts {
-    return this.#measured.get(column) ?? chosenFacts(column, this.#ofSource(column.source))
+    return this.#measured.get(column) ?? chosenFacts(column.rows, this.#ofSource(column.source))
   }
 
   ofWhole(source: QueryColumn): ColumnFacts | undefined {
@@ -83,6 +97,8 @@ export class KnownFacts {
   }
 
   #ofSource(source: QueryColumn): ColumnFacts {
+    const from = this.#drawn.get(source)
+    if (from !== undefined) return chosenFacts(SOME_ROWS, this.of(from))
     return this.ofWhole(source) ?? assumedFacts(source)
   }
 }
@@ -115,7 +131,7 @@ export async function learnFacts(
   const least = work.device.facts.software ? MEASURED_ROWS.software : MEASURED_ROWS.hardware
   const learnt = new Map<QueryColumn | TableColumn, Measured>()
   for (const { column, rows } of asked) {
-    const { source } = column
+    const source = facts.origin(column.source)
     const relation = facts.relationOf(source)
     if (relation !== undefined) {
       const whole = { source, rows: undefined }
@@ -142,6 +158,8 @@ function bitLength(number: bigint): number {
   return number === 0n ? 0 : number.toString(2).length
 }
 
+const SOME_ROWS = { outer: false, ascending: true }
+
 /** What the values of a type can be. */
 function assumedFacts({ type, dictionary, validity }: QueryColumn): ColumnFacts {
   const bits = valueBits(type, dictionary)
@@ -149,7 +167,10 @@ function assumedFacts({ type, dictionary, validity }: QueryColumn): ColumnFacts 
 }
 
 /** What is left of a column's facts where rows were chosen. */
-function chosenFacts({ rows }: TableColumn, facts: ColumnFacts): ColumnFacts {
+function chosenFacts(
+  rows: Pick<RowNumbers, 'outer' | 'ascending'> | undefined,
+  facts: ColumnFacts,
+): ColumnFacts {
   if (rows === undefined) return facts
   const keepsOrder = rows.ascending === true && !rows.outer
   return {

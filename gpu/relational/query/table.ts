@@ -82,7 +82,7 @@ export class Table {
   }
 
   /** The same rows, of which more is known. */
-  ordered(order: RowsOrder): Table {
+  ordered(order: RowsOrder | undefined): Table {
     return new Table(this.rows, this.columns, order)
   }
 

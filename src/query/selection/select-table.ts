@@ -131,7 +131,10 @@ function lateCost({ rows, costs }: SelectionTask, { estimatedRows }: ChosenPlan,
 /** @param given the table with the columns that are wanted of it */
 function tableOf(run: QueryRun, given: Table, output: SelectionOutput, selected: Selected): Table {
   const { count, rows, columns } = selected
-  if (output.kind === 'columns') return Table.ofColumns(count, columns)
+  if (output.kind === 'columns') {
+    for (const [i, column] of columns.entries()) run.work.facts.draw(column, given.columns[i]!)
+    return Table.ofColumns(count, columns).ordered(given.order)
+  }
   if (count === given.rows) return given
   return rows === undefined
     ? new Table(count, [])
