@@ -4,13 +4,15 @@ import type { SortedTuples } from '../papers/diamos/cut.js'
 import { CTA_JOINS, Join } from '../papers/diamos/join.js'
 import { JoinPages, readPages } from '../papers/diamos/join-pages.js'
 import type { Row } from '../report.js'
+import type { KernelTimer } from '../speculation/kernel-time.js'
 import { bytesOf, checkTuples, type HostTuples, halfMatchingPair, pick, uploadColumn } from './host-tuples.js'
 import { besideCopy, kernelRows, type Setting } from './timing.js'
 
 /** A JOIN that is measured. */
 interface Step {
   readonly name: string
-  readonly record: (recorder: Recorder, scratch: Scratch) => void
+  /** Returns what reads the result, once that is submitted. */
+  readonly record: (recorder: Recorder, scratch: Scratch) => () => Promise<HostTuples>
 }
 
 /**
@@ -19,61 +21,58 @@ interface Step {
  * @param alone whether what each kernel takes by itself is measured, too
  */
 export async function benchCtaJoins(setting: Setting, logarithm: number, alone: boolean): Promise<Row[]> {
-  const { device, primitives } = setting
+  const { device } = setting
   const { first, second, matched } = halfMatchingPair(2 ** logarithm, true)
   const wanted = [...pick(first, matched.first), ...pick(second, matched.second).slice(1)]
-  const results = matched.first.length
   const bytes = bytesOf(first) + bytesOf(second) + bytesOf(wanted)
-  const inputs = device.scratch()
-  const [x, y] = [first, second].map(([keys, payloads]): SortedTuples => {
-    const upload = (column: Uint32Array) => uploadColumn(device, inputs, column)
-    return { keys: upload(keys!), payloads: upload(payloads!), count: keys!.length }
-  }) as [SortedTuples, SortedTuples]
-  const steps: Step[] = []
-  const check = async (step: Step, read: (recorder: Recorder, scratch: Scratch) => Promise<HostTuples>) => {
-    await device.withScratch(async (scratch) => {
-      const [keys, payloads] = await read(device.record(), scratch)
-      checkTuples(step.name, [keys!, ...unzipped(payloads!)], wanted)
-    })
-    steps.push(step)
-  }
-  for (const algorithm of CTA_JOINS) {
-    const join = new Join(device, primitives, algorithm)
-    const record: Step['record'] = (recorder, scratch) => void join.record(recorder, scratch, x, y, results)
-    await check({ name: `JOIN by ${algorithm}, u32 + u32`, record }, async (recorder, scratch) => {
-      const found = join.record(recorder, scratch, x, y, results)
-      recorder.submit()
-      return [
-        await device.readWords(found.keys, results),
-        await device.readWords(found.payloads, 2 * results),
-      ]
-    })
-  }
-  const join = new JoinPages(device, 'network')
-  const record: Step['record'] = (recorder, scratch) => void join.record(recorder, scratch, x, y)
-  await check({ name: 'JOIN by network into pages, u32 + u32', record }, async (recorder, scratch) => {
-    const list = join.record(recorder, scratch, x, y)
-    recorder.submit()
-    const { keys, payloads } = await readPages(device, list)
-    return [keys, payloads]
-  })
   const rows: Row[] = []
-  for (const step of steps) {
-    const { record } = step
-    const name = `${step.name}, 2^${logarithm}`
-    rows.push({ name, figures: await besideCopy(setting, { bytes, time: (timer) => timer.time(record) }) })
-    if (!alone) continue
-    const run = async () => {
-      const scratch = device.scratch()
-      const recorder = device.record()
-      record(recorder, scratch)
-      recorder.submit()
-      scratch.release()
+  await device.withScratch(async (inputs) => {
+    const [x, y] = [first, second].map(([keys, payloads]): SortedTuples => {
+      const upload = (column: Uint32Array) => uploadColumn(device, inputs, column)
+      return { keys: upload(keys!), payloads: upload(payloads!), count: keys!.length }
+    }) as [SortedTuples, SortedTuples]
+    for (const step of stepsOf(setting, x, y, matched.first.length)) {
+      const name = `${step.name}, u32 + u32, 2^${logarithm}`
+      const run = (use?: (read: () => Promise<HostTuples>) => Promise<void>) =>
+        device.withScratch(async (scratch) => {
+          const recorder = device.record()
+          const read = step.record(recorder, scratch)
+          recorder.submit()
+          await use?.(read)
+        })
+      await run(async (read) => checkTuples(name, await read(), wanted))
+      const time = (timer: KernelTimer) =>
+        timer.time((recorder, scratch) => void step.record(recorder, scratch))
+      rows.push({ name, figures: await besideCopy(setting, { bytes, time }) })
+      if (alone) rows.push(...(await kernelRows(device, name, () => run())))
     }
-    rows.push(...(await kernelRows(device, name, run)))
-  }
-  inputs.release()
+  })
   return rows
+}
+
+function stepsOf({ device, primitives }: Setting, x: SortedTuples, y: SortedTuples, results: number): Step[] {
+  const steps = CTA_JOINS.map((algorithm): Step => {
+    const join = new Join(device, primitives, algorithm)
+    return {
+      name: `JOIN by ${algorithm}`,
+      record: (recorder, scratch) => {
+        const { keys, payloads } = join.record(recorder, scratch, x, y, results)
+        return async () => [
+          await device.readWords(keys, results),
+          ...unzipped(await device.readWords(payloads, 2 * results)),
+        ]
+      },
+    }
+  })
+  const join = new JoinPages(device, 'network')
+  const record: Step['record'] = (recorder, scratch) => {
+    const list = join.record(recorder, scratch, x, y)
+    return async () => {
+      const { keys, payloads } = await readPages(device, list)
+      return [keys, ...unzipped(payloads)]
+    }
+  }
+  return [...steps, { name: 'JOIN by network into pages', record }]
 }
 
 /** The second word of each pair, and the first one. */

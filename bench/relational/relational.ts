@@ -4,7 +4,7 @@ import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import { measureApart, measureForParent } from '../apart.js'
 import { median, type Row } from '../report.js'
 import { byTurns } from '../speculation/kernel-time.js'
-import { warmUp } from '../warm-up.js'
+import { keepWarm, warmUp } from '../warm-up.js'
 import { benchCtaJoins } from './cta-joins.js'
 import { bytesOf, checkTuples } from './host-tuples.js'
 import { operatorSteps, type Step } from './operators.js'
@@ -80,7 +80,7 @@ async function measureStep(
   { name, relations, query, wanted }: Step,
   alone: boolean,
 ): Promise<Row[]> {
-  const { device, effort } = setting
+  const { device, primitives, effort } = setting
   const queried = await Queried.store(device, kernels, relations)
   try {
     const node = queried.check(query)
@@ -88,7 +88,12 @@ async function measureStep(
     const inputs = Object.values(relations)
     const bytes = inputs.reduce((sum, tuples) => sum + bytesOf(tuples), bytesOf(wanted))
     const tuples = Math.max(...[...inputs, wanted].map(([keys]) => keys!.length))
-    const [times] = await byTurns(effort, [() => queried.wallClock(node)])
+    const [times] = await byTurns(effort, [
+      async () => {
+        await keepWarm(device, primitives)
+        return queried.wallClock(node)
+      },
+    ])
     const figures = await besideCopy(setting, { bytes, time: () => queried.kernelTime(node) })
     const row = { ...figures, 'M tuples/s': tuples / Number(figures.µs), ms: median(times!) }
     return [{ name, figures: row }, ...(alone ? await kernelRows(device, name, () => queried.run(node)) : [])]

@@ -69,7 +69,7 @@ async function withCopies(
 const PROFILED = 5
 
 /** What each kernel takes by itself, of something that is submitted when it settles. */
-export async function kernelRows(device: Device, name: string, run: () => Promise<void>): Promise<Row[]> {
+export async function kernelRows(device: Device, name: string, run: () => Promise<unknown>): Promise<Row[]> {
   const kernels = await profiled(device, async () => {
     for (let repeat = 0; repeat < PROFILED; repeat++) await run()
     await device.workDone()
