@@ -94,6 +94,11 @@ export class Scratch {
     this.#giveBack(held, kept)
   }
 
+  /** Has what a part holds as its own from now on. */
+  takeOver(part: Scratch): void {
+    this.#buffers.push(...part.#buffers.splice(0))
+  }
+
   /** Gives back what all parts hold, too: the operation is over, however it came to its end. */
   end(): void {
     this.#giveBack(this.#account.buffers.keys())

@@ -1,3 +1,4 @@
+import { isTooLarge } from '../../gpu/relational/query/device-work.js'
 import type { TypedNode } from '../../protocol/query/typed.js'
 import { distinct } from './operators/distinct.js'
 import { group } from './operators/group.js'
@@ -8,6 +9,7 @@ import { product } from './operators/product.js'
 import { project } from './operators/project.js'
 import { scan } from './operators/scan.js'
 import { sets } from './operators/sets.js'
+import { sidesOf } from './operators/sides.js'
 import type { Tables } from './operators/tables.js'
 import { where } from './operators/where.js'
 import type { QueryRun } from './query-run.js'
@@ -15,12 +17,22 @@ import type { Reading } from './selection/select-table.js'
 
 /**
  * Executes a checked tree. What streams (where, project, limit, product) hands on a table at a time, so that whoever reads slowly, or not to the
- * end, holds up the steps before; the others take all of their input first.
- *
- * @param reading what becomes of the tables
+ * end, holds up the steps before; the others take all of their input first. Whoever reads nothing of the tables learns at the end of what has overflowed.
  */
-export function execute(run: QueryRun, node: TypedNode, reading: Reading = 'unknown'): Tables {
-  const of = (input: TypedNode) => execute(run, input)
+export async function* execute(run: QueryRun, root: TypedNode): Tables {
+  try {
+    yield* tablesOf(run, root, 'whole')
+  } catch (error) {
+    // What has overflowed may be why there is so much.
+    if (isTooLarge(error)) await run.work.refuseFaults()
+    throw error
+  }
+  await run.work.refuseFaults()
+}
+
+/** @param reading what becomes of the tables */
+function tablesOf(run: QueryRun, node: TypedNode, reading: Reading = 'unknown'): Tables {
+  const of = (input: TypedNode) => tablesOf(run, input)
   switch (node.op) {
     case 'scan':
       return scan(run, node)
@@ -31,17 +43,17 @@ export function execute(run: QueryRun, node: TypedNode, reading: Reading = 'unkn
     case 'limit':
       return limit(run, node, of(node.input))
     case 'product':
-      return product(run, node, of(node.left), of(node.right))
+      return product(run, node, sidesOf(run, node, tablesOf))
     case 'join':
-      return join(run, node, of(node.left), of(node.right))
+      return join(run, node, sidesOf(run, node, tablesOf))
     case 'union':
     case 'intersect':
     case 'except':
-      return sets(run, node, of(node.left), of(node.right))
+      return sets(run, node, sidesOf(run, node, tablesOf))
     case 'distinct':
       return distinct(run, node, of(node.input))
     case 'groupBy':
-      return group(run, node, execute(run, node.input, 'whole'))
+      return group(run, node, tablesOf(run, node.input, 'whole'))
     case 'orderBy':
       return order(run, node, of(node.input))
   }

@@ -216,7 +216,7 @@ export class Queries {
     const maySee = (index: string) => reader.maySee?.(index) ?? true
     return this.#untilClosed(reader, (isCancelled) =>
       this.#carryOut(asked, first, { isCancelled, isTimed: true, maySee }, async (run, node) => {
-        for await (const table of execute(run, node, 'whole')) run.drop(table)
+        for await (const table of execute(run, node)) run.drop(table)
         return explain(run, node)
       }),
     )
@@ -262,7 +262,7 @@ export class Queries {
           throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
         const most = batchRows(node.columns)
         let wanted = most
-        for await (const table of execute(run, node, 'whole')) {
+        for await (const table of execute(run, node)) {
           for (let first = 0; first < table.rows; ) {
             run.refuseCancelled()
             const rows = Math.min(wanted, table.rows - first)

@@ -1,17 +1,11 @@
 import type { ColumnIndex, DeviceRelation } from '../../gpu/relational/device-relation.js'
+import type { Origin } from '../../gpu/relational/order/column-facts.js'
 import { type DeviceWork, EXPRESSION_FAULT, faultySum } from '../../gpu/relational/query/device-work.js'
 import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { TypedNode } from '../../protocol/query/typed.js'
 import { StepFigures } from './step-figures.js'
-
-/** Where a column comes from. */
-export interface Origin {
-  readonly relation: DeviceRelation
-  /** Of the column. */
-  readonly name: string
-}
 
 export interface RunOptions {
   /** Whether nobody waits for the result any more; asked before each step, and before each slice of its work. */
@@ -30,32 +24,50 @@ export function refuseCancelled({ isCancelled }: RunOptions): void {
 }
 
 /**
- * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other. A table
+ * One execution of a query: what it reads, what it holds on the device, and what its steps took. Steps run one after the other, but for those of a run beside it. A table
  * that a step hands on is held until the one that takes it drops it; whatever no held table needs is given back then.
  */
 export class QueryRun {
   readonly work: DeviceWork
   readonly relations: ReadonlyMap<string, DeviceRelation>
-  readonly #figures = new Map<TypedNode, StepFigures>()
+  readonly #figures: Map<TypedNode, StepFigures>
   readonly #held = new Set<Table>()
   readonly #kept = new Set<readonly GPUBuffer[]>()
   readonly #options: RunOptions
-  readonly #origins = new Map<QueryColumn, Origin>()
 
   /** @param relations every one that the query names */
-  constructor(work: DeviceWork, relations: ReadonlyMap<string, DeviceRelation>, options: RunOptions = {}) {
+  constructor(
+    work: DeviceWork,
+    relations: ReadonlyMap<string, DeviceRelation>,
+    options: RunOptions = {},
+    figures = new Map<TypedNode, StepFigures>(),
+  ) {
     this.work = work
     this.relations = relations
     this.#options = options
-    for (const relation of relations.values()) {
-      work.facts.add(relation)
-      for (const [name, column] of relation.columns) this.#origins.set(column, { relation, name })
-    }
+    this.#figures = figures
+    for (const relation of relations.values()) work.facts.add(relation)
   }
 
   /** The relation that a column is one of, if it is not a computed one. */
   originOf(column: QueryColumn): Origin | undefined {
-    return this.#origins.get(column)
+    return this.work.facts.originOf(column)
+  }
+
+  /** For steps that go on beside this run's, until it takes them over. */
+  beside(): QueryRun {
+    return new QueryRun(this.work.beside(), this.relations, this.#options, this.#figures)
+  }
+
+  /** What went on beside is over. */
+  takeOver(other: QueryRun, made: Table | undefined): void {
+    this.work.takeOver(other.work)
+    if (made !== undefined) this.#held.add(made)
+    this.#giveBack()
+  }
+
+  get isTimed(): boolean {
+    return this.#options.isTimed === true
   }
 
   /** The name of an index that is used, for explanations; undefined where who asks may not see it. */
@@ -120,7 +132,7 @@ export class QueryRun {
     const begin = { time: performance.now(), bytes: this.work.movedBytes }
     try {
       const done = await work()
-      if (this.#options.isTimed) await this.work.done()
+      if (this.isTimed) await this.work.done()
       return done
     } finally {
       figures.milliseconds += performance.now() - begin.time
@@ -151,10 +163,11 @@ export class QueryRun {
     refuseCancelled(this.#options)
   }
 
-  /** @throws WarpdexError `BAD_REQUEST` where an expression or a sum of the node has overflowed */
-  async checkFaults(node: TypedNode): Promise<void> {
-    const faults = await this.work.takeFaults()
-    if (faults !== 0) throw new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`)
+  /** A step of a node is done: whatever is read next is a `BAD_REQUEST` where an expression or a sum of it has overflowed. */
+  watchFaults(node: TypedNode): void {
+    this.work.watchFaults(
+      (faults) => new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`),
+    )
   }
 
   /** Where much memory is given back, the work that uses it is submitted, so that the next step may have it. */

@@ -36,14 +36,14 @@ export class FactsKeeper {
 }
 
 /** Which column of a relation a query reads. */
-interface Place {
+export interface Origin {
   readonly relation: DeviceRelation
   readonly name: string
 }
 
 /** What a query knows of the columns that it meets. */
 export class KnownFacts {
-  readonly #stored = new Map<QueryColumn, Place>()
+  readonly #stored = new Map<QueryColumn, Origin>()
   /** Columns of some rows of others, in their order. */
   readonly #drawn = new WeakMap<QueryColumn, TableColumn>()
   readonly #measured = new WeakMap<TableColumn, ColumnFacts>()
@@ -66,9 +66,9 @@ export class KnownFacts {
     return from === undefined ? source : this.origin(from.source)
   }
 
-  /** The relation that a column is one of. */
-  relationOf(source: QueryColumn): DeviceRelation | undefined {
-    return this.#stored.get(source)?.relation
+  /** Where a column is from, if it is not a computed one. */
+  originOf(source: QueryColumn): Origin | undefined {
+    return this.#stored.get(source)
   }
 
   /** What is known without asking the device; it takes in what is known of the relation that a column's values are chosen from. */
@@ -132,7 +132,7 @@ export async function learnFacts(
   const learnt = new Map<QueryColumn | TableColumn, Measured>()
   for (const { column, rows } of asked) {
     const source = facts.origin(column.source)
-    const relation = facts.relationOf(source)
+    const relation = facts.originOf(source)?.relation
     if (relation !== undefined) {
       const whole = { source, rows: undefined }
       if (facts.ofWhole(source) !== undefined || learnt.has(source)) continue

@@ -22,6 +22,12 @@ export function faultySum(faults: number): number | undefined {
   return number === SUM_FAULTS - 1 ? undefined : number
 }
 
+/** Something of a step that may have overflowed, which whatever is read next tells. */
+interface Watched {
+  readonly faults: GPUBuffer
+  readonly errorOf: (faults: number) => WarpdexError
+}
+
 /**
  * What the steps of one query record with. What is recorded is submitted when something is read, or by `submit`; memory is the query's
  * until its scratch is released.
@@ -34,28 +40,57 @@ export class DeviceWork {
   readonly absent: GPUBuffer
   /** The same for a binding that it does not write. */
   readonly unwritten: GPUBuffer
-  /** A word with a bit for each thing that has overflowed: `EXPRESSION_FAULT`, `sumFault`. */
-  readonly faults: GPUBuffer
-  readonly facts = new KnownFacts()
-  /** Whether some result may be a fault, of which nobody has looked yet. */
+  readonly facts: KnownFacts
+  /** Whether some result of the step may be a fault, of which nobody has looked yet. */
   mayHaveFault = false
+  /** The word of the step's faults, once there can be any. */
+  #faults: GPUBuffer | undefined
   /** Faults that were read and not yet taken. */
-  #faults = 0
+  #found = 0
+  readonly #watched: Watched[] = []
   /** Bytes that steps have read and written, as far as they are told. */
   movedBytes = 0
   readonly #profiler: Profiler | undefined
   #recorder: Recorder | undefined
 
   /** @param profiler times the work, if there is one */
-  constructor(device: Device, kernels: QueryKernels, scratch: Scratch, profiler?: Profiler) {
+  constructor(
+    device: Device,
+    kernels: QueryKernels,
+    scratch: Scratch,
+    profiler?: Profiler,
+    facts = new KnownFacts(),
+  ) {
     this.device = device
     this.kernels = kernels
     this.scratch = scratch
+    this.facts = facts
     this.#profiler = profiler
     this.absent = scratch.words(1)
     this.unwritten = scratch.words(1)
-    this.faults = scratch.words(1)
-    this.recorder.clear(this.faults, 0, 4)
+  }
+
+  /** For steps that go on beside: what they record and hold is their own, until it is taken over. */
+  beside(): DeviceWork {
+    this.submit()
+    return new DeviceWork(this.device, this.kernels, this.scratch.part(), this.#profiler, this.facts)
+  }
+
+  /** Has what is left of work that went on beside as its own from now on. */
+  takeOver(other: DeviceWork): void {
+    other.submit()
+    this.scratch.takeOver(other.scratch)
+    this.movedBytes += other.movedBytes
+    this.#watched.push(...other.#watched)
+  }
+
+  /** A word with a bit for each thing of the step that has overflowed: `EXPRESSION_FAULT`, `sumFault`. */
+  get faults(): GPUBuffer {
+    if (this.#faults === undefined) {
+      this.#faults = this.scratch.words(1)
+      this.recorder.clear(this.#faults, 0, 4)
+    }
+    return this.#faults
   }
 
   get recorder(): Recorder {
@@ -117,7 +152,14 @@ export class DeviceWork {
   /** Gives back all memory but these buffers. */
   keepOnly(buffers: Iterable<GPUBuffer>): void {
     this.submit()
-    this.scratch.release(new Set([this.absent, this.unwritten, this.faults, ...buffers]))
+    const watched = this.#watched.map(({ faults }) => faults)
+    const own = [
+      this.absent,
+      this.unwritten,
+      ...watched,
+      ...(this.#faults === undefined ? [] : [this.#faults]),
+    ]
+    this.scratch.release(new Set([...own, ...buffers]))
   }
 
   /**
@@ -147,7 +189,7 @@ export class DeviceWork {
         all.map(({ buffer, index }) => ({ buffer, bytes: 4, offset: index * 4 })),
       )
       const values = read.map((bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 1)[0]!)
-      if (isWatched) this.#faults |= values.pop()!
+      if (isWatched) this.#found |= values.pop()!
       return values
     } catch (error) {
       this.mayHaveFault ||= isWatched
@@ -158,21 +200,50 @@ export class DeviceWork {
   /** The bits of the faults since this was last asked. Waits for the device only if there can be some of which nobody has heard. */
   async takeFaults(): Promise<number> {
     if (this.mayHaveFault) await this.read([])
-    const faults = this.#faults
-    this.#faults = 0
+    const faults = this.#found
+    this.#found = 0
     if (faults !== 0) this.recorder.clear(this.faults, 0, 4)
     return faults
   }
 
-  /** Submits, and waits for columns. */
-  readColumns(columns: readonly DeviceColumn[]): Promise<Uint8Array[]> {
+  /**
+   * The step is over: whatever is read next throws what has overflowed in it.
+   * @throws what is known of already
+   */
+  watchFaults(errorOf: (faults: number) => WarpdexError): void {
+    if (this.#found !== 0) throw errorOf(this.#found)
+    if (!this.mayHaveFault) return
+    this.#watched.push({ faults: this.faults, errorOf })
+    this.#faults = undefined
+    this.mayHaveFault = false
+  }
+
+  /** Throws what has overflowed in steps that are over, if nothing was read since. */
+  async refuseFaults(): Promise<void> {
+    if (this.#watched.length > 0) await this.readColumns([])
+  }
+
+  /**
+   * Submits, and waits for columns.
+   * @throws what has overflowed in steps that are over
+   */
+  async readColumns(columns: readonly DeviceColumn[]): Promise<Uint8Array[]> {
     const { recorder } = this
     this.#recorder = undefined
-    return this.device.submitAndRead(recorder, columns)
+    const watched = [...this.#watched]
+    const words = watched.map(({ faults }) => ({ buffer: faults, bytes: 4 }))
+    const read = await this.device.submitAndRead(recorder, [...columns, ...words])
+    this.#watched.splice(0, watched.length)
+    for (const [i, bytes] of read.splice(columns.length).entries()) {
+      const [faults] = new Uint32Array(bytes.buffer, bytes.byteOffset, 1)
+      if (faults !== 0) throw watched[i]!.errorOf(faults!)
+    }
+    return read
   }
 }
 
-function isTooLarge(error: unknown): boolean {
+/** Whether something takes more memory than the query may have, or than a buffer can be. */
+export function isTooLarge(error: unknown): boolean {
   if (!(error instanceof WarpdexError) || error instanceof DeviceFull) return false
   return error.code === 'TOO_LARGE' || error.code === 'OUT_OF_DEVICE_MEMORY'
 }

@@ -1,8 +1,9 @@
+import type { Origin } from '../../../gpu/relational/order/column-facts.js'
 import { sampleOf } from '../../../gpu/relational/query/read-sample.js'
 import type { Table, TableColumn } from '../../../gpu/relational/query/table.js'
 import { type RelationSample, SAMPLE_ROWS } from '../../../gpu/relational/relation-sample.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
-import type { Origin, QueryRun } from '../query-run.js'
+import type { QueryRun } from '../query-run.js'
 import { type ColumnSample, columnSample, type EstimatedColumn } from './column-sample.js'
 
 /** Of relations of less rows no sample is read: all of them are gone through in little more than the time that it takes. */

@@ -12,7 +12,7 @@ export async function* group(run: QueryRun, node: NodeOf<'groupBy'>, input: Tabl
   const table = await collect(run, node.input, input)
   yield await run.step(node, [table], async () => {
     const groups = await groupTable(run.work, node, table)
-    await run.checkFaults(node)
+    run.watchFaults(node)
     return groups
   })
 }

@@ -2,20 +2,15 @@ import { Table } from '../../../gpu/relational/query/table.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
-import { collect, type Tables } from './tables.js'
+import type { Sides } from './sides.js'
+import type { Tables } from './tables.js'
 
 /** Of the numbers of two rows. */
 const PAIR_BYTES = 8
 
 /** Each row of the left with each of the right, as many at a time as a pass may make. */
-export async function* product(
-  run: QueryRun,
-  node: NodeOf<'product'>,
-  lefts: Tables,
-  rights: Tables,
-): Tables {
-  const left = await collect(run, node.left, lefts)
-  const right = await collect(run, node.right, rights)
+export async function* product(run: QueryRun, node: NodeOf<'product'>, sides: Sides): Tables {
+  const [left, right] = await sides()
   try {
     const pairs = left.rows * right.rows
     const most = Math.floor(LIMITS.queryPassBytes / PAIR_BYTES)

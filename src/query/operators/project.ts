@@ -8,7 +8,7 @@ export async function* project(run: QueryRun, node: NodeOf<'project'>, input: Ta
   for await (const table of input) {
     yield await run.step(node, [table], async () => {
       const columns = await projected(run.work, table, node.values)
-      await run.checkFaults(node)
+      run.watchFaults(node)
       return columns
     })
   }

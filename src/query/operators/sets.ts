@@ -5,6 +5,7 @@ import { joinTables } from '../join-tables.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import { distinctTable } from './distinct.js'
+import type { Sides } from './sides.js'
 import { collect, type Tables } from './tables.js'
 
 type SetNode = NodeOf<'union' | 'intersect' | 'except'>
@@ -13,9 +14,8 @@ type SetNode = NodeOf<'union' | 'intersect' | 'except'>
  * Union, intersection and difference. Rows of a side that are on the other, or are not, are those of a semi or an anti join by the key, or by all columns (Diamos et
  * al. Table 1): where both sides are in order that is a merge. With ALL a row is told from its equals by how many of these come before it.
  */
-export async function* sets(run: QueryRun, node: SetNode, lefts: Tables, rights: Tables): Tables {
-  const left = await collect(run, node.left, lefts)
-  const right = await collect(run, node.right, rights)
+export async function* sets(run: QueryRun, node: SetNode, sides: Sides): Tables {
+  const [left, right] = await sides()
   try {
     if (node.op === 'union') yield await union(run, node, left, right)
     else if (node.all) yield* ranked(run, node, left, right)

@@ -11,7 +11,7 @@ export async function* where(run: QueryRun, node: NodeOf<'where'>, input: Tables
   for await (const table of input) {
     yield await run.step(node, [table], async () => {
       const selected = await selectTable(run, node, table, reading)
-      await run.checkFaults(node)
+      run.watchFaults(node)
       return selected
     })
   }
