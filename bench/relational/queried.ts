@@ -99,7 +99,7 @@ export class Queried {
       const work = new DeviceWork(this.#device, this.#kernels, scratch)
       const relations = new Map(Array.from(this.#relations, ([name, { relation }]) => [name, relation]))
       const run = new QueryRun(work, relations)
-      for await (const table of execute(run, node, 'whole')) {
+      for await (const table of execute(run, node)) {
         for (const i of node.columns.keys()) table.dense(work, i)
         await use(work, table)
         run.drop(table)
