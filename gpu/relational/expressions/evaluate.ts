@@ -130,7 +130,7 @@ function largestFitting(
   )
   const sized = parts.map((part) => {
     const code = rowCode(table, evaluated)
-    return { part, fits: fits(work, code, partOf(code, part)), weight: code.text.weight }
+    return { part, fits: fits(work, code, partOf(code, part)), weight: code.weight }
   })
   const unfitting = sized.find((each) => !each.fits)
   if (unfitting !== undefined) return largestFitting(work, table, unfitting.part, evaluated)
@@ -144,7 +144,7 @@ function partOf(code: RowCode, part: TypedExpression): RowOutput[] {
 
 function fits({ device }: DeviceWork, code: RowCode, outputs: readonly RowOutput[]): boolean {
   const { maxStorageBuffersPerShaderStage: most } = device.gpu.limits
-  const isShort = code.text.weight <= MOST_WEIGHT && outputs.length <= MOST_BUFFERS_OF_BITS / 2
+  const isShort = code.weight <= MOST_WEIGHT && outputs.length <= MOST_BUFFERS_OF_BITS / 2
   return isShort && buffersOf(code, outputs) <= most
 }
 

@@ -33,8 +33,7 @@ const SEARCH = 100
  * WGSL statements that compute expressions over one row of a table, and what they read. The text depends on the shape of the expressions and of the columns
  * only: constants, and tables that are looked into, are words of one argument buffer. What occurs more than once is computed once.
  */
-export class RowCode {
-  readonly text: RowText
+export class RowCode extends RowText {
   readonly #columns: readonly TableColumn[]
   readonly #numbers = new ExpressionNumbers()
   /** What is a column by now, by the number of its expression. */
@@ -50,8 +49,8 @@ export class RowCode {
    * @param firstBinding numbers from here on are its own
    */
   constructor(columns: readonly TableColumn[], row: string, firstBinding: number) {
+    super(row, firstBinding)
     this.#columns = columns
-    this.text = new RowText(row, firstBinding)
   }
 
   /** Has an expression be read from a column of the table's rows. */
@@ -65,36 +64,31 @@ export class RowCode {
   }
 
   /** A column that is none of the table's. */
-  column(column: QueryColumn | RowColumn): RowValue {
-    return this.text.column('source' in column ? column : { source: column, rows: undefined })
-  }
-
-  /** A number as an argument. */
-  constant(bits: bigint, words: 1 | 2): RowValue {
-    return this.text.constant(bits, words)
+  override column(column: QueryColumn | RowColumn): RowValue {
+    return super.column('source' in column ? column : { source: column, rows: undefined })
   }
 
   /** A value's number in the order of its type, as unsigned numbers have it; its type stays. */
   ordered(value: RowValue): RowValue {
-    return ordered(this.text, value)
+    return ordered(this, value)
   }
 
   /** What `ordered` did is undone. */
   restored(value: RowValue): RowValue {
-    return restored(this.text, value)
+    return restored(this, value)
   }
 
   /** A boolean that is never null: whether another one is true. */
   isTrue(value: RowValue): RowValue {
-    return isTrue(this.text, value)
+    return isTrue(this, value)
   }
 
   /** Strings by the numbers of another dictionary, which has all of them. */
   recoded(value: RowValue, dictionary: StringDictionary): RowValue {
     const own = value.dictionary ?? NO_STRINGS
     if (own === dictionary) return value
-    const code = `args[${this.text.table(codesIn(own, dictionary))} + ${value.value}]`
-    return { ...strict(this.text, 'string', code, [value]), dictionary }
+    const code = `args[${this.table(codesIn(own, dictionary))} + ${value.value}]`
+    return { ...strict(this, 'string', code, [value]), dictionary }
   }
 
   #value(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
@@ -112,17 +106,16 @@ export class RowCode {
   #computed(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
     const column = this.#columnOf(expression)
     if (column !== undefined) {
-      const value = this.text.column(column)
+      const value = this.column(column)
       return dictionary === undefined ? value : this.recoded(value, dictionary)
     }
-    const { text } = this
     switch (expression.kind) {
       case 'column':
       case 'constant':
         return this.#constant(expression, dictionary)
       case 'arithmetic': {
         const [a, b] = expression.args
-        return arithmetic(text, expression.op, this.value(a), this.value(b))
+        return arithmetic(this, expression.op, this.value(a), this.value(b))
       }
       case 'comparison':
         return this.#comparison(expression.op, expression.args)
@@ -134,26 +127,26 @@ export class RowCode {
           ...lists.map((list) => this.#list(list)),
           ...others.map((other) => this.value(other)),
         ]
-        return rest.reduce((all, value) => logic(text, 'or', all, value), first!)
+        return rest.reduce((all, value) => logic(this, 'or', all, value), first!)
       }
       case 'and':
-        return logic(text, 'and', this.value(expression.args[0]), this.value(expression.args[1]))
+        return logic(this, 'and', this.value(expression.args[0]), this.value(expression.args[1]))
       case 'not':
-        return negation(text, this.value(expression.args[0]))
+        return negation(this, this.value(expression.args[0]))
       case 'isNull':
-        return isNull(text, this.value(expression.args[0]))
+        return isNull(this, this.value(expression.args[0]))
       case 'match': {
         const value = this.value(expression.args[0])
         const table = matchTable(value.dictionary ?? NO_STRINGS, expression.match, expression.text)
-        const word = `args[${text.table(table)} + ${value.value} / 32u]`
-        return truth(text, `((${word} >> (${value.value} % 32u)) & 1u) != 0u`, [value])
+        const word = `args[${this.table(table)} + ${value.value} / 32u]`
+        return truth(this, `((${word} >> (${value.value} % 32u)) & 1u) != 0u`, [value])
       }
       case 'convert':
-        return conversion(text, this.value(expression.args[0]), expression.type)
+        return conversion(this, this.value(expression.args[0]), expression.type)
       case 'choose': {
         const [condition, value, otherwise] = expression.args
         return choice(
-          text,
+          this,
           this.value(condition),
           this.#value(value, dictionary),
           this.#value(otherwise, dictionary),
@@ -193,7 +186,7 @@ export class RowCode {
       typeof value === 'string' ? BigInt(dictionary?.lowerBound(value) ?? 0) : constantBits(value, type)
     const words = type === 'i64' || type === 'u64' ? 2 : 1
     return {
-      ...this.text.constant(bits, words),
+      ...this.constant(bits, words),
       type,
       dictionary,
       valid: value === null ? 'false' : undefined,
@@ -201,10 +194,9 @@ export class RowCode {
   }
 
   #comparison(op: ComparisonOp, [left, right]: readonly [TypedExpression, TypedExpression]): RowValue {
-    const { text } = this
-    if (left.type !== 'string') return comparison(text, op, this.value(left), this.value(right))
+    if (left.type !== 'string') return comparison(this, op, this.value(left), this.value(right))
     const [a, b] = this.#ranks(left, right)
-    return comparison(text, op, a, b)
+    return comparison(this, op, a, b)
   }
 
   /**
@@ -221,7 +213,7 @@ export class RowCode {
       if (side.kind === 'constant' && typeof side.value === 'string') {
         const known = codeOf(dictionary, side.value) !== undefined
         const bits = BigInt(2 * dictionary.lowerBound(side.value) + (known ? 1 : 0))
-        return { ...this.text.constant(bits, 1), type: 'string' }
+        return { ...this.constant(bits, 1), type: 'string' }
       }
       const value = this.#value(side, dictionary)
       return { ...value, value: `(2u * ${value.value} + 1u)` }
@@ -231,15 +223,14 @@ export class RowCode {
 
   /** Whether a value equals one of many constants, which lie in their order among the arguments. */
   #list(list: ComparedList): RowValue {
-    const { text } = this
     const value = this.value(list.value)
-    const form = value.type === 'f32' ? ordered(text, value).value : value.value
+    const form = value.type === 'f32' ? ordered(this, value).value : value.value
     const { words, count } = sortedConstants(list, value.dictionary)
     const find = value.words === 2 ? FIND_WIDE : FIND_WORD
-    if (value.words === 2) text.use('wide', 'less_wide')
-    const name = text.define(find.name, find.text)
-    text.weigh(SEARCH)
-    const place = `${text.table(words)}, ${text.word(count)}`
-    return truth(text, `${name}(${form}, ${place})`, [value])
+    if (value.words === 2) this.use('wide', 'less_wide')
+    const name = this.define(find.name, find.text)
+    this.weigh(SEARCH)
+    const place = `${this.table(words)}, ${this.word(count)}`
+    return truth(this, `${name}(${form}, ${place})`, [value])
   }
 }

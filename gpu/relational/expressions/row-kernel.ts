@@ -54,7 +54,7 @@ export async function writeRows(
     { module: MODULE, generated: { module: MODULE, text } },
     'write_rows',
   )
-  const buffers: Record<string, GPUBuffer> = { ...code.text.buffers(work), faults: work.faults }
+  const buffers: Record<string, GPUBuffer> = { ...code.buffers(work), faults: work.faults }
   for (const { name, stride, offset } of bits) {
     if (offset === 0) buffers[name] = work.words(stride * Math.ceil(rows / 32))
   }
@@ -66,14 +66,14 @@ export async function writeRows(
     return { type, values, validity: buffers[`valid${i}`], states: buffers[`states${i}`], dictionary }
   })
   const invocations = isSerial && bits.length > 0 ? Math.ceil(rows / 32) : rows
-  work.recorder.dispatch(kernel, buffers, { count: rows }, invocations, { weight: code.text.weight })
+  work.recorder.dispatch(kernel, buffers, { count: rows }, invocations, { weight: code.weight })
   return columns
 }
 
 /** Storage buffers of a kernel that writes values. */
 export function buffersOf(code: RowCode, outputs: readonly RowOutput[]): number {
   const faults = outputs.some(isFault) ? 1 : 0
-  return code.text.bindings + outputs.length + namesOf(bitsOf(outputs)).length + faults
+  return code.bindings + outputs.length + namesOf(bitsOf(outputs)).length + faults
 }
 
 function kernelText(
@@ -82,16 +82,16 @@ function kernelText(
   isSerial: boolean,
 ): { readonly text: string; readonly bits: readonly Bits[] } {
   const bits = bitsOf(outputs)
-  let binding = code.text.bindings
+  let binding = code.bindings
   const declare = (name: string, element: string) =>
     `@group(0) @binding(${binding++}) var<storage, read_write> ${name}: array<${element}>;`
   const hasFaults = outputs.some(isFault)
   const text = [
     'import package::device::grid::global_index;',
-    code.text.imports,
+    code.imports,
     'struct Params { count: u32 }',
     'var<immediate> params: Params;',
-    code.text.declarations,
+    code.declarations,
     ...outputs.map(({ value }, i) => declare(`output${i}`, value.words === 2 ? 'vec2u' : 'u32')),
     ...namesOf(bits).map((name) => declare(name, 'u32')),
     hasFaults ? declare('faults', 'atomic<u32>') : '',
@@ -113,7 +113,7 @@ function rowFunction(code: RowCode, outputs: readonly RowOutput[], bits: readonl
   const answer = bits.map(({ bool }, i) => `select(0u, ${2 ** i}u, ${bool})`).join(' | ')
   if (bits.length > 0) stores.push(`return ${answer};`)
   const result = bits.length > 0 ? ' -> u32' : ''
-  return `fn write_row(row: u32)${result} {\n  ${[code.text.statements, ...stores].join('\n  ')}\n}`
+  return `fn write_row(row: u32)${result} {\n  ${[code.statements, ...stores].join('\n  ')}\n}`
 }
 
 /** The validities of outputs, and the states of those whose faults are kept. */
