@@ -3,7 +3,7 @@ import type { ValueType } from '../../../protocol/query/tree.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import { valueWords } from '../query/query-column.js'
-import type { RowColumn, RowValue } from './row-value.js'
+import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'
 
 /** Where a column is read: the WGSL of a row's number, and of whether there is such a row. */
 interface Place {
@@ -119,7 +119,7 @@ export class RowText {
 
   /** The value of a column in the row. */
   column({ source, rows }: RowColumn): RowValue {
-    const { type, values, validity, states, dictionary } = source
+    const { type, values, validity, dictionary } = source
     const words = valueWords(type)
     const name = this.#bind(values, words === 2 ? 'vec2u' : 'u32')
     const { at, present } = this.#place(rows)
@@ -129,14 +129,15 @@ export class RowText {
     if (before !== undefined && before.dictionary === dictionary) return before
     const zero = words === 2 ? 'vec2u()' : '0u'
     const value = this.let(present === undefined ? loaded : `select(${zero}, ${loaded}, ${present})`)
-    const known = validity ? bit(`${this.#bind(validity, 'u32')}[${at} / 32u]`, at) : undefined
-    const state = states && this.let(`${this.#bind(states, 'vec2u')}[${at} / 32u]`)
-    const bools = [present, known, state && bit(`${state}.x`, at)].filter((bool) => bool !== undefined)
-    const valid = bools.length === 0 ? undefined : this.let(bools.join(' && '))
-    const fault = state && this.let(bit(`${state}.y`, at))
+    const { valid, fault } = this.#facts(source, { at, present })
     const read: RowValue = { type, words, value, valid, fault, dictionary }
     this.#loaded.set(key, read)
     return read
+  }
+
+  /** WGSL bool: whether a column has a value in the row; undefined where it always has. */
+  hasValue({ source, rows }: RowColumn): string | undefined {
+    return this.#facts(source, this.#place(rows)).valid
   }
 
   /** Storage bindings, `args` among them, and functions. */
@@ -167,6 +168,14 @@ export class RowText {
   buffers(work: DeviceWork): Readonly<Record<string, GPUBuffer>> {
     const named = Object.fromEntries(this.#bound.map(({ name, buffer }) => [name, buffer]))
     return this.#args.length === 0 ? named : { ...named, args: work.upload(asBytes(this.#arguments())) }
+  }
+
+  #facts({ validity, states }: FaultyColumn, { at, present }: Place): Facts {
+    const known = validity && bit(`${this.#bind(validity, 'u32')}[${at} / 32u]`, at)
+    const state = states && this.let(`${this.#bind(states, 'vec2u')}[${at} / 32u]`)
+    const bools = [present, known, state && bit(`${state}.x`, at)].filter((bool) => bool !== undefined)
+    const valid = bools.length === 0 ? undefined : this.let(bools.join(' && '))
+    return { valid, fault: state && this.let(bit(`${state}.y`, at)) }
   }
 
   #arguments(): Uint32Array {

@@ -1,11 +1,10 @@
 import type { KeyWords } from '../../primitives/primitives.js'
-import { emitForNull, emitOrdered } from '../query/compile.js'
+import { evaluateRows } from '../expressions/evaluate.js'
+import type { RowCode } from '../expressions/row-code.js'
+import type { RowValue } from '../expressions/row-value.js'
 import { withOneDictionary } from '../query/concatenate.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { Op } from '../query/opcodes.js'
-import { PROGRAM_COLUMNS, type Program, ProgramBuilder } from '../query/program.js'
-import type { QueryColumn } from '../query/query-column.js'
-import type { Table } from '../query/table.js'
+import type { Table, TableColumn } from '../query/table.js'
 import { learnFacts, unitedFacts, type ValueFacts } from './column-facts.js'
 import type { OrderColumn } from './sortedness.js'
 
@@ -26,6 +25,9 @@ interface Field {
 
 const PACKED_BITS = 64
 
+/** What a packing kernel binds beside columns: arguments and keys. */
+const OWN_BUFFERS = 2
+
 /** The columns as packed keys, the least significant first; none where all rows are equal. */
 export async function packKeys(
   work: DeviceWork,
@@ -43,22 +45,28 @@ export async function packTables(
   by: readonly OrderColumn[],
 ): Promise<readonly (readonly PackedKey[])[]> {
   const comparable = await withOneDictionary(work, tables)
+  const most = work.device.gpu.limits.maxStorageBuffersPerShaderStage - OWN_BUFFERS
+  const fits = (fields: readonly Field[]) =>
+    comparable.every(({ columns }) => {
+      const bound = fields.flatMap(({ by }) => buffersOf(columns[by.column]!))
+      return new Set(bound).size <= most
+    })
   const packs: Field[][] = []
   for (const field of await fieldsOf(work, comparable, by)) {
     const last = packs.at(-1)
     const bits = last?.reduce((sum, packed) => sum + packed.bits, field.bits) ?? Number.POSITIVE_INFINITY
-    if (last !== undefined && bits <= PACKED_BITS && last.length < PROGRAM_COLUMNS) last.push(field)
+    if (last !== undefined && bits <= PACKED_BITS && fits([...last, field])) last.push(field)
     else packs.push([field])
   }
-  return comparable.map((table) => packs.map((pack) => packFields(work, table, pack)))
+  return Promise.all(
+    comparable.map((table) => Promise.all(packs.map((pack) => packFields(work, table, pack)))),
+  )
 }
 
-function packFields(work: DeviceWork, table: Table, pack: readonly Field[]): PackedKey {
+async function packFields(work: DeviceWork, table: Table, pack: readonly Field[]): Promise<PackedKey> {
   const bits = pack.reduce((sum, field) => sum + field.bits, 0)
-  const keyWords = bits > 32 ? 2 : 1
-  const program = packingProgram(work, table, pack.toReversed())
-  const keys = work.kernels.evaluation.record(work, program, table.rows, { words: keyWords })
-  return { keys, keyWords, bits }
+  const [keys] = await evaluateRows(work, table.rows, (code) => [packedFields(code, table, pack)])
+  return { keys: keys!.values, keyWords: bits > 32 ? 2 : 1, bits }
 }
 
 /** The fields of all columns, the least significant first; what needs no bits is left out. */
@@ -87,48 +95,39 @@ async function fieldsOf(
   return fields.filter(({ bits }) => bits > 0)
 }
 
-/** @param fields the most significant first */
-function packingProgram(work: DeviceWork, table: Table, fields: readonly Field[]): Program {
-  const builder = new ProgramBuilder()
-  fields.forEach((field, i) => {
-    emitField(builder, table.dense(work, field.by.column), field)
-    if (i > 0) builder.shiftOr(field.bits)
-  })
-  return builder.finish()
+/** Fields as one number, the least significant first. How many bits they have is no part of the code. */
+function packedFields(code: RowCode, table: Table, fields: readonly Field[]): RowValue {
+  const bits = fields.reduce((sum, field) => sum + field.bits, 0)
+  const words = bits > 32 ? 2 : 1
+  const [first, ...others] = fields.toReversed()
+  let key = fieldOf(code, table, first!, words)
+  for (const field of others) {
+    const by = code.word(field.bits)
+    const above = words === 2 ? `${code.use('values', 'shifted_left')}(${key}, ${by})` : `(${key} << ${by})`
+    key = code.let(`${above} | ${fieldOf(code, table, field, words)}`)
+  }
+  return code.computed(words === 2 ? 'u64' : 'u32', key)
 }
 
-function emitField(builder: ProgramBuilder, column: QueryColumn, field: Field): void {
-  const { by, part, bits, facts } = field
+/** WGSL of a field as so many words. */
+function fieldOf(code: RowCode, table: Table, { by, part, bits, facts }: Field, words: 1 | 2): string {
+  const value = code.ordered(code.column(table.columns[by.column]!))
+  const number = (bits: bigint) => code.constant(bits, words).value
   const nullRank = by.nullsFirst ? 0n : 1n
-  if (part === 'value') {
-    emitValue(builder, column, field, bits)
-    // Nulls are equal, whatever stands in their place.
-    if (facts.nulls) emitForNull(builder, column, 0n)
-    return
-  }
-  if (part === 'rank') {
-    builder.load(column)
-    builder.unary(Op.isNull)
-    builder.constant(nullRank ^ 1n)
-    builder.binary(Op.xor)
-    return
-  }
-  const valueBits = bits - 1
-  builder.constant(nullRank ^ 1n)
-  emitValue(builder, column, field, valueBits)
-  builder.shiftOr(valueBits)
-  emitForNull(builder, column, nullRank << BigInt(valueBits))
+  const otherwise = (isNull: bigint, known: string) =>
+    value.valid === undefined ? known : `select(${number(isNull)}, ${known}, ${value.valid})`
+  if (part === 'rank') return code.let(otherwise(nullRank, number(nullRank ^ 1n)))
+  const valueBits = BigInt(part === 'both' ? bits - 1 : bits)
+  const turned = facts.common ^ (by.descending ? (1n << valueBits) - 1n : 0n)
+  const low = code.let(`${value.value} ^ ${code.constant(turned, value.words).value}`)
+  const own = words === value.words ? low : words === 2 ? `vec2u(${low}, 0u)` : `${low}.x`
+  // Nulls are equal, whatever stands in their place.
+  if (part === 'value') return facts.nulls ? code.let(otherwise(0n, own)) : own
+  const known = `(${own} | ${number((nullRank ^ 1n) << valueBits)})`
+  return code.let(otherwise(nullRank << valueBits, known))
 }
 
-/** A column's value as a number of so many bits. */
-function emitValue(builder: ProgramBuilder, column: QueryColumn, { by, facts }: Field, bits: number): void {
-  builder.load(column)
-  emitOrdered(builder, column.type)
-  if (facts.common > 0n) flip(builder, facts.common)
-  if (by.descending) flip(builder, (1n << BigInt(bits)) - 1n)
-}
-
-function flip(builder: ProgramBuilder, bits: bigint): void {
-  builder.constant(bits)
-  builder.binary(Op.xor)
+/** Buffers that a kernel over a column binds. */
+function buffersOf({ source, rows }: TableColumn): readonly GPUBuffer[] {
+  return [source.values, source.validity, rows?.buffer].filter((buffer) => buffer !== undefined)
 }

@@ -1,3 +1,6 @@
+import { evaluateRows } from '../expressions/evaluate.js'
+import type { RowCode } from '../expressions/row-code.js'
+import type { RowValue } from '../expressions/row-value.js'
 import type { JoinSide } from '../joins/join-types.js'
 import { packTables } from '../order/packed-keys.js'
 import { ascending, isOrderedBy } from '../order/sortedness.js'
@@ -5,10 +8,8 @@ import { concatenate } from './concatenate.js'
 import type { DeviceWork } from './device-work.js'
 import { selectFlagged } from './expressions.js'
 import type { RowNumbers } from './fetch.js'
-import { Op } from './opcodes.js'
-import { PROGRAM_COLUMNS, ProgramBuilder } from './program.js'
 import type { QueryColumn } from './query-column.js'
-import { Table } from './table.js'
+import { Table, type TableColumn } from './table.js'
 
 /** Both sides of a join as one unsigned key a row, equal where all of a pair's columns are, and in their order where there is one pair. */
 export interface JoinKeys {
@@ -72,35 +73,40 @@ export interface Keyed extends Pick<KeyedSide, 'without'> {
 }
 
 export async function withoutNulls(work: DeviceWork, table: Table): Promise<Keyed> {
-  const columns = table.columns.map((_, i) => table.dense(work, i))
-  const nullable = columns.filter(({ validity }) => validity !== undefined)
-  if (nullable.length === 0 || table.rows === 0)
-    return { keys: table, numbers: undefined, without: undefined }
-  const { evaluation, primitives } = work.kernels
-  const whole = work.words(table.rows)
-  primitives.fill(work.recorder, whole, table.rows, 1)
-  let flags: QueryColumn = { type: 'boolean', values: whole, validity: undefined, dictionary: undefined }
-  for (let i = 0; i < nullable.length; i += PROGRAM_COLUMNS - 1) {
-    const builder = new ProgramBuilder()
-    builder.load(flags)
-    for (const column of nullable.slice(i, i + PROGRAM_COLUMNS - 1)) {
-      builder.load(column)
-      builder.unary(Op.isNull)
-      builder.unary(Op.not)
-      builder.binary(Op.and)
-    }
-    const values = evaluation.record(work, builder.finish(), table.rows, { words: 1 })
-    flags = { ...flags, values }
+  const { rows } = table
+  const nullable = table.columns.filter(({ source, rows }) => source.validity !== undefined || rows?.outer)
+  if (nullable.length === 0 || rows === 0) return { keys: table, numbers: undefined, without: undefined }
+  let flags: readonly QueryColumn[] = []
+  for (let i = 0; i < nullable.length; i += TESTED_COLUMNS) {
+    const tested = nullable.slice(i, i + TESTED_COLUMNS)
+    flags = await evaluateRows(work, rows, (code) => wholeness(code, tested, flags[0]))
   }
-  const absent = work.words(table.rows)
-  primitives.map(work.recorder, flags.values, absent, table.rows, { multiplier: -1, addend: 1 })
-  const { numbers, count } = await selectFlagged(work, flags.values, table.rows)
-  const without = await selectFlagged(work, absent, table.rows)
+  const [whole, absent] = flags
+  const { numbers, count } = await selectFlagged(work, whole!.values, rows)
+  const without = await selectFlagged(work, absent!.values, rows)
   const dense = Table.ofColumns(
-    table.rows,
-    columns.map((column) => ({ ...column, validity: undefined })),
+    rows,
+    table.columns.map((_, i) => ({ ...table.dense(work, i), validity: undefined })),
   )
   return { keys: dense.pick(work, numbers, count), numbers, without }
+}
+
+/** Columns that a kernel tests at most. */
+const TESTED_COLUMNS = 4
+
+/** Whether a row has a value in each of some columns, and those tested before, and whether not. */
+function wholeness(
+  code: RowCode,
+  tested: readonly TableColumn[],
+  before: QueryColumn | undefined,
+): RowValue[] {
+  const known = tested.map((column) => code.hasValue(column)).filter((bool) => bool !== undefined)
+  if (before !== undefined) known.push(`${code.column(before).value} != 0u`)
+  const isWhole = known.length === 0 ? 'true' : known.join(' && ')
+  return [
+    code.computed('boolean', `select(0u, 1u, ${isWhole})`),
+    code.computed('boolean', `select(1u, 0u, ${isWhole})`),
+  ]
 }
 
 /** All columns of both sides as one key: packed into a number if they fit, else numbered by what differs. */
