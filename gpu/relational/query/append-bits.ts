@@ -1,26 +1,12 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { DeviceWork } from './device-work.js'
-
-/** As in `append-bits.wesl`. */
-const HAS_VALIDITY = 1
 
 /** Joins validities of columns that follow each other (`append-bits.wesl`). */
 export class AppendBits {
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'append_bits'>
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
-  }
-
-  static async create(device: Device): Promise<AppendBits> {
-    const kernel = await device.kernel({
-      module: 'relational/query/append-bits',
-      entryPoint: 'append_bits',
-      bindings: ['read', 'write'],
-      params: 3,
-    })
-    return new AppendBits(kernel)
+  constructor(device: Device) {
+    this.#kernels = device.kernels('relational/query/append-bits', ['append_bits'])
   }
 
   /** @param first the row of `output` that the source's first one becomes; rows before it are there already */
@@ -33,7 +19,12 @@ export class AppendBits {
   ): void {
     if (count === 0) return
     const words = Math.floor((first + count - 1) / 32) - Math.floor(first / 32) + 1
-    const params = [first, count, source === undefined ? 0 : HAS_VALIDITY]
-    work.recorder.dispatch(this.#kernel, [source ?? work.absent, output], params, words)
+    const params = { first, count, hasSource: source === undefined ? 0 : 1 }
+    work.recorder.dispatch(
+      this.#kernels.append_bits,
+      { source: source ?? work.absent, output },
+      params,
+      words,
+    )
   }
 }

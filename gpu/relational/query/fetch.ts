@@ -1,10 +1,6 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { DeviceWork } from './device-work.js'
 import { type QueryColumn, valueWords } from './query-column.js'
-
-/** As in `fetch.wesl`. */
-const HAS_VALIDITY = 1
 
 /** Numbers of rows. */
 export interface RowNumbers {
@@ -17,33 +13,10 @@ export interface RowNumbers {
 
 /** Columns at given rows (`fetch.wesl`): what late materialisation ends with. */
 export class Fetch {
-  readonly #fetchValues: Kernel
-  readonly #composeRows: Kernel
+  readonly #kernels: Kernels<'fetch_values' | 'compose_rows'>
 
-  private constructor(fetchValues: Kernel, composeRows: Kernel) {
-    this.#fetchValues = fetchValues
-    this.#composeRows = composeRows
-  }
-
-  static async create(device: Device): Promise<Fetch> {
-    const common = { module: 'relational/query/fetch', params: 3 }
-    const [fetchValues, composeRows] = await Promise.all([
-      device.kernel({
-        ...common,
-        entryPoint: 'fetch_values',
-        bindings: ['read', 'read', 'read', 'write', 'write'],
-      }),
-      device.kernel({
-        ...common,
-        entryPoint: 'compose_rows',
-        bindings: ['read'],
-        further: [
-          [2, 'read'],
-          [3, 'write'],
-        ],
-      }),
-    ])
-    return new Fetch(fetchValues, composeRows)
+  constructor(device: Device) {
+    this.#kernels = device.kernels('relational/query/fetch', ['fetch_values', 'compose_rows'])
   }
 
   /** The values of a column at rows. */
@@ -55,16 +28,23 @@ export class Fetch {
       return { ...column, values }
     }
     const validity = work.ones(count)
-    const flags = column.validity === undefined ? 0 : HAS_VALIDITY
-    const buffers = [column.values, column.validity ?? work.absent, rows.buffer, values, validity]
-    work.recorder.dispatch(this.#fetchValues, buffers, [count, words, flags], count)
+    const hasValidity = column.validity === undefined ? 0 : 1
+    const buffers = {
+      values: column.values,
+      validity: column.validity ?? column.values,
+      rows: rows.buffer,
+      output: values,
+      outputValidity: validity,
+    }
+    work.recorder.dispatch(this.#kernels.fetch_values, buffers, { count, words, hasValidity }, count)
     return { ...column, values, validity }
   }
 
   /** Row numbers `first` at the places that `second` says: for each of its places the row that it stands for. */
   compose(work: DeviceWork, first: RowNumbers, second: RowNumbers, count: number): RowNumbers {
     const buffer = work.words(count)
-    work.recorder.dispatch(this.#composeRows, [first.buffer, second.buffer, buffer], [count, 1, 0], count)
+    const buffers = { numbers: first.buffer, rows: second.buffer, output: buffer }
+    work.recorder.dispatch(this.#kernels.compose_rows, buffers, { count }, count)
     const ascending = first.ascending === true && second.ascending === true
     return { buffer, outer: first.outer || second.outer, ascending }
   }

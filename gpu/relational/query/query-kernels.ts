@@ -19,12 +19,12 @@ const PARTS = {
   /** Of rows' expressions, by their text. */
   generated: async (device: Device) => new GeneratedKernels(device),
   evaluation: (device: Device) => Evaluation.create(device),
-  fetch: (device: Device) => Fetch.create(device),
+  fetch: async (device: Device) => new Fetch(device),
   columnFacts: async (device: Device) => new ColumnMeasurer(device),
   groupStarts: async (device: Device) => new GroupStarts(device),
-  appendBits: (device: Device) => AppendBits.create(device),
+  appendBits: async (device: Device) => new AppendBits(device),
   finishSums: (device: Device) => FinishSums.create(device),
-  rowPairs: (device: Device) => RowPairsWriter.create(device),
+  rowPairs: async (device: Device) => new RowPairsWriter(device),
   joins: async (device: Device, primitives: Promise<Primitives>) => Joins.create(device, await primitives),
   selections: (device: Device) => new Selections(device),
 } satisfies Readonly<Record<string, Make>>

@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { DeviceWork } from './device-work.js'
 import type { RowNumbers } from './fetch.js'
 
@@ -11,28 +10,23 @@ export interface RowPairs {
 
 /** Pairs of a product (`row-pairs.wesl`). */
 export class RowPairsWriter {
-  readonly #kernel: Kernel
+  readonly #kernels: Kernels<'write_pairs'>
 
-  private constructor(kernel: Kernel) {
-    this.#kernel = kernel
-  }
-
-  static async create(device: Device): Promise<RowPairsWriter> {
-    const kernel = await device.kernel({
-      module: 'relational/query/row-pairs',
-      entryPoint: 'write_pairs',
-      bindings: ['write', 'write'],
-      params: 4,
-    })
-    return new RowPairsWriter(kernel)
+  constructor(device: Device) {
+    this.#kernels = device.kernels('relational/query/row-pairs', ['write_pairs'])
   }
 
   /** @param first number of the first pair */
   record(work: DeviceWork, first: number, count: number, rightRows: number): RowPairs {
     const left = work.words(count)
     const right = work.words(count)
-    const params = [count, Math.floor(first / rightRows), first % rightRows, rightRows]
-    work.recorder.dispatch(this.#kernel, [left, right], params, count)
+    const firstPair = { firstLeft: Math.floor(first / rightRows), firstRight: first % rightRows }
+    work.recorder.dispatch(
+      this.#kernels.write_pairs,
+      { left, right },
+      { count, ...firstPair, rightRows },
+      count,
+    )
     return { left: { buffer: left, outer: false }, right: { buffer: right, outer: false } }
   }
 }

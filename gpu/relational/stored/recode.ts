@@ -1,5 +1,4 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 
 /** Rows `first` to before `first + count`. */
@@ -10,17 +9,10 @@ export interface RowRange {
 
 /** Gives the strings of a column other numbers (`recode.wesl`). */
 export class Recode {
-  readonly #recode: Kernel
+  readonly #kernels: Kernels<'recode'>
 
-  private constructor(recode: Kernel) {
-    this.#recode = recode
-  }
-
-  static async create(device: Device): Promise<Recode> {
-    const bindings = ['write', 'read', 'read'] as const
-    return new Recode(
-      await device.kernel({ module: 'relational/stored/recode', entryPoint: 'recode', bindings, params: 3 }),
-    )
+  constructor(device: Device) {
+    this.#kernels = device.kernels('relational/stored/recode', ['recode'])
   }
 
   /** @param numbers the new number of each old one */
@@ -31,7 +23,7 @@ export class Recode {
     numbers: GPUBuffer,
     { first, count }: RowRange,
   ): void {
-    const params = [first, count, validity === undefined ? 0 : 1]
-    recorder.dispatch(this.#recode, [values, numbers, validity ?? numbers], params, count)
+    const params = { first, count, hasValidity: validity === undefined ? 0 : 1 }
+    recorder.dispatch(this.#kernels.recode, { values, numbers, validity: validity ?? numbers }, params, count)
   }
 }

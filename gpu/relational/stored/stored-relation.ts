@@ -59,7 +59,7 @@ export class StoredRelation {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, definitions: readonly ColumnDefinition[]): Promise<StoredRelation> {
-    const recode = await Recode.create(device)
+    const recode = new Recode(device)
     return StoredRelation.#of(device, definitions, (column) => StoredColumn.create(device, column, recode))
   }
 
@@ -77,7 +77,7 @@ export class StoredRelation {
       const message = `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`
       throw new WarpdexError('DAMAGED_FILE', message)
     }
-    const recode = await Recode.create(device)
+    const recode = new Recode(device)
     return StoredRelation.#of(device, definitions, (column, i) =>
       columnFromImage(device, column, recode, { meta, number: i, readPart }),
     )
@@ -91,6 +91,7 @@ export class StoredRelation {
     const columns: StoredColumn[] = []
     try {
       for (const [i, definition] of definitions.entries()) columns.push(await make(definition, i))
+      await device.compiled()
       return new StoredRelation(device, columns)
     } catch (error) {
       for (const column of columns) column.destroy()
