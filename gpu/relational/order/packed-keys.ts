@@ -1,9 +1,11 @@
 import type { KeyWords } from '../../primitives/primitives.js'
+import type { StringDictionary } from '../device-relation.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { RowValue } from '../expressions/row-value.js'
-import { withOneDictionary } from '../query/concatenate.js'
+import { sharedDictionary } from '../query/concatenate.js'
 import type { DeviceWork } from '../query/device-work.js'
+import { bitsFor } from '../query/query-column.js'
 import type { Table, TableColumn } from '../query/table.js'
 import { learnFacts, unitedFacts, type ValueFacts } from './column-facts.js'
 import type { OrderColumn } from './sortedness.js'
@@ -15,18 +17,20 @@ export interface PackedKey {
   readonly bits: number
 }
 
-/** A part of a packed key: a column's value with a rank for nulls, the value alone, or the rank alone. */
+/** A part of a packed key: a column's value, or, where that has all bits of a key, whether there is one. */
 interface Field {
-  readonly by: OrderColumn
-  readonly part: 'both' | 'value' | 'rank'
+  readonly column: number
+  readonly isRank: boolean
   readonly bits: number
-  readonly facts: ValueFacts
+  /** The bits of the value that are turned round; of a rank all that it has where there is a value. */
+  readonly mask: bigint
+  /** What stands for a null; undefined where there is none. */
+  readonly absent: bigint | undefined
+  /** By which strings are numbered. */
+  readonly dictionary: StringDictionary | undefined
 }
 
 const PACKED_BITS = 64
-
-/** What a packing kernel binds beside columns: arguments and keys. */
-const OWN_BUFFERS = 2
 
 /** The columns as packed keys, the least significant first; none where all rows are equal. */
 export async function packKeys(
@@ -44,29 +48,72 @@ export async function packTables(
   tables: readonly Table[],
   by: readonly OrderColumn[],
 ): Promise<readonly (readonly PackedKey[])[]> {
-  const comparable = await withOneDictionary(work, tables)
-  const most = work.device.gpu.limits.maxStorageBuffersPerShaderStage - OWN_BUFFERS
-  const fits = (fields: readonly Field[]) =>
-    comparable.every(({ columns }) => {
-      const bound = fields.flatMap(({ by }) => buffersOf(columns[by.column]!))
-      return new Set(bound).size <= most
-    })
+  const buffers = work.device.gpu.limits.maxStorageBuffersPerShaderStage - OWN_BUFFERS
   const packs: Field[][] = []
-  for (const field of await fieldsOf(work, comparable, by)) {
-    const last = packs.at(-1)
-    const bits = last?.reduce((sum, packed) => sum + packed.bits, field.bits) ?? Number.POSITIVE_INFINITY
-    if (last !== undefined && bits <= PACKED_BITS && fits([...last, field])) last.push(field)
+  for (const field of await fieldsOf(work, tables, by)) {
+    const longer = [...(packs.at(-1) ?? []), field]
+    const fits = tables.every((table) => buffersOf(table, longer) <= buffers)
+    if (packs.length > 0 && fits && bitsOf(longer) <= PACKED_BITS) packs[packs.length - 1] = longer
     else packs.push([field])
   }
-  return Promise.all(
-    comparable.map((table) => Promise.all(packs.map((pack) => packFields(work, table, pack)))),
-  )
+  return Promise.all(tables.map((table) => Promise.all(packs.map((pack) => packFields(work, table, pack)))))
+}
+
+/** Buffers of a kernel that packs, beside those of the columns: its arguments, and the keys. */
+const OWN_BUFFERS = 2
+
+function buffersOf({ columns }: Table, pack: readonly Field[]): number {
+  const all = pack.flatMap(({ column }) => {
+    const { source, rows } = columns[column]!
+    return [source.values, source.validity ?? [], rows?.buffer ?? []].flat()
+  })
+  return new Set(all).size
+}
+
+function bitsOf(pack: readonly Field[]): number {
+  return pack.reduce((sum, { bits }) => sum + bits, 0)
 }
 
 async function packFields(work: DeviceWork, table: Table, pack: readonly Field[]): Promise<PackedKey> {
-  const bits = pack.reduce((sum, field) => sum + field.bits, 0)
-  const [keys] = await evaluateRows(work, table.rows, (code) => [packedFields(code, table, pack)])
-  return { keys: keys!.values, keyWords: bits > 32 ? 2 : 1, bits }
+  const bits = bitsOf(pack)
+  const keyWords = bits > 32 ? 2 : 1
+  const [packed] = await evaluateRows(work, table.rows, (code) => [packedValue(code, table, pack, keyWords)])
+  return { keys: packed!.values, keyWords, bits }
+}
+
+/** @param pack the least significant field first */
+function packedValue(code: RowCode, table: Table, pack: readonly Field[], words: KeyWords): RowValue {
+  const type = words === 2 ? 'u64' : 'u32'
+  const key = pack.toReversed().reduce<string | undefined>((key, field) => {
+    const value = fieldValue(code, table.columns[field.column]!, field, words)
+    if (key === undefined) return value
+    // How many bits fields have is no part of the code.
+    const bits = code.word(field.bits)
+    const above =
+      words === 1 ? `(${key} << ${bits})` : `${code.use('values', 'shifted_left')}(${key}, ${bits})`
+    return code.let(`${above} | ${value}`)
+  }, undefined)
+  return code.computed(type, key!)
+}
+
+function fieldValue(
+  code: RowCode,
+  column: TableColumn,
+  { isRank, mask, absent, dictionary }: Field,
+  words: KeyWords,
+): string {
+  const constant = (bits: bigint) => code.constant(bits, words).value
+  const read = code.column(column)
+  const value = code.ordered(dictionary === undefined ? read : code.recoded(read, dictionary))
+  const turned = isRank ? constant(mask) : `(${asWords(value, words)} ^ ${constant(mask)})`
+  if (absent === undefined || value.valid === undefined) return turned
+  return code.let(`select(${constant(absent)}, ${turned}, ${value.valid})`)
+}
+
+/** A value in so many words: those that are left out are the same in all rows. */
+function asWords({ value, words }: RowValue, wanted: KeyWords): string {
+  if (words === wanted) return value
+  return wanted === 2 ? `vec2u(${value}, 0u)` : `${value}.x`
 }
 
 /** The fields of all columns, the least significant first; what needs no bits is left out. */
@@ -81,53 +128,28 @@ async function fieldsOf(
     work,
     by.flatMap(({ column }) => places(column)),
   )
-  const fields = by.toReversed().flatMap((by): Field[] => {
-    const facts = unitedFacts(places(by.column).map(({ column }) => work.facts.of(column)))
-    const field = { by, facts }
-    const { bits } = facts
-    if (!facts.nulls) return [{ ...field, part: 'value', bits }]
-    if (bits < PACKED_BITS) return [{ ...field, part: 'both', bits: bits + 1 }]
-    return [
-      { ...field, part: 'value', bits },
-      { ...field, part: 'rank', bits: 1 },
-    ]
+  return by.toReversed().flatMap((key) => {
+    const dictionary = sharedDictionary(tables, key.column)
+    const facts = unitedFacts(places(key.column).map(({ column }) => work.facts.of(column)))
+    const bits = dictionary === undefined ? facts : { bits: bitsFor(dictionary.size), common: 0n }
+    return columnFields(key, { ...facts, ...bits }, dictionary)
   })
-  return fields.filter(({ bits }) => bits > 0)
 }
 
-/** Fields as one number, the least significant first. How many bits they have is no part of the code. */
-function packedFields(code: RowCode, table: Table, fields: readonly Field[]): RowValue {
-  const bits = fields.reduce((sum, field) => sum + field.bits, 0)
-  const words = bits > 32 ? 2 : 1
-  const [first, ...others] = fields.toReversed()
-  let key = fieldOf(code, table, first!, words)
-  for (const field of others) {
-    const by = code.word(field.bits)
-    const above = words === 2 ? `${code.use('values', 'shifted_left')}(${key}, ${by})` : `(${key} << ${by})`
-    key = code.let(`${above} | ${fieldOf(code, table, field, words)}`)
+function columnFields(
+  { column, descending, nullsFirst }: OrderColumn,
+  { bits, common, nulls }: ValueFacts,
+  dictionary: StringDictionary | undefined,
+): Field[] {
+  const mask = common ^ (descending ? (1n << BigInt(bits)) - 1n : 0n)
+  const value = { column, isRank: false, bits, mask, dictionary }
+  if (!nulls) return bits === 0 ? [] : [{ ...value, absent: undefined }]
+  const [valueRank, nullRank] = nullsFirst ? [1n, 0n] : [0n, 1n]
+  if (bits === PACKED_BITS) {
+    const rank = { column, isRank: true, bits: 1, mask: valueRank, absent: nullRank, dictionary }
+    // Nulls are equal, whatever stands in their place.
+    return [{ ...value, absent: 0n }, rank]
   }
-  return code.computed(words === 2 ? 'u64' : 'u32', key)
-}
-
-/** WGSL of a field as so many words. */
-function fieldOf(code: RowCode, table: Table, { by, part, bits, facts }: Field, words: 1 | 2): string {
-  const value = code.ordered(code.column(table.columns[by.column]!))
-  const number = (bits: bigint) => code.constant(bits, words).value
-  const nullRank = by.nullsFirst ? 0n : 1n
-  const otherwise = (isNull: bigint, known: string) =>
-    value.valid === undefined ? known : `select(${number(isNull)}, ${known}, ${value.valid})`
-  if (part === 'rank') return code.let(otherwise(nullRank, number(nullRank ^ 1n)))
-  const valueBits = BigInt(part === 'both' ? bits - 1 : bits)
-  const turned = facts.common ^ (by.descending ? (1n << valueBits) - 1n : 0n)
-  const low = code.let(`${value.value} ^ ${code.constant(turned, value.words).value}`)
-  const own = words === value.words ? low : words === 2 ? `vec2u(${low}, 0u)` : `${low}.x`
-  // Nulls are equal, whatever stands in their place.
-  if (part === 'value') return facts.nulls ? code.let(otherwise(0n, own)) : own
-  const known = `(${own} | ${number((nullRank ^ 1n) << valueBits)})`
-  return code.let(otherwise(nullRank << valueBits, known))
-}
-
-/** Buffers that a kernel over a column binds. */
-function buffersOf({ source, rows }: TableColumn): readonly GPUBuffer[] {
-  return [source.values, source.validity, rows?.buffer].filter((buffer) => buffer !== undefined)
+  const above = BigInt(bits)
+  return [{ ...value, bits: bits + 1, mask: mask ^ (valueRank << above), absent: nullRank << above }]
 }

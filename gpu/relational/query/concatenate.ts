@@ -46,17 +46,14 @@ function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, ro
 }
 
 /** Tables of the same columns, whose strings are by the numbers of one dictionary for each column. */
-export async function withOneDictionary(
-  work: DeviceWork,
-  tables: readonly Table[],
-): Promise<readonly Table[]> {
+async function withOneDictionary(work: DeviceWork, tables: readonly Table[]): Promise<readonly Table[]> {
   const shared = tables[0]!.columns.map((_, index) => sharedDictionary(tables, index))
   if (shared.every((dictionary) => dictionary === undefined)) return tables
   return Promise.all(tables.map((table) => recoded(work, table, shared)))
 }
 
 /** A dictionary with all strings of a column; undefined where they have one already. */
-function sharedDictionary(tables: readonly Table[], index: number): StringDictionary | undefined {
+export function sharedDictionary(tables: readonly Table[], index: number): StringDictionary | undefined {
   const all = new Set(tables.flatMap(({ columns }) => columns[index]!.source.dictionary ?? []))
   return all.size <= 1 ? undefined : [...all].reduce(unitedDictionary)
 }
