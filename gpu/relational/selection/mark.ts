@@ -102,9 +102,13 @@ export class Mark {
       this.#tile.entryPoint(entryPoint),
     )
     const tiles = this.#tile.tiles(bound)
+    const { expression } = predicate
+    if (expression?.passes.fault !== undefined) work.mayHaveFault = true
     const buffers = {
       ...predicate.buffers,
+      ...expression?.code.text.buffers(work),
       ...outputs,
+      faults: work.faults,
       arguments: work.upload(asBytes(predicate.arguments)),
       live: live?.buffer ?? work.absent,
       list,
@@ -126,7 +130,7 @@ export class Mark {
       part.push([])
       for (const each of group) {
         const test = await this.#fitting(work, entries, each)
-        if (buffersOf([...part.flat(), test]).size > this.#mostSources) {
+        if (!this.#fitsBeside(part.flat(), test)) {
           const { bits } = await this.#marks(work, entries, made())
           part = [[{ kind: 'marked', bits }], []]
         }
@@ -136,14 +140,24 @@ export class Mark {
     return made()
   }
 
+  /** Whether a kernel can evaluate a test. */
+  fits(test: Test): boolean {
+    return this.#fits([test])
+  }
+
+  #fitsBeside(tests: readonly Test[], test: Test): boolean {
+    if (test.kind === 'expression' && tests.some(({ kind }) => kind === 'expression')) return false
+    return buffersOf([...tests, test]) <= this.#mostSources
+  }
+
   /** Whether a kernel can evaluate some tests, and read the bits of another beside. */
   #fits(tests: readonly Test[]): boolean {
-    return buffersOf(tests).size < this.#mostSources
+    return buffersOf(tests) < this.#mostSources
   }
 
   /** A test that one kernel can evaluate: of an `any` over more columns, branches are evaluated beforehand and leave marks. */
   async #fitting(work: DeviceWork, entries: Entries, test: Test): Promise<Test> {
-    if (this.#fits([test])) return test
+    if (this.fits(test)) return test
     if (test.kind !== 'any')
       throw new WarpdexError('INTERNAL', `a test of ${test.kind} needs too many buffers`)
     let branches = test.branches

@@ -1,14 +1,16 @@
 import { MATCHES } from '../../../protocol/query/tree.js'
+import { EXPRESSION_FAULT } from '../query/device-work.js'
+import type { Test } from './tests.js'
 
 /*
  * The text of the module `plan`, which `mark.wesl` calls for the conditions of a kernel of a plan. Of (a & b) && c, where a and c are columns
  * of one word and b is one of two which may be null, over all rows, two quads of them at a time:
  *
- *   @group(0) @binding(5) var<storage, read> source_0: array<vec4u>;     likewise source_1 and source_3; source_2: array<u32>
- *   fn load_0(at: u32) -> vec4u { return source_0[at]; }
- *   fn load_1(at: u32) -> Wide { return wide_quad(source_1[2u * at], source_1[2u * at + 1u]); }
- *   fn load_2(at: u32) -> u32 { return quad_bits(source_2[at / 8u], at); }
- *   fn load_3(at: u32) -> vec4u { return source_3[at]; }
+ *   @group(0) @binding(5) var<storage, read> input_0: array<vec4u>;     likewise input_1 and input_3; input_2: array<u32>
+ *   fn load_0(at: u32) -> vec4u { return input_0[at]; }
+ *   fn load_1(at: u32) -> Wide { return wide_quad(input_1[2u * at], input_1[2u * at + 1u]); }
+ *   fn load_2(at: u32) -> u32 { return quad_bits(input_2[at / 8u], at); }
+ *   fn load_3(at: u32) -> vec4u { return input_3[at]; }
  *
  *   const QUADS = 2u;
  *
@@ -52,21 +54,31 @@ export interface Group {
   readonly answers: readonly Answer[]
 }
 
+/** An expression, whose code is of `EXPRESSION_ROW`. */
+export type ExpressionTest = Extract<Test, { kind: 'expression' }>
+
 /** What a predicate's text is made of. */
 interface Parts {
   readonly sources: readonly SourceKind[]
   /** Whether entries are those of a list. */
   readonly isListed: boolean
   readonly groups: readonly Group[]
+  readonly expression: ExpressionTest | undefined
 }
 
 /** First binding of the sources. */
 export const FIRST_SOURCE = 5
+/** Bindings of an expression, which are many and have numbers of their own. */
+const FAULTS = 64
+export const FIRST_OF_EXPRESSION = 65
+/** The name of the row that an expression's code is of. */
+export const EXPRESSION_ROW = 'row'
 
 const COMPONENTS = ['x', 'y', 'z', 'w'] as const
 
 const HELPERS = [
   'Wide',
+  'nibble',
   'ordered_floats',
   'place_bits',
   'quad_bits',
@@ -87,7 +99,7 @@ const HELPERS = [
  *   the CPU is the device one after the other is as good, and compiled sooner
  */
 export function predicateText(parts: Parts, loads: number): string {
-  const { sources, isListed, groups } = parts
+  const { sources, isListed, groups, expression } = parts
   const quads = quadsAtOnce(parts, loads)
   const each = (line: (q: number) => string) => Array.from({ length: quads }, (_, q) => line(q))
   const left = each((q) => `left_${q}`)
@@ -98,6 +110,7 @@ export function predicateText(parts: Parts, loads: number): string {
     `import package::relational::selection::match::{${MATCHES.map((match) => `match_${match}`).join(', ')}};`,
     ...sources.flatMap((kind, i) => [declaration(isListed, kind, i), loader(isListed, kind, i)]),
     ...textWord(sources),
+    ...(expression === undefined ? [] : expressionRows(expression, loads)),
     `const QUADS = ${quads}u;`,
     'fn passes(quads: vec4u, possible: vec4u) -> vec4u {',
     ...each((q) => `  var left_${q} = possible.${COMPONENTS[q]};`),
@@ -122,10 +135,10 @@ export function predicateText(parts: Parts, loads: number): string {
 
 /**
  * As many as keep a load of each column of the largest group under way, and few others. Texts are compared a row after the other, whatever the
- * number of quads.
+ * number of quads, and an expression is written out for each row.
  */
-function quadsAtOnce({ groups, sources }: Parts, loads: number): 1 | 2 | 4 {
-  if (sources.includes('texts')) return 1
+function quadsAtOnce({ groups, sources, expression }: Parts, loads: number): 1 | 2 | 4 {
+  if (sources.includes('texts') || expression !== undefined) return 1
   const words = ({ sources: read }: Group) =>
     read.reduce((sum, source) => sum + (sources[source] === 'wide' ? 2 : 1), 0)
   const most = Math.max(1, ...groups.map(words))
@@ -135,12 +148,12 @@ function quadsAtOnce({ groups, sources }: Parts, loads: number): 1 | 2 | 4 {
 function declaration(isListed: boolean, kind: SourceKind, i: number): string {
   const ofRows = kind === 'wide' ? 'vec2u' : 'u32'
   const element = (kind === 'word' || kind === 'wide') && !isListed ? 'vec4u' : ofRows
-  return `@group(0) @binding(${FIRST_SOURCE + i}) var<storage, read> source_${i}: array<${element}>;`
+  return `@group(0) @binding(${FIRST_SOURCE + i}) var<storage, read> input_${i}: array<${element}>;`
 }
 
 /** How a source is read at a quad's entries, or for a table at four values. */
 function loader(isListed: boolean, kind: SourceKind, i: number): string {
-  const source = `source_${i}`
+  const source = `input_${i}`
   const each = (suffix: string) => COMPONENTS.map((c) => `${source}[at.${c}${suffix}]`).join(', ')
   const atRows = `fn load_${i}(at: vec4u)`
   const atQuad = `fn load_${i}(at: u32)`
@@ -166,10 +179,47 @@ function loader(isListed: boolean, kind: SourceKind, i: number): string {
   }
 }
 
+/** Code that is written out for each row of a quad, whose loads are under way side by side then, as `RowText.weight` has it. */
+const WRITTEN_OUT = 64
+
+/** Of the rows that are set in the nibble `left`, those that an expression lets through. Only faults of these are noted. */
+function expressionRows(
+  { code: { text }, passes: { value, fault } }: ExpressionTest,
+  loads: number,
+): string[] {
+  const rows = COMPONENTS.map((c, i) => `expression_row(rows.${c}, (left & ${1 << i}u) != 0u)`)
+  const together = ['  if (left == 0u) { return 0u; }', `  return nibble(vec4<bool>(${rows.join(', ')}));`]
+  const oneByOne = [
+    '  var passing = 0u;',
+    '  var next = rows;',
+    '  for (var i = 0u; i < 4u; i++) {',
+    '    let bit = left & (1u << i);',
+    '    if (bit != 0u && expression_row(next.x, true)) { passing |= bit; }',
+    '    next = next.yzwx;',
+    '  }',
+    '  return passing;',
+  ]
+  const faults = `@group(0) @binding(${FAULTS}) var<storage, read_write> faults: array<atomic<u32>>;`
+  const note = `  if (wanted && ${fault}) { atomicOr(&faults[0], ${EXPRESSION_FAULT}u); }`
+  return [
+    text.imports,
+    text.declarations,
+    ...(fault === undefined ? [] : [faults]),
+    `fn expression_row(${EXPRESSION_ROW}: u32, wanted: bool) -> bool {`,
+    `  ${text.statements}`,
+    ...(fault === undefined ? [] : [note]),
+    `  return ${value} != 0u;`,
+    '}',
+    'fn expression_rows(rows: vec4u, left: u32) -> u32 {',
+    ...(loads > 1 && text.weight <= WRITTEN_OUT ? together : oneByOne),
+    '}',
+  ]
+}
+
 /** By which `match.wesl` reads dictionaries: bindings cannot be arguments. */
 function textWord(sources: readonly SourceKind[]): string[] {
   const cases = sources.flatMap((kind, i) =>
-    kind === 'texts' ? [`    case ${i}u: { return source_${i}[word]; }`] : [],
+    kind === 'texts' ? [`    case ${i}u: { return input_${i}[word]; }`] : [],
   )
   if (cases.length === 0) return []
   const [first] = cases.splice(-1)
@@ -189,7 +239,12 @@ function place(isListed: boolean, q: number, isFirst: boolean): string {
   return isFirst ? at : `select(${isListed ? 'vec4u()' : '0u'}, ${at}, left_${q} != 0u)`
 }
 
+/** The rows of a quad. */
+export function rowsOf(isListed: boolean, q: number): string {
+  return isListed ? `rows_${q}` : `(4u * ${quadOf(q)} + vec4u(0u, 1u, 2u, 3u))`
+}
+
 /** The number of a quad. */
-export function quadOf(q: number): string {
+function quadOf(q: number): string {
   return `quads.${COMPONENTS[q]}`
 }

@@ -1,7 +1,14 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { QueryColumn } from '../query/query-column.js'
 import { isEverything, type StoredIntervals, storedIntervals } from './intervals.js'
-import { type Answer, type Group, predicateText, quadOf, type SourceKind } from './predicate-text.js'
+import {
+  type Answer,
+  type ExpressionTest,
+  type Group,
+  predicateText,
+  rowsOf,
+  type SourceKind,
+} from './predicate-text.js'
 import type { ValueSet } from './selection-types.js'
 import type { Test, TextTest } from './tests.js'
 
@@ -21,6 +28,8 @@ export interface Predicate {
   readonly arguments: Uint32Array
   /** By the names that the text has for them. */
   readonly buffers: Readonly<Record<string, GPUBuffer>>
+  /** What reads buffers of its own. */
+  readonly expression: ExpressionTest | undefined
 }
 
 /**
@@ -33,10 +42,9 @@ export function predicateOf(
   isListed: boolean,
   loads: number,
 ): Predicate {
-  const builder = new PredicateBuilder()
+  const builder = new PredicateBuilder(isListed)
   return builder.finish(
     groups.map((group) => builder.group(group)),
-    isListed,
     loads,
   )
 }
@@ -46,8 +54,14 @@ class PredicateBuilder {
   readonly #sources: { readonly kind: SourceKind; readonly buffer: GPUBuffer }[] = []
   readonly #arguments: number[] = []
   readonly #tables: { readonly at: number; readonly words: readonly number[] }[] = []
+  readonly #isListed: boolean
   /** Those of the group at hand that are read at entries. */
   #read = new Set<number>()
+  #expression: ExpressionTest | undefined
+
+  constructor(isListed: boolean) {
+    this.#isListed = isListed
+  }
 
   group(tests: readonly Test[]): Group {
     this.#read = new Set()
@@ -55,7 +69,7 @@ class PredicateBuilder {
     return { sources: [...this.#read], answers }
   }
 
-  finish(groups: readonly Group[], isListed: boolean, loads: number): Predicate {
+  finish(groups: readonly Group[], loads: number): Predicate {
     const length = this.#tables.reduce((sum, { words }) => sum + words.length, this.#arguments.length)
     const all = new Uint32Array(Math.max(1, length))
     let end = this.#arguments.length
@@ -66,10 +80,13 @@ class PredicateBuilder {
     }
     all.set(this.#arguments)
     const kinds = this.#sources.map(({ kind }) => kind)
+    const expression = this.#expression
+    const parts = { sources: kinds, isListed: this.#isListed, groups, expression }
     return {
-      text: predicateText({ sources: kinds, isListed, groups }, loads),
+      text: predicateText(parts, loads),
       arguments: all,
-      buffers: Object.fromEntries(this.#sources.map(({ buffer }, i) => [`source${i}`, buffer])),
+      buffers: Object.fromEntries(this.#sources.map(({ buffer }, i) => [`input${i}`, buffer])),
+      expression,
     }
   }
 
@@ -91,6 +108,9 @@ class PredicateBuilder {
         return this.#entries('marks', test.bits)
       case 'any':
         return this.#any(test.branches)
+      case 'expression':
+        this.#expression = test
+        return (q) => `expression_rows(${rowsOf(this.#isListed, q)}, left_${q})`
     }
   }
 
@@ -205,7 +225,7 @@ class PredicateBuilder {
 
 /** Entries that are the values themselves. */
 const NUMBERS = {
-  values: (q: number) => `(4u * ${quadOf(q)} + vec4u(0u, 1u, 2u, 3u))`,
+  values: (q: number) => rowsOf(false, q),
   known: undefined,
 }
 

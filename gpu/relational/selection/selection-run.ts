@@ -2,12 +2,14 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
 import { evaluateCondition } from '../expressions/evaluate.js'
+import { RowCode } from '../expressions/row-code.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted } from './emit.js'
 import type { Entries, Groups, Mark, Marked } from './mark.js'
+import { EXPRESSION_ROW, FIRST_OF_EXPRESSION } from './predicate-text.js'
 import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
 import type { MatchBy, MatchTests, Test } from './tests.js'
 
@@ -59,11 +61,8 @@ interface Rows extends Entries {
   readonly numbers: GPUBuffer | undefined
 }
 
-/** What a kernel of a plan evaluates, over which entries. */
-interface Stage {
-  readonly entries: Entries
-  readonly groups: Groups
-}
+/** What code of an expression may be made of to be a part of a kernel, as `RowText.weight` has it: it is written out for each row of a quad. */
+const MOST_WEIGHT = 1024
 
 /** One selection. */
 export class SelectionRun {
@@ -85,50 +84,53 @@ export class SelectionRun {
     const left: DeviceWord[] = []
     for (const [i, kernel] of plan.kernels.entries()) {
       const isLast = i === plan.kernels.length - 1
-      const { entries, groups } = await this.#stage(state, kernel)
+      const groups = await this.#groups(state, kernel)
       if (isLast && output.kind === 'count') {
-        left.push(await mark.count(this.#work, entries, groups))
+        left.push(await mark.count(this.#work, state, groups))
         const counts = await this.#work.read(left)
         return { count: counts[i]!, rows: undefined, columns: [], left: counts }
       }
-      const marked = await mark.record(this.#work, entries, groups)
+      const marked = await mark.record(this.#work, state, groups)
       left.push(marked.total)
       if (isLast) return this.#output(state, marked, await this.#work.read(left))
-      // Of an expression's rows the host knows how many they are.
-      state = await this.#handOn({ ...state, bound: entries.bound }, marked, i)
+      state = await this.#handOn(state, marked, i)
     }
     throw new WarpdexError('INTERNAL', 'a plan needs a kernel')
   }
 
-  async #stage(state: Rows, kernel: KernelPlan): Promise<Stage> {
+  async #groups(state: Rows, kernel: KernelPlan): Promise<Groups> {
     const { conditions } = this.#request
-    const numbers = kernel.groups.flat()
-    const [only] = numbers
-    const condition = numbers.length === 1 ? conditions[only!]! : undefined
-    if (condition?.kind === 'expression') return this.#expression(state, condition.expression)
     const groups: Test[][] = []
     for (const group of kernel.groups) {
       const tests: Test[] = []
       for (const number of group) tests.push(await this.#test(state, conditions[number]!, number))
-      groups.push(textsLast(tests))
+      groups.push(dearLast(tests))
     }
-    return { entries: state, groups }
+    return groups
   }
 
-  /** An expression is evaluated for the rows that are left, whose results are a column of their own. */
-  async #expression({ bound, live, list, columns }: Rows, expression: TypedExpression): Promise<Stage> {
+  async #expression(state: Rows, expression: TypedExpression): Promise<Test> {
+    const columns = state.columns.map((source) => ({ source, rows: undefined }))
+    const code = new RowCode(columns, EXPRESSION_ROW, FIRST_OF_EXPRESSION)
+    const test: Test = { kind: 'expression', code, passes: code.isTrue(code.value(expression)) }
+    const isShort = code.text.weight <= MOST_WEIGHT
+    return isShort && this.#parts.mark.fits(test) ? test : this.#evaluated(state, expression)
+  }
+
+  /** An expression that is too long for a kernel that does anything else: it is evaluated for all entries beforehand. */
+  async #evaluated({ bound, live, list, columns }: Rows, expression: TypedExpression): Promise<Test> {
     const work = this.#work
-    const [count] = live === undefined ? [bound] : await work.read([live])
     const rows = list && { buffer: list, outer: false }
     const table = new Table(
-      count!,
+      bound,
       columns.map((source) => ({ source, rows })),
     )
     const values = await evaluateCondition(work, table, expression)
-    const entries = { bound: count!, live: undefined, list: undefined }
-    const results: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
+    const column: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
     const isTrue = { intervals: [{ low: 1n, high: 1n }], nulls: false }
-    return { entries, groups: [[{ kind: 'values', column: results, set: isTrue }]] }
+    const entries = { bound, live, list: undefined }
+    const bits = await this.#parts.mark.bits(work, entries, [[{ kind: 'values', column, set: isTrue }]])
+    return { kind: 'marked', bits }
   }
 
   /** @param number of the condition that it is or is a part of */
@@ -153,7 +155,7 @@ export class SelectionRun {
         return { kind: 'any', branches }
       }
       case 'expression':
-        throw new WarpdexError('INTERNAL', 'an expression stands alone in its kernel')
+        return this.#expression(state, condition.expression)
     }
   }
 
@@ -229,12 +231,12 @@ export class SelectionRun {
   }
 }
 
-/** Strings are compared for rows only that the tests before have left. */
-function textsLast(tests: readonly Test[]): Test[] {
-  const isText = tests.map(hasText)
-  return [...tests.filter((_, i) => !isText[i]), ...tests.filter((_, i) => isText[i])]
+/** Strings are compared, and expressions evaluated, for rows only that the tests before have left. */
+function dearLast(tests: readonly Test[]): Test[] {
+  return [...tests.filter((test) => !isDear(test)), ...tests.filter(isDear)]
 }
 
-function hasText(test: Test): boolean {
-  return test.kind === 'any' ? test.branches.flat().some(hasText) : test.kind === 'text'
+function isDear(test: Test): boolean {
+  if (test.kind === 'any') return test.branches.flat().some(isDear)
+  return test.kind === 'text' || test.kind === 'expression'
 }

@@ -23,7 +23,7 @@ export interface ValueSet {
  * - `match`: the column's string matches a text, found by looking at its bytes: the expensive predicate of Sitaridi and Ross §3.2.
  *   A null satisfies neither it nor its opposite.
  * - `any`: all conditions of some branch are satisfied.
- * - `expression`: anything else, evaluated by the program of `evaluate.wesl`. It stands alone in its kernel.
+ * - `expression`: anything else. A row that is a fault satisfies it if it may be true, and is told of by `DeviceWork.faults`.
  */
 export type Condition =
   | { readonly kind: 'values'; readonly column: number; readonly set: ValueSet }

@@ -31,8 +31,7 @@ export class Selections {
 
   /**
    * The rows that satisfy all conditions of a plan. Kernels are recorded one behind the other, and what they have left is read once at the
-   * end; only before an expression is evaluated, and where much memory would be taken for rows that may not pass, the host waits to learn how
-   * many they are.
+   * end; only where much memory would be taken for rows that may not pass, the host waits to learn how many they are.
    * @param columns that conditions and output mean by their numbers
    * @param rows of each column
    * @param plan of one kernel at least; each condition is in one of them

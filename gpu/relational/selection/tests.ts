@@ -1,6 +1,8 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import type { StringDictionary } from '../device-relation.js'
+import type { RowCode } from '../expressions/row-code.js'
+import type { RowValue } from '../expressions/row-value.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { dictionaryOf, matchTable, prefixRange } from '../query/dictionaries.js'
 import type { QueryColumn } from '../query/query-column.js'
@@ -33,24 +35,40 @@ export type Test =
   | TextTest
   /** A bit for each value of a column. */
   | { readonly kind: 'lookUp'; readonly column: QueryColumn; readonly bits: GPUBuffer }
+  /** 1 for rows where an expression is true, or a fault that may be. One kernel has one such test. */
+  | { readonly kind: 'expression'; readonly code: RowCode; readonly passes: RowValue }
   /** A bit for each entry. */
   | { readonly kind: 'marked'; readonly bits: GPUBuffer }
   | { readonly kind: 'any'; readonly branches: readonly (readonly Test[])[] }
 
-/** The buffers that tests read, once each. */
-export function buffersOf(tests: readonly Test[]): Set<GPUBuffer> {
+/** How many buffers tests bind in one kernel. */
+export function buffersOf(tests: readonly Test[]): number {
   const buffers = new Set<GPUBuffer>()
+  let ofExpressions = 0
+  const addColumn = (column: QueryColumn | undefined) => {
+    if (column !== undefined) buffers.add(column.values)
+    if (column?.validity !== undefined) buffers.add(column.validity)
+  }
   const add = (test: Test) => {
-    if (test.kind === 'any') test.branches.flat().forEach(add)
-    else if (test.kind !== 'marked' && test.column !== undefined) {
-      buffers.add(test.column.values)
-      if (test.column.validity !== undefined) buffers.add(test.column.validity)
+    switch (test.kind) {
+      case 'any':
+        return test.branches.flat().forEach(add)
+      case 'expression':
+        ofExpressions += test.code.text.bindings + (test.passes.fault === undefined ? 0 : 1)
+        return
+      case 'text':
+        buffers.add(test.texts)
+        return addColumn(test.column)
+      case 'lookUp':
+        addColumn(test.column)
+        break
+      case 'values':
+        return addColumn(test.column)
     }
-    if (test.kind === 'text') buffers.add(test.texts)
-    if (test.kind === 'lookUp' || test.kind === 'marked') buffers.add(test.bits)
+    buffers.add(test.bits)
   }
   tests.forEach(add)
-  return buffers
+  return buffers.size + ofExpressions
 }
 
 type MatchCondition = Extract<Condition, { kind: 'match' }>

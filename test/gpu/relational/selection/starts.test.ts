@@ -73,6 +73,13 @@ t.test('an expression is evaluated for the rows that come to it', async (t) => {
       t.same(values.columns, model.columns([3], rows))
     }
   }
-  const together = { kernels: [{ groups: [[0, 1]], hands: 'rows' }] } as const
-  await t.rejects(bed.run(conditions, together, { kind: 'count' }), { code: 'INTERNAL' })
+  const wanted = model.run(conditions, { kernels: [{ groups: [[0, 2]], hands: 'rows' }] }).rows.filter(isLess)
+  for (const strategy of await strategies()) {
+    const bed = await SelectionBed.create(table, strategy)
+    for (const groups of [[[0, 1, 2]], [[0], [1, 2]], [[1], [0], [2]]]) {
+      const together = { kernels: [{ groups, hands: 'rows' }] } as const
+      t.same((await bed.run(conditions, together, { kind: 'rows' })).rows, wanted, `${strategy}, ${groups}`)
+      t.equal((await bed.run(conditions, together, { kind: 'count' })).count, wanted.length)
+    }
+  }
 })

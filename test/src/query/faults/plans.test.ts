@@ -32,14 +32,8 @@ function shuffled(random: Random, count: number): number[] {
   return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]!)
 }
 
-/** Plans that can be carried out: an expression stands alone in its kernel. */
 function randomPlans(random: Random, conditions: readonly Condition[]) {
-  const isAlone = (groups: readonly (readonly number[])[]) =>
-    groups.flat().length === 1 || !groups.flat().some((number) => conditions[number]!.kind === 'expression')
-  return Array.from({ length: PLANS }, () => {
-    const plans = [...allPlans(shuffled(random, conditions.length))]
-    return random.pick(plans.filter(({ kernels }) => kernels.every(({ groups }) => isAlone(groups))))
-  })
+  return Array.from({ length: PLANS }, () => random.pick([...allPlans(shuffled(random, conditions.length))]))
 }
 
 /** The numbers that the rows of a selection have in the table, in order. */
