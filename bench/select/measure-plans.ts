@@ -150,7 +150,6 @@ export class PlanBench {
       conditions: conditions.map((condition, i) => ({
         columns: 'column' in condition ? [condition.column] : [],
         evaluation: evaluationOf(costs, matchedBytes[i]!),
-        alone: false,
       })),
       joint: (mask) => selectivities.reduce((all, share, i) => ((mask >> i) & 1 ? all * share : all), 1),
       output: {

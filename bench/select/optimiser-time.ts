@@ -39,7 +39,6 @@ function problemOf(costs: SelectionCosts, shares: readonly number[]): CostModel 
     conditions: shares.map((_, i) => ({
       columns: [i],
       evaluation: { perRow: costs.predicate.interval },
-      alone: false,
     })),
     joint: (mask) => shares.reduce((all, share, i) => ((mask >> i) & 1 ? all * share : all), 1),
     output: { rows: true, columns: [] },

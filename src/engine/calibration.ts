@@ -36,7 +36,7 @@ export const TRAVERSAL_COSTS: CostKind<'traversalCosts'> = {
 export const SELECTION_COSTS: CostKind<'selectionCosts'> = {
   field: 'selectionCosts',
   suffix: '-selections',
-  version: 3,
+  version: 4,
   of: 'selections',
   // Another driver may compile the same kernels into slower or faster ones.
   adapterOf: ({ name, driver }) => (driver === '' || driver === name ? name : `${name}, ${driver}`),

@@ -104,6 +104,7 @@ export function predicateText(parts: Parts, loads: number): string {
   const each = (line: (q: number) => string) => Array.from({ length: quads }, (_, q) => line(q))
   const left = each((q) => `left_${q}`)
   return [
+    expression?.code.text.imports ?? '',
     `import package::relational::selection::value_tests::{${HELPERS.join(', ')}};`,
     'import package::relational::selection::arguments::argument;',
     'import package::relational::selection::entries::listed_rows;',
@@ -202,7 +203,6 @@ function expressionRows(
   const faults = `@group(0) @binding(${FAULTS}) var<storage, read_write> faults: array<atomic<u32>>;`
   const note = `  if (wanted && ${fault}) { atomicOr(&faults[0], ${EXPRESSION_FAULT}u); }`
   return [
-    text.imports,
     text.declarations,
     ...(fault === undefined ? [] : [faults]),
     `fn expression_row(${EXPRESSION_ROW}: u32, wanted: bool) -> bool {`,

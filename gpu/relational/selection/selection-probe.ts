@@ -10,8 +10,6 @@ import type { ColumnWidth, Condition, Interval, SelectionOutput } from './select
 
 /** A kernel is never started in less, in nanoseconds, whatever a difference of two times says. */
 const LEAST_LAUNCH = 1_000
-/** How many fewer rows expressions are measured over. */
-const EXPENSIVE = 8
 /** Intervals and tables of predicates that are compared with one of one interval. */
 const SEVERAL_INTERVALS = 4
 const SEARCHED_INTERVALS = 64
@@ -133,10 +131,10 @@ export class SelectionProbe {
 
   /** What predicates take beyond a comparison with one interval, in nanoseconds a row. */
   async predicates(): Promise<SelectionCosts['predicate']> {
-    const beyond = (columns: readonly QueryColumn[], condition: Condition, scanned = 1, rows?: number) => {
+    const beyond = (columns: readonly QueryColumn[], condition: Condition, scanned = 1) => {
       const plan = planOf([[[0]]])
       const whole: Probed = { columns, conditions: [condition], plan, output: COUNT }
-      return { whole, part: this.#scan('word', scanned), rows }
+      return { whole, part: this.#scan('word', scanned) }
     }
     const { words, few } = this.#columns
     const compared: Condition = { kind: 'expression', expression: COMPARED_COLUMNS }
@@ -145,7 +143,7 @@ export class SelectionProbe {
         beyond(words, spread(SEVERAL_INTERVALS, 2n ** 32n)),
         beyond(words, spread(SEARCHED_INTERVALS, 2n ** 32n)),
         beyond([few], spread(2 ** (FEW_VALUE_BITS - 2), 2n ** BigInt(FEW_VALUE_BITS))),
-        beyond(words, compared, 2, this.#size.rows / EXPENSIVE),
+        beyond(words, compared, 2),
       ])
     ).map((nanoseconds) => Math.max(0, nanoseconds))
     return {

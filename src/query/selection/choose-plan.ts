@@ -198,7 +198,6 @@ function modelOf({ planned: conditions, estimates }: Estimated, task: SelectionT
     conditions: conditions.map((condition) => ({
       columns: known([...new Set(columnsOf(condition))]),
       evaluation: evaluationOf(condition, columns, costs),
-      alone: condition.kind === 'expression',
     })),
     joint: (mask) => estimates.joint(mask),
     output: { rows: output.kind === 'rows', columns: known(wanted) },

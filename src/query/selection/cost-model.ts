@@ -34,8 +34,6 @@ export interface ModelCondition {
   /** Numbers of the columns that it reads. */
   readonly columns: readonly number[]
   readonly evaluation: Evaluation
-  /** Whether it needs a kernel of its own. */
-  readonly alone: boolean
 }
 
 /** What is handed on, or wanted in the end: whether numbers of rows, and which columns' values. */
@@ -77,7 +75,6 @@ export class CostModel {
   readonly problem: SelectionProblem
   /** All conditions. */
   readonly all: number
-  readonly #alone: number
   /** Conditions that match strings. */
   readonly #matching: number
   readonly #columnsOf: Int32Array
@@ -89,7 +86,6 @@ export class CostModel {
     const { conditions, columns, costs } = problem
     this.problem = problem
     this.all = 2 ** conditions.length - 1
-    this.#alone = maskOf([...conditions.keys()].filter((i) => conditions[i]!.alone))
     this.#matching = maskOf(
       [...conditions.keys()].filter((i) => conditions[i]!.evaluation.match !== undefined),
     )
@@ -120,25 +116,16 @@ export class CostModel {
     return atLeastOne(share, this.problem.costs.granule)
   }
 
-  /**
-   * A group of conditions within a kernel, evaluated where the ones before it have let some row through.
-   * @returns infinity where there is no such group
-   */
+  /** A group of conditions within a kernel, evaluated where the ones before it have let some row through. */
   group(start: number, before: number, after: number, input: KernelInput): number {
     const added = after ^ before
     const isFirst = before === start
-    if (((before ^ start) & this.#alone) !== 0) return Number.POSITIVE_INFINITY
-    if ((added & this.#alone) !== 0 && (!isFirst || (added & (added - 1)) !== 0)) {
-      return Number.POSITIVE_INFINITY
-    }
     const read = this.#columns(added) & ~this.#columns(before ^ start)
     const passing = this.rowsAfter(before)
     const reached = this.reached(start, before)
-    // Behind other kernels the host waits to learn for how many rows an expression is to be evaluated.
-    const waiting = (added & this.#alone) !== 0 && start !== 0 ? this.problem.costs.roundTrip : 0
     const branching = isFirst ? 0 : this.problem.costs.branching
     const reading = this.#read(read, input, reached, passing, true)
-    return waiting + branching + reading + this.#evaluate(start, before, after)
+    return branching + reading + this.#evaluate(start, before, after)
   }
 
   /** Rows for which a kernel goes on behind some conditions, as costs have it: as many as take as long without a branch. */

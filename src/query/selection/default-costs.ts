@@ -28,7 +28,7 @@ export const GPU_COSTS: SelectionCosts = {
   mark: 0.0008,
   write: 0.0012,
   copy: 0.0019,
-  predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, expression: 0.005 },
+  predicate: { interval: 0.0001, search: 0.0003, table: 0.0008, expression: 0.0005 },
   match: {
     row: 0.0003,
     string: 0.003,
@@ -43,8 +43,7 @@ export const GPU_COSTS: SelectionCosts = {
 }
 
 /**
- * The same where the CPU is the device. Four rows go through a kernel side by side, the price is instructions rather than memory, and the
- * interpreter of expressions goes through all of its branches for each instruction.
+ * The same where the CPU is the device. Four rows go through a kernel side by side, and the price is instructions rather than memory.
  */
 export const SOFTWARE_COSTS: SelectionCosts = {
   workgroup: 64,
@@ -58,7 +57,7 @@ export const SOFTWARE_COSTS: SelectionCosts = {
   mark: 1,
   write: 3,
   copy: 2,
-  predicate: { interval: 0.5, search: 1.5, table: 2, expression: 400 },
+  predicate: { interval: 0.5, search: 1.5, table: 2, expression: 4 },
   match: {
     row: 20,
     string: 30,

@@ -27,7 +27,7 @@ export type Orders = { readonly kind: 'one'; readonly order: readonly number[] }
  * kernels together, with rows or columns between them. Both take O(n³) for one order.
  *
  * @param kernels whether a plan may have more than one
- * @returns undefined where there is no such plan: conditions that need kernels of their own do not go into one
+ * @returns undefined where there is no such plan: one kernel may not be able to bind all columns
  */
 export function optimise(
   model: CostModel,

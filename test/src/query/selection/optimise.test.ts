@@ -69,7 +69,7 @@ function paperProblem(shares: readonly number[], more: Partial<SelectionProblem>
     input: 'table',
     tableRows: 1000,
     columns: shares.map(() => ({ width: 'word', nullable: false })),
-    conditions: shares.map((_, i) => ({ columns: [i], evaluation: { perRow: 0 }, alone: false })),
+    conditions: shares.map((_, i) => ({ columns: [i], evaluation: { perRow: 0 } })),
     joint: PRODUCT(shares),
     output: { rows: false, columns: [] },
     costs: PAPER_COSTS,
@@ -111,7 +111,6 @@ function randomProblem(random: Random, conditions: number): SelectionProblem {
             },
           }
         : { perRow: 0.0001 },
-      alone: random.chance(0.1),
     })),
     joint,
     output: { rows: random.chance(0.5), columns: random.chance(0.5) ? [conditions] : [] },
@@ -226,7 +225,6 @@ function matchingModel(shares: readonly number[], more: Partial<SelectionProblem
       conditions: shares.map((_, i) => ({
         columns: [i],
         evaluation: i === 0 ? { perRow: 0 } : { perRow: 0, match: { perRow: 1, ...STRINGS } },
-        alone: false,
       })),
       costs: { ...PAPER_COSTS, scan: free, gather: free, granule: 1, branch: PROPORTIONAL, write: 0, match },
       ...more,
@@ -260,7 +258,6 @@ t.test('strings of a dictionary are matched beforehand where that takes less', a
     const conditions = [0, 1].map((i) => ({
       columns: [i],
       evaluation: i === 0 ? { perRow: 0 } : { perRow: 0, match: { perRow: 0, ...STRINGS, strings } },
-      alone: false,
     }))
     return matchingModel([0.001, 0.5], { conditions, rows }).prepared(0, 1, 3)
   }
@@ -325,7 +322,6 @@ t.test('orders', async (t) => {
     conditions: [0, 1, 2].map((i) => ({
       columns: [i],
       evaluation: { perRow: i === 1 ? 50 : 0 },
-      alone: false,
     })),
   })
   t.same(rankOrder(new CostModel(dear)), [2, 0, 1])
