@@ -106,7 +106,7 @@ export class Mark {
     if (expression?.passes.fault !== undefined) work.mayHaveFault = true
     const buffers = {
       ...predicate.buffers,
-      ...expression?.code.text.buffers(work),
+      ...expression?.code.buffers(work),
       ...outputs,
       faults: work.faults,
       arguments: work.upload(asBytes(predicate.arguments)),

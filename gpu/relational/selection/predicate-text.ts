@@ -104,7 +104,7 @@ export function predicateText(parts: Parts, loads: number): string {
   const each = (line: (q: number) => string) => Array.from({ length: quads }, (_, q) => line(q))
   const left = each((q) => `left_${q}`)
   return [
-    expression?.code.text.imports ?? '',
+    expression?.code.imports ?? '',
     `import package::relational::selection::value_tests::{${HELPERS.join(', ')}};`,
     'import package::relational::selection::arguments::argument;',
     'import package::relational::selection::entries::listed_rows;',
@@ -184,10 +184,7 @@ function loader(isListed: boolean, kind: SourceKind, i: number): string {
 const WRITTEN_OUT = 64
 
 /** Of the rows that are set in the nibble `left`, those that an expression lets through. Only faults of these are noted. */
-function expressionRows(
-  { code: { text }, passes: { value, fault } }: ExpressionTest,
-  loads: number,
-): string[] {
+function expressionRows({ code, passes: { value, fault } }: ExpressionTest, loads: number): string[] {
   const rows = COMPONENTS.map((c, i) => `expression_row(rows.${c}, (left & ${1 << i}u) != 0u)`)
   const together = ['  if (left == 0u) { return 0u; }', `  return nibble(vec4<bool>(${rows.join(', ')}));`]
   const oneByOne = [
@@ -203,15 +200,15 @@ function expressionRows(
   const faults = `@group(0) @binding(${FAULTS}) var<storage, read_write> faults: array<atomic<u32>>;`
   const note = `  if (wanted && ${fault}) { atomicOr(&faults[0], ${EXPRESSION_FAULT}u); }`
   return [
-    text.declarations,
+    code.declarations,
     ...(fault === undefined ? [] : [faults]),
     `fn expression_row(${EXPRESSION_ROW}: u32, wanted: bool) -> bool {`,
-    `  ${text.statements}`,
+    `  ${code.statements}`,
     ...(fault === undefined ? [] : [note]),
     `  return ${value} != 0u;`,
     '}',
     'fn expression_rows(rows: vec4u, left: u32) -> u32 {',
-    ...(loads > 1 && text.weight <= WRITTEN_OUT ? together : oneByOne),
+    ...(loads > 1 && code.weight <= WRITTEN_OUT ? together : oneByOne),
     '}',
   ]
 }

@@ -113,7 +113,7 @@ export class SelectionRun {
     const columns = state.columns.map((source) => ({ source, rows: undefined }))
     const code = new RowCode(columns, EXPRESSION_ROW, FIRST_OF_EXPRESSION)
     const test: Test = { kind: 'expression', code, passes: code.isTrue(code.value(expression)) }
-    const isShort = code.text.weight <= MOST_WEIGHT
+    const isShort = code.weight <= MOST_WEIGHT
     return isShort && this.#parts.mark.fits(test) ? test : this.#evaluated(state, expression)
   }
 

@@ -54,7 +54,7 @@ export function buffersOf(tests: readonly Test[]): number {
       case 'any':
         return test.branches.flat().forEach(add)
       case 'expression':
-        ofExpressions += test.code.text.bindings + (test.passes.fault === undefined ? 0 : 1)
+        ofExpressions += test.code.bindings + (test.passes.fault === undefined ? 0 : 1)
         return
       case 'text':
         buffers.add(test.texts)
