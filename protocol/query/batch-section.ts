@@ -1,6 +1,11 @@
+import { aligned, asBytes, columnOf, concatenate } from '../columns.js'
 import { WarpdexError } from '../errors.js'
-import type { BatchColumn, ResultBatch } from './result.js'
+import { type BatchColumn, type ResultBatch, TEXT_END_BYTES } from './result.js'
 import type { ResultColumn } from './tree.js'
+
+const ENCODER = new TextEncoder()
+/** A mark at the beginning of a text is one of its characters. */
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Where a column of a batch lies in its section, in bytes from the section's start; all are multiples of 8. */
 export interface ColumnPlace extends ResultColumn {
@@ -58,6 +63,8 @@ export function decodeBatch({ rows, columns }: PlacedBatch, data: Uint8Array): R
     if (at + bytes > data.byteLength) throw new WarpdexError('INTERNAL', 'a batch of rows is cut short')
     return data.subarray(at, at + bytes)
   }
+  const textsAt = (at: number, endBytes: number) =>
+    decodeTexts(aligned(piece(at, endBytes), Uint32Array), data.subarray(at + endBytes))
   const decoded = columns.map(
     ({ name, type, nullable, values, validity, texts }): BatchColumn => ({
       name,
@@ -65,38 +72,18 @@ export function decodeBatch({ rows, columns }: PlacedBatch, data: Uint8Array): R
       nullable,
       values: piece(values, rows * valueBytes({ name, type, nullable })),
       validity: validity === undefined ? undefined : piece(validity, Math.ceil(rows / 8)),
-      texts: texts && decodeTexts(texts.count, data.subarray(texts.offset)),
+      texts: texts && textsAt(texts.offset, texts.count * TEXT_END_BYTES),
     }),
   )
   return { rows, columns: decoded }
 }
 
+/** Where each text ends, u32 each, and their UTF-8 behind. */
 function encodeTexts(texts: readonly string[]): Uint8Array {
-  const encoded = texts.map((text) => new TextEncoder().encode(text))
-  const ends = new Uint32Array(texts.length)
-  let bytes = 0
-  encoded.forEach((text, i) => {
-    bytes += text.byteLength
-    ends[i] = bytes
-  })
-  const section = new Uint8Array(ends.byteLength + bytes)
-  section.set(new Uint8Array(ends.buffer))
-  let at = ends.byteLength
-  for (const text of encoded) {
-    section.set(text, at)
-    at += text.byteLength
-  }
-  return section
+  const { bytes, offsets } = columnOf(texts.map((text) => ENCODER.encode(text)))
+  return concatenate([asBytes(offsets.subarray(1)), bytes])
 }
 
-function decodeTexts(count: number, section: Uint8Array): string[] {
-  const view = new DataView(section.buffer, section.byteOffset, section.byteLength)
-  const decoder = new TextDecoder()
-  let begin = count * 4
-  return Array.from({ length: count }, (_, i) => {
-    const end = count * 4 + view.getUint32(i * 4, true)
-    const text = decoder.decode(section.subarray(begin, end))
-    begin = end
-    return text
-  })
+function decodeTexts(ends: Uint32Array, bytes: Uint8Array): string[] {
+  return Array.from(ends, (end, i) => DECODER.decode(bytes.subarray(i === 0 ? 0 : ends[i - 1], end)))
 }

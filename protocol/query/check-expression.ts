@@ -85,12 +85,19 @@ class ExpressionChecker {
     const op = reader.choice('op', EXPRESSION_OPS)
     switch (op) {
       case 'and':
-      case 'or':
-        return this.#joined(op, this.#arguments(reader, 1, LIMITS.queryExpressions))
+      case 'or': {
+        const conditions = reader.children('args', 1, LIMITS.queryExpressions)
+        return balanced(
+          op,
+          conditions.map((condition) => this.condition(condition)),
+        )
+      }
       case 'in':
         return this.#in(reader)
-      case 'not':
-        return this.#logic(op, this.condition(this.#only(reader)))
+      case 'not': {
+        const condition = this.condition(this.#only(reader))
+        return { kind: op, args: [condition], type: 'boolean', nullable: condition.nullable }
+      }
       case 'isNull': {
         const value = this.check(this.#only(reader))
         return { kind: op, args: [value], type: 'boolean', nullable: false }
@@ -108,33 +115,15 @@ class ExpressionChecker {
     }
   }
 
-  #arguments(reader: NodeReader, least: number, most: number): readonly NodeReader[] {
-    return reader.children('args', least, most)
-  }
-
   #only(reader: NodeReader): NodeReader {
-    return this.#arguments(reader, 1, 1)[0]!
-  }
-
-  #logic(kind: 'not', condition: TypedExpression): TypedExpression {
-    return { kind, args: [condition], type: 'boolean', nullable: condition.nullable }
-  }
-
-  /** As a balanced tree, which needs few registers. */
-  #joined(kind: 'and' | 'or', readers: readonly NodeReader[]): TypedExpression {
-    return balanced(
-      kind,
-      readers.map((argument) => this.condition(argument)),
-    )
+    return reader.children('args', 1, 1)[0]!
   }
 
   #in(reader: NodeReader): TypedExpression {
-    const [first, ...others] = this.#arguments(reader, 1, LIMITS.queryExpressions)
+    const [first, ...others] = reader.children('args', 1, LIMITS.queryExpressions)
     const value = this.check(first!)
     const equal = others.map((other) => this.#comparison('=', other, [value, this.check(other)]))
-    for (const constant of this.#listed(reader)) {
-      equal.push(this.#comparison('=', reader, [value, constant]))
-    }
+    equal.push(...this.#listed(reader).map((constant) => this.#comparison('=', reader, [value, constant])))
     return equal.length > 0 ? balanced('or', equal) : NEVER
   }
 
@@ -158,7 +147,7 @@ class ExpressionChecker {
   }
 
   #binary(op: ArithmeticOp | ComparisonOp, reader: NodeReader): TypedExpression {
-    const [left, right] = this.#arguments(reader, 2, 2)
+    const [left, right] = reader.children('args', 2, 2)
     const pair: Pair = [this.check(left!), this.check(right!)]
     const compares = COMPARISONS.find((candidate) => candidate === op)
     if (compares !== undefined) return this.#comparison(compares, reader, pair)
@@ -215,12 +204,10 @@ class ExpressionChecker {
 
   #case(reader: NodeReader): TypedExpression {
     const branches = reader.children('when', 1, LIMITS.queryExpressions).map((branch) => {
-      const read = {
-        condition: this.condition(branch.child('condition')),
-        value: this.check(branch.child('value')),
-      }
+      const condition = this.condition(branch.child('condition'))
+      const value = this.check(branch.child('value'))
       branch.finish()
-      return read
+      return { condition, value }
     })
     const absent = nullOf(branches[0]!.value.type)
     const otherwise = reader.has('otherwise') ? this.check(reader.child('otherwise')) : absent
@@ -233,12 +220,8 @@ class ExpressionChecker {
     }
     return branches.reduceRight<TypedExpression>((rest, { condition }, i) => {
       const value = alike[i]!
-      return {
-        kind: 'choose',
-        args: [condition, value, rest],
-        type,
-        nullable: value.nullable || rest.nullable,
-      }
+      const nullable = value.nullable || rest.nullable
+      return { kind: 'choose', args: [condition, value, rest], type, nullable }
     }, alike.at(-1)!)
   }
 }
@@ -251,6 +234,7 @@ export function columnNumber(path: string, name: string, columns: readonly Resul
   throw faultAt(path, `no column "${name.slice(0, 80)}"; the columns are ${names.slice(0, 800)}`)
 }
 
+/** As a balanced tree, which is not deep. */
 function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): TypedExpression {
   if (conditions.length === 1) return conditions[0]!
   const middle = conditions.length >> 1

@@ -1,12 +1,14 @@
-import { aligned, asBytes, columnOf } from '../columns.js'
-import { WarpdexError } from '../errors.js'
+import { aligned, asBytes, columnOf, KEY_ARRAYS, type KeyArray } from '../columns.js'
+import { badRequest } from '../errors.js'
 import type { Section, Sections } from '../frame.js'
 import { LIMITS } from '../limits.js'
 import type { RequestReader } from '../request-reader.js'
 import { titleOf } from '../shown.js'
 import { hasLoneSurrogate } from '../tuple-key.js'
+import type { FixedKeyType } from '../types.js'
 import { areUtf8 } from '../utf8.js'
 import { type Constant, freeNumber, integer, text } from './constants.js'
+import { isMap } from './node-reader.js'
 
 /** The constants of one `in` as columns of a frame: numbers, or texts and the u32 offsets that cut them. */
 export interface ConstantList {
@@ -52,7 +54,7 @@ function listSections(lists: readonly ConstantList[]): Sections {
 export function readLists(r: RequestReader): readonly ConstantList[] {
   const count = r.optionalWhole('lists') ?? 0
   if (count > LIMITS.queryLists) {
-    throw bad(`a query has ${count} lists of constants; ${LIMITS.queryLists} are allowed`)
+    throw badRequest(`a query has ${count} lists of constants; ${LIMITS.queryLists} are allowed`)
   }
   return Array.from({ length: count }, (_, i) => {
     const values = r.optionalSection(`${i}.values`)
@@ -61,21 +63,20 @@ export function readLists(r: RequestReader): readonly ConstantList[] {
     const isNumbers = values !== undefined && texts === undefined && offsets === undefined
     const isTexts = values === undefined && texts !== undefined && offsets?.type === 'u32'
     if (isNumbers || isTexts) return { values, texts, offsets }
-    throw bad(`list ${i} of a query needs a section "${i}.values", or "${i}.texts" and u32 "${i}.offsets"`)
+    throw badRequest(
+      `list ${i} of a query needs a section "${i}.values", or "${i}.texts" and u32 "${i}.offsets"`,
+    )
   })
 }
 
-/** Bytes of a number by the type of its section. */
-const WIDTHS = { u32: 4, i32: 4, f32: 4, u64: 8, i64: 8, f64: 8 } as const
-
-function isNumeric(type: Section['type']): type is keyof typeof WIDTHS {
-  return type in WIDTHS
+function isNumeric(type: Section['type']): type is FixedKeyType {
+  return type in KEY_ARRAYS
 }
 
 /** How many constants a list has; what is cut off at its end is found by `constantsOf`. */
 export function listLength({ values, offsets }: ConstantList): number {
   if (values === undefined) return Math.max(0, (offsets?.bytes.byteLength ?? 0) / 4 - 1)
-  return isNumeric(values.type) ? values.bytes.byteLength / WIDTHS[values.type] : 0
+  return isNumeric(values.type) ? values.bytes.byteLength / KEY_ARRAYS[values.type].BYTES_PER_ELEMENT : 0
 }
 
 /**
@@ -85,31 +86,23 @@ export function listLength({ values, offsets }: ConstantList): number {
 export function constantsOf({ values, texts, offsets }: ConstantList): readonly Constant[] {
   if (values === undefined) return textsOf(texts?.bytes ?? new Uint8Array(0), offsets?.bytes).map(text)
   const { type, bytes } = values
-  switch (type) {
-    case 'u32':
-      return Array.from(aligned(bytes, Uint32Array), (value) => integer(BigInt(value)))
-    case 'i32':
-      return Array.from(aligned(bytes, Int32Array), (value) => integer(BigInt(value)))
-    case 'u64':
-      return Array.from(aligned(bytes, BigUint64Array), integer)
-    case 'i64':
-      return Array.from(aligned(bytes, BigInt64Array), integer)
-    case 'f32':
-      return Array.from(aligned(bytes, Float32Array), (value) => freeNumber(value))
-    case 'f64':
-      return Array.from(aligned(bytes, Float64Array), (value) => freeNumber(value))
-    default:
-      throw bad(`the constants of a list are ${Object.keys(WIDTHS).join(', ')} or texts, not ${type}`)
+  if (!isNumeric(type)) {
+    throw badRequest(
+      `the constants of a list are ${Object.keys(KEY_ARRAYS).join(', ')} or texts, not ${type}`,
+    )
   }
+  return Array.from<number | bigint, Constant>(aligned<KeyArray>(bytes, KEY_ARRAYS[type]), (value) =>
+    typeof value === 'bigint' ? integer(value) : freeNumber(value),
+  )
 }
 
 function textsOf(bytes: Uint8Array, places: Uint8Array | undefined): readonly string[] {
   const offsets = aligned(places ?? new Uint8Array(0), Uint32Array)
   const ascends = offsets.every((offset, i) => i === 0 || offset >= offsets[i - 1]!)
   if (!ascends || offsets[0] !== 0 || offsets.at(-1) !== bytes.byteLength) {
-    throw bad('the offsets of a list of texts must go from 0 to their end and not descend')
+    throw badRequest('the offsets of a list of texts must go from 0 to their end and not descend')
   }
-  if (!areUtf8(bytes, offsets)) throw bad('the texts of a list are no UTF-8')
+  if (!areUtf8(bytes, offsets)) throw badRequest('the texts of a list are no UTF-8')
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   return Array.from({ length: offsets.length - 1 }, (_, i) =>
     decoder.decode(bytes.slice(offsets[i], offsets[i + 1])),
@@ -118,7 +111,8 @@ function textsOf(bytes: Uint8Array, places: Uint8Array | undefined): readonly st
 
 /** @param depth how many lists and maps it is within: two a level of a query at most */
 function packed(part: unknown, lists: ConstantList[], depth = 0): unknown {
-  if (depth > 3 * LIMITS.queryDepth) throw bad(`query: a query is at most ${LIMITS.queryDepth} levels deep`)
+  if (depth > 3 * LIMITS.queryDepth)
+    throw badRequest(`query: a query is at most ${LIMITS.queryDepth} levels deep`)
   if (Array.isArray(part)) return Array.from(part, (element) => packed(element, lists, depth + 1))
   if (!isMap(part)) return scalar(part)
   const { op, args } = part
@@ -132,7 +126,7 @@ function packed(part: unknown, lists: ConstantList[], depth = 0): unknown {
 /** What a header can hold, and nothing else. */
 function scalar(part: unknown): unknown {
   if (part === null || !['function', 'symbol', 'bigint'].includes(typeof part)) return part
-  throw bad(`query: ${titleOf(part)} is no part of a query; numbers past 2^53 are texts with a type`)
+  throw badRequest(`query: ${titleOf(part)} is no part of a query; numbers past 2^53 are texts with a type`)
 }
 
 function packedIn(
@@ -200,12 +194,4 @@ function texts(values: readonly string[]): ConstantList {
   const encoder = new TextEncoder()
   const { bytes, offsets = Uint32Array.of(0) } = columnOf(values.map((value) => encoder.encode(value)))
   return { texts: { type: 'bytes', bytes }, offsets: { type: 'u32', bytes: asBytes(offsets) } }
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function bad(message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', message)
 }

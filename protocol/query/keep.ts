@@ -1,4 +1,4 @@
-import { WarpdexError } from '../errors.js'
+import { badRequest, type WarpdexError } from '../errors.js'
 import { LIMITS } from '../limits.js'
 import { isName } from '../names.js'
 import { type ColumnDefinition, parseColumns } from '../relation.js'
@@ -43,8 +43,7 @@ export function parseKeep(value: unknown): Keep | undefined {
 export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDefinition[] {
   for (const { name } of columns) {
     if (isName(name)) continue
-    throw new WarpdexError(
-      'BAD_REQUEST',
+    throw badRequest(
       `query: a kept column has a name of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters; a projection can name ${JSON.stringify(name)} anew`,
     )
   }
@@ -54,5 +53,5 @@ export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDe
 }
 
 function bad(right: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', `query takes a "keep" with ${right}`)
+  return badRequest(`query takes a "keep" with ${right}`)
 }

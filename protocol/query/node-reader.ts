@@ -1,4 +1,4 @@
-import { WarpdexError } from '../errors.js'
+import { badRequest, type WarpdexError } from '../errors.js'
 import { LIMITS } from '../limits.js'
 import type { ConstantList } from './constant-lists.js'
 
@@ -19,7 +19,7 @@ export function queryBudget(lists: readonly ConstantList[]): QueryBudget {
 
 /** A `BAD_REQUEST` that says where in the tree the fault is. */
 export function faultAt(path: string, message: string): WarpdexError {
-  return new WarpdexError('BAD_REQUEST', `${shortened(path)}: ${message}`)
+  return badRequest(`${shortened(path)}: ${message}`)
 }
 
 /** Names of a way that messages show of its beginning, and of its end. */
@@ -125,7 +125,7 @@ export class NodeReader {
   }
 }
 
-function isMap(value: unknown): value is Record<string, unknown> {
+export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

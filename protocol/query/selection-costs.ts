@@ -63,23 +63,16 @@ export interface SelectionCosts {
   readonly roundTrip: number
 }
 
+/** Costs that are one number. */
+const SINGLE = 'workgroup granule branching gathering mark write copy launch roundTrip'.split(' ')
+
 /** A value as the costs that it is; undefined where it is none: not all there, not all finite numbers of 0 and more, a granule of no row, or curves that do not go up to all rows. */
 export function asSelectionCosts(value: unknown): SelectionCosts | undefined {
   const costs = Object(value)
   const { scan, rates, gather, predicate, match } = costs
   const { interval, search, table, expression } = Object(predicate)
   const { row, string, byte, part, branched, tile, tiles } = Object(match)
-  const numbers = [
-    costs.workgroup,
-    costs.granule,
-    costs.branching,
-    costs.gathering,
-    costs.mark,
-    costs.write,
-    costs.copy,
-    costs.launch,
-    costs.roundTrip,
-  ]
+  const numbers = SINGLE.map((name) => costs[name])
   numbers.push(interval, search, table, expression, row, string, byte, tile, tiles)
   for (const width of ['word', 'wide']) {
     const list = Object(rates)[width]

@@ -143,22 +143,10 @@ export function mapArguments(
   expression: TypedExpression,
   map: (argument: TypedExpression) => TypedExpression,
 ): TypedExpression {
-  switch (expression.kind) {
-    case 'column':
-    case 'constant':
-      return expression
-    case 'not':
-    case 'isNull':
-    case 'convert':
-    case 'match':
-      return { ...expression, args: [map(expression.args[0])] }
-    case 'choose': {
-      const [condition, value, otherwise] = expression.args
-      return { ...expression, args: [map(condition), map(value), map(otherwise)] }
-    }
-    default: {
-      const [left, right] = expression.args
-      return { ...expression, args: [map(left), map(right)] }
-    }
-  }
+  if (!('args' in expression)) return expression
+  // There are as many as there were.
+  return {
+    ...expression,
+    args: expression.args.map((argument) => map(argument)),
+  } as unknown as TypedExpression
 }
