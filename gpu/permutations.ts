@@ -12,5 +12,6 @@ export const PERMUTATIONS: Readonly<Record<string, (conditions: Conditions) => s
   'index/main/buckets': byWidth,
   'primitives/sort-key': byWidth,
   'primitives/subgroup': ({ emulated }) => (emulated ? 'emulated' : 'native'),
+  'relational/joins/key': byWidth,
   'relational/workgroup-scan': ({ subgroups }) => (subgroups ? 'subgroups' : 'shared'),
 }

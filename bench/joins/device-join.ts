@@ -1,8 +1,8 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { KernelTime } from '../../gpu/device/profiler.js'
-import type { Primitives } from '../../gpu/primitives/primitives.js'
 import type { JoinRequest, JoinSide } from '../../gpu/relational/joins/join-types.js'
-import type { Joins } from '../../gpu/relational/joins/joins.js'
+import { DeviceWork } from '../../gpu/relational/query/device-work.js'
+import type { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import { profiled } from '../profiled.js'
 import { median } from '../report.js'
 import { warmUp } from '../warm-up.js'
@@ -14,7 +14,7 @@ const WARM_UP = 2
 
 /** Stages of He's Figure 12 and the kernels that belong to them, by how their names begin. */
 const STAGES: Readonly<Record<string, readonly string[]>> = {
-  index: ['relational/joins/join-index'],
+  index: ['relational/joins/index-join find_buckets'],
   match: [
     'relational/joins/index-join',
     'relational/joins/sort-merge-join',
@@ -49,44 +49,54 @@ export async function uploadKeys(
   return { keys: buffer, count: keys.length / keyWords, destroy: () => buffer.destroy() }
 }
 
-/** Runs a join to the end of its last pass, and leaves the pairs on the device. */
-async function runJoin(joins: Joins, request: JoinRequest): Promise<number> {
-  const result = await joins.join(request)
+/** What joins are measured with. */
+export interface JoinParts {
+  readonly device: Device
+  readonly kernels: QueryKernels
+}
+
+/** Runs a join, to the end of its last pass. */
+async function runJoin(
+  { device, kernels }: JoinParts,
+  request: JoinRequest,
+  use?: (left: GPUBuffer, right: GPUBuffer, count: number) => Promise<void>,
+): Promise<number> {
+  const work = new DeviceWork(device, kernels, device.scratch())
+  const result = await kernels.joins.join(work, request)
   let pairs = 0
-  for await (const { count } of result.passes()) pairs += count
+  for await (const { left, right, count } of result.passes()) {
+    work.submit()
+    pairs += count
+    await use?.(left, right!, count)
+  }
   result.destroy()
+  work.scratch.release()
   return pairs
 }
 
 /** Reads what a join finds; its checksum is one of sets, so that any order will do. */
-export async function readJoin(device: Device, joins: Joins, request: JoinRequest): Promise<Outcome> {
-  const result = await joins.join(request)
+export async function readJoin(parts: JoinParts, request: JoinRequest): Promise<Outcome> {
   let checksum = 0
-  let pairs = 0
-  for await (const { left, right, count } of result.passes()) {
-    const leftRows = await device.readWords(left, count)
-    const rightRows = await device.readWords(right!, count)
+  const pairs = await runJoin(parts, request, async (left, right, count) => {
+    const leftRows = await parts.device.readWords(left, count)
+    const rightRows = await parts.device.readWords(right, count)
     checksum = (checksum + checksumOf(leftRows, rightRows, count)) >>> 0
-    pairs += count
-  }
-  result.destroy()
+  })
   return { pairs, checksum }
 }
 
 /** Times a join: by the wall clock, and then kernel by kernel, which makes the whole slower. */
-export async function timeJoin(
-  device: Device,
-  primitives: Primitives,
-  joins: Joins,
-  request: JoinRequest,
-  repeats = REPEATS,
-): Promise<JoinTime> {
+export async function timeJoin(parts: JoinParts, request: JoinRequest, repeats = REPEATS): Promise<JoinTime> {
+  const {
+    device,
+    kernels: { primitives },
+  } = parts
   // The host may have been busy for seconds, with the model.
   await warmUp(device, primitives)
   const walls: number[] = []
   for (let repeat = -WARM_UP; repeat < repeats; repeat++) {
     const begin = performance.now()
-    await runJoin(joins, request)
+    await runJoin(parts, request)
     await device.gpu.queue.onSubmittedWorkDone()
     if (repeat >= 0) walls.push(performance.now() - begin)
   }
@@ -94,7 +104,7 @@ export async function timeJoin(
   const totals: number[] = []
   for (let repeat = 0; repeat < repeats; repeat++) {
     const kernels = await profiled(device, async () => {
-      await runJoin(joins, request)
+      await runJoin(parts, request)
       await device.gpu.queue.onSubmittedWorkDone()
     })
     if (kernels === undefined) break

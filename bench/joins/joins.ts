@@ -1,15 +1,10 @@
 import type { Device } from '../../gpu/device/device.js'
 import { Primitives } from '../../gpu/primitives/primitives.js'
-import type {
-  JoinAlgorithm,
-  JoinRequest,
-  JoinSide,
-  JoinTuning,
-} from '../../gpu/relational/joins/join-types.js'
-import { Joins } from '../../gpu/relational/joins/joins.js'
+import type { JoinAlgorithm, JoinRequest, JoinSide } from '../../gpu/relational/joins/join-types.js'
+import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import type { Row } from '../report.js'
 import { benchAccessOrder } from './access-order.js'
-import { type JoinTime, readJoin, timeJoin, uploadKeys } from './device-join.js'
+import { type JoinParts, type JoinTime, readJoin, timeJoin, uploadKeys } from './device-join.js'
 import { duckJoin } from './duckdb-join.js'
 import { hostJoin, type Outcome, type TimedOutcome } from './host-join.js'
 import { benchStringSorts } from './string-sorts.js'
@@ -38,25 +33,12 @@ const UNEQUAL_SHARE = 16
 const PASS_BYTES = 2 ** 29
 
 /** What is varied besides the sides. */
-type Variant = Pick<JoinRequest, 'algorithm' | 'tuning'> & Partial<Pick<JoinRequest, 'keyWords'>>
+type Variant = Pick<JoinRequest, 'algorithm'> & Partial<Pick<JoinRequest, 'keyWords'>>
 
 const ALGORITHMS: readonly Exclude<JoinAlgorithm, 'ninlj'>[] = ['inlj', 'smj', 'hj']
 
-const SEARCHES: Readonly<Record<string, JoinTuning>> = {
-  buckets: { search: 'buckets', orderedBytes: 0 },
-  'buckets, probes by one leading byte': { search: 'buckets', orderedBytes: 1 },
-  'buckets, probes by two leading bytes': { search: 'buckets', orderedBytes: 2 },
-  'directory, binary search in nodes': { search: 'binary', orderedBytes: 0 },
-  'directory, sequential search in nodes': { search: 'sequential', orderedBytes: 0 },
-  'binary search of the whole array': { search: 'array', orderedBytes: 0 },
-  'directory, probes by one leading byte': { search: 'binary', orderedBytes: 1 },
-  'directory, probes by two leading bytes': { search: 'binary', orderedBytes: 2 },
-  'sequential, probes by one leading byte': { search: 'sequential', orderedBytes: 1 },
-  'array, probes by two leading bytes': { search: 'array', orderedBytes: 2 },
-}
-
 /**
- * He et al.'s joins with keys and results on the device: Table 4 with stages of Figure 12, Figure 11 and Figure 13; and what joins
+ * He et al.'s joins with keys and results on the device: Table 4 with stages of Figure 12, and Figure 13; and what joins
  * are made of, Figures 7 to 10 and 15. `kernels ms` is the
  * device's time by timestamps around each kernel, `wall ms` the time from the call until the last pair is written, round trips included.
  * Every result is compared with that of a plain hash join on the host.
@@ -64,7 +46,7 @@ const SEARCHES: Readonly<Record<string, JoinTuning>> = {
 export async function benchJoins(device: Device, { logarithm, quick }: JoinBench): Promise<Row[]> {
   const primitives = await Primitives.create(device)
   const parts = { device, primitives, logarithm, quick }
-  const bench = new Bench(device, primitives, await Joins.create(device, primitives))
+  const bench = new Bench({ device, kernels: await QueryKernels.create(device, primitives) })
   const count = 2 ** logarithm
   const workload = uniqueKeys(count)
   const model = hostJoin(workload)
@@ -74,8 +56,7 @@ export async function benchJoins(device: Device, { logarithm, quick }: JoinBench
       2 ** Math.min(logarithm, NESTED_LOGARITHM[device.facts.software ? 'software' : 'hardware']),
     )),
     ...(await bench.wide(workload, model)),
-    ...(await bench.figure11(workload, model)),
-    ...(await bench.variants(workload, model)),
+    ...(await bench.inOrder(workload)),
     ...(await bench.unequal(workload)),
     ...(quick ? [] : await bench.figure13(2 ** (logarithm - VARIED_SHARE))),
     ...(await benchAccessOrder(parts)),
@@ -86,14 +67,10 @@ export async function benchJoins(device: Device, { logarithm, quick }: JoinBench
 }
 
 class Bench {
-  readonly #device: Device
-  readonly #primitives: Primitives
-  readonly #joins: Joins
+  readonly #parts: JoinParts
 
-  constructor(device: Device, primitives: Primitives, joins: Joins) {
-    this.#device = device
-    this.#primitives = primitives
-    this.#joins = joins
+  constructor(parts: JoinParts) {
+    this.#parts = parts
   }
 
   async table4(workload: Workload, model: TimedOutcome): Promise<Row[]> {
@@ -114,14 +91,6 @@ class Bench {
         stages.push({ name: `Figure 12, ${algorithm}, ms`, figures: stageFigures(time) })
         kernels.push(...kernelRows(algorithm, time))
       }
-      const index = await this.#joins.createIndex(sides.right, 1)
-      const indexed = { left: sides.left, right: { ...sides.right, index } }
-      const time = await this.#checked(indexed, { algorithm: 'inlj' }, model)
-      rows.push({
-        name: `${title}: inlj, index exists`,
-        figures: figuresOf(time, count, model.ms, duck?.ms),
-      })
-      index.destroy()
     })
     return [...rows, ...stages, ...kernels]
   }
@@ -159,57 +128,38 @@ class Bench {
     return rows
   }
 
-  /** How the index is searched; the index is there. */
-  async figure11(workload: Workload, model: TimedOutcome): Promise<Row[]> {
+  /** Sides whose keys lie in order. */
+  async inOrder({ left, right }: Workload): Promise<Row[]> {
     const rows: Row[] = []
-    await this.#withSides(workload, 1, async (sides) => {
-      const index = await this.#joins.createIndex(sides.right, 1)
-      const indexed = { left: sides.left, right: { ...sides.right, index } }
-      for (const [name, tuning] of Object.entries(SEARCHES)) {
-        const time = await this.#checked(indexed, { algorithm: 'inlj', tuning }, model)
-        const { match = 0, sort = 0, write = 0 } = time.stages
-        rows.push({
-          name: `Figure 11, ${name}`,
-          figures: { 'kernels ms': ms(time), 'search ms': match, 'order ms': sort, 'write ms': write },
-        })
-      }
-      index.destroy()
-    })
+    const count = left.length
+    for (const [name, algorithm, sorted] of [
+      ['inlj, the right side is in order', 'inlj', { left, right: right.toSorted() }],
+      ['smj, both sides are in order', 'smj', { left: left.toSorted(), right: right.toSorted() }],
+    ] as const) {
+      const model = hostJoin(sorted)
+      await this.#withSides(sorted, 1, async (sides) => {
+        const known = {
+          left: { ...sides.left, sorted: sorted.left !== left },
+          right: { ...sides.right, sorted: true },
+        }
+        const time = await this.#checked(known, { algorithm }, model)
+        const figures = figuresOf(time, count, model.ms, undefined)
+        rows.push({ name: `${show(count)} ⋈ ${show(count)}: ${name}`, figures })
+      })
+    }
     return rows
   }
 
-  /** What else could have been done otherwise. */
-  async variants(workload: Workload, model: TimedOutcome): Promise<Row[]> {
-    const rows: Row[] = []
-    await this.#withSides(workload, 1, async (sides) => {
-      const enough = Math.ceil(Math.log2(workload.right.length / 768))
-      for (const partitionBits of [enough - 1, enough, enough + 1].filter((bits) => bits > 0)) {
-        const time = await this.#checked(sides, { algorithm: 'hj', tuning: { partitionBits } }, model)
-        rows.push({ name: `hj, 2^${partitionBits} partitions, ms`, figures: stageFigures(time) })
-      }
-      for (const algorithm of ALGORITHMS) {
-        const time = await this.#checked(sides, { algorithm, tuning: { scansSingle: true } }, model)
-        rows.push({ name: `${algorithm}, places by a scan, ms`, figures: stageFigures(time) })
-      }
-    })
-    return rows
-  }
-
-  /** Sides of different lengths, built on either. */
+  /** Sides of different lengths. */
   async unequal({ left, right }: Workload): Promise<Row[]> {
     const short = { left: left.subarray(0, left.length / UNEQUAL_SHARE), right }
     const model = hostJoin(short)
     const rows: Row[] = []
     await this.#withSides(short, 1, async (sides) => {
       for (const algorithm of ALGORITHMS) {
-        for (const build of ['left', 'right'] as const) {
-          const time = await this.#checked(sides, { algorithm, tuning: { build } }, model)
-          const title = `${show(short.left.length)} ⋈ ${show(right.length)}`
-          rows.push({
-            name: `${title}: ${algorithm}, built on the ${build}`,
-            figures: { 'kernels ms': ms(time) },
-          })
-        }
+        const time = await this.#checked(sides, { algorithm }, model)
+        const title = `${show(short.left.length)} ⋈ ${show(right.length)}`
+        rows.push({ name: `${title}: ${algorithm}`, figures: { 'kernels ms': ms(time) } })
       }
     })
     return rows
@@ -242,13 +192,13 @@ class Bench {
   /** Times a join after a run whose result is compared with the model's. */
   async #checked(sides: Sides, variant: Variant, model: Outcome): Promise<JoinTime> {
     const request = { keyWords: 1, ...sides, ...variant, passBytes: PASS_BYTES } as const
-    const found = await readJoin(this.#device, this.#joins, request)
+    const found = await readJoin(this.#parts, request)
     if (found.pairs !== model.pairs || found.checksum !== model.checksum) {
       throw new Error(
         `${variant.algorithm} found ${found.pairs} pairs, other ones than the model's ${model.pairs}`,
       )
     }
-    return timeJoin(this.#device, this.#primitives, this.#joins, request)
+    return timeJoin(this.#parts, request)
   }
 
   async #withSides(
@@ -257,8 +207,8 @@ class Bench {
     work: (sides: Sides) => Promise<void>,
   ): Promise<void> {
     const sides = {
-      left: await uploadKeys(this.#device, left, keyWords),
-      right: await uploadKeys(this.#device, right, keyWords),
+      left: await uploadKeys(this.#parts.device, left, keyWords),
+      right: await uploadKeys(this.#parts.device, right, keyWords),
     }
     await work(sides)
     sides.left.destroy()

@@ -2,8 +2,8 @@ import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
-import { type ColumnShape, type Columns, columnConditions } from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
+import { type ColumnShape, type Columns, columnConditions } from './columns.js'
 
 /** Elements of the longest segment that is sorted in workgroup memory, and positions of a window; as in `bitonic.wesl`. */
 export const LONGEST_SEGMENT = 1024

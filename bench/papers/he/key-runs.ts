@@ -2,9 +2,9 @@ import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { KeyWords, Primitives } from '../../../gpu/primitives/primitives.js'
-import { columnConditions } from '../../../gpu/relational/columns.js'
 import type { SegmentStarts } from '../../../gpu/relational/segmented-reduce.js'
 import { PAPER_KERNELS } from '../kernels.js'
+import { columnConditions } from './columns.js'
 
 /** Runs of equal neighbouring keys (`key-runs.wesl`): flags, and their compaction. */
 export class KeyRuns {

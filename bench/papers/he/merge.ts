@@ -3,13 +3,8 @@ import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
-import {
-  type ColumnShape,
-  type Columns,
-  columnConditions,
-  scratchColumns,
-} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
+import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
 
 /** Elements of a tile of the output; as in `merge.wesl`. */
 const TILE = { cooperative: 2048, serial: 512 }

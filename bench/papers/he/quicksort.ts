@@ -2,14 +2,9 @@ import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
-import {
-  type ColumnShape,
-  type Columns,
-  columnConditions,
-  scratchColumns,
-} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import { BitonicSort, LONGEST_SEGMENT } from './bitonic.js'
+import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
 import { Split } from './split.js'
 
 /** Keys of which each is a pivot; parts are four times as long before they no longer fit into workgroup memory. */

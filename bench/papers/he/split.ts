@@ -5,13 +5,8 @@ import type { Conditions } from '../../../gpu/device/shaders.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { groupsFor } from '../../../gpu/primitives/strategy.js'
-import {
-  type ColumnShape,
-  type Columns,
-  columnConditions,
-  scratchColumns,
-} from '../../../gpu/relational/columns.js'
 import { PAPER_KERNELS } from '../kernels.js'
+import { type ColumnShape, type Columns, columnConditions, scratchColumns } from './columns.js'
 
 /** Elements of a tile; serial ones are longer where there are many parts, so that histograms stay shorter than the columns. */
 const TILE = { cooperative: 4096, serial: 1024 }

@@ -1,74 +1,33 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords } from '../../primitives/primitives.js'
-import { columnConditions } from '../columns.js'
-import { type IndexColumns, planLevels } from './join-index.js'
-import { type KeyRange, rangeParams } from './matches.js'
+import { type KeyRange, type Roles, type Runs, rangeParams } from './matches.js'
+import type { SortedKeys } from './sort-merge-join.js'
 
-/**
- * How a run is searched for: from the table of buckets, and down the directory only where a bucket has many keys; always down the
- * directory, with a binary search in each node or through each node key by key (He Figure 11); or by a binary search of the whole
- * sorted column.
- */
-export type IndexSearch = 'buckets' | 'binary' | 'sequential' | 'array'
+/** Keys of a bucket on average, at least, as a power of two: a search of so few takes three steps, in one or two sectors of memory. */
+const BUCKET_KEYS_BITS = 3
 
-/** Of each probe: where its matches begin, and how many they are. */
-export interface Runs {
-  readonly firsts: GPUBuffer
-  readonly counts: GPUBuffer
-}
+/** Finds the runs that probes match by a table of buckets (`index-join.wesl`). */
+export class IndexJoin {
+  readonly #kernels: Kernels<'find_buckets' | 'find_runs'>
 
-/** Finds the runs that probes match in an index (`index-join.wesl`). */
-export class IndexProbe {
-  readonly #search: IndexSearch
-  readonly #findRuns: Kernel
-
-  private constructor(search: IndexSearch, findRuns: Kernel) {
-    this.#search = search
-    this.#findRuns = findRuns
+  constructor(device: Device, keyWords: KeyWords) {
+    const entryPoints = ['find_buckets', 'find_runs'] as const
+    this.#kernels = device.kernels('relational/joins/index-join', entryPoints, { wide: keyWords === 2 })
   }
 
-  static async create(device: Device, keyWords: KeyWords, search: IndexSearch): Promise<IndexProbe> {
-    const findRuns = await device.kernel({
-      module: 'relational/joins/index-join',
-      entryPoint: 'find_runs',
-      bindings: [],
-      further: [
-        [0, 'read'],
-        [1, 'read'],
-        ...(search === 'array' ? [] : ([[2, 'read']] as const)),
-        [3, 'write'],
-        [4, 'write'],
-        ...(search === 'buckets' ? ([[5, 'read']] as const) : []),
-      ],
-      params: 8,
-      conditions: {
-        ...columnConditions({ keyWords, payloadWords: 0 }),
-        sequential: search === 'sequential',
-        whole_array: search === 'array',
-        bucketed: search === 'buckets',
-      },
-    })
-    return new IndexProbe(search, findRuns)
-  }
-
-  /** The index has keys. */
-  record(
-    recorder: Recorder,
-    scratch: Scratch,
-    probe: { readonly keys: GPUBuffer; readonly count: number },
-    index: IndexColumns,
-    range: KeyRange,
-  ): Runs {
+  /** Both sides have keys; those to build on are in order. */
+  record(recorder: Recorder, scratch: Scratch, { probe, build }: Roles<SortedKeys>, range: KeyRange): Runs {
+    const { count } = build
+    const bits = Math.max(0, Math.floor(Math.log2(count)) - BUCKET_KEYS_BITS)
+    const places = 2 ** bits + 1
+    const buckets = scratch.words(places)
     const runs = { firsts: scratch.words(probe.count), counts: scratch.words(probe.count) }
-    const directory = this.#search === 'array' ? [] : [index.directory]
-    const buckets = this.#search === 'buckets' ? [index.buckets] : []
-    const buffers = [probe.keys, index.keys, ...directory, runs.firsts, runs.counts, ...buckets]
-    const levels = planLevels(index.keyWords, index.count).length
-    const params = [probe.count, index.count, levels, ...rangeParams(range), index.bucketBits]
-    recorder.dispatch(this.#findRuns, buffers, params, probe.count)
+    const buffers = { sortedKeys: build.keys, newBuckets: buckets, buckets, probeKeys: probe.keys, ...runs }
+    const params = { probes: probe.count, count, bits, ...rangeParams(range) }
+    recorder.dispatch(this.#kernels.find_buckets, buffers, params, places)
+    recorder.dispatch(this.#kernels.find_runs, buffers, params, probe.count)
     return runs
   }
 }

@@ -4,8 +4,8 @@ import { JOIN_ALGORITHMS, type JoinAlgorithm, type JoinKind, type SideName } fro
 export interface SideFacts {
   readonly count: number
   readonly sorted: boolean
-  /** An index over it: one of joins, or a tree of the server, in whose order the side is not. */
-  readonly index: 'join' | 'tree' | undefined
+  /** Whether an index of the server is over it. */
+  readonly indexed: boolean
 }
 
 /** What is known of a join before it runs. */
@@ -95,20 +95,16 @@ const FEW_ROWS = 2 ** 15
 /**
  * Chooses the join for what is to be joined: an index that exists or a side in order makes INLJ and SMJ cheap, few rows NINLJ; HJ needs
  * no order, and can do equality only.
- * @param given the algorithm or the side to build on, where they are not to be chosen
+ * @param given the algorithm, where it is not to be chosen
  */
-export function chooseJoin(
-  facts: JoinFacts,
-  given: Partial<Pick<JoinChoice, 'algorithm' | 'build'>> = {},
-): JoinChoice {
+export function chooseJoin(facts: JoinFacts, given: JoinAlgorithm | 'auto' = 'auto'): JoinChoice {
   const unit = facts.software ? CPU_COSTS : GPU_COSTS
   const costs: Partial<Record<JoinAlgorithm, number>> = {}
   let best: { algorithm: JoinAlgorithm; build: SideName; cost: number } | undefined
   for (const candidate of JOIN_ALGORITHMS) {
-    if (candidate !== (given.algorithm ?? candidate)) continue
+    if (given !== 'auto' && candidate !== given) continue
     if (candidate === 'hj' && facts.band) continue
     for (const build of buildSides(facts)) {
-      if (build !== (given.build ?? build)) continue
       const cost = unit.pass * costOf(candidate, facts, build, unit)
       costs[candidate] = Math.min(cost, costs[candidate] ?? Number.POSITIVE_INFINITY)
       if (best === undefined || cost < best.cost) best = { algorithm: candidate, build, cost }
@@ -136,8 +132,8 @@ function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName,
     case 'ninlj':
       return cost.start + cost.comparison * facts.keyWords * build.count * probe.count
     case 'inlj': {
-      if (build.index === 'tree') return cost.treeProbe * probe.count + TREE_DISPATCHES * cost.start
-      const index = build.index === 'join' ? 0 : order(build) + cost.index * build.count + 5 * cost.start
+      if (build.indexed) return cost.treeProbe * probe.count + TREE_DISPATCHES * cost.start
+      const index = order(build) + cost.index * build.count + cost.start
       return index + (probe.sorted ? cost.sortedProbe : cost.probe) * probe.count + cost.start
     }
     case 'smj':

@@ -1,358 +1,243 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import { OnDemand } from '../../primitives/on-demand.js'
 import type { KeyWords, Primitives, SortOptions } from '../../primitives/primitives.js'
 import { type Strategy, strategyFor } from '../../primitives/strategy.js'
+import type { DeviceWork } from '../query/device-work.js'
 import { Expansion } from './expand.js'
 import { HashJoin } from './hash-join.js'
-import { IndexProbe, type IndexSearch, type Runs } from './index-join.js'
-import { chooseJoin, type JoinChoice, type SideFacts } from './join-choice.js'
-import { DirectoryBuilder, directoryWords, type IndexColumns, JoinIndex, type KeyEnds } from './join-index.js'
-import { JoinResult, markedSides, type ResultParts, rolesOf } from './join-result.js'
-import type {
-  JoinAlgorithm,
-  JoinPredicate,
-  JoinRequest,
-  JoinSide,
-  JoinTuning,
-  TreeJoinRequest,
-} from './join-types.js'
-import { Matched } from './matched.js'
-import type { KeyRange, Matches, Roles, Uncounted } from './matches.js'
+import { IndexJoin } from './index-join.js'
+import { chooseJoin, type JoinChoice } from './join-choice.js'
+import {
+  type CountedResult,
+  JoinResult,
+  type ResultParts,
+  type ResultRequest,
+  rolesOf,
+} from './join-result.js'
+import type { JoinPredicate, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
+import { MatchedRows } from './matched.js'
+import type { KeyRange, Matches, Roles } from './matches.js'
 import { NestedLoopJoin } from './nested-loop-join.js'
-import { SortMerge } from './sort-merge-join.js'
+import { type SortedKeys, SortMerge } from './sort-merge-join.js'
 import { Tallies } from './tally.js'
 
-/** Keys in ascending order, and their rows. */
-interface SortedSide {
-  readonly keys: GPUBuffer
+/** Keys in ascending order, and their rows; a key's place is its row where there are none. */
+interface Ordered extends SortedKeys {
   readonly rows: GPUBuffer | undefined
-  readonly count: number
 }
 
-/** What the algorithms are to find. */
-interface MatchRequest {
+/** What the algorithms are to find, and with what. */
+interface Finding {
+  readonly work: DeviceWork
+  readonly scratch: Scratch
+  readonly sides: Roles<JoinSide>
   readonly keyWords: KeyWords
+  readonly keyBits: number
   readonly range: KeyRange
-  /** Whether build rows that match are marked when pairs are written. */
-  readonly mark: boolean
-  readonly tuning: JoinTuning
 }
 
-/** Fewer probes than these are not put in order first: the index is in caches anyway. */
+/** The kernels of each algorithm for keys of one width. */
+interface Algorithms {
+  readonly ninlj: NestedLoopJoin
+  readonly inlj: IndexJoin
+  readonly smj: SortMerge
+  readonly hj: HashJoin
+}
+
+/** What may be said otherwise of how joins are carried out. */
+export interface JoinOptions {
+  /** The one that suits the device, unless given. */
+  readonly strategy?: Strategy
+  /** Pairs whose places are counted together: as many as 32 bits can count unless given. */
+  readonly slicePairs?: number
+}
+
+const MOST_SLICE_PAIRS = 2 ** 32 - 1
+
+/** Fewer probes than these are not put in order first: what they look into is in caches anyway. */
 const ORDERED_PROBES = 2 ** 18
-/** Leading bytes that probes are ordered by. */
-const ORDERED_BYTES = 1
+
+const BYTE_BITS = 8
 
 /** Joins of columns on the device (He et al. §4): by one of four algorithms, with results counted first and written in passes. */
 export class Joins {
-  readonly #device: Device
   readonly #primitives: Primitives
   readonly #parts: ResultParts
-  readonly #tallies: Tallies
-  readonly #directories: OnDemand<KeyWords, DirectoryBuilder>
-  readonly #probes: OnDemand<readonly [KeyWords, IndexSearch], IndexProbe>
-  readonly #merges: OnDemand<KeyWords, SortMerge>
-  readonly #hashes: OnDemand<KeyWords, HashJoin>
-  readonly #loops: OnDemand<KeyWords, NestedLoopJoin>
+  readonly #algorithms: Readonly<Record<KeyWords, Algorithms>>
 
-  private constructor(parts: ResultParts) {
-    const { device, primitives } = parts
-    this.#device = device
-    this.#primitives = primitives
-    this.#parts = parts
-    this.#tallies = parts.tallies
-    this.#directories = new OnDemand((keyWords) => DirectoryBuilder.create(device, keyWords))
-    this.#probes = new OnDemand(([keyWords, search]) => IndexProbe.create(device, keyWords, search))
-    this.#merges = new OnDemand((keyWords) => SortMerge.create(device, primitives, keyWords))
-    this.#hashes = new OnDemand((keyWords) => HashJoin.create(device, primitives, parts.tallies, keyWords))
-    this.#loops = new OnDemand(async (keyWords) => new NestedLoopJoin(device, primitives, keyWords))
-  }
-
-  /**
-   * Makes the kernels that all joins share; those of each algorithm when it is first asked for.
-   * @param strategy the one that suits the device, unless given
-   */
-  static async create(
+  constructor(
     device: Device,
     primitives: Primitives,
-    strategy: Strategy = strategyFor(device),
-  ): Promise<Joins> {
-    const [tallies, expansion] = await Promise.all([
-      Tallies.create(device),
-      Expansion.create(device, strategy),
-    ])
-    const matched = new Matched(device, primitives)
-    return new Joins({ device, primitives, tallies, expansion, matched })
+    { strategy = strategyFor(device), slicePairs = MOST_SLICE_PAIRS }: JoinOptions = {},
+  ) {
+    const tallies = new Tallies(device)
+    const algorithms = (keyWords: KeyWords) => ({
+      ninlj: new NestedLoopJoin(device, keyWords),
+      inlj: new IndexJoin(device, keyWords),
+      smj: new SortMerge(device, primitives, keyWords),
+      hj: new HashJoin(device, primitives, tallies, keyWords),
+    })
+    const expansion = new Expansion(device, strategy)
+    const matched = new MatchedRows(device, primitives)
+    this.#primitives = primitives
+    this.#parts = { primitives, tallies, expansion, matched, slicePairs }
+    this.#algorithms = { 1: algorithms(1), 2: algorithms(2) }
   }
 
   /**
-   * Sorts a side and builds a CSS-tree over it, for joins to come.
-   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   * Finds and counts what rows match, and waits for the device once, but for skewed keys. `JoinResult.passes` writes the results.
+   * @throws WarpdexError `BAD_REQUEST` for what no algorithm can do, `OUT_OF_DEVICE_MEMORY`, and what the work's scratch memory throws
    */
-  async createIndex(side: JoinSide, keyWords: KeyWords): Promise<JoinIndex> {
-    const scratch = this.#device.scratch()
-    const buffers: GPUBuffer[] = []
-    const recorder = scratch.record()
-    try {
-      const made = await this.#index(recorder, scratch, side, keyWords)
-      const keep = async (buffer: GPUBuffer, bytes: number) => {
-        const kept = await this.#device.allocate(Math.max(4, bytes), 'an index for joins')
-        buffers.push(kept)
-        recorder.copy(buffer, 0, kept, 0, bytes)
-        return kept
-      }
-      const { count } = side
-      const rows = made.rows ?? scratch.words(count)
-      if (made.rows === undefined) this.#primitives.iota(recorder, rows, count)
-      const keys = await keep(made.keys, count * keyWords * 4)
-      const columns = {
-        ...made,
-        keys,
-        rows: await keep(rows, count * 4),
-        directory: await keep(made.directory, directoryWords(keyWords, count) * 4),
-        buckets: await keep(made.buckets, (2 ** made.bucketBits + 1) * 4),
-      }
-      const ends = count > 0 ? await this.#submitForEnds(recorder, columns) : undefined
-      return new JoinIndex(columns, ends)
-    } catch (error) {
-      for (const buffer of buffers) buffer.destroy()
-      throw error
-    } finally {
-      scratch.release()
-    }
-  }
-
-  /**
-   * Finds and counts the pairs of rows that match. `JoinResult.passes` writes them.
-   * @throws WarpdexError `BAD_REQUEST` for what no algorithm can do, `OUT_OF_DEVICE_MEMORY`, and what the given scratch memory throws
-   */
-  async join(request: JoinRequest): Promise<JoinResult> {
-    const { left, right, keyWords, kind = 'inner', passBytes, tuning = {} } = request
+  async join(work: DeviceWork, request: JoinRequest): Promise<JoinResult> {
+    const { left, right, keyWords, keyBits = 32 * keyWords, kind = 'inner', passBytes } = request
     const predicate = request.predicate ?? { type: 'equal' }
-    const choice = choose(request, predicate, this.#device.facts.software)
-    const marked = [...new Set([...markedSides(kind), ...(request.marks ?? [])])]
-    const scratch = request.scratch?.part() ?? this.#device.scratch()
-    try {
-      const roles = rolesOf({ left, right }, choice.build)
-      const matches =
-        left.count === 0 || right.count === 0
-          ? undefined
-          : await this.#match(scratch, roles, choice.algorithm, {
-              keyWords,
-              range: rangeOf(predicate, choice, keyWords),
-              mark: marked.includes(choice.build),
-              tuning,
-            })
-      return await JoinResult.create(
-        this.#parts,
-        { left, right, kind, passBytes, choice, marked, tuning },
-        scratch,
-        matches,
-      )
-    } catch (error) {
-      scratch.release()
-      throw error
-    }
+    const choice = choose(request, predicate, work.device.facts.software)
+    const sides = rolesOf({ left, right }, choice.build)
+    const rows = { left: left.count, right: right.count }
+    const single = predicate.type === 'equal' && sides.build.unique === true
+    return this.#inPart(work, (scratch) => {
+      const result = { rows, kind, passBytes, choice, single }
+      if (left.count === 0 || right.count === 0) return this.#count(work, scratch, result, undefined)
+      const range = rangeOf(predicate, choice, keyWords)
+      return this.#find({ work, scratch, sides, keyWords, keyBits, range }, result)
+    })
   }
 
   /**
-   * As `join`, with an index of the server, which is not needed any more once this has settled.
+   * As `join`, with an index of the server, which is not needed any more once this has settled and the work is submitted.
    * @returns undefined where the matches are more than there is room for beside it; other joins need less
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async joinByTree(request: TreeJoinRequest): Promise<JoinResult | undefined> {
-    const { index, build, buildRows, probe, kind = 'inner', passBytes } = request
-    const built = { count: buildRows }
-    const [left, right] = build === 'left' ? [built, probe] : [probe, built]
-    const isEmpty = buildRows === 0 || probe.count === 0
-    const scratch = request.scratch?.part() ?? this.#device.scratch()
+  joinByTree(work: DeviceWork, request: TreeJoinRequest): Promise<JoinResult | undefined> {
+    const { index, build, buildRows, probe, probeRows, kind = 'inner', passBytes } = request
+    const { costs = {} } = request
+    const rows =
+      build === 'left' ? { left: buildRows, right: probeRows } : { left: probeRows, right: buildRows }
+    const choice = { algorithm: 'inlj', build, costs } as const
+    const result = { rows, kind, passBytes, choice, single: false }
+    return this.#inPart(work, async (scratch) => {
+      if (buildRows === 0 || probe.count === 0) return this.#count(work, scratch, result, undefined)
+      const matches = await index.match(this.#parts, work, scratch, probe)
+      return matches && this.#count(work, scratch, result, matches)
+    })
+  }
+
+  /** Runs what makes a result, whose memory goes when it comes to nothing. */
+  async #inPart<Result>(work: DeviceWork, make: (scratch: Scratch) => Promise<Result>): Promise<Result> {
+    const scratch = work.scratch.part()
+    let made: Result | undefined
     try {
-      const matches = isEmpty ? undefined : await index.match(this.#parts, scratch, probe)
-      if (matches === undefined && !isEmpty) {
+      made = await make(scratch)
+      return made
+    } finally {
+      if (made === undefined) {
+        work.submit()
         scratch.release()
-        return undefined
       }
-      const choice = { algorithm: 'inlj', build, costs: {} } as const
-      const common = { kind, passBytes, choice, marked: markedSides(kind), tuning: {} }
-      return await JoinResult.create(this.#parts, { left, right, ...common }, scratch, matches)
-    } catch (error) {
-      scratch.release()
-      throw error
     }
   }
 
-  async #match(
+  async #count(
+    work: DeviceWork,
     scratch: Scratch,
-    roles: Roles<JoinSide>,
-    algorithm: JoinAlgorithm,
-    request: MatchRequest,
-  ): Promise<Matches> {
-    const recorder = scratch.record()
-    switch (algorithm) {
+    request: ResultRequest,
+    matches: Matches | undefined,
+  ): Promise<JoinResult> {
+    const { result } = await JoinResult.count(this.#parts, request, work, scratch, matches)
+    return result
+  }
+
+  #find(finding: Finding, request: ResultRequest): Promise<JoinResult> {
+    const { work, scratch, sides, keyWords, range } = finding
+    const count = (matches: Matches) => this.#count(work, scratch, request, matches)
+    switch (request.choice.algorithm) {
       case 'ninlj':
-        return this.#matchByLoops(recorder, scratch, roles, request)
+        return count(this.#algorithms[keyWords].ninlj.match(work.recorder, scratch, sides, range))
       case 'inlj':
-        return this.#matchByIndex(recorder, scratch, roles, request)
+        return count(this.#matchByIndex(finding))
       case 'smj':
-        return this.#matchByMerge(recorder, scratch, roles, request)
+        return count(this.#matchByMerge(finding))
       case 'hj':
-        return this.#matchByHash(recorder, scratch, roles, request)
+        return this.#joinByHash(finding, request)
     }
   }
 
-  async #count(recorder: Recorder, scratch: Scratch, found: Uncounted): Promise<Matches> {
-    const { counts, probes } = found
-    const [tally] = await this.#tallies.submit(recorder, scratch, [{ counts, count: probes }])
-    return { ...found, tally: tally! }
+  /** That no partition is too large is looked at when all is done: hardly ever is one. */
+  async #joinByHash(finding: Finding, request: ResultRequest): Promise<JoinResult> {
+    const { work, scratch, sides, keyWords } = finding
+    const { hj } = this.#algorithms[keyWords]
+    const partitioned = hj.partition(work.recorder, scratch, sides)
+    const matches = hj.match(work.recorder, scratch, partitioned)
+    const { mostChunks } = partitioned
+    const counted: CountedResult = await JoinResult.count(
+      this.#parts,
+      request,
+      work,
+      scratch,
+      matches,
+      mostChunks,
+    )
+    if (counted.word === 0) return counted.result
+    const found = await hj.matchChunks(work, scratch, partitioned)
+    return this.#count(work, scratch, request, found ?? this.#matchByMerge(finding))
   }
 
-  async #matchByLoops(
-    recorder: Recorder,
-    scratch: Scratch,
-    roles: Roles<JoinSide>,
-    { keyWords, range, mark }: MatchRequest,
-  ): Promise<Matches> {
-    const loops = await this.#loops.get(keyWords)
-    const matches = await this.#count(recorder, scratch, await loops.match(recorder, scratch, roles, range))
-    if (matches.tally.largest <= 1) return matches
-    return { ...matches, rewrite: await loops.writer(scratch, roles, range, mark) }
-  }
-
-  async #matchByHash(
-    recorder: Recorder,
-    scratch: Scratch,
-    roles: Roles<JoinSide>,
-    request: MatchRequest,
-  ): Promise<Matches> {
-    const hash = await this.#hashes.get(request.keyWords)
-    const found = await hash.match(recorder, scratch, roles, request.tuning.partitionBits)
-    if (found !== undefined) return this.#count(found.recorder, scratch, found.matches)
-    return this.#matchByMerge(scratch.record(), scratch, roles, request)
-  }
-
-  async #matchByIndex(
-    begun: Recorder,
-    scratch: Scratch,
-    { probe: given, build }: Roles<JoinSide>,
-    { keyWords, range, tuning }: MatchRequest,
-  ): Promise<Matches> {
-    const kept = build.index
-    const index = kept ?? (await this.#index(begun, scratch, build, keyWords))
-    const prober = await this.#probes.get([keyWords, tuning.search ?? 'buckets'])
-    const isFew = this.#device.facts.software || given.count < ORDERED_PROBES
-    const ordered = tuning.orderedBytes ?? (isFew ? 0 : ORDERED_BYTES)
-    let recorder = begun
-    let probe: Pick<JoinSide, 'keys' | 'rows' | 'count'> = given
-    if (ordered > 0 && !given.sorted) {
-      let ends = kept?.ends
-      if (ends === undefined) {
-        ends = await this.#submitForEnds(begun, index)
-        recorder = scratch.record()
-      }
-      probe = this.#orderProbes(recorder, scratch, given, keyWords, leadingBytes(ends, ordered))
-    }
-    const runs = prober.record(recorder, scratch, probe, index, range)
-    const rows = { probe: probe.rows, build: index.rows }
-    return this.#count(recorder, scratch, matchesOf('inlj', runs, probe.count, rows))
-  }
-
-  /** Submits what was recorded, and reads the least and the greatest key of an index. */
-  async #submitForEnds(recorder: Recorder, { keys, count, keyWords }: IndexColumns): Promise<KeyEnds> {
-    const bytes = 4 * keyWords
-    const columns = [0, count - 1].map((place) => ({ buffer: keys, bytes, offset: place * bytes }))
-    const read = await this.#device.submitAndRead(recorder, columns)
-    const [least, greatest] = read.map((key) => BigInt(`0x${Buffer.from(key).reverse().toString('hex')}`))
-    return [least!, greatest!]
-  }
-
-  #orderProbes(
-    recorder: Recorder,
-    scratch: Scratch,
-    probe: JoinSide,
-    keyWords: KeyWords,
-    bits: SortOptions | undefined,
-  ): Pick<JoinSide, 'keys' | 'rows' | 'count'> {
-    if (bits === undefined) return probe
-    const { keys, rows, count } = probe
-    const sorted = this.#primitives.sort(recorder, scratch, keys, rows, count, keyWords, bits)
-    return { keys: sorted.keys, rows: sorted.values, count }
-  }
-
-  async #matchByMerge(
-    recorder: Recorder,
-    scratch: Scratch,
-    roles: Roles<JoinSide>,
-    { keyWords, range }: MatchRequest,
-  ): Promise<Matches> {
-    const merge = await this.#merges.get(keyWords)
-    const probe = this.#sort(recorder, scratch, roles.probe, keyWords)
-    const build = this.#sort(recorder, scratch, roles.build, keyWords)
-    const runs = merge.record(recorder, scratch, { probe, build }, range)
+  #matchByIndex(finding: Finding): Matches {
+    const { work, scratch, sides, keyWords, range } = finding
+    const build = this.#ordered(finding, sides.build)
+    const probe = this.#orderedProbes(finding)
+    const runs = this.#algorithms[keyWords].inlj.record(work.recorder, scratch, { probe, build }, range)
     const rows = { probe: probe.rows, build: build.rows }
-    return this.#count(recorder, scratch, matchesOf('smj', runs, probe.count, rows))
+    return { algorithm: 'inlj', ...runs, probes: probe.count, rows, period: probe.count }
   }
 
-  #sort(recorder: Recorder, scratch: Scratch, side: JoinSide, keyWords: KeyWords): SortedSide {
-    const { index, keys, rows, count } = side
-    if (index !== undefined) return index
-    if (side.sorted) return { keys, rows, count }
-    const sorted = this.#primitives.sort(recorder, scratch, keys, rows, count, keyWords)
+  /** Many probes of a GPU are put in order of their leading byte, so that neighbours look into the same lines of memory. */
+  #orderedProbes(finding: Finding): Ordered {
+    const { work, sides, keyBits } = finding
+    const { probe } = sides
+    const isFew = work.device.facts.software || probe.count < ORDERED_PROBES
+    if (isFew || probe.sorted || keyBits === 0) return { ...probe, rows: undefined }
+    const from = BYTE_BITS * (Math.ceil(keyBits / BYTE_BITS) - 1)
+    return this.#sort(finding, probe, { from, bits: keyBits })
+  }
+
+  #matchByMerge(finding: Finding): Matches {
+    const { work, scratch, sides, keyWords, range } = finding
+    const probe = this.#ordered(finding, sides.probe)
+    const build = this.#ordered(finding, sides.build)
+    const runs = this.#algorithms[keyWords].smj.record(work.recorder, scratch, { probe, build }, range)
+    const rows = { probe: probe.rows, build: build.rows }
+    return { algorithm: 'smj', ...runs, probes: probe.count, rows, period: probe.count }
+  }
+
+  #ordered(finding: Finding, side: JoinSide): Ordered {
+    // Without bits to tell them apart all keys are equal.
+    if (side.sorted || finding.keyBits === 0) return { ...side, rows: undefined }
+    return this.#sort(finding, side, { bits: finding.keyBits })
+  }
+
+  #sort({ work, scratch, keyWords }: Finding, { keys, count }: JoinSide, bits: SortOptions): Ordered {
+    const sorted = this.#primitives.sort(work.recorder, scratch, keys, undefined, count, keyWords, bits)
     return { keys: sorted.keys, rows: sorted.values, count }
   }
-
-  async #index(
-    recorder: Recorder,
-    scratch: Scratch,
-    side: JoinSide,
-    keyWords: KeyWords,
-  ): Promise<IndexColumns> {
-    const builder = await this.#directories.get(keyWords)
-    const { keys, rows, count } = this.#sort(recorder, scratch, side, keyWords)
-    return { keyWords, count, keys, rows, ...builder.record(recorder, scratch, keys, count) }
-  }
-}
-
-function matchesOf(algorithm: JoinAlgorithm, runs: Runs, probes: number, rows: Matches['rows']): Uncounted {
-  return { algorithm, ...runs, probes, rows, period: probes }
-}
-
-/** The leading bytes that tell apart keys between two ends, as bits to sort by; undefined where none do. */
-function leadingBytes([least, greatest]: KeyEnds, bytes: number): SortOptions | undefined {
-  const bits = least === greatest ? 0 : (least ^ greatest).toString(2).length
-  const from = Math.max(0, 8 * Math.ceil(bits / 8 - bytes))
-  return bits > from ? { from, bits } : undefined
 }
 
 function choose(request: JoinRequest, predicate: JoinPredicate, software: boolean): JoinChoice {
-  const { left, right, keyWords, kind = 'inner', algorithm = 'auto', passBytes, tuning = {} } = request
+  const { keyWords, kind = 'inner', algorithm = 'auto', passBytes } = request
   if (!(passBytes >= 8)) {
     throw new WarpdexError('BAD_REQUEST', `a pass of ${passBytes} bytes holds no pair, which takes 8`)
   }
-  if (algorithm === 'hj' && predicate.type === 'band') {
+  const band = predicate.type === 'band'
+  if (algorithm === 'hj' && band) {
     throw new WarpdexError(
       'BAD_REQUEST',
       'a hash join finds equal keys only; a band takes ninlj, inlj or smj',
     )
   }
-  const band = predicate.type === 'band'
-  const sides = { left: factsOf(left, keyWords), right: factsOf(right, keyWords) }
-  return chooseJoin(
-    { ...sides, keyWords, band, kind, software },
-    { ...(algorithm !== 'auto' && { algorithm }), ...(tuning.build && { build: tuning.build }) },
-  )
-}
-
-function factsOf({ count, sorted = false, index }: JoinSide, keyWords: KeyWords): SideFacts {
-  if (index !== undefined && index.keyWords !== keyWords) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      `the index has keys of ${index.keyWords} words, the join has keys of ${keyWords}; they must be the same`,
-    )
-  }
-  return { count, sorted: sorted || index !== undefined, index: index && 'join' }
+  const factsOf = ({ count, sorted = false }: JoinSide) => ({ count, sorted, indexed: false })
+  const sides = { left: factsOf(request.left), right: factsOf(request.right) }
+  return chooseJoin({ ...sides, keyWords, band, kind, software }, algorithm)
 }
 
 /** What keys a probe matches, as its side sees the predicate. */

@@ -1,12 +1,10 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { KeyWords, Primitives } from '../../primitives/primitives.js'
-import { columnConditions } from '../columns.js'
+import type { KeyWords } from '../../primitives/primitives.js'
 import type { Slice } from './expand.js'
 import type { JoinSide } from './join-types.js'
-import { type KeyRange, type PairWriter, type Roles, rangeParams, type Uncounted } from './matches.js'
+import { type KeyRange, type Matches, type PairWriter, type Roles, rangeParams } from './matches.js'
 
 /** Probes of a block and build keys of a tile; as in `nested-loop-join.wesl`. */
 const BLOCK = 2048
@@ -18,116 +16,62 @@ const ENOUGH_GROUPS = 2048
 /** Numbers that probes get by segments, at most, unless they are more themselves: 64 MiB of counts and of first matches each. */
 const MOST_NUMBERS = 2 ** 24
 
-/** How the build side is cut. */
-interface Segments {
-  readonly blocks: number
-  readonly segment: number
-  readonly segments: number
-}
+type LoopKernels = Kernels<'count_matches' | 'write_matches'>
 
 /** The blocked nested-loop join (`nested-loop-join.wesl`). */
 export class NestedLoopJoin {
-  readonly #device: Device
-  readonly #primitives: Primitives
-  readonly #keyWords: KeyWords
+  readonly #equal: LoopKernels
+  readonly #band: LoopKernels
 
-  constructor(device: Device, primitives: Primitives, keyWords: KeyWords) {
-    this.#device = device
-    this.#primitives = primitives
-    this.#keyWords = keyWords
-  }
-
-  /** Compares every probe with every build key, and counts the matches of each. Both sides have keys. */
-  async match(
-    recorder: Recorder,
-    scratch: Scratch,
-    { probe, build }: Roles<JoinSide>,
-    range: KeyRange,
-  ): Promise<Uncounted> {
-    const kernel = await this.#kernel('count_matches', range, false)
-    const { blocks, segment, segments } = cut(probe.count, build.count)
-    const numbers = segments * probe.count
-    const runs = { firsts: scratch.words(numbers), counts: scratch.words(numbers) }
-    const params = [probe.count, build.count, blocks, segment, segments, ...rangeParams(range)]
-    const buffers = [probe.keys, build.keys, runs.firsts, runs.counts]
-    recorder.dispatchGroups(kernel, buffers, params, blocks * segments, { weight: segment / TILE })
-    const rows = { probe: probe.rows, build: build.rows }
-    return { algorithm: 'ninlj', ...runs, probes: numbers, rows, period: probe.count }
+  constructor(device: Device, keyWords: KeyWords) {
+    const kernels = (band: boolean): LoopKernels => {
+      const conditions = { wide: keyWords === 2, band }
+      return device.kernels(
+        'relational/joins/nested-loop-join',
+        ['count_matches', 'write_matches'],
+        conditions,
+      )
+    }
+    this.#equal = kernels(false)
+    this.#band = kernels(true)
   }
 
   /**
-   * Writes the pairs by comparing all keys again: where a probe has several matches, they are not next to each other.
-   * @param mark whether build rows that are written are marked
+   * Compares every probe with every build key, and counts the matches of each. Both sides have keys. Where a probe has several matches they are not
+   * next to each other, and found again to be written.
    */
-  async writer(
-    scratch: Scratch,
-    { probe, build }: Roles<JoinSide>,
-    range: KeyRange,
-    mark: boolean,
-  ): Promise<(slice: Slice) => PairWriter> {
-    const kernel = await this.#kernel('write_matches', range, mark)
+  match(recorder: Recorder, scratch: Scratch, sides: Roles<JoinSide>, range: KeyRange): Matches {
+    const { probe, build } = sides
+    const kernels = range.below + range.above > 0n ? this.#band : this.#equal
     const { blocks, segment, segments } = cut(probe.count, build.count)
-    const recorder = scratch.record()
-    const probeRows = this.#rows(recorder, scratch, probe)
-    const buildRows = this.#rows(recorder, scratch, build)
-    recorder.submit()
-    return (slice) =>
-      (recorder, _scratch, { begin, end }, output, marks) => {
-        const common = [probe.count, build.count, blocks, segment, segments, ...rangeParams(range)]
-        const params = [...common, slice.first, slice.probes, begin, end]
-        const buffers = [
-          probe.keys,
-          build.keys,
-          slice.offsets,
-          probeRows,
-          buildRows,
-          output.probe,
-          output.build,
-        ]
-        if (marks !== undefined) buffers.push(marks)
-        recorder.dispatchGroups(kernel, buffers, params, blocks * segments, { weight: segment / TILE })
+    const probes = segments * probe.count
+    const runs = { firsts: scratch.words(probes), counts: scratch.words(probes) }
+    const keys = { probeKeys: probe.keys, buildKeys: build.keys }
+    const common = { count: build.count, blocks, segment, segments, ...rangeParams(range) }
+    const params = { ...common, probes: probe.count }
+    const [groups, options] = [blocks * segments, { weight: segment / TILE }]
+    recorder.dispatchGroups(kernels.count_matches, { ...keys, ...runs }, params, groups, options)
+    const rewrite =
+      ({ first, probes: numbers, offsets }: Slice): PairWriter =>
+      (work, { begin, end }, output, matched) => {
+        const columns = { outProbeRows: output.probe, outBuildRows: output.build }
+        const buffers = { ...keys, ...columns, offsets, matched: matched ?? work.unwritten }
+        const window = { firstNumber: first, numbers, begin, end, marks: matched === undefined ? 0 : 1 }
+        work.recorder.dispatchGroups(
+          kernels.write_matches,
+          buffers,
+          { ...params, ...window },
+          groups,
+          options,
+        )
       }
-  }
-
-  #rows(recorder: Recorder, scratch: Scratch, { rows, count }: JoinSide): GPUBuffer {
-    if (rows !== undefined) return rows
-    const positions = scratch.words(count)
-    this.#primitives.iota(recorder, positions, count)
-    return positions
-  }
-
-  #kernel(
-    entryPoint: 'count_matches' | 'write_matches',
-    { below, above }: KeyRange,
-    mark: boolean,
-  ): Promise<Kernel> {
-    const conditions = {
-      ...columnConditions({ keyWords: this.#keyWords, payloadWords: 0 }),
-      band: below + above > 0n,
-      mark,
-    }
-    const common = { module: 'relational/joins/nested-loop-join', entryPoint, params: 13, conditions }
-    if (entryPoint === 'count_matches') {
-      return this.#device.kernel({ ...common, bindings: ['read', 'read', 'write', 'write'] })
-    }
-    return this.#device.kernel({
-      ...common,
-      bindings: [
-        'read',
-        'read',
-        'read',
-        'read',
-        'read',
-        'write',
-        'write',
-        ...(mark ? (['write'] as const) : []),
-      ],
-    })
+    const rows = { probe: undefined, build: undefined }
+    return { algorithm: 'ninlj', ...runs, probes, rows, period: probe.count, rewrite }
   }
 }
 
 /** Cuts the build side into segments of whole tiles, so that there are enough workgroups. */
-function cut(probes: number, count: number): Segments {
+function cut(probes: number, count: number) {
   const blocks = Math.ceil(probes / BLOCK)
   const tiles = Math.ceil(count / TILE)
   const most = Math.max(1, Math.floor(MOST_NUMBERS / probes))

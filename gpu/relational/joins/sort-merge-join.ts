@@ -1,11 +1,8 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords, Primitives } from '../../primitives/primitives.js'
-import { columnConditions } from '../columns.js'
-import type { Runs } from './index-join.js'
-import { type KeyRange, type Roles, rangeParams } from './matches.js'
+import { type KeyRange, type Roles, type Runs, rangeParams } from './matches.js'
 
 /** Keys of a chunk and most probes of an item; as in `sort-merge-join.wesl`. */
 const CHUNK = 2048
@@ -20,48 +17,30 @@ export interface SortedKeys {
 /** The merge step of a sort-merge join (`sort-merge-join.wesl`). */
 export class SortMerge {
   readonly #primitives: Primitives
-  readonly #findRanges: Kernel
-  readonly #mergeChunks: Kernel
+  readonly #kernels: Kernels<'find_ranges' | 'merge_chunks'>
 
-  private constructor(primitives: Primitives, findRanges: Kernel, mergeChunks: Kernel) {
+  constructor(device: Device, primitives: Primitives, keyWords: KeyWords) {
+    const entryPoints = ['find_ranges', 'merge_chunks'] as const
     this.#primitives = primitives
-    this.#findRanges = findRanges
-    this.#mergeChunks = mergeChunks
-  }
-
-  static async create(device: Device, primitives: Primitives, keyWords: KeyWords): Promise<SortMerge> {
-    const common = {
-      module: 'relational/joins/sort-merge-join',
-      params: 7,
-      conditions: columnConditions({ keyWords, payloadWords: 0 }),
-    }
-    const [findRanges, mergeChunks] = await Promise.all([
-      device.kernel({ ...common, entryPoint: 'find_ranges', bindings: ['read', 'read', 'write', 'write'] }),
-      device.kernel({
-        ...common,
-        entryPoint: 'merge_chunks',
-        bindings: ['read', 'read', 'read', 'read', 'write', 'write'],
-      }),
-    ])
-    return new SortMerge(primitives, findRanges, mergeChunks)
+    this.#kernels = device.kernels('relational/joins/sort-merge-join', entryPoints, { wide: keyWords === 2 })
   }
 
   /** Finds the runs that probes match. Both sides have keys; the build side is the one that is cut into chunks. */
   record(recorder: Recorder, scratch: Scratch, { probe, build }: Roles<SortedKeys>, range: KeyRange): Runs {
     const chunks = Math.ceil(build.count / CHUNK)
-    const params = [probe.count, build.count, chunks, ...rangeParams(range)]
     const ranges = scratch.words(chunks + 1)
     const items = scratch.words(chunks)
     const itemsBefore = scratch.words(chunks + 1)
-    const columns = [probe.keys, build.keys, ranges]
-    recorder.dispatch(this.#findRanges, [...columns, items], params, chunks)
+    const runs = { firsts: scratch.words(probe.count), counts: scratch.words(probe.count) }
+    const keys = { probeKeys: probe.keys, sortedKeys: build.keys }
+    const buffers = { ...keys, ranges, knownRanges: ranges, items, itemsBefore, ...runs }
+    const params = { probes: probe.count, count: build.count, chunks, ...rangeParams(range) }
+    recorder.dispatch(this.#kernels.find_ranges, buffers, params, chunks)
     const total = { buffer: itemsBefore, index: chunks }
     this.#primitives.scan(recorder, scratch, items, itemsBefore, chunks, total)
-    const runs = { firsts: scratch.words(probe.count), counts: scratch.words(probe.count) }
-    const buffers = [...columns, itemsBefore, runs.firsts, runs.counts]
     // Each chunk has at most one item that is not full.
     const mostItems = chunks + Math.floor(probe.count / ITEM_PROBES)
-    recorder.dispatchGroups(this.#mergeChunks, buffers, params, mostItems)
+    recorder.dispatchGroups(this.#kernels.merge_chunks, buffers, params, mostItems)
     return runs
   }
 }

@@ -1,12 +1,19 @@
-import type { Device } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
+import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
 
 /** What a column of counts comes to. */
 export interface Tally {
   readonly sum: number
   readonly largest: number
+}
+
+/** Words of a column, all of them unless said otherwise. */
+export interface Counts {
+  readonly counts: GPUBuffer
+  readonly first?: number
+  readonly count: number
 }
 
 /** Workgroups that share a column, at most: enough for every core, and few that add to one word, which costs a CPU more than it gains. */
@@ -17,43 +24,31 @@ const TALLY_WORDS = 3
 
 /** Sums counts in 64 bits (`tally.wesl`). */
 export class Tallies {
-  readonly #device: Device
-  readonly #kernel: Kernel
+  readonly #mostGroups: number
+  readonly #kernels: Kernels<'tally_counts'>
 
-  private constructor(device: Device, kernel: Kernel) {
-    this.#device = device
-    this.#kernel = kernel
+  constructor(device: Device) {
+    this.#mostGroups = device.facts.software ? MOST_GROUPS.software : MOST_GROUPS.hardware
+    this.#kernels = device.kernels('relational/joins/tally', ['tally_counts'])
   }
 
-  static async create(device: Device): Promise<Tallies> {
-    const kernel = await device.kernel({
-      module: 'relational/joins/tally',
-      entryPoint: 'tally_counts',
-      bindings: ['read', 'write'],
-      params: 3,
+  /** @returns the words of each column's tally, for `talliesFrom` when they were read */
+  record(recorder: Recorder, scratch: Scratch, columns: readonly Counts[]): DeviceWord[] {
+    return columns.flatMap(({ counts, first = 0, count }) => {
+      const buffer = scratch.words(TALLY_WORDS)
+      recorder.clear(buffer, 0, TALLY_WORDS * 4)
+      const groups = Math.min(Math.ceil(count / GROUP_SIZE), this.#mostGroups)
+      const params = { first, count, threads: groups * GROUP_SIZE }
+      recorder.dispatchGroups(this.#kernels.tally_counts, { counts, tally: buffer }, params, groups)
+      return Array.from({ length: TALLY_WORDS }, (_, index) => ({ buffer, index }))
     })
-    return new Tallies(device, kernel)
   }
+}
 
-  /** Sums `count` words from number `first` on, submits everything recorded, and waits for the sum. */
-  async submit(
-    recorder: Recorder,
-    scratch: Scratch,
-    columns: readonly { readonly counts: GPUBuffer; readonly first?: number; readonly count: number }[],
-  ): Promise<Tally[]> {
-    const results = columns.map(({ counts, first = 0, count }) => {
-      const tally = scratch.words(TALLY_WORDS)
-      recorder.clear(tally, 0, TALLY_WORDS * 4)
-      const most = this.#device.facts.software ? MOST_GROUPS.software : MOST_GROUPS.hardware
-      const groups = Math.min(Math.ceil(count / GROUP_SIZE), most)
-      const params = [first, count, groups * GROUP_SIZE]
-      recorder.dispatchGroups(this.#kernel, [counts, tally], params, groups)
-      return { buffer: tally, bytes: TALLY_WORDS * 4 }
-    })
-    const read = await this.#device.submitAndRead(recorder, results)
-    return read.map((bytes) => {
-      const [low, high, largest] = new Uint32Array(bytes.buffer, bytes.byteOffset, TALLY_WORDS)
-      return { sum: high! * 2 ** 32 + low!, largest: largest! }
-    })
-  }
+/** The tallies whose words were read. */
+export function talliesFrom(words: readonly number[]): Tally[] {
+  return Array.from({ length: words.length / TALLY_WORDS }, (_, i) => {
+    const [low, high, largest] = words.slice(TALLY_WORDS * i, TALLY_WORDS * (i + 1))
+    return { sum: high! * 2 ** 32 + low!, largest: largest! }
+  })
 }

@@ -1,12 +1,12 @@
 import type { Column } from '../../../protocol/columns.js'
-import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { DeviceReads, DividedKeys, TreeReads } from '../../device-reads.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
+import type { DeviceWork } from '../query/device-work.js'
 import type { Matches } from './matches.js'
-import type { Tallies, Tally } from './tally.js'
+import { type Tallies, type Tally, talliesFrom } from './tally.js'
 
 /** What is looked for in an index of the server. */
 export interface TreeProbe {
@@ -21,7 +21,6 @@ export interface TreeProbe {
 
 /** What indexes of the server are looked into with. */
 export interface TreeParts {
-  readonly device: Device
   readonly primitives: Primitives
   readonly tallies: Tallies
 }
@@ -60,59 +59,55 @@ export class TreeIndex {
    * Counts the rows that each probe matches, then gathers them, in order of the probes, or of the shards that they belong to.
    * @returns undefined where they are more than there is room for
    */
-  async match(parts: TreeParts, scratch: Scratch, probe: TreeProbe): Promise<Matches | undefined> {
-    const { device, tallies } = parts
+  async match(
+    parts: TreeParts,
+    work: DeviceWork,
+    scratch: Scratch,
+    probe: TreeProbe,
+  ): Promise<Matches | undefined> {
     const { trees } = this.#reads
     const asked = probe.strings?.count ?? probe.count
-    const most = Math.floor(device.facts.bindingBytes / ENTRY_BYTES)
+    const most = Math.floor(work.device.facts.bindingBytes / ENTRY_BYTES)
     if (Math.max(probe.count, asked) > most) return undefined
-    const keys = this.#keysOf(scratch, probe)
+    const keys = this.#keysOf(work, scratch, probe)
     const isOne = trees.length === 1 || trees.every((tree) => tree === undefined)
+    // Keys are divided by work of its own, behind what was recorded.
+    if (!isOne) work.submit()
     const divided = isOne ? undefined : await this.#reads.divide(scratch, keys, asked)
-    const shares = await this.#shares(scratch, keys, asked, divided)
-    const counting = scratch.record()
+    const shares = await this.#shares(work, scratch, keys, asked, divided)
     const found = scratch.words(asked)
     for (const { reads, keys, first, count } of shares) {
       const own = shares.length === 1 ? found : scratch.words(count)
-      if (reads === undefined) counting.clear(own, 0, 4 * count)
-      else reads.count(counting, keys, own, count)
-      if (own !== found) counting.copy(own, 0, found, 4 * first, 4 * count)
+      if (reads === undefined) work.recorder.clear(own, 0, 4 * count)
+      else reads.count(work.recorder, keys, own, count)
+      if (own !== found) work.recorder.copy(own, 0, found, 4 * first, 4 * count)
     }
-    const ofProbes = new ProbeWords(parts, scratch, probe, asked, divided)
-    const counts = ofProbes.expand(counting, found)
-    const [tally, ...sums] = await tallies.submit(counting, scratch, [
-      { counts, count: probe.count },
-      ...shares.map(({ first, count }) => ({ counts: found, first, count })),
-    ])
+    const ofShares = shares.map(({ first, count }) => ({ counts: found, first, count }))
+    const sums = talliesFrom(await work.read(parts.tallies.record(work.recorder, scratch, ofShares)))
     const rows = trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
     const gathered = sums.reduce((total, { sum }) => total + sum, 0)
     if (gathered > Math.min(most, mostMatches(rows, asked))) return undefined
-    const { firsts, payloads } = gather(parts, scratch, shares, sums, asked)
-    const placing = scratch.record()
-    const matches = {
+    const { firsts, payloads } = gather(parts, work.recorder, scratch, shares, sums, asked)
+    const ofProbes = new ProbeWords(parts, scratch, probe, asked, divided)
+    return {
       algorithm: 'inlj',
       probes: probe.count,
       period: probe.count,
-      tally: tally!,
-      counts,
-      firsts: ofProbes.expand(placing, firsts),
-      rows: { probe: ofProbes.rows(placing), build: payloads },
-    } as const
-    placing.submit()
-    return matches
+      counts: ofProbes.expand(work.recorder, found),
+      firsts: ofProbes.expand(work.recorder, firsts),
+      rows: { probe: ofProbes.rows(work.recorder), build: payloads },
+    }
   }
 
   /** What is looked for, ready for the trees. */
-  #keysOf(scratch: Scratch, { keys, strings }: TreeProbe): KeyColumn {
+  #keysOf({ recorder }: DeviceWork, scratch: Scratch, { keys, strings }: TreeProbe): KeyColumn {
     const reads = this.#reads.trees.find((tree) => tree !== undefined)
     if (strings === undefined || reads === undefined) return { keys, heap: undefined }
-    const recorder = scratch.record()
-    const queries = reads.queries(recorder, scratch, strings.keys)
-    recorder.submit()
-    return queries
+    return reads.queries(recorder, scratch, strings.keys)
   }
 
   async #shares(
+    { recorder }: DeviceWork,
     scratch: Scratch,
     keys: KeyColumn,
     count: number,
@@ -120,7 +115,6 @@ export class TreeIndex {
   ): Promise<readonly Share[]> {
     const { trees } = this.#reads
     if (divided === undefined) return [{ reads: trees[0], keys, first: 0, count }]
-    const recorder = scratch.record()
     const shares: Share[] = []
     for (const [tree, reads] of trees.entries()) {
       const first = divided.starts[tree]!
@@ -129,7 +123,6 @@ export class TreeIndex {
       const own = await this.#reads.part(recorder, scratch, divided, tree)
       shares.push({ reads, keys: own, first, count })
     }
-    recorder.submit()
     return shares
   }
 }
@@ -137,12 +130,12 @@ export class TreeIndex {
 /** The payloads of all that is looked for, and where those of each begin. */
 function gather(
   { primitives }: TreeParts,
+  recorder: Recorder,
   scratch: Scratch,
   shares: readonly Share[],
   sums: readonly Tally[],
   asked: number,
 ): { readonly firsts: GPUBuffer; readonly payloads: GPUBuffer } {
-  const recorder = scratch.record()
   const total = sums.reduce((all, { sum }) => all + sum, 0)
   const firsts = scratch.words(asked)
   const payloads = scratch.words(total)
@@ -157,7 +150,6 @@ function gather(
     recorder.copy(column.buffer, 0, payloads, 4 * before, 4 * sum)
     before += sum
   })
-  recorder.submit()
   return { firsts, payloads }
 }
 

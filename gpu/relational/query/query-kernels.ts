@@ -25,7 +25,7 @@ const PARTS = {
   appendBits: async (device: Device) => new AppendBits(device),
   finishSums: (device: Device) => FinishSums.create(device),
   rowPairs: async (device: Device) => new RowPairsWriter(device),
-  joins: async (device: Device, primitives: Promise<Primitives>) => Joins.create(device, await primitives),
+  joins: async (device: Device, primitives: Promise<Primitives>) => new Joins(device, await primitives),
   selections: (device: Device) => new Selections(device),
 } satisfies Readonly<Record<string, Make>>
 

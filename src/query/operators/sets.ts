@@ -1,10 +1,10 @@
 import { neighbourOrder } from '../../../gpu/relational/order/sortedness.js'
 import { concatenate } from '../../../gpu/relational/query/concatenate.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
-import { joinTables } from '../join-tables.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import { distinctTable } from './distinct.js'
+import { joinTables } from './join.js'
 import type { Sides } from './sides.js'
 import { collect, type Tables } from './tables.js'
 

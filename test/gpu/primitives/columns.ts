@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { ColumnShape, Columns } from '../../../gpu/relational/columns.js'
+import type { ColumnShape, Columns } from '../../../bench/papers/he/columns.js'
 import { type Outputs, randomWords, same } from './bed.js'
 
 /** Columns of a test in host memory; payloads of no words are empty. */

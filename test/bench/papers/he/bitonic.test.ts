@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { BitonicSort } from '../../../../bench/papers/he/bitonic.js'
-import type { ColumnShape } from '../../../../gpu/relational/columns.js'
+import type { ColumnShape } from '../../../../bench/papers/he/columns.js'
 import { anySeed, check, type Run, randomWords, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   ALL_SHAPES,

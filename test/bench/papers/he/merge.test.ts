@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { ColumnShape } from '../../../../bench/papers/he/columns.js'
 import { Merge } from '../../../../bench/papers/he/merge.js'
-import type { ColumnShape } from '../../../../gpu/relational/columns.js'
 import { anySeed, check, type Run, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   ALL_SHAPES,

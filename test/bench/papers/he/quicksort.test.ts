@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { type ColumnShape, sortColumns } from '../../../../bench/papers/he/columns.js'
 import { Quicksort } from '../../../../bench/papers/he/quicksort.js'
-import { type ColumnShape, sortColumns } from '../../../../gpu/relational/columns.js'
 import { anyLength, anySeed, check, type Run, withBothForms } from '../../../gpu/primitives/bed.js'
 import {
   anyKeyKind,

@@ -11,13 +11,13 @@ import type {
 } from '../../../../gpu/relational/joins/join-types.js'
 import { NO_ROW } from '../../../../gpu/relational/joins/join-types.js'
 import { Joins } from '../../../../gpu/relational/joins/joins.js'
+import { DeviceWork } from '../../../../gpu/relational/query/device-work.js'
+import { QueryKernels } from '../../../../gpu/relational/query/query-kernels.js'
 import { openDevice } from '../../open-device.js'
 
 /** A side of a join in host memory. */
 export interface HostSide {
   readonly keys: readonly bigint[]
-  /** Positions if absent. */
-  readonly rows?: readonly number[]
 }
 
 /** What a test joins, and how. */
@@ -35,28 +35,35 @@ export interface Outcome {
   readonly pairs: readonly Pair[]
   /** Results of each pass. */
   readonly passes: readonly number[]
-  readonly counted: number
+  readonly counted: number | undefined
   readonly algorithm: JoinAlgorithm
 }
 
-let opened: Promise<Device> | undefined
-const made = new Map<Strategy, Promise<Joins>>()
+let opened: Promise<{ device: Device; kernels: QueryKernels }> | undefined
+const made = new Map<string, Promise<Joins>>()
 
 /** The device of this file, and joins on it that are made once a strategy. */
-export async function openJoins(strategy: Strategy): Promise<{ device: Device; joins: Joins }> {
-  opened ??= openDevice(root)
-  const device = await opened
+export async function openJoins(strategy: Strategy, slicePairs?: number) {
+  opened ??= openDevice(root).then(async (device) => ({
+    device,
+    kernels: await QueryKernels.create(device),
+  }))
+  const { device, kernels } = await opened
+  const key = `${strategy} ${slicePairs}`
+  const options = { strategy, ...(slicePairs !== undefined && { slicePairs }) }
   const joins =
-    made.get(strategy) ??
-    Primitives.create(device, strategy).then((primitives) => Joins.create(device, primitives, strategy))
-  made.set(strategy, joins)
-  return { device, joins: await joins }
+    made.get(key) ??
+    Primitives.create(device, strategy).then((primitives) => new Joins(device, primitives, options))
+  made.set(key, joins)
+  /** @param admit as `Scratch` takes it */
+  const openWork = (admit?: (bytes: number) => void) => new DeviceWork(device, kernels, device.scratch(admit))
+  return { device, joins: await joins, openWork }
 }
 
 export async function uploadSide(
   device: Device,
   buffers: GPUBuffer[],
-  { keys, rows }: HostSide,
+  { keys }: HostSide,
   keyWords: 1 | 2,
 ): Promise<JoinSide> {
   const upload = async (words: Uint32Array) => {
@@ -66,40 +73,50 @@ export async function uploadSide(
     return buffer
   }
   const words = keys.flatMap((key) => [Number(key & 0xffffffffn), Number(key >> 32n)].slice(0, keyWords))
-  const side = { keys: await upload(Uint32Array.from(words)), count: keys.length }
-  if (rows === undefined) return side
-  return { ...side, rows: await upload(Uint32Array.from(rows)), rowBound: Math.max(0, ...rows) + 1 }
+  return { keys: await upload(Uint32Array.from(words)), count: keys.length }
 }
 
 /** Joins on the device and reads all passes. */
-export async function joinOnDevice(strategy: Strategy, host: HostJoin): Promise<Outcome> {
-  const { device, joins } = await openJoins(strategy)
+export async function joinOnDevice(
+  strategy: Strategy,
+  host: HostJoin,
+  slicePairs?: number,
+): Promise<Outcome> {
+  const { device, joins, openWork } = await openJoins(strategy, slicePairs)
+  const work = openWork()
   const buffers: GPUBuffer[] = []
   const sides = {
     left: await uploadSide(device, buffers, host.left, host.keyWords),
     right: await uploadSide(device, buffers, host.right, host.keyWords),
   }
   const request = { passBytes: 2 ** 26, ...host }
-  const result = await joins.join({
+  const result = await joins.join(work, {
     ...request,
     left: { ...sides.left, ...flagsOf(host.left) },
     right: { ...sides.right, ...flagsOf(host.right) },
   })
-  const outcome = await readResult(device, result)
+  const outcome = await readResult(work, result)
+  work.scratch.release()
   for (const buffer of buffers) buffer.destroy()
   return outcome
 }
 
 /** Reads all passes of a result, and destroys it. */
-export async function readResult(device: Device, result: JoinResult): Promise<Outcome> {
+export async function readResult(work: DeviceWork, result: JoinResult): Promise<Outcome> {
+  const { device } = work
   const pairs: Pair[] = []
   const passes: number[] = []
-  for await (const { left, right, count } of result.passes()) {
+  for await (const { left, right, count, ascending } of result.passes()) {
+    work.submit()
     passes.push(count)
     const leftRows = await device.readWords(left, count)
     const rightRows = right === undefined ? undefined : await device.readWords(right, count)
     leftRows.forEach((row, i) => {
       pairs.push([rowOf(row), rowOf(rightRows?.[i])])
+    })
+    const inOrder = ascending === 'left' ? leftRows : ascending === 'right' ? rightRows! : []
+    inOrder.forEach((row, i) => {
+      if (i > 0 && row <= inOrder[i - 1]!) throw new Error(`row ${row} does not follow ${inOrder[i - 1]}`)
     })
   }
   const { pairs: counted, choice } = result
@@ -107,8 +124,10 @@ export async function readResult(device: Device, result: JoinResult): Promise<Ou
   return { pairs, passes, counted, algorithm: choice.algorithm }
 }
 
-function flagsOf({ keys }: HostSide): { readonly sorted?: true } {
-  return keys.length > 1 && keys.every((key, i) => i === 0 || keys[i - 1]! <= key) ? { sorted: true } : {}
+/** What is known of the keys of most sides. */
+function flagsOf({ keys }: HostSide) {
+  const sorted = keys.length > 1 && keys.every((key, i) => i === 0 || keys[i - 1]! <= key)
+  return { sorted, unique: new Set(keys).size === keys.length }
 }
 
 function rowOf(row: number | undefined): number | undefined {
@@ -118,12 +137,11 @@ function rowOf(row: number | undefined): number | undefined {
 /** All pairs that match, found by looking at each. */
 export function joinOnHost({ left, right, predicate, kind = 'inner' }: HostJoin): Pair[] {
   const byKey = new Map<bigint, number[]>()
-  const order = right.keys.map((key, i) => ({ key, row: right.rows?.[i] ?? i }))
+  const order = right.keys.map((key, row) => ({ key, row }))
   const matchedRight = new Set<number>()
   const pairs: Pair[] = []
   for (const { key, row } of order) byKey.set(key, [...(byKey.get(key) ?? []), row])
-  left.keys.forEach((key, i) => {
-    const row = left.rows?.[i] ?? i
+  left.keys.forEach((key, row) => {
     const matches = predicate?.type === 'band' ? bandMatches(order, key, predicate) : (byKey.get(key) ?? [])
     for (const match of matches) matchedRight.add(match)
     pairs.push(...resultsOf(kind, row, matches))
@@ -161,8 +179,8 @@ export function samePairs(found: readonly Pair[], wanted: readonly Pair[]): void
 }
 
 /** Joins on the device and on the host, and compares. */
-export async function checkJoin(strategy: Strategy, host: HostJoin): Promise<Outcome> {
-  const outcome = await joinOnDevice(strategy, host)
+export async function checkJoin(strategy: Strategy, host: HostJoin, slicePairs?: number): Promise<Outcome> {
+  const outcome = await joinOnDevice(strategy, host, slicePairs)
   samePairs(outcome.pairs, joinOnHost(host))
   return outcome
 }

@@ -59,19 +59,22 @@ async function check(
   indexed: readonly number[],
   probe: { readonly numbers: readonly number[]; readonly column: TreeProbe },
 ): Promise<void> {
-  const { device, joins } = await openJoins('serial')
+  const { joins, openWork } = await openJoins('serial')
+  const work = openWork()
   const result = await tree.duringReads((reads: DeviceReads) =>
-    joins.joinByTree({
+    joins.joinByTree(work, {
       index: new TreeIndex(reads),
       build,
       buildRows: indexed.length,
       probe: probe.column,
+      probeRows: probe.numbers.length,
       kind,
       passBytes: 2 ** 16,
     }),
   )
   if (result === undefined) throw new Error('there was no room')
-  const { pairs } = await readResult(device, result)
+  const { pairs } = await readResult(work, result)
+  work.scratch.release()
   const sides = [probe.numbers, indexed].map((numbers) => ({ keys: numbers.map(BigInt) }))
   const [left, right] = build === 'left' ? sides.toReversed() : sides
   samePairs(pairs, joinOnHost({ left: left!, right: right!, keyWords: 1, kind }))
@@ -144,7 +147,6 @@ t.test('joins with an index of several shards', async (t) => {
   const { regionBytes } = device
   const buffers: GPUBuffer[] = []
   const indexed = someNumbers(6000, 4000)
-  const { joins } = await openJoins('serial')
   for (const type of [random.pick(['i32', 'u64'] as const)]) {
     device.regionBytes = 32 * 1024
     const tree = await ShardedTree.create(device, shapeOf(type, structureOf(type)))
@@ -152,37 +154,33 @@ t.test('joins with an index of several shards', async (t) => {
     device.regionBytes = regionBytes
     t.ok(tree.stats().shards > 1, `${tree.stats().shards} shards`)
     const probe = await uploadProbe(type, someNumbers(500, 5000), buffers)
-    const rows = someNumbers(500, 9000)
-    const { rows: numbers } = await uploadSide(device, buffers, { keys: rows.map(BigInt), rows }, 1)
-    await check(tree, { build: 'right', kind: 'left' }, indexed, probe)
-    const request = { build: 'left', buildRows: indexed.length, passBytes: 2 ** 20 } as const
-    const column = { ...probe.column, rows: numbers!, rowBound: 9000 }
-    const result = await tree.duringReads((reads) =>
-      joins.joinByTree({ ...request, index: new TreeIndex(reads), probe: column }),
-    )
-    const wanted = joinOnHost({
-      left: { keys: indexed.map(BigInt) },
-      right: { keys: probe.numbers.map(BigInt), rows },
-      keyWords: 1,
-    })
-    samePairs((await readResult(device, result!)).pairs, wanted)
+    for (const kind of ['left', 'full'] as const) await check(tree, { build: 'right', kind }, indexed, probe)
+    await check(tree, { build: 'left', kind: 'inner' }, indexed, probe)
     tree.destroy()
   }
   for (const buffer of buffers) buffer.destroy()
 })
 
 t.test('where the same rows come again and again the index is not used', async (t) => {
-  const { device, joins } = await openJoins('serial')
+  const { device, joins, openWork } = await openJoins('serial')
+  const work = openWork()
   const buffers: GPUBuffer[] = []
   const same = Array.from({ length: 1000 }, () => 7)
   const tree = await ShardedTree.create(device, shapeOf('u32', 'css'))
   await fill(tree, { bytes: wireKeys('u32', same), width: 4 }, [...same.keys()])
   const { column } = await uploadProbe('u32', same, buffers)
-  const request = { build: 'right', buildRows: 1000, probe: column, passBytes: 2 ** 20 } as const
+  const request = {
+    build: 'right',
+    buildRows: 1000,
+    probe: column,
+    probeRows: 1000,
+    passBytes: 2 ** 20,
+  } as const
   const result = await tree.duringReads((reads) =>
-    joins.joinByTree({ ...request, index: new TreeIndex(reads) }),
+    joins.joinByTree(work, { ...request, index: new TreeIndex(reads) }),
   )
   t.equal(result, undefined)
+  work.scratch.release()
   tree.destroy()
   for (const buffer of buffers) buffer.destroy()
 })

@@ -1,32 +1,26 @@
-import { payloadsOf } from '../../gpu/device-reads.js'
-import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import { chooseJoin, type JoinChoice, type SideFacts } from '../../gpu/relational/joins/join-choice.js'
-import type { JoinResult } from '../../gpu/relational/joins/join-result.js'
-import type { SideName } from '../../gpu/relational/joins/join-types.js'
-import { mostMatches, TreeIndex } from '../../gpu/relational/joins/tree-index.js'
-import type { KeyedSide } from '../../gpu/relational/query/join-keys.js'
-import { valueWords } from '../../gpu/relational/query/query-column.js'
-import type { Table } from '../../gpu/relational/query/table.js'
-import { probeBuffers, treeProbe } from '../../gpu/relational/query/tree-probe.js'
-import { LIMITS } from '../../protocol/limits.js'
-import { commonestRows, estimateTable } from './estimates/estimate-table.js'
-import { joinMatches } from './estimates/join-matches.js'
-import type { JoinSpec } from './join-tables.js'
-import type { QueryRun } from './query-run.js'
+import { payloadsOf } from '../../../gpu/device-reads.js'
+import type { ColumnIndex } from '../../../gpu/relational/device-relation.js'
+import { chooseJoin, type JoinChoice, type SideFacts } from '../../../gpu/relational/joins/join-choice.js'
+import { keyFacts } from '../../../gpu/relational/joins/join-keys.js'
+import type { JoinResult } from '../../../gpu/relational/joins/join-result.js'
+import type { SideName } from '../../../gpu/relational/joins/join-types.js'
+import { mostMatches, TreeIndex } from '../../../gpu/relational/joins/tree-index.js'
+import { treeProbe } from '../../../gpu/relational/joins/tree-probe.js'
+import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import type { Table } from '../../../gpu/relational/query/table.js'
+import { LIMITS } from '../../../protocol/limits.js'
+import { commonestRows, estimateTable } from '../estimates/estimate-table.js'
+import { joinMatches } from '../estimates/join-matches.js'
+import type { QueryRun } from '../query-run.js'
+import type { JoinSpec } from './join.js'
 
-/** Pairs that were counted, and what else their tables are made of. */
-export interface CountedPairs {
+/** A join whose results are counted. */
+export interface CountedJoin {
   readonly result: JoinResult
-  readonly left: Pick<KeyedSide, 'without'>
-  readonly right: Pick<KeyedSide, 'without'>
-  /** What must be kept until the pairs are written. */
-  readonly buffers: readonly GPUBuffer[]
-  readonly choice: JoinChoice
+  /** Keys, which must be kept until the results are written. */
+  readonly keys: readonly GPUBuffer[]
   readonly method: string
 }
-
-/** Rows of a side that have no key are among those of it that match nothing. */
-const ALL_ROWS = { without: undefined }
 
 /**
  * Joins with an index over the column that one side is joined by, where that is all of a relation and the estimate is that it pays.
@@ -37,10 +31,10 @@ export async function joinByIndex(
   spec: JoinSpec,
   left: Table,
   right: Table,
-): Promise<CountedPairs | undefined> {
+): Promise<CountedJoin | undefined> {
   const { pairs, width } = spec.condition
   const [pair] = pairs
-  if (pair === undefined || pairs.length > 1 || width !== undefined) return undefined
+  if (pair === undefined || pairs.length > 1 || width !== undefined || spec.nullsEqual) return undefined
   const sides = { left: sideOf(run, left, pair[0]), right: sideOf(run, right, pair[1]) }
   const choice = chooseTree(run, spec, sides)
   const index = choice && sides[choice.build].index
@@ -57,25 +51,20 @@ export async function joinByIndex(
         if (built.type === 'f32' && !isWhole) return undefined
         const other = sides[build === 'left' ? 'right' : 'left']
         if (hasTooMany(run, sides, build, structure.stats().keys)) return undefined
-        const side = await treeProbe(run.work, other.table, other.column)
-        if (side === undefined) return undefined
-        const result = await run.work.kernels.joins.joinByTree({
+        const probe = await treeProbe(run.work, other.table, other.column)
+        if (probe === undefined) return undefined
+        const result = await run.work.kernels.joins.joinByTree(run.work, {
           index: new TreeIndex(reads),
           build,
           buildRows: built.table.rows,
-          probe: side.probe,
+          probe,
+          probeRows: other.table.rows,
           kind: spec.kind,
           passBytes: LIMITS.queryPassBytes,
-          scratch: run.work.scratch,
+          costs: choice.costs,
         })
-        if (result === undefined) return undefined
-        return {
-          result,
-          ...(build === 'left' ? { left: ALL_ROWS, right: side } : { left: side, right: ALL_ROWS }),
-          buffers: probeBuffers(side),
-          choice,
-          method: `inlj on ${title} of the ${build} side`,
-        }
+        const keys = [probe.keys, probe.rows ?? []].flat()
+        return result && { result, keys, method: `inlj on ${title} of the ${build} side` }
       }),
     ),
   )
@@ -136,15 +125,17 @@ function chooseTree(
   { algorithm, kind }: JoinSpec,
   { left, right }: Readonly<Record<SideName, IndexedSide>>,
 ): JoinChoice | undefined {
-  const factsOf = ({ table, index }: IndexedSide): SideFacts => {
-    return { count: table.rows, sorted: false, index: index && 'tree' }
+  const factsOf = ({ table, column, index }: IndexedSide): SideFacts => {
+    // Whoever asks for INLJ is given the index that there is.
+    const sorted = algorithm === 'auto' && keyFacts(work, table, column).ascending
+    return { count: table.rows, sorted, indexed: index !== undefined }
   }
   const facts = { left: factsOf(left), right: factsOf(right) }
   const { software } = work.device.facts
   const choice = chooseJoin(
     { ...facts, keyWords: valueWords(left.type), band: false, kind, software },
-    algorithm === 'auto' ? {} : { algorithm },
+    algorithm,
   )
-  const isTree = choice.algorithm === 'inlj' && facts[choice.build].index === 'tree'
+  const isTree = choice.algorithm === 'inlj' && facts[choice.build].indexed
   return isTree ? choice : undefined
 }

@@ -1,15 +1,11 @@
 import type { Column } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { StringDictionary } from '../device-relation.js'
-import type { TreeProbe } from '../joins/tree-index.js'
-import type { DeviceWork } from './device-work.js'
-import { type KeyedSide, withoutNulls } from './join-keys.js'
-import type { Table } from './table.js'
-
-/** The rows of a table that look for theirs in an index over a column of the other side. */
-export interface ProbeSide extends Pick<KeyedSide, 'without'> {
-  readonly probe: TreeProbe & { readonly rowBound: number }
-}
+import { evaluateRows } from '../expressions/evaluate.js'
+import type { DeviceWork } from '../query/device-work.js'
+import { selectFlagged } from '../query/expressions.js'
+import type { Table } from '../query/table.js'
+import type { TreeProbe } from './tree-index.js'
 
 /** Strings of a dictionary for each row past which most of them would be looked for in vain. */
 const MOST_STRINGS_A_ROW = 4
@@ -17,28 +13,26 @@ const MOST_STRINGS_A_ROW = 4
 const MOST_STRINGS = 2 ** 16
 
 /**
- * The keys of a table's rows as an index has them: the values of a column, or of strings their numbers.
+ * The keys of a table's rows as an index has them: the values of a column, or of strings their numbers; nulls are not looked for.
  * @returns undefined where that does not pay: of a dictionary with many more strings than there are rows
  */
 export async function treeProbe(
   work: DeviceWork,
   table: Table,
   column: number,
-): Promise<ProbeSide | undefined> {
+): Promise<TreeProbe | undefined> {
   const { type, dictionary } = table.columns[column]!.source
   if (type === 'string' && !paysByStrings(dictionary, table.rows)) return undefined
   const strings = dictionary && encoded(dictionary)
   if (type === 'string' && strings === undefined) return undefined
-  const { keys, numbers, without } = await withoutNulls(work, table.choose([column]))
-  const { values } = keys.dense(work, 0)
-  work.submit()
-  const rows = numbers === undefined ? {} : { rows: numbers.buffer }
-  return { probe: { keys: values, count: keys.rows, rowBound: table.rows, strings, ...rows }, without }
-}
-
-/** The buffers of a side. */
-export function probeBuffers({ probe, without }: ProbeSide): readonly GPUBuffer[] {
-  return [probe.keys, probe.rows ?? [], without?.numbers.buffer ?? []].flat()
+  const whole = table.dense(work, column)
+  if (whole.validity === undefined) return { keys: whole.values, count: table.rows, strings }
+  const [flags] = await evaluateRows(work, table.rows, (code) => {
+    return [code.computed('u32', `select(0u, 1u, ${code.hasValue({ source: whole, rows: undefined })})`)]
+  })
+  const { numbers, count } = await selectFlagged(work, flags!.values, table.rows)
+  const { values } = table.pick(work, numbers, count).dense(work, column)
+  return { keys: values, count, strings, rows: numbers.buffer }
 }
 
 function paysByStrings(dictionary: StringDictionary | undefined, rows: number): boolean {

@@ -1,6 +1,6 @@
-import type { Recorder } from '../device/recorder.js'
-import type { Scratch } from '../memory/scratch.js'
-import type { KeyWords, Primitives, SortOptions } from '../primitives/primitives.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import type { KeyWords, Primitives, SortOptions } from '../../../gpu/primitives/primitives.js'
 
 /** Widths of a column of keys and of the column of payloads beside it, in u32 words; 0 payload words where there is none. */
 export interface ColumnShape {
