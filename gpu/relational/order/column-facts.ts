@@ -43,16 +43,15 @@ export interface Origin {
 
 /** What a query knows of the columns that it meets. */
 export class KnownFacts {
-  readonly #stored = new Map<QueryColumn, Origin>()
+  readonly #stored = new Map<QueryColumn, Origin & { readonly keeper: FactsKeeper }>()
   /** Columns of some rows of others, in their order. */
   readonly #drawn = new WeakMap<QueryColumn, TableColumn>()
   readonly #measured = new WeakMap<TableColumn, ColumnFacts>()
-  /** Of whole columns of relations of which nobody keeps facts. */
-  readonly #unkept = new Map<QueryColumn, ColumnFacts>()
 
   /** A relation's columns stay as they are for as long as the query runs. */
   add(relation: DeviceRelation): void {
-    for (const [name, column] of relation.columns) this.#stored.set(column, { relation, name })
+    const { columns, facts: keeper = new FactsKeeper() } = relation
+    for (const [name, column] of columns) this.#stored.set(column, { relation, name, keeper })
   }
 
   /** A column has the values of some rows of another, in their order. */
@@ -76,9 +75,10 @@ export class KnownFacts {
     return this.#measured.get(column) ?? chosenFacts(column.rows, this.#ofSource(column.source))
   }
 
+  /** What is known of a whole column of a relation. */
   ofWhole(source: QueryColumn): ColumnFacts | undefined {
     const stored = this.#stored.get(source)
-    return stored?.relation.facts?.columns.get(stored.name) ?? this.#unkept.get(source)
+    return stored?.keeper.columns.get(stored.name)
   }
 
   learn(column: TableColumn, facts: ColumnFacts): void {
@@ -87,9 +87,7 @@ export class KnownFacts {
 
   learnWhole(source: QueryColumn, facts: ColumnFacts): void {
     const stored = this.#stored.get(source)
-    const kept = stored?.relation.facts
-    if (stored === undefined || kept === undefined) this.#unkept.set(source, facts)
-    else kept.columns.set(stored.name, facts)
+    stored?.keeper.columns.set(stored.name, facts)
   }
 
   isMeasured(column: TableColumn): boolean {
